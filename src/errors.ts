@@ -1,0 +1,116 @@
+// Every error of ours: a stable code, what must happen next (`kind`), and what a person can do about it.
+// docs/errors.md lists the same codes; a test compares the two.
+
+/**
+ * What must happen next:
+ * `retry` try again later · `fatal` stop and tell a person · `skip` leave this record or stream, go on · `abort` we were asked to stop.
+ */
+export type ErrorKind = 'retry' | 'fatal' | 'skip' | 'abort'
+
+/** Code → kind and meaning. The only place where codes are born. */
+export const errorCodes = {
+  CONFIG_INVALID: { kind: 'fatal', meaning: 'A setting has a value it cannot take.' },
+  USAGE: { kind: 'fatal', meaning: 'A command was called with arguments it does not take.' },
+  NOT_FOUND: { kind: 'fatal', meaning: 'The run, change, record or stream named on the command line does not exist.' },
+  API_UNREACHABLE: { kind: 'retry', meaning: 'No connection to the API, or it broke before the answer was complete.' },
+  API_TIMEOUT: { kind: 'retry', meaning: 'The API did not answer within API_TIMEOUT_MS.' },
+  API_UNAUTHORIZED: { kind: 'fatal', meaning: 'The API answered 401: the credentials are missing or wrong.' },
+  API_FORBIDDEN: { kind: 'skip', meaning: 'The API answered 403: these credentials may not read this.' },
+  API_NOT_FOUND: { kind: 'skip', meaning: 'The API answered 404 or 410: the addressed record is gone.' },
+  API_REJECTED: { kind: 'skip', meaning: 'The API refused the request with another 4xx.' },
+  API_RATE_LIMITED: { kind: 'retry', meaning: 'The API answered 429; we wait as long as Retry-After says.' },
+  API_SERVER_ERROR: { kind: 'retry', meaning: 'The API answered 5xx or 408.' },
+  API_REDIRECT: { kind: 'fatal', meaning: 'The API answered with a redirect, which is never followed.' },
+  API_NOT_JSON: { kind: 'retry', meaning: 'The body of the answer is not JSON, or is cut off.' },
+  API_TOO_LARGE: { kind: 'skip', meaning: 'The decoded answer is larger or nested deeper than allowed.' },
+  API_PAUSED: { kind: 'retry', meaning: 'The breaker is open: the API failed so often that everything waits.' },
+  PAGING_IGNORED: {
+    kind: 'skip',
+    meaning: 'The API answered the second page with the first: the paging parameter is ignored.',
+  },
+  PAGING_FOREIGN_LINK: { kind: 'skip', meaning: 'A next link points to another origin or path than the API.' },
+  PAGING_ENDLESS: { kind: 'skip', meaning: 'The list has more pages than can be.' },
+  PAGING_ENVELOPE: { kind: 'skip', meaning: 'No array of records was found in the answer.' },
+  DATABASE_UNREACHABLE: { kind: 'retry', meaning: 'No connection to Postgres.' },
+  DATABASE_REFUSED: { kind: 'fatal', meaning: 'Postgres refused the login or the database does not exist.' },
+  DATABASE_SCHEMA: { kind: 'fatal', meaning: 'The schema is missing, older or newer than this program needs.' },
+  DATABASE_PRIVILEGE: { kind: 'fatal', meaning: 'The database role lacks a privilege.' },
+  EMBEDDED_UNAVAILABLE: { kind: 'fatal', meaning: 'The embedded Postgres cannot be started here.' },
+  QUEUE_UNREACHABLE: { kind: 'retry', meaning: 'No connection to the queue backend (Redis or Postgres).' },
+  QUEUE_REFUSED: {
+    kind: 'fatal',
+    meaning: 'The queue backend answered but refused: login, schema or eviction policy.',
+  },
+  CLOCK_SKEW: { kind: 'fatal', meaning: 'The clocks of this host and of Postgres differ by more than 2 s.' },
+  LEASE_LOST: { kind: 'abort', meaning: 'Another worker took this task over; what it had not committed is dropped.' },
+  ABORTED: { kind: 'abort', meaning: 'The program was asked to stop.' },
+  INTERNAL: { kind: 'fatal', meaning: 'A fault in this program.' },
+} as const satisfies Record<string, { kind: ErrorKind; meaning: string }>
+
+export type ErrorCode = keyof typeof errorCodes
+
+export type ErrorDetails = {
+  /** What a person can do about it, as an imperative sentence. */
+  readonly remedy?: string
+  readonly cause?: unknown
+  /** Overrides the kind of the code, for the rare case where the same code calls for another reaction. */
+  readonly kind?: ErrorKind
+}
+
+/** An error with a stable code. `message` names the thing and the value; `remedy` says what to do. */
+export class BoatMirrorError extends Error {
+  readonly code: ErrorCode
+  readonly kind: ErrorKind
+  readonly remedy: string | undefined
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.name = 'BoatMirrorError'
+    this.code = code
+    this.kind = details.kind ?? errorCodes[code].kind
+    this.remedy = details.remedy
+  }
+}
+
+export type ApiErrorDetails = ErrorDetails & {
+  /** Method and path template, e.g. `GET /v3/rentals/{rentalId}`; never an id. */
+  readonly endpoint: string
+  readonly status?: number
+  /** Milliseconds the API asked us to wait. */
+  readonly retryAfterMs?: number
+  /** The first 500 characters of the body, secrets removed. */
+  readonly body?: string
+  /** False when the request certainly never left: repeating a write is then safe. */
+  readonly mayHaveTakenEffect?: boolean
+}
+
+/** A failed call to the API. */
+export class ApiError extends BoatMirrorError {
+  readonly endpoint: string
+  readonly status: number | undefined
+  readonly retryAfterMs: number | undefined
+  readonly body: string | undefined
+  readonly mayHaveTakenEffect: boolean
+
+  constructor(code: ErrorCode, message: string, details: ApiErrorDetails) {
+    super(code, message, details)
+    this.name = 'ApiError'
+    this.endpoint = details.endpoint
+    this.status = details.status
+    this.retryAfterMs = details.retryAfterMs
+    this.body = details.body
+    this.mayHaveTakenEffect = details.mayHaveTakenEffect ?? true
+  }
+}
+
+/** The message of anything thrown, without a stack. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
+  if (error instanceof Error) return error.message || error.name
+  return String(error)
+}
+
+/** The exit code a command ends with for an error: 2 for wrong usage or settings, 1 otherwise (design, section 4). */
+export function exitCodeOf(error: unknown): 1 | 2 {
+  return error instanceof BoatMirrorError && (error.code === 'CONFIG_INVALID' || error.code === 'USAGE') ? 2 : 1
+}
