@@ -1,0 +1,146 @@
+// What changes with every booking: calendars, unavailabilities, availability and slots [spec 4.3; public: reference/retrieve-resource-availability-details].
+
+import { bigint, boolean, fromRequest, json, numeric, reference, text, timestamp, unknownShape } from './columns.ts'
+import { belowResource, resourceId } from './resources.ts'
+import type { Column, StreamDef } from './types.ts'
+
+const askedDate = fromRequest('date', 'date', 'Day of departure that was asked for.')
+const askedDuration = fromRequest('duration', 'text', 'Duration that was asked for, as TYPE,VALUE.')
+
+export const resourceAvailability: StreamDef = {
+  name: 'resource_availability',
+  comment:
+    'Whether a resource is free for a day and a duration, for SLOT_DAYS from today and the first SLOT_DURATIONS durations.',
+  source: 'spec 4.3; public: resources/resource-availability',
+  key: ['resource_id', 'date', 'duration'],
+  ...belowResource,
+  columns: [
+    resourceId,
+    askedDate,
+    askedDuration,
+    boolean('isAvailable', 'Free for that date and duration. Read only.'),
+    numeric('price', 'Computed price. Read only.'),
+    json('currency', 'Currency, as text or as an object. Read only.'),
+    text('rentalDelayMin', 'Shortest notice before departure. Read only.'),
+    boolean('rentalDelayIsTooSmall', 'The request comes too late for that date. Read only.'),
+    text('rentalDurationMin', 'Shortest rental. Read only.'),
+    boolean('rentalDurationIsTooSmall', 'The asked duration is too short. Read only.'),
+  ],
+  reads: {
+    kind: 'availability',
+    batch: 'GET /v3/resources/availabilities',
+    single: 'GET /v3/resources/{resourceId}/availability',
+  },
+  freshness: 'always',
+  horizon: 'date',
+  every: '1h',
+}
+
+export const resourceAvailabilityYears: StreamDef = {
+  name: 'resource_availability_years',
+  comment: 'Calendar of a resource: one character per day of the year from 1 January, 0 free, 1 full.',
+  source: 'spec 4.3; public: reference/retrieve-resource-availability-details/get-resource-availabilities',
+  key: ['resource_id', 'year'],
+  ...belowResource,
+  columns: [
+    resourceId,
+    fromRequest('year', 'bigint', 'Calendar year.'),
+    fromRequest('days', 'text', 'One character per day of the year from 1 January: 0 free, 1 full.'),
+  ],
+  reads: { kind: 'calendar', endpoint: 'GET /v3/resources/{resourceId}/availabilities' },
+  freshness: 'always',
+  horizon: 'year',
+  every: '10m',
+}
+
+export const resourceUnavailabilities: StreamDef = {
+  name: 'resource_unavailabilities',
+  comment: 'Unavailabilities of a resource. Shape not published; the whole record is in _payload.',
+  source: 'spec 4.3',
+  key: ['resource_id', 'key'],
+  keyed: 'content',
+  ...belowResource,
+  columns: [
+    resourceId,
+    fromRequest('key', 'text', "The record's own id, else a hash of its content."),
+    ...unknownShape(text('id', "The record's own id, where it has one.", { lenient: true })).filter(
+      (c) => c.name !== 'key',
+    ),
+  ],
+  reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/unavailabilities' },
+  freshness: 'always',
+  every: '10m',
+}
+
+export const resourceSlots: StreamDef = {
+  name: 'resource_slots',
+  comment:
+    'Slots of a resource, without mandatory options in the price, for SLOT_DAYS from today and the first SLOT_DURATIONS durations.',
+  source: 'spec 4.3; public: resources/resource-slot',
+  key: ['resource_id', 'id'],
+  ...belowResource,
+  columns: [
+    resourceId,
+    text('id', 'Unique code built from resource id, date and duration. Read only.'),
+    askedDate,
+    askedDuration,
+    timestamp('departureDatetime', 'Departure. Read only.'),
+    timestamp('arrivalDatetime', 'Arrival. Read only.'),
+    numeric('price', 'Slot price, without mandatory options. Read only.'),
+    json('currency', 'Currency, as text or as an object. Read only.'),
+    bigint('nbResourcesAvailable', 'Boats free for this slot. Read only.'),
+  ],
+  reads: { kind: 'slots', list: 'GET /v3/resources/{resourceId}/slots' },
+  freshness: 'always',
+  horizon: 'date',
+  every: '1h',
+}
+
+const slotId: Column = fromRequest('slot_id', 'text', 'Slot: resource_slots.id.')
+const belowSlot = {
+  parent: 'resource_slots',
+  parentParams: ['resourceId', 'slotId'],
+  parentKey: ['resource_id', 'slot_id'],
+} as const
+
+export const resourceSlotOptions: StreamDef = {
+  name: 'resource_slot_options',
+  comment: 'Options of a slot.',
+  source: 'spec 4.3; public: resources/resource-slot-option',
+  key: ['resource_id', 'slot_id', 'id'],
+  ...belowSlot,
+  columns: [
+    resourceId,
+    slotId,
+    bigint('id', 'Slot option ID. Read only.'),
+    reference('option.id', 'Option: resource_options.id. Read only.'),
+    boolean('isIncluded', 'True if the option is included (in practice: its price is 0). Read only.'),
+    boolean('isStockLimited', 'True if the number of options is limited. Read only.'),
+    numeric('price', 'Price. Read only.'),
+    bigint('quantityMin', 'Smallest quantity. Read only.'),
+    bigint('quantityMax', 'Largest quantity. Read only.'),
+  ],
+  reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/slots/{slotId}/options' },
+  freshness: 'always',
+  every: '1h',
+}
+
+export const resourceSlotTides: StreamDef = {
+  name: 'resource_slot_tides',
+  comment: 'Tides during a slot. Shape not published; the whole record is in _payload.',
+  source: 'spec 4.3',
+  key: ['resource_id', 'slot_id', 'key'],
+  keyed: 'content',
+  ...belowSlot,
+  columns: [
+    resourceId,
+    slotId,
+    fromRequest('key', 'text', "The record's own id, else a hash of its content."),
+    ...unknownShape(text('id', "The record's own id, where it has one.", { lenient: true })).filter(
+      (c) => c.name !== 'key',
+    ),
+  ],
+  reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/slots/{slotId}/tides' },
+  freshness: 'detail',
+  every: '1h',
+}

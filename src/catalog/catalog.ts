@@ -1,0 +1,128 @@
+// The catalog: all 35 streams in the order in which they are read and written, their 56 reads and the 22 writes.
+
+import {
+  resourceAvailability,
+  resourceAvailabilityYears,
+  resourceSlotOptions,
+  resourceSlots,
+  resourceSlotTides,
+  resourceUnavailabilities,
+} from './availability.ts'
+import { companies } from './companies.ts'
+import {
+  administrativeAreaLevel1,
+  administrativeAreaLevel2,
+  characteristics,
+  cities,
+  companyLegalForms,
+  countries,
+  equipments,
+  harbours,
+  navigationAreas,
+  rentalPaymentMethods,
+  subtypes,
+  types,
+  userLicenseTypes,
+} from './reference-data.ts'
+import { rentalCrewMembers, rentalOptions, rentalPayments, rentalResources, rentals } from './rentals.ts'
+import {
+  resourceCharacteristics,
+  resourceDurations,
+  resourceEquipments,
+  resourceOptions,
+  resourcePricetable,
+  resourcePricings,
+  resources,
+} from './resources.ts'
+import type { ReadEndpoint, StreamDef } from './types.ts'
+import { userIdentities, userLicenses, users } from './users.ts'
+
+/** All streams; a parent stands before what hangs below it. */
+export const streams: readonly StreamDef[] = [
+  countries,
+  administrativeAreaLevel1,
+  administrativeAreaLevel2,
+  navigationAreas,
+  cities,
+  harbours,
+  characteristics,
+  equipments,
+  companyLegalForms,
+  rentalPaymentMethods,
+  types,
+  subtypes,
+  userLicenseTypes,
+  companies,
+  resources,
+  resourceCharacteristics,
+  resourceEquipments,
+  resourceDurations,
+  resourceOptions,
+  resourcePricetable,
+  resourcePricings,
+  resourceAvailabilityYears,
+  resourceUnavailabilities,
+  resourceAvailability,
+  resourceSlots,
+  resourceSlotOptions,
+  resourceSlotTides,
+  users,
+  userIdentities,
+  userLicenses,
+  rentals,
+  rentalResources,
+  rentalOptions,
+  rentalPayments,
+  rentalCrewMembers,
+]
+
+const byName = new Map(streams.map((stream) => [stream.name, stream]))
+
+/** The stream of this name, if there is one. */
+export const findStream = (name: string): StreamDef | undefined => byName.get(name)
+
+/** The stream of this name. @throws Error when the catalog has none: a slip in our own code. */
+export function streamNamed(name: string): StreamDef {
+  const stream = byName.get(name)
+  if (stream === undefined) throw new Error(`The catalog has no stream ${name}.`)
+  return stream
+}
+
+/** The read endpoints of one stream, lists before singles. */
+export function readsOf(stream: StreamDef): readonly ReadEndpoint[] {
+  const { reads } = stream
+  switch (reads.kind) {
+    case 'list':
+      return [reads.list, reads.single.endpoint, ...(reads.related ?? []).map((related) => related.endpoint)]
+    case 'collection':
+      return reads.single === undefined ? [reads.list] : [reads.list, reads.single.endpoint]
+    case 'document':
+    case 'pricetable':
+    case 'calendar':
+      return [reads.endpoint]
+    case 'availability':
+      return [reads.batch, reads.single]
+    case 'slots':
+      return [reads.list]
+    case 'inside':
+      return []
+    default:
+      return reads satisfies never
+  }
+}
+
+/** All 56 read endpoints, in catalog order. */
+export const readEndpoints: readonly ReadEndpoint[] = streams.flatMap(readsOf)
+
+/** The streams directly below a stream. */
+export const childrenOf = (name: string): readonly StreamDef[] => streams.filter((stream) => stream.parent === name)
+
+/** The streams below a stream, at any depth, parents first. */
+export function descendantsOf(name: string): readonly StreamDef[] {
+  return childrenOf(name).flatMap((child) => [child, ...descendantsOf(child.name)])
+}
+
+/** The stream and all above it, topmost first: what must be read so that this one is right. */
+export function withAncestors(stream: StreamDef): readonly StreamDef[] {
+  return stream.parent === undefined ? [stream] : [...withAncestors(streamNamed(stream.parent)), stream]
+}

@@ -1,0 +1,52 @@
+// Column builders: the name follows from the path, so that a table reads like the specification's field list.
+
+import type { Column, ColumnType } from './types.ts'
+
+type Extra = { readonly name?: string; readonly personal?: true; readonly lenient?: true; readonly reference?: true }
+
+/** `departureHarbour.id` → `departure_harbour_id`; digits are not split off (`addressStreet1` → `address_street1`). */
+export function snakeCase(path: string): string {
+  return path
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll('.', '_')
+    .toLowerCase()
+}
+
+const column =
+  (type: ColumnType) =>
+  (path: string, comment: string, extra: Extra = {}): Column => ({
+    name: snakeCase(path),
+    type,
+    path,
+    comment,
+    ...extra,
+  })
+
+export const text = column('text')
+export const bigint = column('bigint')
+export const numeric = column('numeric')
+export const boolean = column('boolean')
+export const date = column('date')
+export const timestamp = column('timestamptz')
+export const json = column('jsonb')
+
+/** A reference to a record of another table, by the id at `path`. */
+export const reference = (path: string, comment: string, extra: Extra = {}): Column => ({
+  ...bigint(path, comment, extra),
+  reference: true,
+})
+
+/** A key column that comes from the request, not from the record. */
+export const fromRequest = (name: string, type: ColumnType, comment: string): Column => ({
+  name,
+  type,
+  path: null,
+  comment,
+})
+
+/** `id`, `key` and `name` where present: all that is known of a record whose shape is not published. */
+export const unknownShape = (id: Column): readonly Column[] => [
+  id,
+  text('key', 'Code, where the API gives one.', { lenient: true }),
+  text('name', 'Name, where the API gives one.', { lenient: true }),
+]

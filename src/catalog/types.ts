@@ -1,0 +1,147 @@
+// The shape of the catalog: what a stream, a column, a read and a write operation are. Pure data, no behaviour.
+
+export type ColumnType = 'text' | 'bigint' | 'numeric' | 'boolean' | 'date' | 'timestamptz' | 'jsonb'
+
+export type Column = {
+  /** Column name, snake_case. */
+  readonly name: string
+  readonly type: ColumnType
+  /** Where the value stands in the record, dotted; null: it comes from the request or from another read, not from the record. */
+  readonly path: string | null
+  /** Meaning, allowed values and source: becomes the column comment. */
+  readonly comment: string
+  /** Data of a person: hidden from `boat_mirror_reader`, dropped when the person is gone. */
+  readonly personal?: true
+  /** A value that does not fit becomes null (it stays in the payload) instead of sending the record to quarantine. */
+  readonly lenient?: true
+  /** An index is made on references. */
+  readonly reference?: true
+}
+
+/** A read endpoint, `GET` and the path template, e.g. `GET /v3/rentals/{rentalId}`. */
+export type ReadEndpoint = `GET /v3/${string}`
+
+/** The single read of one record. */
+export type SingleRead = {
+  readonly endpoint: ReadEndpoint
+  /** The path parameter that takes the record's own id. */
+  readonly param: string
+  /** Asked with the value at this path when the own id is answered 404 (upstream-api section 12, row 34). */
+  readonly fallbackPath?: string
+}
+
+/** How a stream is read. */
+export type StreamReads =
+  | {
+      /** A top-level list with a single read for each record. */
+      readonly kind: 'list'
+      readonly list: ReadEndpoint
+      readonly single: SingleRead
+      readonly paged: boolean
+      /** Query parameters that make the order stable. */
+      readonly query?: Readonly<Record<string, string>>
+      /** Further passes through the list, merged by key (users: the deactivated ones). */
+      readonly extraPasses?: readonly Readonly<Record<string, string>>[]
+      /** Reads below the record that answer a record of another stream. */
+      readonly related?: readonly { readonly endpoint: ReadEndpoint; readonly stream: string }[]
+    }
+  | {
+      /** Part of the parent's record: rows come with it, no request. */
+      readonly kind: 'inside'
+      readonly path: string
+    }
+  | {
+      /** A collection below one parent record, each element with or without a single read. */
+      readonly kind: 'collection'
+      readonly list: ReadEndpoint
+      readonly single?: SingleRead
+    }
+  | {
+      /** At most one record below one parent record. */
+      readonly kind: 'document'
+      readonly endpoint: ReadEndpoint
+      readonly optional: boolean
+    }
+  | { readonly kind: 'pricetable'; readonly endpoint: ReadEndpoint }
+  | { readonly kind: 'calendar'; readonly endpoint: ReadEndpoint }
+  | { readonly kind: 'availability'; readonly batch: ReadEndpoint; readonly single: ReadEndpoint }
+  | { readonly kind: 'slots'; readonly list: ReadEndpoint }
+
+/** One record type kept in the mirror. */
+export type StreamDef = {
+  /** Table name, and the stream's name everywhere. */
+  readonly name: string
+  /** Becomes the table comment, with the source. */
+  readonly comment: string
+  readonly source: string
+  /** Key columns, in order. */
+  readonly key: readonly string[]
+  /** The stream whose rows this one hangs below; its key columns lead this stream's key. */
+  readonly parent?: string
+  /** Path parameters of the endpoints that take the parent's key, in key order. */
+  readonly parentParams?: readonly string[]
+  /** Key columns of the parent as they are called here, in key order. */
+  readonly parentKey?: readonly string[]
+  readonly columns: readonly Column[]
+  readonly reads: StreamReads
+  /**
+   * `detail`: belongs to the record alone, read when the parent is new or changed, or older than DETAIL_MAX_AGE.
+   * `always`: others change it without a trace in the record, read at every sync (design, section 6.3).
+   */
+  readonly freshness: 'detail' | 'always'
+  /** `content`: the `key` column is the record's own id, else a hash of its content with a counter (design, section 5). */
+  readonly keyed?: 'content'
+  /** Rows of past days stay until HISTORY_DAYS; only the asked range is replaced. */
+  readonly horizon?: 'date' | 'year'
+  /** Default interval of the schedule in the worker, as in the configuration: 15m, 24h. */
+  readonly every: string
+  /** Records of other streams inside this one's record, by dotted path: kept as stubs until they are read themselves. */
+  readonly embeds?: readonly { readonly path: string; readonly stream: string }[]
+  /** Columns that another stream's read fills (rentals: resource_id and company_id from the rental's resource). */
+  readonly filledBy?: {
+    readonly stream: string
+    readonly columns: readonly { readonly column: string; readonly path: string }[]
+  }
+  /** The record describes a person: erased when it is gone (design, section 6.7). */
+  readonly person?: true
+  /** Read only with MIRROR_DOCUMENTS=on; never shown to `boat_mirror_reader`. */
+  readonly document?: true
+}
+
+export type FieldType = 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'email' | 'uri' | 'object'
+
+/** One field of a write body. */
+export type BodyField = {
+  readonly name: string
+  readonly type: FieldType
+  /** Must be given on enqueue. */
+  readonly required?: true
+  /** Allowed values. */
+  readonly values?: readonly string[]
+  /** Members of an object. */
+  readonly members?: readonly BodyField[]
+  /** May be the result of an earlier change (`{"change": 17}`). */
+  readonly result?: true
+  /** Where the same value stands in the record as read; default: the field's own name. */
+  readonly readPath?: string
+  /** Sent as this type although it is read as another (upstream-api section 11, rows 2 and 11). */
+  readonly sendAs?: 'string' | 'number'
+  readonly comment: string
+}
+
+export type WriteKind = 'create' | 'update' | 'delete' | 'add' | 'remove' | 'assign'
+
+/** One of the 22 write endpoints. */
+export type WriteDef = {
+  /** The operation's name in the outbox, e.g. `rental.create`. */
+  readonly operation: string
+  readonly endpoint: `${'POST' | 'PUT' | 'DELETE'} /v3/${string}`
+  readonly kind: WriteKind
+  /** The stream that holds what is written. */
+  readonly stream: string
+  readonly aggregate: 'rental' | 'user'
+  /** Path parameters and their types. */
+  readonly target: Readonly<Record<string, 'integer' | 'string'>>
+  readonly body: readonly BodyField[]
+  readonly source: string
+}
