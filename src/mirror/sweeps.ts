@@ -1,0 +1,117 @@
+// What a sweep saw, and what it therefore missed (design, sections 6.4 and 6.5).
+
+import type { StreamDef } from '../catalog/types.ts'
+import { keySql, type Queryable } from './sql.ts'
+
+/** Stores the keys of one page, in the page's own transaction. */
+export async function saveSweepPage(
+  db: Queryable,
+  page: { readonly runId: string; readonly pass: number; readonly index: number; readonly keys: readonly string[] },
+): Promise<void> {
+  await db.query(
+    `insert into sync.sweep_pages (run_id, pass, page, keys) values ($1, $2, $3, $4)
+     on conflict (run_id, pass, page) do update set keys = excluded.keys`,
+    [page.runId, page.pass, page.index, page.keys],
+  )
+}
+
+/** How many records one pass answered and how many different keys they had. */
+export async function passFacts(
+  db: Queryable,
+  runId: string,
+  pass: number,
+): Promise<{ answered: number; distinct: number }> {
+  const { rows } = await db.query<{ answered: number; distinct: number }>(
+    `select count(*)::int as answered, count(distinct k)::int as distinct
+     from sync.sweep_pages p, unnest(p.keys) k where p.run_id = $1 and p.pass = $2`,
+    [runId, pass],
+  )
+  return rows[0] ?? { answered: 0, distinct: 0 }
+}
+
+export type SweepResult = {
+  /** Live rows of the table, stubs left out, that existed when the sweep began. */
+  readonly live: number
+  readonly seen: number
+  readonly deletedLately: number
+  /** Keys of live rows that the sweep did not see and nobody wrote since it began. */
+  readonly missing: readonly string[]
+}
+
+/** Compares what a finished sweep saw with the live rows. */
+export async function sweepResult(
+  db: Queryable,
+  stream: StreamDef,
+  runId: string,
+  startedAt: Date,
+): Promise<SweepResult> {
+  const key = keySql(stream, 'm')
+  const { rows } = await db.query<{ live: number; seen: number; deleted_lately: number; missing: string[] | null }>(
+    `with seen as materialized (select distinct k from sync.sweep_pages p, unnest(p.keys) k where p.run_id = $1),
+          live as materialized (
+            select ${key} as k, m._read_at from mirror.${stream.name} m
+            where m._deleted_at is null and m._source not like '%#%')
+     select (select count(*)::int from live where _read_at < $2) as live,
+       (select count(*)::int from seen) as seen,
+       (select count(*)::int from mirror.change_log c
+          where c.stream = $3 and c.operation = 'delete' and c.changed_at > clock_timestamp() - interval '24 hours') as deleted_lately,
+       (select array_agg(l.k order by l.k) from live l where l._read_at < $2 and not exists (select 1 from seen s where s.k = l.k)) as missing`,
+    [runId, startedAt, stream.name],
+  )
+  const row = rows[0]
+  return {
+    live: row?.live ?? 0,
+    seen: row?.seen ?? 0,
+    deletedLately: row?.deleted_lately ?? 0,
+    missing: row?.missing ?? [],
+  }
+}
+
+/** Holds deletions back until a person decides; the plan is what that person reads. */
+export async function holdDeletions(
+  db: Queryable,
+  runId: string,
+  keys: readonly string[],
+  plan: unknown,
+): Promise<void> {
+  await db.query(`insert into sync.held (run_id, key) select $1, unnest($2::text[]) on conflict do nothing`, [
+    runId,
+    keys,
+  ])
+  await db.query(`update sync.runs set plan = $2 where id = $1`, [runId, JSON.stringify(plan)])
+}
+
+/** The held keys of a run that nobody has released. */
+export async function heldKeys(db: Queryable, runId: string): Promise<readonly string[]> {
+  const { rows } = await db.query<{ key: string }>(
+    `select key from sync.held where run_id = $1 and released_at is null order by key`,
+    [runId],
+  )
+  return rows.map((row) => row.key)
+}
+
+/** Marks held keys as released. */
+export async function markReleased(db: Queryable, runId: string): Promise<void> {
+  await db.query(`update sync.held set released_at = clock_timestamp() where run_id = $1 and released_at is null`, [
+    runId,
+  ])
+}
+
+/** The newest run of each stream that still holds deletions. */
+export async function heldRuns(
+  db: Queryable,
+): Promise<readonly { id: string; stream: string; held: number; startedAt: Date; plan: unknown }[]> {
+  const { rows } = await db.query<{ id: string; stream: string; held: number; started_at: Date; plan: unknown }>(
+    `select r.id, r.stream, count(h.key)::int as held, r.started_at, r.plan
+     from (select distinct on (stream) * from sync.runs where status <> 'running' order by stream, id desc) r
+     join sync.held h on h.run_id = r.id and h.released_at is null
+     where r.status = 'held' group by r.id, r.stream, r.started_at, r.plan order by r.id`,
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    stream: row.stream,
+    held: row.held,
+    startedAt: row.started_at,
+    plan: row.plan,
+  }))
+}

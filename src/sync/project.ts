@@ -1,0 +1,123 @@
+// From a record as received to a row of its table, or the reason why it cannot be one. Pure.
+
+import { createHash } from 'node:crypto'
+import { type Json, stringifyJson } from '../api/json.ts'
+import type { Column, StreamDef } from '../catalog/types.ts'
+import type { Row } from '../mirror/rows.ts'
+import { convertValue } from './convert.ts'
+
+/** Raised whenever a row would come out differently for the same record: everything is then projected anew. */
+export const projectionVersion = 1
+
+export type JsonObject = { readonly [key: string]: Json }
+
+export type Projected =
+  | { readonly ok: true; readonly row: Row }
+  | { readonly ok: false; readonly reason: string; readonly key: string }
+
+/** Values of columns that do not stand in the record: path parameters, the asked date, the place in the answer. */
+export type RequestValues = Readonly<Record<string, string | null>>
+
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !('isLosslessNumber' in value)
+
+/** The value at a dotted path; undefined where a member is absent or its holder is no object. */
+export function valueAt(record: Json | undefined, path: string): Json | undefined {
+  let value: Json | undefined = record
+  for (const member of path.split('.')) {
+    if (!isObject(value)) return undefined
+    value = Object.hasOwn(value, member) ? value[member] : undefined
+  }
+  return value
+}
+
+/** A short hash of a record's content, as text. Key order matters: a reordered record costs a comparison, never a write. */
+export const hashOf = (text: string): string => createHash('md5').update(text).digest('base64url')
+
+/** The present value of a column without a path, or of its path. */
+const sourceOf = (column: Column, record: Json, request: RequestValues): Json | undefined =>
+  column.path === null ? request[column.name] : valueAt(record, column.path)
+
+const shown = (value: Json | undefined): string =>
+  value === undefined ? 'nothing' : stringifyJson(value).slice(0, 100)
+
+/**
+ * Projects one record to its row.
+ * @param record the record as received; anything but an object cannot be mirrored, except where columns come from the request.
+ * @param request values for the columns that do not stand in the record.
+ * @returns the row, or the reason (naming field, value and what was expected) with a key for the quarantine.
+ */
+export function projectRecord(stream: StreamDef, record: Json, request: RequestValues, timeZone: string): Projected {
+  const payload = stringifyJson(record)
+  const fail = (reason: string): Projected => ({
+    ok: false,
+    reason,
+    key: quarantineKey(stream, record, request, payload),
+  })
+  if (!isObject(record) && stream.columns.some((column) => column.path !== null))
+    return fail(`Expected an object, got ${shown(record)}.`)
+
+  const values: (string | null)[] = []
+  const keyValues = new Map<string, string>()
+  for (const column of stream.columns) {
+    const value = sourceOf(column, record, request)
+    const converted = convertValue(column.type, value, timeZone)
+    if (!converted.ok && column.lenient !== true)
+      return fail(`${column.path ?? column.name}: expected ${converted.expected}, got ${shown(value)}.`)
+    const text = converted.ok ? converted.text : null
+    values.push(text)
+    if (stream.key.includes(column.name)) {
+      if (text === null || text === '') return fail(`${column.path ?? column.name}: the key is missing.`)
+      keyValues.set(column.name, text)
+    }
+  }
+  return { ok: true, row: { key: stream.key.map((name) => keyValues.get(name) ?? ''), values, payload } }
+}
+
+/** The best name for a record that cannot be mirrored: what there is of its key, else a hash of it. */
+function quarantineKey(stream: StreamDef, record: Json, request: RequestValues, payload: string): string {
+  const parts = stream.key.map((name) => {
+    const column = stream.columns.find((candidate) => candidate.name === name)
+    const value = column === undefined ? undefined : sourceOf(column, record, request)
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : null
+  })
+  const known = parts.every((part) => part !== null && part !== '')
+  if (!known) return `#${hashOf(payload)}`
+  return parts.length === 1 ? String(parts[0]) : JSON.stringify(parts)
+}
+
+/** The key columns of a list record, as text, or null when they are not usable. */
+export function keyOf(stream: StreamDef, record: Json, timeZone: string): readonly string[] | null {
+  const parts: string[] = []
+  for (const name of stream.key) {
+    const column = stream.columns.find((candidate) => candidate.name === name)
+    if (column === undefined || column.path === null) return null
+    const converted = convertValue(column.type, valueAt(record, column.path), timeZone)
+    if (!converted.ok || converted.text === null || converted.text === '') return null
+    parts.push(converted.text)
+  }
+  return parts
+}
+
+/**
+ * Keys for records without a published key: the own id where there is one, else a hash of the content; equal ones are
+ * told apart by a counter (design, section 5).
+ */
+export function contentKeys(records: readonly Json[]): readonly string[] {
+  const seen = new Map<string, number>()
+  return records.map((record) => {
+    const id = convertValue('text', valueAt(record, 'id'), 'UTC')
+    const base = id.ok && id.text !== null && id.text !== '' ? id.text : hashOf(canonical(record))
+    const count = (seen.get(base) ?? 0) + 1
+    seen.set(base, count)
+    return count === 1 ? base : `${base}~${count}`
+  })
+}
+
+/** JSON text with sorted members, so that the same content always has the same key. */
+function canonical(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (!isObject(value)) return stringifyJson(value)
+  const members = Object.keys(value).sort()
+  return `{${members.map((name) => `${JSON.stringify(name)}:${canonical(value[name] ?? null)}`).join(',')}}`
+}
