@@ -120,10 +120,12 @@ export type BodyField = {
   readonly values?: readonly string[]
   /** Members of an object. */
   readonly members?: readonly BodyField[]
-  /** May be the result of an earlier change (`{"change": 17}`). */
-  readonly result?: true
-  /** Where the same value stands in the record as read; default: the field's own name. */
-  readonly readPath?: string
+  /** May be the result of an earlier change (`{"change": 17}`) of one of these operations. */
+  readonly result?: readonly string[]
+  /** False: null would mean nothing, so it is refused. */
+  readonly clearable?: false
+  /** Where the same value stands in the record as read; default: the field's own name; null: the record does not show it. */
+  readonly readPath?: string | null
   /** Sent as this type although it is read as another (upstream-api section 11, rows 2 and 11). */
   readonly sendAs?: 'string' | 'number'
   readonly comment: string

@@ -1,112 +1,25 @@
-// The 22 write operations: endpoint, target, body shape where it differs from what is read [spec 4.1, 4.4; public: see `source`].
+// The 22 write operations: endpoint, target, body [spec 4.1, 4.4; public: see `source`].
 
-import type { BodyField, WriteDef } from './types.ts'
-
-const countryField = (name: string, comment: string): BodyField => ({
-  name,
-  type: 'object',
-  comment,
-  members: [{ name: 'code', type: 'string', required: true, comment: 'Country code: countries.code.' }],
-})
-
-const userBody: readonly BodyField[] = [
-  { name: 'civility', type: 'string', values: ['MS', 'MR', 'OTHER'], comment: 'Civility.' },
-  { name: 'firstName', type: 'string', comment: 'First name.' },
-  { name: 'lastName', type: 'string', comment: 'Last name.' },
-  { name: 'birthDate', type: 'date', comment: 'Date of birth.' },
-  { name: 'email', type: 'email', comment: 'Email.' },
-  { name: 'landlinePhone', type: 'string', comment: 'Phone.' },
-  { name: 'mobilePhone', type: 'string', comment: 'Phone.' },
-  { name: 'addressStreet1', type: 'string', comment: 'Street 1 of residence.' },
-  { name: 'addressStreet2', type: 'string', comment: 'Street 2 of residence.' },
-  { name: 'addressPostalCode', type: 'string', comment: 'Postal code of residence.' },
-  { name: 'addressCity', type: 'string', comment: 'City of residence.' },
-  { name: 'addressState', type: 'string', comment: 'State of residence.' },
-  countryField('addressCountry', 'Country of residence.'),
-  countryField('nationality', 'Nationality.'),
-  {
-    name: 'language',
-    type: 'object',
-    comment: 'Language of the user.',
-    members: [
-      { name: 'code', type: 'string', required: true, comment: 'Standard language code.' },
-      { name: 'name', type: 'string', comment: 'Name of the language.' },
-    ],
-  },
-  {
-    name: 'organizationType',
-    type: 'string',
-    values: ['INDIVIDUAL', 'SOCIETY', 'ASSOCIATION'],
-    comment: 'What the user stands for.',
-  },
-  { name: 'organizationName', type: 'string', comment: 'Needed for an association or a society.' },
-  { name: 'organizationVatNumber', type: 'string', comment: 'Needed for an association or a society.' },
-]
-
-const identityBody: readonly BodyField[] = [
-  { name: 'number', type: 'string', required: true, comment: 'Number on the document.' },
-  {
-    name: 'type',
-    type: 'string',
-    required: true,
-    values: ['CARD_ID', 'PASSEPORT', 'CAR_LICENSE'],
-    comment: 'Kind of document.',
-  },
-]
-
-const licenseBody: readonly BodyField[] = [
-  countryField('country', 'Country of the license.'),
-  { name: 'number', type: 'string', comment: 'Number on the license.' },
-  {
-    name: 'type',
-    type: 'object',
-    comment: 'Kind of boating license.',
-    members: [
-      { name: 'id', type: 'integer', required: true, comment: 'user_license_types.id.' },
-      { name: 'name', type: 'string', comment: 'Name of the kind.' },
-    ],
-  },
-  { name: 'year', type: 'integer', comment: 'Year obtained.' },
-]
-
-const paymentBody: readonly BodyField[] = [
-  { name: 'currency', type: 'string', comment: 'Currency.' },
-  {
-    name: 'method',
-    type: 'object',
-    comment: 'Payment method.',
-    members: [{ name: 'id', type: 'integer', required: true, comment: 'rental_payment_methods.id.' }],
-  },
-  { name: 'price', type: 'number', comment: 'Amount paid.' },
-  { name: 'reference', type: 'string', comment: 'Payment reference.' },
-]
-
-const crewMemberBody: readonly BodyField[] = [
-  { name: 'email', type: 'email', comment: 'Email.' },
-  { name: 'firstName', type: 'string', comment: 'First name.' },
-  { name: 'lastName', type: 'string', comment: 'Last name.' },
-  { name: 'type', type: 'string', values: ['ADULT', 'CHILD'], comment: 'Kind of crew member.' },
-]
-
-const links: readonly BodyField[] = [
-  { name: 'contractLink', type: 'string', comment: 'Link to the contract in the client system.' },
-  { name: 'orderLink', type: 'string', comment: 'Link to the rental in the client system.' },
-]
-
-const prices: readonly BodyField[] = [
-  {
-    name: 'rentalPrice',
-    type: 'number',
-    comment: 'Price of the rental, excluding products; initial price if omitted.',
-  },
-  { name: 'discountPrice', type: 'number', comment: 'Discount; zero if omitted.' },
-  { name: 'commissionPrice', type: 'number', comment: 'Commission kept by the client.' },
-]
+import type { WriteDef } from './types.ts'
+import {
+  crewMemberBody,
+  identityBody,
+  identityUpdateBody,
+  licenseBody,
+  optionAddBody,
+  optionUpdateBody,
+  paymentBody,
+  rentalCreateBody,
+  rentalUpdateBody,
+  userAssignBody,
+  userBody,
+} from './write-bodies.ts'
 
 const rentalId = { rentalId: 'integer' } as const
 const userId = { userId: 'integer' } as const
 
-export const writes: readonly WriteDef[] = [
+/** The operations with their literal types, from which the types of commands derive. */
+export const writeLiterals = [
   {
     operation: 'rental.create',
     endpoint: 'POST /v3/rentals',
@@ -114,15 +27,7 @@ export const writes: readonly WriteDef[] = [
     stream: 'rentals',
     aggregate: 'rental',
     target: {},
-    body: [
-      { name: 'resourceId', type: 'string', required: true, comment: 'Resource to rent: resources.id.' },
-      { name: 'slotId', type: 'string', required: true, comment: 'Slot that fixes the schedule: resource_slots.id.' },
-      { name: 'addMandatoryOptions', type: 'boolean', comment: 'Add mandatory options automatically.' },
-      ...prices,
-      { name: 'commissionCurrency', type: 'string', comment: 'Currency of the commission.' },
-      ...links,
-      { name: 'referenceId', type: 'string', comment: 'ID of the rental in the client system.' },
-    ],
+    body: rentalCreateBody,
     source: 'spec 4.4; public: resources/rental-creation-object',
   },
   {
@@ -132,17 +37,7 @@ export const writes: readonly WriteDef[] = [
     stream: 'rentals',
     aggregate: 'rental',
     target: rentalId,
-    body: [
-      {
-        name: 'status',
-        type: 'string',
-        values: ['VALIDATED', 'CANCELED_BY_CLIENT', 'CANCELED_BAD_WEATHER', 'CANCELED_BREAKDOWN', 'CANCELED_PAYMENT'],
-        comment: 'VALIDATED confirms the rental.',
-      },
-      ...prices,
-      ...links,
-      { name: 'referenceId', type: 'string', comment: 'Reference ID of the rental in the client system.' },
-    ],
+    body: rentalUpdateBody,
     source: 'spec 2.5, 4.4; public: reference/rental-management/update-rental',
   },
   {
@@ -162,17 +57,7 @@ export const writes: readonly WriteDef[] = [
     stream: 'rental_options',
     aggregate: 'rental',
     target: rentalId,
-    body: [
-      {
-        name: 'optionId',
-        type: 'integer',
-        required: true,
-        readPath: 'option.id',
-        comment: 'Option: resource_options.id.',
-      },
-      { name: 'quantity', type: 'integer', required: true, comment: 'Quantity.' },
-      { name: 'commissionPrice', type: 'number', sendAs: 'string', comment: 'Commission; sent as text.' },
-    ],
+    body: optionAddBody,
     source: 'spec 4.4; public: reference/rental-option-management/add-an-option-to-a-rental',
   },
   {
@@ -182,7 +67,7 @@ export const writes: readonly WriteDef[] = [
     stream: 'rental_options',
     aggregate: 'rental',
     target: { rentalId: 'integer', optionId: 'integer' },
-    body: [{ name: 'quantity', type: 'integer', required: true, comment: 'Quantity.' }],
+    body: optionUpdateBody,
     source: 'spec 4.4',
   },
   {
@@ -232,16 +117,7 @@ export const writes: readonly WriteDef[] = [
     stream: 'rentals',
     aggregate: 'rental',
     target: rentalId,
-    body: [
-      {
-        name: 'userId',
-        type: 'integer',
-        required: true,
-        result: true,
-        readPath: 'user.id',
-        comment: 'User: users.id. Cannot be changed once set.',
-      },
-    ],
+    body: userAssignBody,
     source: 'spec 4.4; public: reference/rental-user-management/assign-a-user-to-a-rental',
   },
   {
@@ -321,12 +197,7 @@ export const writes: readonly WriteDef[] = [
     stream: 'user_identities',
     aggregate: 'user',
     target: userId,
-    body: identityBody.map((field) => ({
-      name: field.name,
-      type: field.type,
-      comment: field.comment,
-      ...(field.values === undefined ? {} : { values: field.values }),
-    })),
+    body: identityUpdateBody,
     source: 'spec 4.1; public: reference/user-documents-management/update-identity-document-for-an-existing-user',
   },
   {
@@ -369,4 +240,31 @@ export const writes: readonly WriteDef[] = [
     body: [],
     source: 'spec 4.1',
   },
-]
+] as const satisfies readonly WriteDef[]
+
+/** All 22 write operations. */
+export const writes: readonly WriteDef[] = writeLiterals
+
+/** The name of a write operation. */
+export type Operation = (typeof writeLiterals)[number]['operation']
+
+/** Which operation's result may stand for a path parameter, as `{"change": n}`. */
+export const targetResults: Readonly<Record<string, Operation>> = {
+  rentalId: 'rental.create',
+  optionId: 'rental_option.add',
+  paymentId: 'rental_payment.add',
+  crewMemberId: 'rental_crew_member.add',
+  userId: 'user.create',
+}
+
+const byOperation = new Map(writes.map((write) => [write.operation, write]))
+
+/** The operation of this name, if there is one. */
+export const findWrite = (operation: string): WriteDef | undefined => byOperation.get(operation)
+
+/** The operation of this name. @throws Error when the catalog has none: a slip in our own code. */
+export function writeNamed(operation: string): WriteDef {
+  const write = byOperation.get(operation)
+  if (write === undefined) throw new Error(`The catalog has no operation ${operation}.`)
+  return write
+}
