@@ -71,18 +71,28 @@ export async function isAnythingDue(db: Queryable, stream: StreamDef, settings: 
   return (rowCount ?? 0) > 0
 }
 
-/** Of these keys, those that were already read since `since`: what a killed worker had done of a chunk. */
-export async function readSince(
+export type DetailState = { readonly hash: string | null; readonly readAt: Date | null }
+
+/** What is known of the details of these keys. */
+export async function detailStates(
   db: Queryable,
   stream: StreamDef,
   keys: readonly string[],
-  since: Date,
-): Promise<ReadonlySet<string>> {
-  const { rows } = await db.query<{ key: string }>(
-    `select key from sync.records where stream = $1 and key = any($2::text[]) and detail_read_at >= $3`,
-    [stream.name, keys, since],
+): Promise<ReadonlyMap<string, DetailState>> {
+  const { rows } = await db.query<{ key: string; detail_hash: string | null; detail_read_at: Date | null }>(
+    `select key, detail_hash, detail_read_at from sync.records where stream = $1 and key = any($2::text[])`,
+    [stream.name, keys],
   )
-  return new Set(rows.map((row) => row.key))
+  return new Map(rows.map((row) => [row.key, { hash: row.detail_hash, readAt: row.detail_read_at }]))
+}
+
+/** Was this record's single read since then? */
+export async function isReadSince(db: Queryable, stream: StreamDef, key: string, since: Date): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select 1 from sync.records where stream = $1 and key = $2 and detail_read_at >= $3`,
+    [stream.name, key, since],
+  )
+  return (rowCount ?? 0) > 0
 }
 
 /** Durations of resources in the order they were answered: resource id → `TYPE,VALUE`, the first `count` of each. */

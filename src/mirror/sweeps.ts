@@ -67,6 +67,20 @@ export async function sweepResult(
   }
 }
 
+/** Live rows of a stream (stubs left out), and how many were tombstoned within 24 hours. */
+export async function deletionFacts(
+  db: Queryable,
+  stream: StreamDef,
+): Promise<{ readonly live: number; readonly deletedLately: number }> {
+  const { rows } = await db.query<{ live: number; deleted_lately: number }>(
+    `select (select count(*)::int from mirror.${stream.name} where _deleted_at is null and _source not like '%#%') as live,
+       (select count(*)::int from mirror.change_log c where c.stream = $1 and c.operation = 'delete'
+          and c.changed_at > clock_timestamp() - interval '24 hours') as deleted_lately`,
+    [stream.name],
+  )
+  return { live: rows[0]?.live ?? 0, deletedLately: rows[0]?.deleted_lately ?? 0 }
+}
+
 /** Holds deletions back until a person decides; the plan is what that person reads. */
 export async function holdDeletions(
   db: Queryable,

@@ -1,0 +1,152 @@
+// One page of a list: which records are new or changed, and what follows from that (design, section 6.2).
+
+import type { Page } from '../api/client.ts'
+import { type Json, parseJson, stringifyJson } from '../api/json.ts'
+import { childrenOf } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { tombstonedUsers } from '../mirror/persons.ts'
+import { keyText, knownRecords, readPayloads } from '../mirror/records.ts'
+import type { Row, TableWrite } from '../mirror/rows.ts'
+import type { SyncContext } from './context.ts'
+import { embeddedStubs } from './embeds.ts'
+import { hashOf, isObject, keyOf, projectionVersion, valueAt } from './project.ts'
+import { overlay } from './summary.ts'
+import { countAnswer, emptyWork, projectInto, type Work } from './work.ts'
+
+type Entry = { readonly record: Json; readonly hash: string; readonly key: string | null }
+
+/** What one record of a list or a single read leads to, besides its own row: stubs of embedded records, rows from inside it. */
+export function belowRecord(
+  work: Work,
+  stream: StreamDef,
+  record: Json,
+  key: string,
+  origin: { readonly endpoint: string; readonly readAt: Date; readonly timeZone: string },
+): void {
+  for (const stub of embeddedStubs(stream, record, origin.timeZone))
+    work.tables.push({
+      stream: stub.stream,
+      mode: 'stub',
+      source: `${origin.endpoint}#${stub.path}`,
+      readAt: origin.readAt,
+      rows: [stub.row],
+    })
+  for (const child of childrenOf(stream.name)) {
+    if (child.reads.kind !== 'inside') continue
+    const entries = valueAt(record, child.reads.path)
+    // An absent collection is unknown; an empty one is none.
+    if (!Array.isArray(entries)) continue
+    const request = { [child.parentKey?.[0] ?? '']: key }
+    const rows: Row[] = []
+    let complete = true
+    for (const entry of entries) {
+      const projected = projectInto(work, child, entry, request, origin.endpoint, origin.timeZone)
+      if (projected.ok) rows.push(projected.row)
+      else complete = false
+    }
+    const scope = { columns: [...(child.parentKey ?? [])], values: [key] }
+    const write: TableWrite = {
+      stream: child,
+      mode: 'record',
+      source: origin.endpoint,
+      readAt: origin.readAt,
+      rows,
+      replace: complete ? [scope] : [],
+    }
+    work.tables.push(write)
+  }
+}
+
+/** A user who is gone does not come back through a rental that still embeds them: only the id stays (design, section 6.7). */
+export async function withoutErasedUsers(
+  context: SyncContext,
+  stream: StreamDef,
+  records: readonly Json[],
+): Promise<readonly Json[]> {
+  const path = (stream.embeds ?? []).find((embed) => embed.stream === 'users')?.path
+  if (path === undefined) return records
+  const idOf = (record: Json): string | undefined => {
+    const id = valueAt(record, `${path}.id`)
+    return id === undefined || id === null ? undefined : stringifyJson(id)
+  }
+  const ids = [...new Set(records.map(idOf).filter((id) => id !== undefined && /^\d{1,18}$/.test(id)))] as string[]
+  const gone = ids.length === 0 ? new Set<string>() : await tombstonedUsers(context.database.pool, ids)
+  if (gone.size === 0) return records
+  return records.map((record) => {
+    const id = idOf(record)
+    if (id === undefined || !gone.has(id) || !isObject(record)) return record
+    return { ...record, [path]: { id: valueAt(record, `${path}.id`) ?? null }, message: null }
+  })
+}
+
+/**
+ * Turns pages into work: bad records to quarantine, unchanged ones to nothing, the others to rows, stubs and due details.
+ * @param summary the list's records are summaries: they are laid over what the detail said.
+ */
+export async function workOfPages(
+  context: SyncContext,
+  stream: StreamDef,
+  endpoint: string,
+  pages: readonly Page[],
+  summary: boolean,
+): Promise<{ readonly work: Work; readonly keysOfPage: readonly (readonly string[])[] }> {
+  const { timeZone } = context.settings
+  const work = emptyWork()
+  const entriesOfPage = pages.map((page) =>
+    page.items.map((record): Entry => {
+      const parts = keyOf(stream, record, timeZone)
+      return { record, hash: hashOf(stringifyJson(record)), key: parts === null ? null : keyText(parts) }
+    }),
+  )
+  const keys = entriesOfPage.flat().flatMap((entry) => (entry.key === null ? [] : [entry.key]))
+  const known = await knownRecords(context.database.pool, stream, keys)
+  const isUnchanged = ({ key, hash }: Entry): boolean => {
+    const state = key === null ? undefined : known.get(key)
+    return state?.listHash === hash && state.alive && !state.stub && state.projection === projectionVersion
+  }
+
+  for (const [index, page] of pages.entries()) {
+    const entries = entriesOfPage[index] ?? []
+    countAnswer(work, page)
+    work.counts.pages += 1
+    work.counts.read += entries.length
+    const changed = entries.filter((entry) => !isUnchanged(entry))
+    work.counts.unchanged += entries.length - changed.length
+    await addChanged(context, stream, work, changed, { endpoint, readAt: page.startedAt, summary })
+  }
+  return { work, keysOfPage: entriesOfPage.map((entries) => entries.flatMap(({ key }) => (key === null ? [] : [key]))) }
+}
+
+async function addChanged(
+  context: SyncContext,
+  stream: StreamDef,
+  work: Work,
+  changed: readonly Entry[],
+  origin: { readonly endpoint: string; readonly readAt: Date; readonly summary: boolean },
+): Promise<void> {
+  if (changed.length === 0) return
+  const { timeZone } = context.settings
+  const keys = changed.flatMap(({ key }) => (key === null ? [] : [key]))
+  const payloads = origin.summary ? await readPayloads(context.database.pool, stream, keys) : new Map<string, never>()
+  const records = await withoutErasedUsers(
+    context,
+    stream,
+    changed.map((entry) => entry.record),
+  )
+  const rows: (Row & { readonly source?: string })[] = []
+  for (const [index, entry] of changed.entries()) {
+    const listed = records[index] ?? entry.record
+    // Where lists are summaries, the payload stays the single read's until that is read again.
+    const detail = entry.key === null ? undefined : payloads.get(entry.key)
+    const record = detail === undefined ? listed : overlay(parseJson(detail.payload).value, listed)
+    const projected = projectInto(work, stream, record, {}, origin.endpoint, timeZone)
+    if (!projected.ok) continue
+    rows.push(
+      detail === undefined ? projected.row : { ...projected.row, payload: detail.payload, source: detail.source },
+    )
+    const key = keyText(projected.row.key)
+    work.records.push({ stream: stream.name, key, listHash: entry.hash, projection: projectionVersion, changed: true })
+    belowRecord(work, stream, listed, key, { ...origin, timeZone })
+  }
+  work.tables.push({ stream, mode: 'record', source: origin.endpoint, readAt: origin.readAt, rows })
+}

@@ -1,0 +1,45 @@
+// How a list is paged: settings, exceptions per list, and what was probed once and pinned (design, section 4, API_PAGE_BASE).
+
+import { probePageBase } from '../api/paging-probe.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import type { PagingSettings } from '../config.ts'
+import { contradictPin, getPin, setPin } from '../mirror/pinned.ts'
+import type { SyncContext } from './context.ts'
+
+export type ResolvedPaging = { readonly paging: PagingSettings; readonly pageBase: number }
+
+const pageBasePin = 'page_base'
+
+/** Settings of one list: the general ones, `none` for lists that are not paginated, and the exceptions of the configuration. */
+export function pagingOf(stream: StreamDef, api: SyncContext['settings']['api']): PagingSettings {
+  const paged = stream.reads.kind === 'list' && stream.reads.paged
+  const general = paged ? api.paging : { ...api.paging, style: 'none' as const }
+  return { ...general, ...api.lists[stream.name] }
+}
+
+/** Resolves how a list is paged; an unset page base is probed once with pages 0 and 1, and pinned. */
+export async function resolvePaging(
+  context: SyncContext,
+  stream: StreamDef,
+  endpoint: string,
+  query: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<ResolvedPaging> {
+  const paging = pagingOf(stream, context.settings.api)
+  if (paging.pageBase !== null) return { paging, pageBase: paging.pageBase }
+  if (paging.style !== 'page' && paging.style !== 'offset') return { paging, pageBase: paging.style === 'none' ? 0 : 1 }
+  const pin = await getPin(context.database.pool, pageBasePin)
+  if (typeof pin?.value === 'number') return { paging, pageBase: pin.value }
+  const probed = await probePageBase(context.api, { endpoint, query, paging, signal })
+  if (probed === null) return { paging, pageBase: paging.style === 'offset' ? 0 : 1 }
+  await setPin(context.database.pool, pageBasePin, probed)
+  context.log.info(
+    { event: 'page_base_probed', pageBase: probed, stream: stream.name },
+    `lists are numbered from ${probed}`,
+  )
+  return { paging, pageBase: probed }
+}
+
+/** Notes that a pinned answer no longer holds; the next sweep probes again. */
+export const contradictPageBase = (context: SyncContext, reason: string): Promise<void> =>
+  contradictPin(context.database.pool, pageBasePin, reason)

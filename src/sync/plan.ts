@@ -1,0 +1,91 @@
+// Which streams are read, in which order, and in which portions. Pure.
+
+import { findStream, streamNamed, streams, withAncestors } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { BoatMirrorError } from '../errors.ts'
+
+export type PlanSettings = {
+  readonly mirrorDocuments: boolean
+  readonly slotDays: number
+  readonly slotDurations: number
+  readonly calendarYears: number
+  readonly priceDays: number
+}
+
+/** Is this stream read at all under these settings? */
+export function isEnabled(stream: StreamDef, settings: PlanSettings): boolean {
+  if (stream.document === true) return settings.mirrorDocuments
+  if (stream.name === 'resource_availability_years') return settings.calendarYears > 0
+  if (stream.name === 'resource_pricetable') return settings.priceDays > 0
+  const slots = stream.name === 'resource_availability' || stream.name.startsWith('resource_slot')
+  return slots ? settings.slotDays > 0 && settings.slotDurations > 0 : true
+}
+
+/**
+ * The streams that have runs of their own for these names (all, when none is given), parents included; what stands inside a
+ * record is read with the record.
+ * @throws BoatMirrorError USAGE naming the unknown stream and those that exist.
+ */
+export function streamsToRead(names: readonly string[], settings: PlanSettings): readonly string[] {
+  const wanted = names.length === 0 ? streams : names.map(knownStream)
+  const all = wanted.flatMap(withAncestors).flatMap((stream) => [...alsoNeeded(stream), stream])
+  const chosen = new Set(all.filter((stream) => stream.reads.kind !== 'inside').map((stream) => stream.name))
+  return streams.filter((stream) => chosen.has(stream.name) && isEnabled(stream, settings)).map((stream) => stream.name)
+}
+
+function knownStream(name: string): StreamDef {
+  const stream = findStream(name)
+  if (stream !== undefined) return stream
+  throw new BoatMirrorError('USAGE', `There is no stream "${name}".`, {
+    remedy: `Streams are named by their tables: ${streams.map((each) => each.name).join(', ')}.`,
+  })
+}
+
+/** Slots and availability ask for the first durations of a resource. */
+const alsoNeeded = (stream: StreamDef): readonly StreamDef[] =>
+  stream.reads.kind === 'slots' || stream.reads.kind === 'availability' ? [streamNamed('resource_durations')] : []
+
+export type Dependency = { readonly stream: string; readonly state: 'swept' | 'finished' }
+
+/** What must have been read before this stream, where it is read in the same request. */
+export function dependenciesOf(stream: StreamDef): readonly Dependency[] {
+  // A document that is missing is proven by its user, whose own read therefore comes first.
+  const parentState = stream.reads.kind === 'document' && stream.reads.optional ? 'finished' : 'swept'
+  const parent = stream.parent === undefined ? [] : [{ stream: stream.parent, state: parentState } as const]
+  const slotParent =
+    stream.parent === 'resource_slots' ? [{ stream: 'resource_slots', state: 'finished' } as const] : []
+  // Embedded records are stubs until they are read themselves: read them first, and no stub is made.
+  const embeds = (stream.embeds ?? [])
+    .filter((embed) => embed.stream !== stream.name)
+    .map((embed) => ({ stream: embed.stream, state: 'swept' }) as const)
+  const needed = alsoNeeded(stream).map((each) => ({ stream: each.name, state: 'finished' }) as const)
+  return [...parent, ...slotParent, ...embeds, ...needed]
+}
+
+export type StreamProgress = 'waiting' | 'running' | 'swept' | 'finished'
+
+/** The streams of one request that can start now: waiting, with everything they build on read. */
+export function startableStreams(request: ReadonlyMap<string, StreamProgress>): readonly string[] {
+  const satisfied = ({ stream, state }: Dependency): boolean => {
+    const progress = request.get(stream)
+    if (progress === undefined || progress === 'finished') return true
+    return state === 'swept' && progress === 'swept'
+  }
+  return [...request]
+    .filter(([name, progress]) => progress === 'waiting' && dependenciesOf(streamNamed(name)).every(satisfied))
+    .map(([name]) => name)
+}
+
+/** Cuts keys into portions that several workers can share: at most `largest`, and enough of them for 16 to work. */
+export function portions<T>(keys: readonly T[], largest = 200, smallest = 20): readonly (readonly T[])[] {
+  const size = Math.min(largest, Math.max(smallest, Math.ceil(keys.length / 16)))
+  const result: (readonly T[])[] = []
+  for (let start = 0; start < keys.length; start += size) result.push(keys.slice(start, start + size))
+  return result
+}
+
+/** Lists come before details, so that a first sync shows every record before it goes deeper. */
+export const priorities = { sweep: 1, confirm: 2, plan: 3, release: 2 } as const
+
+/** Priority of a stream's details: catalog order after the lists. */
+export const detailPriority = (stream: string): number => 10 + streams.findIndex((each) => each.name === stream)

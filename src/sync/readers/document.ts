@@ -1,0 +1,66 @@
+// At most one record below another: identity, license, the rental's resource.
+
+import type { Json } from '../../api/json.ts'
+import { streamNamed, streams } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import type { SyncContext } from '../context.ts'
+import { convertValue } from '../convert.ts'
+import { embeddedStubs } from '../embeds.ts'
+import { valueAt } from '../project.ts'
+import { readOutcome } from '../single.ts'
+import { projectInto, type Work } from '../work.ts'
+import { parentValues } from './collection.ts'
+import type { DetailRead } from './detail.ts'
+
+/** Reads the document; 204, an empty body and null mean that there is none [upstream-api section 12, row 20]. */
+export async function readDocument(
+  context: SyncContext,
+  stream: StreamDef,
+  holderKey: string,
+  work: Work,
+  signal: AbortSignal,
+): Promise<DetailRead> {
+  if (stream.reads.kind !== 'document') throw new Error(`${stream.name} is no document.`)
+  const { endpoint } = stream.reads
+  const { params, request, scope } = parentValues(stream, holderKey)
+  const outcome = await readOutcome(context, work, { endpoint, params, signal })
+  if (outcome.kind === 'absent') {
+    const readAt = context.clock.now()
+    return {
+      outcome: { kind: 'there', value: { startedAt: readAt } },
+      writes: [{ stream, mode: 'record', source: endpoint, readAt, rows: [], replace: [scope] }],
+    }
+  }
+  if (outcome.kind !== 'there') return { outcome, writes: [] }
+  const { body, startedAt } = outcome.value
+  work.counts.read += 1
+  const { timeZone } = context.settings
+  const projected = projectInto(work, stream, body, request, endpoint, timeZone)
+  if (!projected.ok) return { outcome: { kind: 'there', value: { startedAt } }, writes: [] }
+  for (const stub of embeddedStubs(stream, body, timeZone))
+    work.tables.push({
+      stream: stub.stream,
+      mode: 'stub',
+      source: `${endpoint}#${stub.path}`,
+      readAt: startedAt,
+      rows: [stub.row],
+    })
+  fillParent(work, stream, holderKey, body, startedAt)
+  return {
+    outcome: { kind: 'there', value: { startedAt } },
+    writes: [{ stream, mode: 'record', source: endpoint, readAt: startedAt, rows: [projected.row], replace: [] }],
+  }
+}
+
+/** Columns of another stream that this read fills: a rental's resource and company. */
+function fillParent(work: Work, stream: StreamDef, holderKey: string, body: Json, readAt: Date): void {
+  for (const target of streams) {
+    if (target.filledBy?.stream !== stream.name) continue
+    const columns = target.filledBy.columns.map(({ column, path }) => {
+      const type = streamNamed(target.name).columns.find((each) => each.name === column)?.type ?? 'text'
+      const converted = convertValue(type, valueAt(body, path), 'UTC')
+      return [column, converted.ok ? converted.text : null] as const
+    })
+    work.filled.push({ stream: target, readAt, rows: [{ key: [holderKey], values: Object.fromEntries(columns) }] })
+  }
+}

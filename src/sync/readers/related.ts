@@ -1,0 +1,38 @@
+// Reads below a record that answer a record of another stream: the rental's user.
+
+import { streamNamed } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import type { SyncContext } from '../context.ts'
+import { readOutcome, singleParams } from '../single.ts'
+import { projectInto, type Work } from '../work.ts'
+
+/**
+ * Reads the related records. They are kept as stubs: the record's own list and single decide, so that a rental which still
+ * names a deleted user does not bring that user back (design, section 6.6).
+ */
+export async function readRelated(
+  context: SyncContext,
+  stream: StreamDef,
+  key: string,
+  work: Work,
+  signal: AbortSignal,
+): Promise<void> {
+  if (stream.reads.kind !== 'list') return
+  for (const { endpoint, stream: name } of stream.reads.related ?? []) {
+    const target = streamNamed(name)
+    const outcome = await readOutcome(context, work, { endpoint, params: singleParams(stream, key), signal })
+    if (outcome.kind === 'failed') work.problems.push(`${endpoint}: ${outcome.reason}`)
+    if (outcome.kind !== 'there') continue
+    const { body, startedAt } = outcome.value
+    work.counts.read += 1
+    const projected = projectInto(work, target, body, {}, endpoint, context.settings.timeZone)
+    if (projected.ok)
+      work.tables.push({
+        stream: target,
+        mode: 'stub',
+        source: `${endpoint}#user`,
+        readAt: startedAt,
+        rows: [projected.row],
+      })
+  }
+}

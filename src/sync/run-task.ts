@@ -1,0 +1,101 @@
+// One task from claim to end: lease, heartbeat, and what becomes of it when it fails or is stopped.
+
+import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
+import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } from '../mirror/tasks.ts'
+import { runConfirm, runRelease } from './confirm.ts'
+import type { SyncContext } from './context.ts'
+import { runDetails, runPlan } from './details.ts'
+import { runSweep } from './sweep.ts'
+
+/** Attempts of a task that fails for a passing reason; each read was already retried by the api layer. */
+const maxAttempts = 4
+
+export type TaskOutcome = 'done' | 'taken' | 'returned' | 'failed' | 'lost'
+
+/**
+ * Claims a task and carries it out.
+ * @returns `taken` when another worker has it, `returned` when it was given back for later, `lost` when it was taken over meanwhile.
+ */
+export async function runTask(
+  context: SyncContext,
+  taskId: string,
+  owner: string,
+  stop: AbortSignal,
+): Promise<TaskOutcome> {
+  const { pool } = context.database
+  const task = await claimTask(pool, taskId, owner)
+  if (task === null) return 'taken'
+  const lost = new AbortController()
+  const signal = AbortSignal.any([stop, lost.signal])
+  const heartbeat = setInterval(() => {
+    renewLease(pool, task).then(
+      (held) => held || lost.abort(new BoatMirrorError('LEASE_LOST', `Task ${task.id} was taken over.`)),
+      // The next beat tries again; a lease that ran out meanwhile shows in the next commit.
+      (error) =>
+        context.log.warn(
+          { event: 'heartbeat_failed', task: task.id, error: messageOf(error) },
+          'a lease could not be renewed',
+        ),
+    )
+  }, heartbeatMs)
+  try {
+    await carryOut(context, task, signal)
+    return 'done'
+  } catch (error) {
+    return await afterFailure(context, task, error, stop.aborted, lost.signal.aborted)
+  } finally {
+    clearInterval(heartbeat)
+  }
+}
+
+function carryOut(context: SyncContext, task: Task, signal: AbortSignal): Promise<void> {
+  switch (task.kind) {
+    case 'sweep':
+      return runSweep(context, task, signal)
+    case 'plan':
+      return runPlan(context, task)
+    case 'details':
+      return runDetails(context, task, signal)
+    case 'confirm':
+      return runConfirm(context, task, signal)
+    case 'release':
+      return runRelease(context, task, signal)
+    default:
+      return task.kind satisfies never
+  }
+}
+
+async function afterFailure(
+  context: SyncContext,
+  task: Task,
+  error: unknown,
+  stopped: boolean,
+  lost: boolean,
+): Promise<TaskOutcome> {
+  const { log, database } = context
+  if (lost || (error instanceof BoatMirrorError && error.code === 'LEASE_LOST')) {
+    log.info({ event: 'lease_lost', task: task.id, stream: task.stream }, 'another worker took a task over')
+    return 'lost'
+  }
+  if (stopped) {
+    await returnTask(database.pool, task, { delayMs: 0, error: null })
+    return 'returned'
+  }
+  const passing = error instanceof BoatMirrorError ? error.kind === 'retry' : true
+  if (passing && task.attempts < maxAttempts) {
+    const delayMs =
+      error instanceof ApiError && error.retryAfterMs !== undefined ? error.retryAfterMs : 500 * 2 ** task.attempts
+    log.warn(
+      { event: 'task_returned', task: task.id, kind: task.kind, stream: task.stream, delayMs, err: error },
+      'a task failed and is tried again',
+    )
+    await returnTask(database.pool, task, { delayMs, error: messageOf(error) })
+    return 'returned'
+  }
+  log.error(
+    { event: 'task_failed', task: task.id, kind: task.kind, stream: task.stream, err: error },
+    `${task.stream}: ${messageOf(error)}`,
+  )
+  await endTask(database.pool, task, { error: messageOf(error) })
+  return 'failed'
+}

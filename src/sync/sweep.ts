@@ -1,0 +1,267 @@
+// A sweep: one complete pass through a list, page after page, checkpointed; at its end the question what is missing
+// (design, sections 6.1, 6.4, 6.5).
+
+import type { Page } from '../api/client.ts'
+import type { Json } from '../api/json.ts'
+import { streamNamed } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { ApiError, messageOf } from '../errors.ts'
+import { contradictPin, getPin, setPin } from '../mirror/pinned.ts'
+import { addCounts, addWarnings, markSwept, noteRunError } from '../mirror/runs.ts'
+import { holdDeletions, passFacts, saveSweepPage, sweepResult } from '../mirror/sweeps.ts'
+import { addTasks, endTask, type NewTask, type Task } from '../mirror/tasks.ts'
+import { batches } from './batches.ts'
+import { commitWork } from './commit.ts'
+import type { SyncContext } from './context.ts'
+import { judgeDeletions, sampleSize } from './deletions.ts'
+import { workOfPages } from './list-records.ts'
+import { contradictPageBase, resolvePaging } from './paging.ts'
+import { portions, priorities } from './plan.ts'
+import { judgePass } from './progress.ts'
+import { keyOf } from './project.ts'
+import { missingInList } from './summary.ts'
+
+type ListReads = Extract<StreamDef['reads'], { kind: 'list' }>
+
+type Checkpoint = {
+  readonly variant: number
+  readonly pass: number
+  /** Where the next page is; null: at the beginning of the pass. */
+  readonly next: string | null
+  readonly pages: number
+  readonly totals: readonly number[]
+  /** Why this sweep proves no absence. */
+  readonly doubts: readonly string[]
+}
+
+const beginning: Checkpoint = { variant: 0, pass: 1, next: null, pages: 0, totals: [], doubts: [] }
+
+/** A sweep resumed later than this after its crash keeps its rows but proves no absence, in milliseconds. */
+const staleResumeMs = 5 * 60_000
+
+const rowsPerCommit = 2_000
+
+/** Runs the sweep of a list stream from its checkpoint to its end. */
+export async function runSweep(context: SyncContext, task: Task, signal: AbortSignal): Promise<void> {
+  const stream = streamNamed(task.stream)
+  const reads = stream.reads
+  if (reads.kind !== 'list') throw new Error(`${stream.name} has no list.`)
+  let at = resumed(task)
+  const variants = [{}, ...(reads.extraPasses ?? [])]
+  while (at.variant < variants.length) {
+    const query = { ...reads.query, ...variants[at.variant] }
+    at = await runPass(context, task, stream, reads, query, at, signal)
+  }
+  await endSweep(context, task, stream, at)
+}
+
+function resumed(task: Task): Checkpoint {
+  const stored = task.checkpoint as Checkpoint | null
+  if (stored === null) return beginning
+  const late = task.checkpointAgeMs !== null && task.checkpointAgeMs > staleResumeMs
+  return late
+    ? { ...stored, doubts: [...stored.doubts, 'The sweep was resumed more than five minutes after it stopped.'] }
+    : stored
+}
+
+/** One pass through one variant of the list. Returns where to go on: the next variant, or the same one again. */
+async function runPass(
+  context: SyncContext,
+  task: Task,
+  stream: StreamDef,
+  reads: ListReads,
+  query: Readonly<Record<string, string>>,
+  start: Checkpoint,
+  signal: AbortSignal,
+): Promise<Checkpoint> {
+  const { paging, pageBase } = await resolvePaging(context, stream, reads.list, query, signal)
+  const source = context.api.list({
+    endpoint: reads.list,
+    query: { ...query },
+    paging,
+    pageBase,
+    signal,
+    ...(start.next === null ? {} : { from: start.next }),
+  })
+  const limit = Math.max(1, Math.floor(rowsPerCommit / paging.pageSize))
+  let at = start
+  let summary: boolean | undefined
+  try {
+    for await (const pages of batches(source, { limit, lingerMs: 0 })) {
+      summary ??= await isSummary(context, task, stream, reads, pages, signal)
+      at = await commitPages(context, task, stream, reads, pages, at, summary)
+    }
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'PAGING_IGNORED')
+      await contradictPageBase(context, messageOf(error))
+    throw error
+  }
+  return judged(context, task, at)
+}
+
+async function commitPages(
+  context: SyncContext,
+  task: Task,
+  stream: StreamDef,
+  reads: ListReads,
+  pages: readonly Page[],
+  at: Checkpoint,
+  summary: boolean,
+): Promise<Checkpoint> {
+  const { work, keysOfPage } = await workOfPages(context, stream, reads.list, pages, summary)
+  const next: Checkpoint = {
+    ...at,
+    next: pages.at(-1)?.next ?? null,
+    pages: at.pages + pages.length,
+    totals: [...at.totals, ...pages.flatMap((page) => (page.total === null ? [] : [page.total]))].filter(
+      // Only the first total, the last one and those that differ decide; the list of all would grow with the pages.
+      (total, index, all) => index === 0 || total !== all[index - 1],
+    ),
+  }
+  await commitWork(context, task, work, {
+    checkpoint: next,
+    also: async (client) => {
+      for (const [index, keys] of keysOfPage.entries())
+        await saveSweepPage(client, { runId: task.runId, pass: passNumber(at), index: at.pages + index, keys })
+    },
+  })
+  return next
+}
+
+/** Passes of all variants share one table; ten passes a variant are more than there can be. */
+const passNumber = (at: Checkpoint): number => at.variant * 10 + at.pass
+
+async function judged(context: SyncContext, task: Task, at: Checkpoint): Promise<Checkpoint> {
+  const facts = await passFacts(context.database.pool, task.runId, passNumber(at))
+  const verdict = judgePass({ pass: at.pass, ...facts, totals: at.totals })
+  const fresh = { next: null, pages: 0, totals: [] }
+  switch (verdict.kind) {
+    case 'complete':
+      return { ...at, ...fresh, variant: at.variant + 1, pass: 1 }
+    case 'partial':
+      return { ...at, ...fresh, variant: at.variant + 1, pass: 1, doubts: [...at.doubts, verdict.reason] }
+    case 'again':
+      context.log.info({ event: 'sweep_again', stream: task.stream, run: task.runId }, verdict.reason)
+      return { ...at, ...fresh, pass: at.pass + 1 }
+    default:
+      return verdict satisfies never
+  }
+}
+
+/** Ends the sweep: what is missing is to be confirmed, or held for a person; then the details are planned. */
+async function endSweep(context: SyncContext, task: Task, stream: StreamDef, at: Checkpoint): Promise<void> {
+  const result = await sweepResult(context.database.pool, stream, task.runId, task.runStartedAt)
+  const tasks: NewTask[] = [{ kind: 'plan', priority: priorities.plan }]
+  const verdict = judgeDeletions({ ...result, missing: result.missing.length, limit: context.settings.deleteLimit })
+  const proven = at.doubts.length === 0
+  const confirm = (keys: readonly string[], reason: string | null): void => {
+    for (const portion of portions(keys))
+      tasks.push({
+        kind: 'confirm',
+        priority: priorities.confirm,
+        payload: { keys: portion, reason, all: result.missing.length },
+      })
+  }
+  if (proven && result.missing.length > 0) {
+    if (verdict.kind === 'confirm') confirm(result.missing, null)
+    else if (verdict.kind === 'confirm-all')
+      tasks.push({
+        kind: 'confirm',
+        priority: priorities.confirm,
+        payload: { keys: result.missing, reason: verdict.reason, all: result.missing.length },
+      })
+    else
+      tasks.push({
+        kind: 'confirm',
+        priority: priorities.confirm,
+        payload: { keys: sample(result.missing), reason: verdict.reason, all: result.missing.length, hold: true },
+      })
+  }
+  await context.database.transaction(async (client) => {
+    if (proven && verdict.kind === 'hold') {
+      await holdDeletions(client, task.runId, result.missing, {
+        reason: verdict.reason,
+        live: result.live,
+        seen: result.seen,
+        missing: result.missing.length,
+        deletedWithin24Hours: result.deletedLately,
+      })
+      await addCounts(client, task.runId, { held: result.missing.length })
+    }
+    if (!proven) {
+      await noteRunError(client, task.runId, at.doubts.join(' '))
+      if (result.missing.length > 0)
+        await addWarnings(client, task.runId, [
+          `${result.missing.length} records were not seen; nothing is deleted, because the sweep is not proven complete.`,
+        ])
+    }
+    await markSwept(client, task.runId, result.seen)
+    await addTasks(client, task.runId, stream.name, tasks)
+    await endTask(client, task, { error: null })
+  })
+  context.onTasks()
+}
+
+/** Up to `sampleSize` keys, evenly spread. */
+function sample(keys: readonly string[]): readonly string[] {
+  const step = Math.max(1, keys.length / sampleSize)
+  return Array.from({ length: Math.min(sampleSize, keys.length) }, (_, index) => keys[Math.floor(index * step)] ?? '')
+}
+
+/** How long a probe of summary lists is trusted, in milliseconds. */
+const summaryProbeMs = 24 * 3_600_000
+const probedRecords = 3
+
+/** Are the records of this list only summaries of their singles? Probed with the first records, pinned, probed again each day. */
+async function isSummary(
+  context: SyncContext,
+  task: Task,
+  stream: StreamDef,
+  reads: ListReads,
+  pages: readonly Page[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const pinKey = `summary:${stream.name}`
+  const pin = await getPin(context.database.pool, pinKey)
+  const pinned = pin === null ? undefined : (pin.value as { summary: boolean }).summary
+  const fresh = pin !== null && context.clock.now().getTime() - pin.probedAt.getTime() < summaryProbeMs
+  if (pinned !== undefined && fresh && !task.fullRead) return pinned
+  const records = pages.flatMap((page) => page.items).slice(0, probedRecords)
+  const missing = new Set<string>()
+  let compared = 0
+  for (const record of records) {
+    const single = await readSingle(context, stream, reads, record, signal)
+    if (single === undefined) continue
+    compared += 1
+    for (const path of missingInList(record, single)) missing.add(path)
+  }
+  if (compared === 0) return pinned ?? false
+  const summary = missing.size > 0
+  if (pinned !== undefined && pinned !== summary)
+    await contradictPin(context.database.pool, pinKey, `Lists were ${pinned ? '' : 'not '}summaries before.`)
+  await setPin(context.database.pool, pinKey, { summary, missing: [...missing].sort().slice(0, 50) })
+  return summary
+}
+
+async function readSingle(
+  context: SyncContext,
+  stream: StreamDef,
+  reads: ListReads,
+  record: Json,
+  signal: AbortSignal,
+): Promise<Json | undefined> {
+  const key = keyOf(stream, record, context.settings.timeZone)?.[0]
+  if (key === undefined) return undefined
+  try {
+    const answer = await context.api.read({
+      endpoint: reads.single.endpoint,
+      params: { [reads.single.param]: key },
+      signal,
+    })
+    return answer.body
+  } catch (error) {
+    // A single that is refused tells nothing about the list; the details will report it.
+    if (error instanceof ApiError && error.kind === 'skip') return undefined
+    throw error
+  }
+}

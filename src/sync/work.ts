@@ -1,0 +1,123 @@
+// What was read and is to be written: collected per page or per detail, merged into one transaction. Pure.
+
+import { type Json, stringifyJson } from '../api/json.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import type { RecordState } from '../mirror/records.ts'
+import type { FilledWrite, TableWrite, Tombstones } from '../mirror/rows.ts'
+import type { RunCounts } from '../mirror/runs.ts'
+import type { Projected, RequestValues } from './project.ts'
+import { projectRecord } from './project.ts'
+import { unknownFields } from './unknown-fields.ts'
+
+/** A record that cannot be mirrored. */
+export type BadRecord = {
+  readonly stream: string
+  readonly key: string
+  readonly endpoint: string
+  /** JSON text, whole as received. */
+  readonly payload: string
+  readonly reason: string
+  /** What is needed to project it again without asking the API. */
+  readonly request: RequestValues
+}
+
+export type UnknownField = {
+  readonly stream: string
+  readonly path: string
+  readonly sample: string | null
+  readonly times: number
+}
+
+export type Work = {
+  readonly tables: TableWrite[]
+  readonly filled: FilledWrite[]
+  readonly tombstones: Tombstones[]
+  readonly records: RecordState[]
+  readonly bad: BadRecord[]
+  readonly unknown: UnknownField[]
+  readonly warnings: string[]
+  /** Why something could not be read; the run is then not `done`. */
+  readonly problems: string[]
+  readonly counts: { -readonly [K in keyof RunCounts]: number }
+}
+
+export const emptyWork = (): Work => ({
+  tables: [],
+  filled: [],
+  tombstones: [],
+  records: [],
+  bad: [],
+  unknown: [],
+  warnings: [],
+  problems: [],
+  counts: {
+    pages: 0,
+    requests: 0,
+    retries: 0,
+    read: 0,
+    inserted: 0,
+    updated: 0,
+    unchanged: 0,
+    deleted: 0,
+    quarantined: 0,
+    held: 0,
+    bytes: 0,
+  },
+})
+
+/** Adds the second piece of work to the first. */
+export function addWork(target: Work, more: Work): void {
+  target.tables.push(...more.tables)
+  target.filled.push(...more.filled)
+  target.tombstones.push(...more.tombstones)
+  target.records.push(...more.records)
+  target.bad.push(...more.bad)
+  target.unknown.push(...more.unknown)
+  target.warnings.push(...more.warnings)
+  target.problems.push(...more.problems)
+  for (const name of Object.keys(more.counts) as (keyof RunCounts)[]) target.counts[name] += more.counts[name]
+}
+
+/** Counts one answer of the API. */
+export function countAnswer(
+  work: Work,
+  answer: { readonly bytes: number; readonly retries: number; readonly sanitized: number },
+): void {
+  work.counts.requests += 1 + answer.retries
+  work.counts.retries += answer.retries
+  work.counts.bytes += answer.bytes
+  if (answer.sanitized > 0)
+    work.warnings.push(
+      'Control characters (NUL) or broken surrogates were replaced by U+FFFD: Postgres cannot store them.',
+    )
+}
+
+const sampleOf = (stream: StreamDef, value: Json): string | null =>
+  stream.person === true || stream.document === true ? null : stringifyJson(value).slice(0, 200)
+
+/** Projects a record; a bad one goes to `work.bad`, and unknown fields are noted. */
+export function projectInto(
+  work: Work,
+  stream: StreamDef,
+  record: Json,
+  request: RequestValues,
+  endpoint: string,
+  timeZone: string,
+): Projected {
+  const projected = projectRecord(stream, record, request, timeZone)
+  if (!projected.ok) {
+    const bad = {
+      stream: stream.name,
+      key: projected.key,
+      endpoint,
+      payload: stringifyJson(record),
+      reason: projected.reason,
+      request,
+    }
+    work.bad.push(bad)
+    return projected
+  }
+  for (const [path, value] of unknownFields(stream, record))
+    work.unknown.push({ stream: stream.name, path, sample: sampleOf(stream, value), times: 1 })
+  return projected
+}
