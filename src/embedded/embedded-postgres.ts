@@ -1,0 +1,148 @@
+// The Postgres that comes with the package: opened by every command that has no DATABASE_URL, started by the first of
+// them, stopped by the last. What is on disk decides, so a server orphaned by SIGKILL is simply found and used.
+
+import { join, resolve } from 'node:path'
+import type { Logger } from '../log.ts'
+import { findPackage, prepareBinaries, removeOldCopies } from './binaries.ts'
+import { ensureDatabase } from './connection.ts'
+import { told, unavailable } from './failures.ts'
+import { enter, leave } from './holders.ts'
+import { chooseIdentity } from './identity.ts'
+import { withLock } from './lock.ts'
+import { chooseLocation, prepareDataDir } from './places.ts'
+import {
+  type Cluster,
+  clusterFolder,
+  createCluster,
+  findRunning,
+  majorOf,
+  type Settings,
+  startServer,
+  stopServer,
+} from './server.ts'
+import { addressOf, newPassword, readState, type State, writeState } from './state.ts'
+
+export type EmbeddedOptions = {
+  /** DATA_DIR; made when missing. */
+  readonly dataDir: string
+  readonly log: Logger
+  /** True: use a running server only; never create or start one. */
+  readonly readOnlyAttach?: boolean
+  /** Server settings on top of ours, for a server that is started here. Plain values: letters, digits, `_`, `.`, `-`. */
+  readonly settings?: Settings
+  /** Ends the waiting for another command or for the server. */
+  readonly signal?: AbortSignal
+}
+
+export type EmbeddedPostgres = {
+  /** Address of the database of Boat Mirror, with its password. */
+  readonly url: string
+  /** True when this call started the server; false when it found one. */
+  readonly startedHere: boolean
+  /** Folder with `postgres`, `initdb` and `pg_ctl`. */
+  readonly binDir: string
+  /** Folder that holds the database: DATA_DIR, or the place that stands in for it. */
+  readonly location: string
+  /** Gives the server up; whoever is the last to do so stops it. May be called twice. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the embedded Postgres of a DATA_DIR: attaches to a running one, else starts it, creating it the first time.
+ * @throws BoatMirrorError EMBEDDED_UNAVAILABLE with the reason and what to do.
+ */
+export async function openEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const given = resolve(options.dataDir)
+  try {
+    if (options.readOnlyAttach && (await readState(given)) === null) throw notRunning(given)
+    const dataDir = await prepareDataDir(given)
+    return await withLock(join(dataDir, 'lock'), () => openLocked(dataDir, options), { signal: options.signal })
+  } catch (error) {
+    throw told(error, given, options.signal)
+  }
+}
+
+async function openLocked(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const holders = join(dataDir, 'holders')
+  const { cluster, state } = await prepare(dataDir, options)
+  const holder = await enter(holders)
+  let port: number | undefined
+  try {
+    const found = await findRunning(cluster.folder, state, options.signal)
+    if (found === null && options.readOnlyAttach) throw notRunning(dataDir)
+    port = found ?? (await start(cluster, state, options))
+    if (!state.created || port !== state.port) await writeState(dataDir, { ...state, port, created: true })
+    await ensureDatabase(state, port)
+    const event = found === null ? 'embedded_started' : 'embedded_attached'
+    options.log.debug({ event, port, location: cluster.location }, 'embedded database is open')
+    let closed: Promise<void> | undefined
+    return {
+      url: addressOf(state, port),
+      startedHere: found === null,
+      binDir: cluster.binaries.binDir,
+      location: cluster.location,
+      close: () => {
+        closed ??= giveUp(dataDir, holder, cluster, options.log)
+        return closed
+      },
+    }
+  } catch (error) {
+    if ((await leave(holders, holder)) && port !== undefined) await stopServer(cluster)
+    throw error
+  }
+}
+
+/** Finds out what there is and who may run it; creates nothing but the record of where and with which password. */
+async function prepare(dataDir: string, options: EmbeddedOptions): Promise<{ cluster: Cluster; state: State }> {
+  const known = await readState(dataDir)
+  const source = await findPackage()
+  const identity = await chooseIdentity(clusterFolder(known?.location ?? dataDir))
+  const state = known ?? {
+    location: await chooseLocation(dataDir, identity, options.log),
+    port: 0,
+    password: newPassword(),
+    created: false,
+  }
+  const { location } = state
+  const folder = clusterFolder(location)
+  const made = await majorOf(folder)
+  if (made === null && state.created)
+    throw unavailable(
+      `The database that was in ${folder} is gone`,
+      `Restore it from a backup, remove ${join(dataDir, 'embedded.json')} to begin with an empty one`,
+    )
+  const binaries = await prepareBinaries(source, location, identity)
+  if (made !== null && made !== binaries.major)
+    throw unavailable(
+      `The database in ${folder} was made by Postgres ${made}, and this version brings Postgres ${binaries.major}`,
+      `Dump it with the earlier version of Boat Mirror (pg_dump with the address that its db command prints), move ${dataDir} away, restore the dump with this version`,
+    )
+  if (known === null) await writeState(dataDir, state)
+  await removeOldCopies(source, location)
+  return { cluster: { folder, location, identity, binaries }, state }
+}
+
+async function start(cluster: Cluster, state: State, options: EmbeddedOptions): Promise<number> {
+  options.signal?.throwIfAborted()
+  if ((await majorOf(cluster.folder)) === null) {
+    options.log.info({ event: 'embedded_create', location: cluster.location }, 'creating the embedded database')
+    await createCluster(cluster, state.password)
+  }
+  return startServer(cluster, state, options.settings ?? {})
+}
+
+async function giveUp(dataDir: string, holder: string, cluster: Cluster, log: Logger): Promise<void> {
+  try {
+    await withLock(join(dataDir, 'lock'), async () => {
+      if (!(await leave(join(dataDir, 'holders'), holder))) return
+      await stopServer(cluster)
+      log.debug({ event: 'embedded_stopped', location: cluster.location }, 'embedded database stopped')
+    })
+  } catch (error) {
+    throw told(error, dataDir)
+  }
+}
+
+function notRunning(dataDir: string): Error {
+  return unavailable(`No database runs in ${dataDir}`, 'Start boat-mirror worker')
+}

@@ -1,0 +1,84 @@
+// Where the database's files lie: in DATA_DIR, or, when its account can't enter that, in a place it can.
+
+import { createHash } from 'node:crypto'
+import { chmod, mkdir, mkdtemp, readdir, realpath, rename, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Logger } from '../log.ts'
+import { unavailable } from './failures.ts'
+import { canEnter, type Identity } from './identity.ts'
+
+/** Not readable by others, but passable for the account that runs Postgres. */
+const passable = 0o711
+
+/** Makes DATA_DIR when it is missing and returns its real path. An existing folder keeps its mode. */
+export async function prepareDataDir(dataDir: string): Promise<string> {
+  const made = await mkdir(dataDir, { recursive: true })
+  if (made !== undefined) await chmod(dataDir, passable)
+  return realpath(dataDir)
+}
+
+/**
+ * Chooses the folder for a new database: DATA_DIR, else one below /var/lib/boat-mirror named after DATA_DIR, else a
+ * new one among the temporary files. What an earlier DATA_DIR of the same path left there is moved aside, never removed.
+ * @throws BoatMirrorError EMBEDDED_UNAVAILABLE when the account can enter none of them.
+ */
+export async function chooseLocation(
+  dataDir: string,
+  identity: Identity,
+  log: Logger,
+  shared = '/var/lib/boat-mirror',
+): Promise<string> {
+  if (await canEnter(dataDir, identity)) return dataDir
+  const below = await makeBelow(shared, dataDir, log)
+  if (below !== null && (await canEnter(below, identity))) return below
+  const temporary = await realpath(await mkdtemp(join(tmpdir(), 'boat-mirror-')))
+  await chmod(temporary, passable)
+  if (await canEnter(temporary, identity)) {
+    const message = `database files lie among the temporary files, in ${temporary}: set DATA_DIR to a lasting place`
+    log.warn({ event: 'embedded_temporary', location: temporary }, message)
+    return temporary
+  }
+  throw unavailable(
+    `${identity?.name ?? 'This account'}, as whom Postgres runs, can enter neither ${dataDir} nor ${shared} nor ${temporary}`,
+    'Set DATA_DIR to a folder that others may pass through (such as /srv/boat-mirror)',
+  )
+}
+
+async function makeBelow(shared: string, dataDir: string, log: Logger): Promise<string | null> {
+  const folder = join(shared, createHash('sha256').update(dataDir).digest('hex').slice(0, 16))
+  try {
+    if ((await mkdir(shared, { recursive: true })) !== undefined) await chmod(shared, 0o755)
+    if (await exists(folder)) {
+      const aside = `${folder}.${new Date().toISOString().replace(/\D/g, '')}`
+      await rename(folder, aside)
+      log.warn({ event: 'embedded_moved_aside', aside }, `an earlier database of ${dataDir} was moved to ${aside}`)
+    }
+    await mkdir(folder)
+    await chmod(folder, passable)
+    return folder
+  } catch (error) {
+    log.debug({ event: 'embedded_place_refused', folder, err: error }, `${folder} cannot be used`)
+    return null
+  }
+}
+
+/** Lets every account read a tree of our making, pass its folders and run the named programs. */
+export async function openToAll(root: string, programs: readonly string[]): Promise<void> {
+  await chmod(root, 0o755)
+  for (const entry of await readdir(root, { withFileTypes: true, recursive: true })) {
+    const runs = entry.isDirectory() || programs.includes(entry.name)
+    if (!entry.isSymbolicLink()) await chmod(join(entry.parentPath, entry.name), runs ? 0o755 : 0o644)
+  }
+}
+
+/** True when there is something at this path. */
+export async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+}

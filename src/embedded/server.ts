@@ -1,0 +1,182 @@
+// One Postgres server on one database folder: creates the folder, finds a running server, starts and stops it.
+// Everything here runs under the lock of DATA_DIR.
+
+import { chown, mkdtemp, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sleep } from '../clock.ts'
+import type { Binaries } from './binaries.ts'
+import { type Presence, probe } from './connection.ts'
+import { failedStep, lastWords, unavailable } from './failures.ts'
+import type { Identity } from './identity.ts'
+import { processToken, readProc } from './liveness.ts'
+import { findFreePort, isFree } from './ports.ts'
+import { roles, type State } from './state.ts'
+import { runTool } from './tools.ts'
+
+export type Settings = Readonly<Record<string, string>>
+
+/** Where a database lies and who runs what on it. */
+export type Cluster = {
+  /** Folder of Postgres's own files (PGDATA). */
+  readonly folder: string
+  readonly location: string
+  readonly identity: Identity
+  readonly binaries: Binaries
+}
+
+/** For a machine of two cores that does other things as well. Nothing acknowledged is lost: fsync and commits wait. */
+const defaults: Settings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '100',
+  shared_buffers: '128MB',
+  max_wal_size: '1GB',
+  synchronous_commit: 'on',
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // The client hears of its own errors; in a file they would keep statements and values of persons.
+  log_min_messages: 'log',
+  log_checkpoints: 'off',
+  log_error_verbosity: 'terse',
+}
+
+const startLimitSeconds = 300
+const stopLimitSeconds = 60
+const pollMs = 100
+
+/** The folder of Postgres's files at a location. */
+export const clusterFolder = (location: string): string => join(location, 'postgres')
+
+/** Major version a database folder was made by; null when there is none. */
+export async function majorOf(folder: string): Promise<string | null> {
+  return (await readIfThere(join(folder, 'PG_VERSION')))?.trim() ?? null
+}
+
+/** Creates the database folder, whole or not at all. @throws BoatMirrorError EMBEDDED_UNAVAILABLE with initdb's words. */
+export async function createCluster(cluster: Cluster, password: string): Promise<void> {
+  const { folder, location, identity, binaries } = cluster
+  const draft = await mkdtemp(`${folder}-new-`)
+  const passwordFile = `${draft}.password`
+  try {
+    await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
+    if (identity !== null) for (const path of [draft, passwordFile]) await chown(path, identity.uid, identity.gid)
+    const args = ['-D', draft, '-U', roles.user, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '-E', 'UTF8']
+    const locale = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--no-instructions']
+    const program = join(binaries.binDir, 'initdb')
+    const { code, output } = await runTool(program, [...args, ...locale], { identity, folder: location })
+    if (code !== 0) throw await failedStep('Creating the embedded database', lastWords(output), location)
+    await rename(draft, folder)
+  } finally {
+    await rm(passwordFile, { force: true })
+    await rm(draft, { recursive: true, force: true })
+  }
+}
+
+/**
+ * Looks for a server on this folder, started by whichever command, and waits while it starts or stops.
+ * Returns its port, or null when none runs; a pid file that a crash left behind is then no hindrance any more.
+ */
+export async function findRunning(folder: string, state: State, signal?: AbortSignal): Promise<number | null> {
+  for (let waitedMs = 0; ; waitedMs += pollMs) {
+    const pidFile = await readPidFile(folder)
+    if (pidFile === null) return null
+    const presence: Presence = pidFile.port === null ? 'absent' : await probe(state, pidFile.port)
+    if (presence === 'ready') return pidFile.port
+    const alive = processToken(pidFile.pid) !== null
+    if (!alive || !(await isPostmaster(pidFile.pid, folder))) {
+      // Postgres itself copes with a number nobody has, but takes one that was given anew for a running server.
+      if (alive) await rm(join(folder, 'postmaster.pid'), { force: true })
+      return null
+    }
+    if (presence === 'foreign')
+      throw unavailable(
+        `The database in ${folder} runs (process ${pidFile.pid}) and refuses the password stored for it`,
+        'Restore embedded.json in DATA_DIR from a backup',
+      )
+    if (waitedMs >= startLimitSeconds * 1000)
+      throw unavailable(
+        `The database in ${folder} runs (process ${pidFile.pid}) but does not answer`,
+        'End that process',
+      )
+    await sleep(pollMs, signal)
+  }
+}
+
+/** Starts the server and returns its port: the stored one if it is free. Postgres leaves our session (pg_ctl sees to it). */
+export async function startServer(cluster: Cluster, state: State, settings: Settings): Promise<number> {
+  const { folder, location, identity } = cluster
+  const logFile = join(folder, 'server.log')
+  for (let attempt = 1; ; attempt++) {
+    const port = await findFreePort(state.port)
+    await keepOneLog(logFile)
+    const options = Object.entries({ ...defaults, ...settings, port: String(port) })
+    const args = ['start', '-w', '-t', String(startLimitSeconds), '-s', '-D', folder, '-l', logFile]
+    const result = await pgCtl(cluster, [
+      ...args,
+      '-o',
+      options.map(([name, value]) => `-c ${name}=${value}`).join(' '),
+    ])
+    if (result.code === 0) return port
+    const found = await findRunning(folder, state) // what a command that was killed meanwhile had begun to start
+    if (found !== null) return found
+    if (attempt < 3 && !(await isFree(port))) continue // another program was quicker with that port
+    const words = `${(await readIfThere(logFile)) ?? ''}`.trim() || result.output
+    throw await failedStep(
+      `Starting the embedded database in ${folder}${identity === null ? '' : ` as ${identity.name}`}`,
+      lastWords(words),
+      location,
+    )
+  }
+}
+
+/** Stops the server: open connections end, everything committed is on disk. */
+export async function stopServer(cluster: Cluster): Promise<void> {
+  const args = ['stop', '-w', '-t', String(stopLimitSeconds), '-s', '-m', 'fast', '-D', cluster.folder]
+  const { code, output } = await pgCtl(cluster, args)
+  if (code === 0 || (await readPidFile(cluster.folder)) === null) return // code 1 also means: it had ended by itself
+  throw await failedStep(`Stopping the embedded database in ${cluster.folder}`, lastWords(output), cluster.location)
+}
+
+function pgCtl(cluster: Cluster, args: readonly string[]): ReturnType<typeof runTool> {
+  const { binaries, identity, location } = cluster
+  return runTool(join(binaries.binDir, 'pg_ctl'), args, { identity, folder: location })
+}
+
+type PidFile = { readonly pid: number; readonly port: number | null }
+
+/** Reads postmaster.pid: process on line 1, port on line 4 (written once it listens) [postgresql.org: pidfile.h]. */
+async function readPidFile(folder: string): Promise<PidFile | null> {
+  const lines = (await readIfThere(join(folder, 'postmaster.pid')))?.split('\n')
+  const pid = Number(lines?.[0])
+  if (lines === undefined || !Number.isSafeInteger(pid) || pid <= 0) return null
+  const port = Number(lines[3])
+  return { pid, port: port > 0 ? port : null }
+}
+
+/** True unless it is known that this living process is something else than the server of this folder. */
+async function isPostmaster(pid: number, folder: string): Promise<boolean> {
+  const name = readProc(`${pid}/comm`)
+  if (name === null) return true // no /proc to ask: better wait in vain than start a second server
+  if (name.trim() !== 'postgres') return false
+  try {
+    return (await readlink(`/proc/${pid}/cwd`)) === folder // a server works in its folder
+  } catch {
+    return true // not ours to read
+  }
+}
+
+async function keepOneLog(file: string): Promise<void> {
+  await rename(file, `${file}.previous`).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+}
+
+async function readIfThere(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}

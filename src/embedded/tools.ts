@@ -1,0 +1,44 @@
+// Runs one of Postgres's own programs to its end, as the account Postgres runs as, and collects what it says.
+
+import { spawn } from 'node:child_process'
+import { unavailable } from './failures.ts'
+import type { Identity } from './identity.ts'
+
+export type ToolResult = { readonly code: number | null; readonly output: string }
+
+/** What the server may know of our environment: no PG* variables that would mislead it, and none of our secrets. */
+const passedOn = ['PATH', 'LD_LIBRARY_PATH', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot']
+
+/**
+ * Runs a program in `folder` and waits for its end. It has a session of its own, so that Ctrl-C reaches only us.
+ * @throws BoatMirrorError EMBEDDED_UNAVAILABLE when it cannot be started at all.
+ */
+export function runTool(
+  program: string,
+  args: readonly string[],
+  options: { readonly identity: Identity; readonly folder: string },
+): Promise<ToolResult> {
+  const { identity, folder } = options
+  const env = Object.fromEntries(passedOn.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { ...env, LC_ALL: 'C' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    windowsHide: true,
+    ...(identity === null ? {} : { uid: identity.uid, gid: identity.gid }),
+  })
+  return new Promise((resolve, reject) => {
+    let output = ''
+    const collect = (chunk: Buffer): void => {
+      output += chunk.toString('utf8')
+    }
+    child.stdout.on('data', collect)
+    child.stderr.on('data', collect)
+    child.on('error', (cause) => {
+      const who = identity === null ? '' : ` as ${identity.name}`
+      reject(unavailable(`${program} cannot be run${who}: ${cause.message}`, 'Start as another user', cause))
+    })
+    child.on('close', (code) => resolve({ code, output }))
+  })
+}

@@ -1,0 +1,78 @@
+// The Redis of a test run: TEST_REDIS_URL, or a `redis-server` from the path on a free port, or none.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, constants } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { Redis } from 'ioredis'
+import { sleep } from '../../src/clock.ts'
+import { findFreePort } from '../../src/embedded/ports.ts'
+
+export type TestRedis = { readonly url: string; close(): Promise<void> }
+
+/** The full path of a program on PATH, or undefined. */
+export function findOnPath(program: string, path = process.env.PATH ?? ''): string | undefined {
+  const candidates = path
+    .split(delimiter)
+    .filter((folder) => folder !== '')
+    .map((folder) => join(folder, program))
+  return candidates.find((file) => {
+    try {
+      accessSync(file, constants.X_OK)
+      return true
+    } catch {
+      return false // not there, or not ours to run: the next folder decides
+    }
+  })
+}
+
+/** Opens the Redis of this run; null when there is neither TEST_REDIS_URL nor a redis-server. */
+export async function openTestRedis(): Promise<TestRedis | null> {
+  const given = process.env.TEST_REDIS_URL
+  if (given !== undefined && given !== '') return { url: given, close: async () => {} }
+  const program = findOnPath('redis-server')
+  if (program === undefined) return null
+
+  const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-redis-'))
+  const port = await findFreePort()
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
+  const child = spawn(program, args, { stdio: 'ignore' })
+  const close = async (): Promise<void> => {
+    await stop(child)
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    await untilReady(port, child)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { url: `redis://127.0.0.1:${port}`, close }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}
+
+async function untilReady(port: number, child: ChildProcess): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode} before it was ready`)
+    const client = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null })
+    client.on('error', () => {}) // reported by connect(), which is tried again
+    try {
+      await client.connect()
+      await client.ping()
+      return
+    } catch {
+      await sleep(50)
+    } finally {
+      client.disconnect()
+    }
+  }
+  throw new Error('redis-server did not answer within 10 s')
+}
