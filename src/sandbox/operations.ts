@@ -1,0 +1,208 @@
+// The 78 operations of specification 4 as data: the routes, the OpenAPI document and the comparison with the
+// catalog are made from this table. Nothing here knows how an operation is carried out.
+
+import type { TObject } from 'typebox'
+import {
+  RentalCreationBody,
+  RentalCrewMemberBody,
+  RentalOptionBody,
+  RentalOptionQuantityBody,
+  RentalPaymentBody,
+  RentalUpdateBody,
+  RentalUserBody,
+  UserBody,
+  UserIdentityBody,
+  UserLicenseBody,
+} from './records/bodies.ts'
+import type { RecordName } from './records/index.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+/** What an operation answers with: one record, an array of them, a page of them, or nothing. */
+export type Shape = 'one' | 'array' | 'paginated' | 'none'
+
+export interface Operation {
+  readonly method: Method
+  /** Path template from the root, `/v3` included, such as `/v3/users/{userId}`. */
+  readonly path: string
+  /** Purpose in the words of the specification. */
+  readonly operation: string
+  /** Record type of the answer; null where nothing is answered. */
+  readonly response: RecordName | null
+  readonly shape: Shape
+  /** Query parameters that are read, paging apart; `!` marks a required one. */
+  readonly query?: readonly string[]
+  readonly body?: TObject
+  /** Names of the writable fields. */
+  readonly writable?: readonly string[]
+}
+
+const get = (
+  path: string,
+  operation: string,
+  response: RecordName,
+  shape: Shape = 'one',
+  query?: string[],
+): Operation => ({
+  method: 'GET',
+  path: `/v3${path}`,
+  operation,
+  response,
+  shape,
+  ...(query && { query }),
+})
+
+const write = (
+  method: 'POST' | 'PUT',
+  path: string,
+  operation: string,
+  response: RecordName,
+  body: TObject,
+): Operation => ({
+  method,
+  path: `/v3${path}`,
+  operation,
+  response,
+  shape: 'one',
+  body,
+  writable: Object.keys(body.properties),
+})
+
+const remove = (path: string, operation: string): Operation => ({
+  method: 'DELETE',
+  path: `/v3${path}`,
+  operation,
+  response: null,
+  shape: 'none',
+})
+
+const reference = (name: string, parameter: string, response: RecordName): Operation[] => [
+  get(`/${name}`, `List ${name}`, response, 'array'),
+  get(`/${name}/{${parameter}}`, `Get one of ${name}`, response),
+]
+
+const user = '/users/{userId}'
+const resource = '/resources/{resourceId}'
+const rental = '/rentals/{rentalId}'
+
+/** Every operation of the API [spec 4]. */
+export const operations: readonly Operation[] = [
+  get('/users', 'List users (paginated)', 'User', 'paginated', [
+    'id',
+    'name',
+    'organizationType',
+    'email',
+    'deactivated',
+  ]),
+  write('POST', '/users', 'Add a user', 'User', UserBody),
+  get(user, 'Get a user', 'User'),
+  write('PUT', user, 'Update a user', 'User', UserBody),
+  remove(user, 'Delete a user'),
+  get(`${user}/identity`, 'Get the identity document', 'UserIdentity'),
+  write('POST', `${user}/identity`, 'Add an identity document to an existing user', 'UserIdentity', UserIdentityBody),
+  write('PUT', `${user}/identity`, 'Update the identity document', 'UserIdentity', UserIdentityBody),
+  remove(`${user}/identity`, 'Delete the identity document'),
+  get(`${user}/license`, 'Get the license document', 'UserLicense'),
+  write('POST', `${user}/license`, 'Add a license document to an existing user', 'UserLicense', UserLicenseBody),
+  write('PUT', `${user}/license`, 'Update the license document', 'UserLicense', UserLicenseBody),
+  remove(`${user}/license`, 'Delete the license document'),
+
+  get('/companies', 'List companies (paginated)', 'Company', 'paginated'),
+  get('/companies/{companyId}', 'Get a company', 'Company'),
+
+  get('/resources', 'List resources (paginated)', 'Resource', 'paginated', ['test']),
+  get(resource, 'Get a resource', 'Resource', 'one', ['test']),
+  get(`${resource}/durations`, 'Get resource durations', 'Duration', 'array', ['date', 'test']),
+  get(`${resource}/pricetable`, 'Get the resource price table', 'Pricetable', 'one', [
+    'from',
+    'to',
+    'duration_min',
+    'duration_max',
+  ]),
+  get(`${resource}/pricings`, 'Get resource pricings', 'ResourcePricing', 'array'),
+  get(`${resource}/options`, 'List resource options', 'ResourceOption', 'array'),
+  get(`${resource}/options/{optionId}`, 'Get a resource option', 'ResourceOption'),
+  get('/resources/availabilities', 'Get availabilities of resources', 'Availability', 'array', [
+    'resourceIds!',
+    'date!',
+    'duration!',
+    'test',
+  ]),
+  get(`${resource}/availabilities`, 'Get availabilities of one resource', 'AvailabilityBitstring', 'one', [
+    'year',
+    'test',
+  ]),
+  get(`${resource}/availability`, 'Get availability of one resource', 'Availability', 'one', [
+    'date!',
+    'duration!',
+    'test',
+  ]),
+  get(`${resource}/unavailabilities`, 'Get unavailabilities of one resource', 'Unavailability', 'array'),
+  get(`${resource}/slots`, 'List resource slots', 'Slot', 'array', [
+    'date!',
+    'duration!',
+    'withMandatoryOptions',
+    'test',
+  ]),
+  get(`${resource}/slots/{slotId}/options`, 'Get slot options', 'SlotOption', 'array'),
+  get(`${resource}/slots/{slotId}/tides`, 'Get slot tides', 'Tide', 'array'),
+
+  get('/rentals', 'List rentals (paginated)', 'Rental', 'paginated', [
+    'id',
+    'customerId',
+    'resourceId',
+    'companyId',
+    'creationMinDate',
+    'creationMaxDate',
+    'departureMinDate',
+    'departureMaxDate',
+    'arrivalMinDate',
+    'arrivalMaxDate',
+    'status',
+    'order',
+  ]),
+  write('POST', '/rentals', 'Initiate the rental process', 'Rental', RentalCreationBody),
+  get(rental, 'Get a rental', 'Rental'),
+  write('PUT', rental, 'Update a rental', 'Rental', RentalUpdateBody),
+  remove(rental, 'Delete a rental'),
+  get(`${rental}/resource`, "Get the rental's resource", 'RentalResource'),
+  get(`${rental}/options`, 'List rental options', 'RentalOption', 'array'),
+  write('POST', `${rental}/options`, 'Add an option to a rental', 'RentalOption', RentalOptionBody),
+  get(`${rental}/options/{optionId}`, 'Get a rental option', 'RentalOption'),
+  write('PUT', `${rental}/options/{optionId}`, 'Change the option quantity', 'RentalOption', RentalOptionQuantityBody),
+  remove(`${rental}/options/{optionId}`, 'Remove the option from the rental'),
+  get(`${rental}/payments`, 'List rental payment lines', 'RentalPayment', 'array'),
+  write('POST', `${rental}/payments`, 'Add a payment line', 'RentalPayment', RentalPaymentBody),
+  get(`${rental}/payments/{paymentId}`, 'Get a payment line', 'RentalPayment'),
+  write('PUT', `${rental}/payments/{paymentId}`, 'Update a payment line', 'RentalPayment', RentalPaymentBody),
+  remove(`${rental}/payments/{paymentId}`, 'Remove a payment line'),
+  get(`${rental}/user`, "Get the rental's user", 'User'),
+  write('POST', `${rental}/user`, 'Assign a user to the rental', 'User', RentalUserBody),
+  get(`${rental}/crewMembers`, 'List crew members', 'RentalCrewMember', 'array'),
+  write('POST', `${rental}/crewMembers`, 'Add a crew member', 'RentalCrewMember', RentalCrewMemberBody),
+  get(`${rental}/crewMembers/{crewMemberId}`, 'Get crew member details', 'RentalCrewMember'),
+  write(
+    'PUT',
+    `${rental}/crewMembers/{crewMemberId}`,
+    'Update a crew member',
+    'RentalCrewMember',
+    RentalCrewMemberBody,
+  ),
+  remove(`${rental}/crewMembers/{crewMemberId}`, 'Delete a crew member'),
+
+  ...reference('administrativeAreaLevel1', 'administrativeAreaLevel1Id', 'AdministrativeAreaLevel1'),
+  ...reference('administrativeAreaLevel2', 'administrativeAreaLevel2Id', 'AdministrativeAreaLevel2'),
+  ...reference('cities', 'cityId', 'City'),
+  ...reference('countries', 'countryCode', 'Country'),
+  ...reference('harbours', 'harbourId', 'Harbour'),
+  ...reference('navigationAreas', 'navigationAreaId', 'NavigationArea'),
+  ...reference('characteristics', 'characteristicId', 'Characteristic'),
+  ...reference('companyLegalForms', 'companyLegalFormId', 'CompanyLegalForm'),
+  ...reference('equipments', 'equipmentId', 'Equipment'),
+  ...reference('rentalPaymentMethods', 'rentalPaymentId', 'RentalPaymentMethod'),
+  ...reference('subtypes', 'subtypeId', 'Subtype'),
+  ...reference('types', 'typeId', 'Type'),
+  ...reference('userLicenseTypes', 'userLicenseTypeId', 'UserLicenseType'),
+]
+
+export { recordFields } from './records/index.ts'

@@ -1,0 +1,70 @@
+// The rental and what hangs below it (specification 2.5 and 3, upstream-api 9.18 to 9.20).
+
+import { ResourceOption } from './resources.ts'
+import { choice, embedded, formatted, integer, number, opaque, record, text } from './schema.ts'
+import { Harbour, RentalPaymentMethod } from './shared.ts'
+import { User } from './users.ts'
+
+/** The five values a client may write [spec 3]; a new rental is PENDING until one of them is set [public]. */
+export const writableStatuses = [
+  'VALIDATED',
+  'CANCELED_BY_CLIENT',
+  'CANCELED_BAD_WEATHER',
+  'CANCELED_BREAKDOWN',
+  'CANCELED_PAYMENT',
+] as const
+export const depositStatuses = ['PENDING', 'RECEIVED', 'KEPT', 'RETURNED'] as const
+export const crewTypes = ['ADULT', 'CHILD'] as const
+
+export const Rental = record('Rental', 'A rental [spec 2.5]', {
+  id: integer('Rental ID'),
+  creationDatetime: formatted('date-time', 'Creation date-time'),
+  lastModificationDatetime: formatted('date-time', 'Last update date-time'),
+  departureDatetime: formatted('date-time', 'Departure date-time'),
+  arrivalDatetime: formatted('date-time', 'Arrival date-time'),
+  departureHarbour: embedded(Harbour, 'Harbour of departure'),
+  arrivalHarbour: embedded(Harbour, 'Harbour of arrival'),
+  crewAdults: integer('Number of adults'),
+  crewChildren: integer('Number of children'),
+  message: text('Client message for the company'),
+  status: choice(['PENDING', ...writableStatuses], 'Status'),
+  depositStatus: choice(depositStatuses, 'Deposit status'),
+  depositPrice: number('Deposit the customer leaves before the rental starts'),
+  depositCurrency: opaque('Deposit currency'),
+  paymentProgress: integer('Amount paid relative to the total to pay, percent'),
+  totalPaid: number('Amount already paid'),
+  totalToPay: number('Total amount to pay'),
+  rentalPrice: number('Price of the rental, excluding products; the initial price when unspecified'),
+  discountPrice: number('Discount price; zero when unspecified'),
+  commissionPrice: number('Commission taken by the client system'),
+  contractLink: text('Link to the rental contract in the client system'),
+  orderLink: text('Link to the rental in the client system'),
+  referenceId: text('Reference ID of the rental in the client system'),
+  user: embedded(User, 'Customer'),
+})
+
+export const RentalOption = record('RentalOption', 'An option of a rental [public: resources/rental-option]', {
+  id: integer('Rental option ID'),
+  option: embedded(ResourceOption, 'Option, as booked'),
+  fees: number('Fees'),
+  downPaymentRate: integer('Down payment percent'),
+  price: number('Price of one'),
+  quantity: integer('Quantity'),
+  vatRate: integer('VAT rate'),
+})
+
+export const RentalPayment = record('RentalPayment', 'A payment line [public: the two payment pages]', {
+  id: integer('Payment line ID'),
+  currency: text('Currency'),
+  method: embedded(RentalPaymentMethod, 'Payment method'),
+  price: number('Amount paid'),
+  reference: text('Payment reference'),
+})
+
+export const RentalCrewMember = record('RentalCrewMember', 'A crew member [public: add-a-crew-member-to-a-rental]', {
+  id: integer('Crew member ID'),
+  firstName: text('First name'),
+  lastName: text('Last name'),
+  email: formatted('email', 'Email'),
+  type: choice(crewTypes, 'Kind of crew member'),
+})

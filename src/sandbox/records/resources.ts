@@ -1,0 +1,121 @@
+// Company, Resource, its pricing record and what hangs below a resource (specification 2.2 to 2.4, upstream-api 9.9).
+
+import { embedded, flag, formatted, integer, list, number, opaque, record, text } from './schema.ts'
+import {
+  CharacteristicEntry,
+  City,
+  CompanyLegalForm,
+  Duration,
+  EquipmentEntry,
+  Harbour,
+  Images,
+  Subtype,
+} from './shared.ts'
+
+export const Company = record('Company', 'A rental company [spec 2.2]', {
+  id: integer('Company ID'),
+  addressCity: embedded(City, 'City'),
+  addressPostalCode: text('Postal code'),
+  addressStreet1: text('Address street 1'),
+  addressStreet2: text('Address street 2'),
+  companyBrandName: text('Brand name'),
+  companyContactEmail: formatted('email', 'Contact email'),
+  companyContactPhone: opaque('Contact phone, contents not shown'),
+  companyLegalForm: embedded(CompanyLegalForm, 'Company type'),
+  companyLegalReason: text('Legal reason'),
+  companyLogo: text('Logo file path'),
+  companySiretNumber: text('Company registration number'),
+  companyVatNumber: text('VAT identification number'),
+  companyWebsiteUrl: formatted('uri', 'Website URL'),
+})
+
+const named = (what: string) => ({
+  id: integer(`${what} ID`),
+  name: text(`${what} name`),
+  description: text(`${what} description`),
+})
+
+const Builder = record('Builder', 'A boat builder [spec 2.3]', named('Builder'))
+const Range = record('Range', 'A range of models [spec 2.3]', {
+  ...named('Range'),
+  builder: embedded(Builder, 'Builder'),
+})
+const Model = record('Model', 'A boat model [spec 2.3]', { ...named('Model'), range: embedded(Range, 'Range') })
+
+export const Version = record('Version', 'A version of a boat model [spec 2.3]', {
+  ...named('Version'),
+  images: embedded(Images, 'Album with cover and additional photos'),
+  model: embedded(Model, 'Model'),
+  subtype: embedded(Subtype, 'Subtype'),
+})
+
+export const Resource = record('Resource', 'A boat in a harbour that can be rented [spec 2.3]', {
+  id: text('Resource ID'),
+  boatId: integer('Boat ID; deprecated in favor of the full resource ID'),
+  name: text('Boat name'),
+  description: text('Product description'),
+  creationDatetime: formatted('date-time', 'Creation date-time'),
+  lastModificationDatetime: formatted('date-time', 'Last update date-time'),
+  minPrice: number('Minimum rental price; the price varies with the rental duration'),
+  isLicenseMandatory: flag('True if a boat license is mandatory'),
+  isRentable: flag('True if the resource is available for rental'),
+  isSkipperAvailable: flag('True if a skipper is available'),
+  isSkipperMandatory: flag('True if a skipper is mandatory'),
+  characteristics: list(CharacteristicEntry, 'Characteristic entries'),
+  equipments: list(EquipmentEntry, 'Equipment entries'),
+  durations: list(Duration, 'Duration entries available for renting'),
+  company: embedded(Company, 'Company'),
+  harbour: embedded(Harbour, 'Harbour'),
+  images: embedded(Images, 'Images'),
+  version: embedded(Version, 'Boat version'),
+})
+
+export const RentalResource = record('RentalResource', 'Resource pricing record, as booked [spec 2.4]', {
+  id: integer('Element ID'),
+  price: number('Resource price'),
+  fees: number('Full client fees price'),
+  vatRate: integer('VAT rate applied'),
+  downPaymentPrice: integer('Resource down payment'),
+  downPaymentRate: integer('Minimum accepted down payment percent'),
+  resource: embedded(Resource, 'Resource'),
+})
+
+const Classification = record(
+  'OptionClassification',
+  'Classification of an option [public: resources/resource-option]',
+  {
+    id: integer('ID'),
+    key: text('Code'),
+    value: text('Text'),
+  },
+)
+
+const OptionPrice = record('OptionPrice', 'Price of an option in a period [public: resources/resource-option]', {
+  start_date: formatted('date', 'First day of the period'),
+  end_date: formatted('date', 'Last day of the period'),
+  price: number('Price in the period'),
+  unit: text('PURCHASE, HOUR, DAY, WEEK'),
+  currency: opaque('Currency'),
+  slot_option_id: integer('Slot option the price belongs to'),
+})
+
+export const ResourceOption = record('ResourceOption', 'An option of a resource [public: resources/resource-option]', {
+  id: integer('Option ID'),
+  name: text('Name'),
+  description: text('Description'),
+  isMandatory: flag('True if every rental must have it'),
+  type: embedded(Classification, 'Type'),
+  subtype: embedded(Classification, 'Subtype'),
+  prices: list(OptionPrice, 'Price periods'),
+})
+
+/** Shape [unknown]. */
+export const ResourcePricing = record('ResourcePricing', 'Price of a season and a duration', {
+  id: integer('Pricing ID'),
+  name: text('Season name'),
+  startDate: formatted('date', 'First day of the season'),
+  endDate: formatted('date', 'Last day of the season'),
+  duration: text('Duration, TYPE,VALUE'),
+  price: number('Price'),
+  currency: text('Currency'),
+})

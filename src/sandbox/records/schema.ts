@@ -1,0 +1,47 @@
+// Small builders for record schemas: every record is an open object whose fields may be absent or null, because the
+// specification marks whole records optional and the public pages mark read-only fields optional too.
+
+import Type, { type TObject, type TOptional, type TProperties, type TSchema } from 'typebox'
+
+type Optionals<Fields extends TProperties> = { [Name in keyof Fields]: TOptional<Fields[Name]> }
+
+/** A record type: open object, `title` names its OpenAPI component, every field optional. */
+export function record<Fields extends TProperties>(
+  title: string,
+  description: string,
+  fields: Fields,
+): TObject<Optionals<Fields>> {
+  const optional = Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, Type.Optional(schema)]))
+  return Type.Object(optional as Optionals<Fields>, { title, description })
+}
+
+/** A string field. */
+export const text = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+
+/** A string field of a named format, such as `date` or `email`; the format is documented, not enforced. */
+export const formatted = (format: string, description: string) =>
+  Type.Union([Type.Unsafe<string>({ type: 'string', format }), Type.Null()], { description })
+
+/** A whole-number field. */
+export const integer = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description })
+
+/** A number field, fractions allowed. */
+export const number = (description: string) => Type.Union([Type.Number(), Type.Null()], { description })
+
+/** A true-or-false field. */
+export const flag = (description: string) => Type.Union([Type.Boolean(), Type.Null()], { description })
+
+/** A string field with known values; others are possible upstream, so the record schema only documents them. */
+export const choice = (values: readonly string[], description: string) =>
+  Type.Union([Type.String(), Type.Null()], { description: `${description}: ${values.join(', ')}` })
+
+/** An object whose contents no source shows. */
+export const opaque = (description: string) =>
+  Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.String(), Type.Null()], { description })
+
+/** An embedded record, or null. */
+export const embedded = <Schema extends TSchema>(schema: Schema, description: string) =>
+  Type.Union([schema, Type.Null()], { description })
+
+/** A list of embedded records. */
+export const list = <Schema extends TSchema>(schema: Schema, description: string) => Type.Array(schema, { description })
