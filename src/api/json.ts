@@ -1,0 +1,137 @@
+// JSON in and out without loss: numbers that JavaScript would round keep their digits, and text that Postgres
+// cannot store is cleaned. Owns the `Json` type; knows nothing of HTTP.
+
+import { isLosslessNumber, LosslessNumber, parse as parseLossless, stringify as stringifyLossless } from 'lossless-json'
+import { BoatMirrorError } from '../errors.ts'
+
+export { isLosslessNumber, LosslessNumber }
+
+export type JsonObject = { [key: string]: Json }
+export type Json = null | boolean | number | string | LosslessNumber | Json[] | JsonObject
+
+/** Deeper nesting than this is refused: JSON.stringify and recursive readers would overflow the stack. */
+const maxDepth = 64
+
+// A number JSON.parse would change or JSON.stringify would write with an exponent: 16 or more characters of digits
+// and point, an exponent, or six zeros after the point. Inside a text a match only costs the slower parser.
+const riskyNumber = /(?:^|[\s:,[])-?(?:\d[\d.]{15}|\d[\d.]*[eE]|0\.0{6})/
+// NUL and halves of surrogate pairs, escaped (whole pairs match too, which only costs a look) or as they are.
+const unstorable = /\\u0000|\\u[dD][89a-fA-F]|\p{Surrogate}/u
+const unstorableCharacters = /\0|\p{Surrogate}/gu
+const hasUnstorableCharacter = /\0|\p{Surrogate}/u
+
+/**
+ * Parses JSON. Numbers that a JavaScript number holds exactly are numbers, others `LosslessNumber`. Of duplicate keys
+ * the last wins; `__proto__` is an ordinary own key. NUL and lone surrogates in texts and keys become U+FFFD.
+ * @returns the value, and how many characters were replaced
+ * @throws BoatMirrorError API_NOT_JSON, or API_TOO_LARGE when nested deeper than 64. Neither quotes the text.
+ */
+export function parseJson(text: string): { value: Json; sanitized: number } {
+  const source = text.startsWith('\ufeff') ? text.slice(1) : text
+  assertDepth(source)
+  const value = parseText(source)
+  if (!unstorable.test(source)) return { value, sanitized: 0 }
+  const counter = { replaced: 0 }
+  return { value: sanitize(value, counter), sanitized: counter.replaced }
+}
+
+function parseText(source: string): Json {
+  try {
+    if (!riskyNumber.test(source)) return JSON.parse(source) as Json
+    return parseLossless(source, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue }) as Json
+  } catch {
+    // The parser's own message quotes the text, which may hold personal data; length is all we keep.
+    throw new BoatMirrorError('API_NOT_JSON', `${source.length} characters that are not JSON, or are cut off.`)
+  }
+}
+
+/** A number where that keeps every digit and is written back without an exponent, else the digits as they came. */
+function parseNumber(digits: string): number | LosslessNumber {
+  const significant = digits.replace(/[-.]/g, '').replace(/^0+/, '')
+  if (significant.length > 15 || /e/i.test(digits)) return new LosslessNumber(digits)
+  const number = Number(digits)
+  return /e/.test(String(number)) ? new LosslessNumber(digits) : number
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+
+/** Counts brackets outside of texts, without recursion: a depth of a million must not overflow our stack either. */
+function assertDepth(source: string): void {
+  let depth = 0
+  for (let i = 0; i < source.length; i++) {
+    const code = source.charCodeAt(i)
+    if (code === quote) {
+      i = endOfText(source, i)
+      if (i === -1) return // an unfinished text: the parser says so
+    } else if (code === openBrace || code === openBracket) {
+      if (++depth > maxDepth)
+        throw new BoatMirrorError('API_TOO_LARGE', `JSON nested deeper than ${maxDepth} levels is refused.`)
+    } else if (code === closeBrace || code === closeBracket) depth--
+  }
+}
+
+function endOfText(source: string, start: number): number {
+  let end = source.indexOf('"', start + 1)
+  while (end !== -1) {
+    let slash = end
+    while (source.charCodeAt(slash - 1) === backslash) slash--
+    if ((end - slash) % 2 === 0) return end
+    end = source.indexOf('"', end + 1)
+  }
+  return -1
+}
+
+function sanitize(value: Json, counter: { replaced: number }): Json {
+  if (typeof value === 'string') return sanitizeText(value, counter)
+  if (Array.isArray(value)) return value.map((item) => sanitize(item, counter))
+  if (!isObject(value)) return value
+  // fromEntries defines own properties, so that a `__proto__` key stays an ordinary one.
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [sanitizeText(key, counter), sanitize(item, counter)]),
+  )
+}
+
+function sanitizeText(text: string, counter: { replaced: number }): string {
+  if (!hasUnstorableCharacter.test(text)) return text
+  return text.replace(unstorableCharacters, () => {
+    counter.replaced++
+    return '\ufffd'
+  })
+}
+
+/** The inverse of `parseJson`: numbers are written digit by digit as they came. */
+export function stringifyJson(value: Json): string {
+  const text = JSON.stringify(value)
+  // The native writer is several times faster; only a text that shows a LosslessNumber's own field is written again.
+  if (!text.includes('"isLosslessNumber":true')) return text
+  const exact = stringifyLossless(value)
+  if (exact === undefined) throw new BoatMirrorError('INTERNAL', 'A value without a JSON form was to be written.')
+  return exact
+}
+
+/** Whether the value is a JSON object: neither null, nor an array, nor a lossless number. */
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value)
+}
+
+/** A scalar as text, digits unchanged (`42`, `true`, `abc`); undefined for null, objects and arrays. */
+export function textOf(value: Json | undefined): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return isLosslessNumber(value) ? value.value : undefined
+}
+
+/** The value at a dotted path of own keys (`meta.total`), undefined where a step is missing or not an object. */
+export function get(value: Json | undefined, path: string): Json | undefined {
+  let current = value
+  for (const step of path.split('.')) {
+    if (!isObject(current) || !Object.hasOwn(current, step)) return undefined
+    current = current[step]
+  }
+  return current
+}

@@ -1,0 +1,90 @@
+// The shapes that callers of the API client see. No behaviour.
+
+import type { PagingSettings } from '../config.ts'
+import type { ApiError } from '../errors.ts'
+import type { Json } from './json.ts'
+import type { Priority } from './limiter.ts'
+
+export type ReadCall = {
+  /** Method and path template, e.g. `GET /v3/rentals/{rentalId}`. */
+  readonly endpoint: string
+  /** Values of the path template, unencoded. */
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+  /** `write` for reads a change waits for; they go before other reads. */
+  readonly priority?: Priority
+}
+
+export type WriteCall = ReadCall & {
+  readonly body?: Json
+  /** Milliseconds for the whole request instead of API_TIMEOUT_MS. */
+  readonly timeoutMs?: number
+}
+
+export type Answer = {
+  readonly status: number
+  /** undefined: the answer had no body. */
+  readonly body: Json | undefined
+  /** When the attempt that succeeded started, by the client's clock. */
+  readonly startedAt: Date
+  /** Decoded size of the body. */
+  readonly bytes: number
+  readonly retries: number
+  /** Characters replaced by U+FFFD because they cannot be stored. */
+  readonly sanitized: number
+  /** Names in lower case; a repeated header's values are joined by `, `. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export type ListCall = ReadCall & {
+  /** Resolved for this list. */
+  readonly paging: PagingSettings
+  /** Number of the first page, or offset of the first record. */
+  readonly pageBase: number
+  /** `cursor` or `next` of a page seen earlier: go on from there. */
+  readonly from?: string
+  readonly maxPages?: number
+}
+
+export type Page = {
+  /** Counts the pages of this call, from 0. */
+  readonly index: number
+  /** Where this page stands; give it as `from` to read it again. Never holds the secret. */
+  readonly cursor: string
+  /** Where to go on; null: this was the last page. */
+  readonly next: string | null
+  readonly items: Json[]
+  /** What the API claims to be the number of records in the whole list. */
+  readonly total: number | null
+  readonly startedAt: Date
+  readonly bytes: number
+  readonly retries: number
+  readonly sanitized: number
+  /** `array`, or the path under which the records stood. */
+  readonly envelope: string
+}
+
+/** One attempt, as metrics and `sync.endpoints` want it. */
+export type CallRecord = {
+  readonly endpoint: string
+  readonly priority: Priority
+  /** null: no answer came. */
+  readonly status: number | null
+  readonly startedAt: Date
+  readonly ms: number
+  readonly bytes: number
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  readonly error: ApiError | null
+}
+
+export type Api = {
+  /** Reads once, with retries. @throws ApiError for everything but 2xx. */
+  read(call: ReadCall): Promise<Answer>
+  /** Reads a list page by page until it ends (design, section 6.4). An empty list yields one empty page. @throws ApiError */
+  list(call: ListCall): AsyncGenerator<Page, void, undefined>
+  /** Sends a change exactly once. @throws ApiError, whose `mayHaveTakenEffect` says whether repeating is safe. */
+  send(call: WriteCall): Promise<Answer>
+  close(): Promise<void>
+}
