@@ -33,6 +33,8 @@ export const errorCodes = {
   PAGING_ENVELOPE: { kind: 'skip', meaning: 'No array of records was found in the answer.' },
   DATABASE_UNREACHABLE: { kind: 'retry', meaning: 'No connection to Postgres.' },
   DATABASE_REFUSED: { kind: 'fatal', meaning: 'Postgres refused the login or the database does not exist.' },
+  DATABASE_BUSY: { kind: 'retry', meaning: 'Postgres gave up a statement: a deadlock, a timeout, or a full disk.' },
+  DATA_REFUSED: { kind: 'skip', meaning: 'Postgres refused the data of a record.' },
   DATABASE_SCHEMA: { kind: 'fatal', meaning: 'The schema is missing, older or newer than this program needs.' },
   DATABASE_PRIVILEGE: { kind: 'fatal', meaning: 'The database role lacks a privilege.' },
   EMBEDDED_UNAVAILABLE: { kind: 'fatal', meaning: 'The embedded Postgres cannot be started here.' },

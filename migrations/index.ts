@@ -1,0 +1,14 @@
+// The numbered migrations, listed by hand, in order. One that has landed is never edited.
+
+import type { Migration } from 'kysely'
+import * as sync from './0001_sync.ts'
+import * as mirror from './0002_mirror.ts'
+import * as changeLog from './0002_mirror_change_log.ts'
+import * as outbox from './0003_outbox.ts'
+
+export const migrations: Readonly<Record<string, Migration>> = {
+  '0001_sync': sync,
+  '0002_mirror': mirror,
+  '0002_mirror_change_log': changeLog,
+  '0003_outbox': outbox,
+}

@@ -1,0 +1,163 @@
+// The connection pool and transactions. Owns timeouts, error listeners and the repetition of deadlocked transactions;
+// knows no table.
+
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import { sleep } from '../clock.ts'
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { isConnectionError, isRepeatable, sqlStateOf, translateDatabaseError } from './sql-states.ts'
+import type { MirrorSchema } from './tables.ts'
+
+export type TransactionOptions = {
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
+  readonly readOnly?: boolean
+}
+
+export type Database = {
+  readonly pool: pg.Pool
+  readonly kysely: Kysely<MirrorSchema>
+  /**
+   * Runs `fn` in a transaction and commits; rolls back when it throws. After a deadlock or serialization failure it is
+   * run again, at most four times more, so `fn` must not have effects outside the database.
+   * @throws BoatMirrorError DATABASE_* when the database is the reason, else what `fn` threw.
+   */
+  transaction<T>(fn: (client: pg.PoolClient) => Promise<T>, options?: TransactionOptions): Promise<T>
+  close(): Promise<void>
+}
+
+export type DatabaseOptions = {
+  readonly url: string
+  /** Shown in pg_stat_activity. */
+  readonly applicationName: string
+  /** Connections at most. */
+  readonly max: number
+  readonly log: Logger
+  /** Longest statement, in milliseconds; a link that is silently dead is noticed after this. */
+  readonly statementTimeoutMs?: number
+}
+
+const defaultStatementTimeoutMs = 15_000 // merges take under a second, a dead link shall be noticed within 20 s
+const clientGraceMs = 2_000 // the server's own timeout comes first, so that its error is the one we see
+const connectTimeoutMs = 10_000 // also the longest wait for a free connection of the pool
+const idleInTransactionMs = 60_000 // a forgotten transaction would hold the change feed back
+const repetitions = 4
+const quietMs = 5_000 // one line per message within this time
+
+const dateOid = 1082
+
+/** A `date` stays text: pg would make it an instant in the host's own time zone. */
+const parsers: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === dateOid
+      ? (text: string) => text
+      : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+}
+
+/** Connection settings that every connection of the program shares: timeouts, keep-alive, dates as text. */
+export function clientConfig(url: string, applicationName: string): pg.ClientConfig {
+  return {
+    connectionString: url,
+    application_name: applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    keepAlive: true,
+    types: parsers,
+  }
+}
+
+/** Logs lost connections, the same message at most once in five seconds. */
+function connectionLog(log: Logger): (error: Error) => void {
+  const last = new Map<string, number>()
+  return (error) => {
+    const now = Date.now()
+    if (now - (last.get(error.message) ?? 0) < quietMs) return
+    last.set(error.message, now)
+    log.warn({ event: 'database_connection_lost', reason: messageOf(error) }, 'a database connection was lost')
+  }
+}
+
+/** bigint and numeric come back as text, timestamptz as Date, date as text. Opens no connection before the first query. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const { url, log } = options
+  const statementTimeoutMs = options.statementTimeoutMs ?? defaultStatementTimeoutMs
+  const onLost = connectionLog(log)
+
+  // Set by a statement, not as start-up parameters: poolers between us and Postgres refuse unknown parameters.
+  const prepareSession = async (client: pg.ClientBase): Promise<void> => {
+    // A client without a listener ends the process when Postgres goes away, whether idle or checked out.
+    client.on('error', onLost)
+    await client.query(
+      `select set_config('statement_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
+              set_config('timezone', 'UTC', false)`,
+      [String(statementTimeoutMs), String(idleInTransactionMs)],
+    )
+  }
+  const pool = new pg.Pool({
+    ...clientConfig(url, options.applicationName),
+    max: options.max,
+    query_timeout: statementTimeoutMs + clientGraceMs,
+    onConnect: prepareSession,
+  })
+  pool.on('error', onLost)
+
+  let closed: Promise<void> | undefined
+  return {
+    pool,
+    kysely: new Kysely<MirrorSchema>({ dialect: new PostgresDialect({ pool }) }),
+    transaction: (fn, transactionOptions = {}) => runTransaction(pool, url, fn, transactionOptions),
+    close: () => {
+      closed ??= pool.end()
+      return closed
+    },
+  }
+}
+
+async function runTransaction<T>(
+  pool: pg.Pool,
+  url: string,
+  fn: (client: pg.PoolClient) => Promise<T>,
+  options: TransactionOptions,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await runOnce(pool, fn, options)
+    } catch (error) {
+      if (!isRepeatable(error) || attempt > repetitions) throw translateDatabaseError(error, url)
+      await sleep(Math.random() * 20 * 2 ** attempt) // up to 40, 80, 160, 320 ms, so that the two do not meet again
+    }
+  }
+}
+
+const beginStatement = ({ isolation = 'read committed', readOnly = false }: TransactionOptions): string =>
+  `begin isolation level ${isolation}${readOnly ? ' read only' : ''}`
+
+async function runOnce<T>(
+  pool: pg.Pool,
+  fn: (client: pg.PoolClient) => Promise<T>,
+  options: TransactionOptions,
+): Promise<T> {
+  const client = await pool.connect()
+  let broken = false
+  try {
+    await client.query(beginStatement(options))
+    const result = await fn(client)
+    await client.query('commit')
+    return result
+  } catch (error) {
+    broken = isConnectionError(error) || !(await rollBack(client))
+    throw error
+  } finally {
+    client.release(broken)
+  }
+}
+
+/** Rolls back; false when the connection is of no use any more. */
+async function rollBack(client: pg.PoolClient): Promise<boolean> {
+  try {
+    await client.query('rollback')
+    return true
+  } catch (error) {
+    // The first error is the one to report; this one only says that the connection must not be used again.
+    return sqlStateOf(error) !== undefined
+  }
+}

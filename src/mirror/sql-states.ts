@@ -1,0 +1,117 @@
+// Every SQLSTATE the program reacts to, named once, with what it means to us; and the translation of whatever pg
+// throws into an error of ours that names DATABASE_URL and a remedy. Never decides on Postgres's message text.
+
+import { BoatMirrorError, type ErrorCode, messageOf } from '../errors.ts'
+
+type Reaction = { readonly code: ErrorCode; readonly remedy: string }
+
+const unreachable = 'Start Postgres, or correct host and port in DATABASE_URL.'
+const migrate = 'Run `boat-mirror migrate` with a role that may create tables.'
+
+/** SQLSTATE (or its class of two characters) → what it means here. Exact codes go before classes. */
+const reactions: Readonly<Record<string, Reaction>> = {
+  '28P01': { code: 'DATABASE_REFUSED', remedy: 'Correct user and password in DATABASE_URL.' }, // invalid_password
+  '28000': { code: 'DATABASE_REFUSED', remedy: 'Correct the user in DATABASE_URL, or allow it in pg_hba.conf.' }, // invalid_authorization
+  '3D000': { code: 'DATABASE_REFUSED', remedy: 'Create the database, or correct its name in DATABASE_URL.' }, // invalid_catalog_name
+  '3F000': { code: 'DATABASE_SCHEMA', remedy: migrate }, // invalid_schema_name
+  '42P01': { code: 'DATABASE_SCHEMA', remedy: migrate }, // undefined_table
+  '42703': { code: 'DATABASE_SCHEMA', remedy: migrate }, // undefined_column
+  '42883': { code: 'DATABASE_SCHEMA', remedy: migrate }, // undefined_function
+  '42501': { code: 'DATABASE_PRIVILEGE', remedy: 'Grant the role of DATABASE_URL what it lacks, or use another role.' }, // insufficient_privilege
+  '53300': { code: 'DATABASE_UNREACHABLE', remedy: 'Raise max_connections of Postgres, or run fewer processes.' }, // too_many_connections
+  '57P01': { code: 'DATABASE_UNREACHABLE', remedy: unreachable }, // admin_shutdown
+  '57P02': { code: 'DATABASE_UNREACHABLE', remedy: unreachable }, // crash_shutdown
+  '57P03': { code: 'DATABASE_UNREACHABLE', remedy: 'Wait until Postgres has started.' }, // cannot_connect_now
+  '57P05': { code: 'DATABASE_UNREACHABLE', remedy: unreachable }, // idle_session_timeout
+  '08': { code: 'DATABASE_UNREACHABLE', remedy: unreachable }, // connection_exception
+  '40P01': { code: 'DATABASE_BUSY', remedy: 'Try again.' }, // deadlock_detected
+  '40001': { code: 'DATABASE_BUSY', remedy: 'Try again.' }, // serialization_failure
+  '55P03': { code: 'DATABASE_BUSY', remedy: 'Try again when the other transaction has ended.' }, // lock_not_available
+  '57014': { code: 'DATABASE_BUSY', remedy: 'Look for long transactions and locks in pg_stat_activity.' }, // query_canceled, by a timeout
+  '25P03': { code: 'DATABASE_BUSY', remedy: 'Try again.' }, // idle_in_transaction_session_timeout
+  '53': { code: 'DATABASE_BUSY', remedy: 'Give Postgres more disk space or memory.' }, // insufficient_resources
+}
+
+/** Transactions that ended with one of these are run again: nothing of them took effect. */
+const repeatable: ReadonlySet<string> = new Set(['40P01', '40001'])
+
+/** Classes that concern the data of a statement: data exception, integrity violation, program limit (index row too large). */
+const dataClasses: ReadonlySet<string> = new Set(['22', '23', '54'])
+
+/** Socket errors of Node. */
+const socketCodes: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EPIPE',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT', // no such unix socket
+])
+
+/** What pg itself says of a lost connection: these errors carry no code, and the texts are pg's constants. */
+const lostConnectionTexts: ReadonlySet<string> = new Set([
+  'Connection terminated',
+  'Connection terminated unexpectedly',
+  'Connection terminated due to connection timeout',
+  'Client has encountered a connection error and is not queryable',
+  'timeout exceeded when trying to connect',
+  'timeout expired',
+  'Query read timeout',
+])
+
+const codeOf = (error: unknown): string | undefined =>
+  typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : undefined
+
+/** The SQLSTATE of an error that Postgres answered, if it is one. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = codeOf(error)
+  const answered = typeof error === 'object' && error !== null && 'severity' in error
+  return answered && code !== undefined && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+}
+
+/** True when the transaction may simply be run again: a deadlock or a serialization failure. */
+export const isRepeatable = (error: unknown): boolean => repeatable.has(sqlStateOf(error) ?? '')
+
+/** True when Postgres refused the data of a statement, not the statement. */
+export const isDataError = (error: unknown): boolean => dataClasses.has((sqlStateOf(error) ?? '').slice(0, 2))
+
+/** True when the connection broke, could not be made, or did not answer in time. */
+export function isConnectionError(error: unknown): boolean {
+  if (sqlStateOf(error) !== undefined) return false
+  return socketCodes.has(codeOf(error) ?? '') || (error instanceof Error && lostConnectionTexts.has(error.message))
+}
+
+/** The address of a database as it may be shown: without the password. */
+export function shownAddress(url: string): string {
+  if (!URL.canParse(url)) return 'DATABASE_URL'
+  const parsed = new URL(url)
+  if (parsed.password !== '') parsed.password = '***'
+  if (parsed.searchParams.has('password')) parsed.searchParams.set('password', '***')
+  return parsed.href
+}
+
+/**
+ * Turns an error of pg into an error of ours that names DATABASE_URL (password hidden) and what to do.
+ * Errors of ours and those that are no fault of the database's state (data, constraints, bugs) come back as they are.
+ */
+export function translateDatabaseError(error: unknown, url?: string): unknown {
+  if (error instanceof BoatMirrorError) return error
+  const where = url === undefined ? 'the database (DATABASE_URL)' : `the database (DATABASE_URL ${shownAddress(url)})`
+  if (isConnectionError(error))
+    return new BoatMirrorError('DATABASE_UNREACHABLE', `No connection to ${where}: ${messageOf(error)}.`, {
+      remedy: unreachable,
+      cause: error,
+    })
+  const state = sqlStateOf(error)
+  const reaction = state === undefined ? undefined : (reactions[state] ?? reactions[state.slice(0, 2)])
+  if (reaction === undefined) return error
+  return new BoatMirrorError(reaction.code, `Postgres refused at ${where}: ${messageOf(error)} (${state}).`, {
+    remedy: reaction.remedy,
+    cause: error,
+  })
+}
