@@ -1,0 +1,124 @@
+// A worker in this process: takes tasks from the queue, sweeps for lost wake-ups, keeps the schedule. `worker` runs it for
+// good, `sync` runs the same and stops when its own request is done.
+
+import { hostname } from 'node:os'
+import type { Config } from '../config.ts'
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { overdueStreams } from '../mirror/stream-state.ts'
+import type { SyncContext } from '../sync/context.ts'
+import { streamsToRead } from '../sync/plan.ts'
+import { runTask } from '../sync/run-task.ts'
+import type { JobQueue, JobWorker, QueueBackend } from './backend.ts'
+import { type SyncJob, scheduleQueue, syncQueue, type TickJob } from './queues.ts'
+import { applySchedule, effectiveIntervals, requestFirstSync, tick, wantedIntervals } from './schedule.ts'
+import { type Sweeper, startSweeper } from './sweeper.ts'
+
+/** Tasks at once in one process; their requests share the process's request concurrency. */
+const tasksAtOnce = 4
+/** A tick that is this late was lost, in seconds. */
+const lostAfterS = 5
+/** How often intervals are fitted to the budget again. */
+const fitEveryMs = 5 * 60_000
+
+export type SyncWorkerOptions = {
+  /** Everything a sync needs; `onTasks` is set by the worker. */
+  readonly context: Omit<SyncContext, 'onTasks'>
+  readonly backend: QueueBackend
+  readonly log: Logger
+}
+
+export type RunningWorker = {
+  /** Looks for work now. */
+  poke(): void
+  /** Gives tasks back or lets them reach their next checkpoint, then ends. */
+  stop(): Promise<void>
+}
+
+/** Who holds a lease: readable in sync.tasks. */
+export const workerName = (): string => `${hostname()}:${process.pid}`
+
+/** Starts taking tasks. `also` runs each second before the tables are looked at. */
+export async function startSyncWorker(
+  { context, backend, log }: SyncWorkerOptions,
+  also?: (context: SyncContext) => Promise<void>,
+): Promise<RunningWorker & { readonly context: SyncContext }> {
+  const stopping = new AbortController()
+  const owner = workerName()
+  let sweeper: Sweeper | undefined
+  const full: SyncContext = { ...context, onTasks: () => sweeper?.poke() }
+  const queue = await backend.openQueue(syncQueue)
+  const worker = await backend.openWorker(
+    syncQueue,
+    async (job, signal) => {
+      const { taskId } = job.data as SyncJob
+      const outcome = await runTask(full, taskId, owner, AbortSignal.any([stopping.signal, signal]))
+      sweeper?.poke()
+      return { outcome }
+    },
+    tasksAtOnce,
+  )
+  sweeper = startSweeper({
+    database: context.database,
+    queue,
+    log,
+    ...(also === undefined ? {} : { also: () => also(full) }),
+  })
+  return {
+    context: full,
+    poke: () => sweeper?.poke(),
+    stop: async () => {
+      stopping.abort()
+      await sweeper?.stop()
+      await worker.close()
+      await queue.close()
+    },
+  }
+}
+
+export type ScheduledWorkerOptions = SyncWorkerOptions & {
+  readonly config: Config
+  /** Requests per second over all workers; 0 is no limit. */
+  readonly ratePerSecond: number
+}
+
+/** Starts a worker that also keeps the schedule; the first complete sync starts at once on an empty mirror. */
+export async function startScheduledWorker(options: ScheduledWorkerOptions): Promise<RunningWorker> {
+  const { backend, config, log, context, ratePerSecond } = options
+  const { database } = context
+  const wanted = wantedIntervals(config)
+  let fittedAt = 0
+  const queue: JobQueue = await backend.openQueue(scheduleQueue)
+  await queue.setGlobalConcurrency(1)
+
+  const keepUp = async (full: SyncContext): Promise<void> => {
+    if (Date.now() - fittedAt > fitEveryMs) {
+      fittedAt = Date.now()
+      await applySchedule(database, queue, await effectiveIntervals(database, wanted, ratePerSecond), config.targets)
+    }
+    for (const stream of await overdueStreams(database.pool, lostAfterS)) await tick(full, stream, log)
+  }
+  const first = await requestFirstSync(database, streamsToRead([], config))
+  if (first) log.info({ event: 'first_sync' }, 'the mirror is empty or incomplete: the first complete sync starts')
+
+  const syncing = await startSyncWorker({ context, backend, log }, keepUp)
+  const ticker: JobWorker = await backend.openWorker(
+    scheduleQueue,
+    async (job) => {
+      const result = await tick(syncing.context, (job.data as TickJob).stream, log)
+      if (result === 'asked') syncing.poke()
+      return { result }
+    },
+    1,
+  )
+  return {
+    poke: syncing.poke,
+    stop: async () => {
+      await Promise.all([
+        syncing.stop(),
+        ticker.close().catch((error: unknown) => log.warn({ event: 'ticker_close_failed', reason: messageOf(error) })),
+      ])
+      await queue.close()
+    },
+  }
+}
