@@ -31,6 +31,7 @@ const comments: readonly (readonly [string, string])[] = [
     'column outbox.queue.departed',
     'True from the commit before a request leaves until its outcome is known: reconcile, never send as new.',
   ],
+  ['column outbox.queue.looks', 'Reads in a row that were to reconcile this change and did not settle it.'],
   ['column outbox.queue.fence', 'Counts claims; whoever holds an older number may no longer settle.'],
   [
     'column outbox.queue.deadline',
@@ -84,6 +85,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     status text not null default 'queued' check (status in
       ('queued', 'sending', 'done', 'failed', 'conflict', 'expired', 'canceled', 'unknown', 'blocked')),
     attempts int not null default 0,
+    looks int not null default 0,
     next_attempt_at timestamptz not null default clock_timestamp(),
     expires_at timestamptz,
     deadline timestamptz,

@@ -1,0 +1,231 @@
+// SQL of outbox.enqueue: checks, order, idempotence and the first state of a change (contract: design, section 7).
+// The function is the only thing that boat_mirror_enqueue may call; it runs with its owner's rights.
+
+/** `outbox.enqueue` and the steps it is made of. Needs outboxValidation and outboxStates. */
+export const outboxEnqueue = `
+create or replace function outbox.check_options(operation text, spec outbox.operations, options jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  given text;
+begin
+  for given in select jsonb_object_keys(options) loop
+    if given not in ('reference', 'expires_at', 'on_conflict', 'base') then
+      perform outbox.refuse(format('%s: options.%s is unknown; allowed: reference, expires_at, on_conflict, base.', operation, left(given, 100)));
+    end if;
+  end loop;
+  if options ? 'reference' and (jsonb_typeof(options->'reference') <> 'string' or length(options->>'reference') not between 1 and 500) then
+    perform outbox.refuse(format('%s: options.reference is %s; it takes text of 1 to 500 characters.', operation, outbox.shown(options->'reference')));
+  end if;
+  if options ? 'on_conflict' and coalesce(options->>'on_conflict', '') not in ('fail', 'local_wins', 'remote_wins') then
+    perform outbox.refuse(format('%s: options.on_conflict is %s; it takes one of fail, local_wins, remote_wins.', operation, outbox.shown(options->'on_conflict')));
+  end if;
+  if options ? 'base' then
+    if jsonb_typeof(options->'base') <> 'object' or spec.kind <> 'update' then
+      perform outbox.refuse(format('%s: options.base takes an object of the fields the editor saw, for updates only.', operation));
+    end if;
+    for given in select jsonb_object_keys(options->'base') loop
+      if not spec.body @> jsonb_build_array(jsonb_build_object('name', given)) then
+        perform outbox.refuse(format('%s: options.base.%s can''t be written; allowed: %s.', operation, left(given, 100), outbox.names(spec.body)));
+      end if;
+    end loop;
+  end if;
+end $$;
+
+create or replace function outbox.expiry(operation text, options jsonb) returns timestamptz
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not options ? 'expires_at' then return null; end if;
+  if jsonb_typeof(options->'expires_at') <> 'string' or options->>'expires_at' !~ '^[0-9]{4}-' then
+    raise invalid_datetime_format;
+  end if;
+  return (options->>'expires_at')::timestamptz;
+exception when invalid_datetime_format or datetime_field_overflow or invalid_parameter_value then
+  perform outbox.refuse(format('%s: options.expires_at is %s; it takes a date-time such as 2026-07-14T09:00:00+02:00.',
+    operation, outbox.shown(options->'expires_at')));
+end $$;
+
+create or replace function outbox.lock_aggregate(aggregate text) returns void
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$ select pg_advisory_xact_lock(hashtextextended('boat-mirror outbox ' || aggregate, 0)) $$;
+comment on function outbox.lock_aggregate(text) is
+  'Held to the end of the transaction, so that ids within an aggregate commit in order.';
+
+create or replace function outbox.lock_order(spec outbox.operations, target jsonb) returns text
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  owner_value jsonb := target->(case spec.aggregate when 'rental' then 'rentalId' else 'userId' end);
+  aggregate text;
+  moved text;
+begin
+  if jsonb_typeof(owner_value) <> 'object' then
+    aggregate := spec.aggregate || ':' || (owner_value #>> '{}');
+    perform outbox.lock_aggregate(aggregate);
+    return aggregate;
+  end if;
+  aggregate := 'change:' || (owner_value->>'change');
+  perform outbox.lock_aggregate(aggregate);
+  select q.aggregate into moved from outbox.queue q where q.id = (owner_value->>'change')::bigint;
+  if moved <> aggregate then
+    perform outbox.lock_aggregate(moved);
+  end if;
+  return moved;
+end $$;
+comment on function outbox.lock_order(outbox.operations, jsonb) is
+  'Locks and returns the aggregate of a change; one that hangs on a record still to be created belongs to the creating change.';
+
+create or replace function outbox.resolve(value jsonb) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select case when jsonb_typeof(value) = 'object' and value ? 'change'
+        then (select q.result->'id' from outbox.queue q where q.id = (value->>'change')::bigint and q.status = 'done')
+        else value end $$;
+
+create or replace function outbox.mirrored(spec outbox.operations, target jsonb, body jsonb) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  condition text;
+  payload jsonb;
+begin
+  if spec.kind <> 'update' then return '{}'; end if;
+  select string_agg(format('%I = %L', part->>'column', outbox.resolve(target->(part->>'param')) #>> '{}'), ' and ')
+    into condition
+    from jsonb_array_elements(spec.key) as list (part);
+  execute format('select _payload from mirror.%I where %s and _deleted_at is null', spec.stream, condition) into payload;
+  if payload is null then return '{}'; end if;
+  return (select coalesce(jsonb_object_agg(field.name, coalesce(payload->field.name, 'null')), '{}')
+          from jsonb_object_keys(body) as field (name));
+end $$;
+comment on function outbox.mirrored(outbox.operations, jsonb, jsonb) is
+  'What the mirror shows for the fields of an update: the base of the three-way merge. Empty while the record is not mirrored.';
+
+create or replace function outbox.same_record(place text, spec outbox.operations, target jsonb, aggregate text) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  part record;
+  other text;
+begin
+  for part in select key, value from jsonb_each(target)
+              where key not in ('rentalId', 'userId') and jsonb_typeof(value) = 'object' loop
+    select q.aggregate into other from outbox.queue q where q.id = (part.value->>'change')::bigint;
+    if other <> aggregate then
+      perform outbox.refuse(format('%s.%s refers to change %s, which belongs to %s, not to %s.',
+        place, part.key, part.value->>'change', other, aggregate));
+    end if;
+  end loop;
+end $$;
+
+create or replace function outbox.wait_for_user(assignment bigint, target jsonb, body jsonb) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  creation bigint := (target#>>'{rentalId,change}')::bigint;
+  person bigint := (body#>>'{userId,change}')::bigint;
+begin
+  if creation is null or person is null then return; end if;
+  insert into outbox.dependencies (change_id, depends_on, implied_by)
+    select q.id, person, assignment from outbox.queue q where q.id = creation and q.status in ('queued', 'blocked')
+    on conflict do nothing;
+  perform outbox.block_dependants(person);
+end $$;
+comment on function outbox.wait_for_user(bigint, jsonb, jsonb) is
+  'A pending rental expires after 15 minutes, so it is not created before the user to be assigned to it exists.';
+
+create or replace function outbox.enqueue(operation text, target jsonb, body jsonb default '{}', options jsonb default '{}')
+returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  spec outbox.operations;
+  existing record;
+  waits_for bigint[];
+  new_aggregate text;
+  new_id bigint;
+  change_base jsonb;
+  dead bigint;
+begin
+  -- what was asked for
+  select o.* into spec from outbox.operations o where o.operation = enqueue.operation;
+  if spec.operation is null then
+    perform outbox.refuse(format('The operation %s is unknown; allowed: %s.', coalesce(left(operation, 100), 'NULL'),
+      (select string_agg(o.operation, ', ' order by o.operation) from outbox.operations o)));
+  end if;
+  target := coalesce(target, '{}');
+  body := coalesce(body, '{}');
+  options := coalesce(options, '{}');
+  if jsonb_typeof(target) <> 'object' then perform outbox.refuse(format('%s: target is %s; it takes an object of %s.', operation, outbox.shown(target), outbox.names(spec.target))); end if;
+  if jsonb_typeof(body) <> 'object' then perform outbox.refuse(format('%s: body is %s; it takes an object of %s.', operation, outbox.shown(body), outbox.names(spec.body))); end if;
+  if jsonb_typeof(options) <> 'object' then perform outbox.refuse(format('%s: options is %s; it takes an object of reference, expires_at, on_conflict, base.', operation, outbox.shown(options))); end if;
+  perform outbox.check_options(operation, spec, options);
+
+  -- the same again is the same change
+  if options ? 'reference' then
+    select q.id, q.operation, q.target, q.body into existing from outbox.queue q
+      where q.enqueued_by = outbox.caller() and q.reference = options->>'reference';
+    if found then return outbox.same_change(existing.id, operation, target, body); end if;
+  end if;
+
+  -- every value
+  waits_for := outbox.check_members(operation || ': target', spec.target, target)
+            || outbox.check_members(operation || ': body', spec.body, body);
+  if spec.kind = 'update' and body = '{}' then
+    perform outbox.refuse(format('%s: body is empty; allowed: %s.', operation, outbox.names(spec.body)));
+  end if;
+
+  -- order: the id is taken under the aggregate's lock
+  if spec.kind = 'create' then
+    new_id := nextval('outbox.queue_id_seq');
+    new_aggregate := 'change:' || new_id;
+  else
+    new_aggregate := outbox.lock_order(spec, target);
+    perform outbox.same_record(operation || ': target', spec, target, new_aggregate);
+    new_id := nextval('outbox.queue_id_seq');
+  end if;
+  change_base := outbox.mirrored(spec, target, body) || coalesce(options->'base', '{}');
+
+  insert into outbox.queue (id, operation, target, body, options, aggregate, reference, enqueued_by, expires_at, on_conflict, base, deadline)
+    values (new_id, operation, target, body, options, new_aggregate, options->>'reference', outbox.caller(),
+      outbox.expiry(operation, options), coalesce(options->>'on_conflict', 'fail'), change_base,
+      (select max(q.deadline) from outbox.queue q where q.aggregate = new_aggregate and q.operation = 'rental.create'))
+    on conflict (enqueued_by, reference) where reference is not null do nothing;
+  if not found then
+    select q.id into existing from outbox.queue q
+      where q.enqueued_by = outbox.caller() and q.reference = options->>'reference';
+    return outbox.same_change(existing.id, operation, target, body);
+  end if;
+
+  -- what it waits for
+  insert into outbox.dependencies (change_id, depends_on)
+    select distinct new_id, needed from unnest(waits_for) as list (needed);
+  if operation = 'rental_user.assign' then
+    perform outbox.wait_for_user(new_id, target, body);
+  end if;
+  for dead in select q.id from outbox.queue q
+              where q.id = any(waits_for) and q.status in ('failed', 'expired', 'canceled', 'blocked') loop
+    perform outbox.block_dependants(dead);
+  end loop;
+  perform pg_notify('boat_mirror_outbox', '');
+  return new_id;
+end $$;
+comment on function outbox.enqueue(text, jsonb, jsonb, jsonb) is
+  'Queues one change for the API inside the caller''s transaction and returns its id. See docs/outbox.md.';
+
+create or replace function outbox.same_change(existing bigint, operation text, target jsonb, body jsonb) returns bigint
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  known record;
+begin
+  select q.operation, q.target, q.body, q.reference into known from outbox.queue q where q.id = existing;
+  if known.operation = operation and known.target = target and (known.body is null or known.body = body) then
+    return existing;
+  end if;
+  raise exception using errcode = '23505', message = format(
+    '%s: options.reference %s is taken by change %s with other content (%s); a reference names one change.',
+    operation, outbox.shown(to_jsonb(known.reference)), existing, known.operation);
+end $$;
+`

@@ -1,0 +1,125 @@
+// SQL that keeps what hangs on a change in step with it: blocking, reviving, expiry, moving to the created record,
+// erasing a person. Called by outbox.enqueue and by the pusher, always inside the transaction that changes the state.
+
+/** Functions about dependants and whole aggregates; internal to the outbox. */
+export const outboxStates = `
+create or replace function outbox.block_dependants(cause bigint) returns void
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+  with recursive hit (id) as (
+    select d.change_id from outbox.dependencies d
+      join outbox.queue c on c.id = d.depends_on
+      where d.depends_on = cause and c.status in ('failed', 'expired', 'canceled', 'blocked')
+    union
+    select d.change_id from hit join outbox.dependencies d on d.depends_on = hit.id
+  )
+  update outbox.queue q
+    set status = 'blocked', blocked_by = cause,
+        error = (select format('Waits for change %s (%s), which is %s.', c.id, c.operation, c.status)
+                 from outbox.queue c where c.id = cause)
+    where q.id in (select hit.id from hit) and q.status = 'queued'
+$$;
+comment on function outbox.block_dependants(bigint) is
+  'Blocks what refers to a change that did not succeed, directly or through others.';
+
+create or replace function outbox.revive_dependants(cause bigint) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  loop
+    with recursive hit (id) as (
+      select d.change_id from outbox.dependencies d where d.depends_on = cause
+      union
+      select d.change_id from hit join outbox.dependencies d on d.depends_on = hit.id
+    )
+    update outbox.queue q
+      set status = 'queued', blocked_by = null, error = null, next_attempt_at = clock_timestamp()
+      where q.id in (select hit.id from hit) and q.status = 'blocked'
+        and not exists (select from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
+                        where d.change_id = q.id and c.status in ('failed', 'expired', 'canceled', 'blocked'));
+    exit when not found;
+  end loop;
+end $$;
+comment on function outbox.revive_dependants(bigint) is
+  'Queues again what was blocked and now waits for nothing that did not succeed; round by round, so that chains revive whole.';
+
+create or replace function outbox.drop_implied(assignment bigint) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  freed record;
+begin
+  for freed in delete from outbox.dependencies d where d.implied_by = assignment returning d.change_id, d.depends_on loop
+    perform outbox.revive_dependants(freed.depends_on);
+    update outbox.queue q set status = 'queued', blocked_by = null, error = null, next_attempt_at = clock_timestamp()
+      where q.id = freed.change_id and q.status = 'blocked'
+        and not exists (select from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
+                        where d.change_id = q.id and c.status in ('failed', 'expired', 'canceled', 'blocked'));
+    perform outbox.revive_dependants(freed.change_id);
+  end loop;
+end $$;
+comment on function outbox.drop_implied(bigint) is
+  'When an assignment is canceled, the rental''s creation no longer waits for its user.';
+
+create or replace function outbox.expire_due() returns int
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  victim bigint;
+  count int := 0;
+begin
+  for victim in
+    update outbox.queue q
+      set status = 'expired', settled_at = clock_timestamp(), error = 'Not sent before its expires_at.'
+      where q.expires_at <= clock_timestamp() and q.status in ('queued', 'blocked')
+      returning q.id
+  loop
+    count := count + 1;
+    perform outbox.block_dependants(victim);
+    perform pg_notify('boat_mirror_settled', victim::text);
+  end loop;
+  return count;
+end $$;
+comment on function outbox.expire_due() is 'Settles what was to be sent before a time that has passed; returns how many.';
+
+create or replace function outbox.move_aggregate(creation bigint, destination text) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform outbox.lock_aggregate('change:' || creation);
+  perform outbox.lock_aggregate(destination);
+  update outbox.queue q set aggregate = destination where q.aggregate = 'change:' || creation;
+end $$;
+comment on function outbox.move_aggregate(bigint, text) is
+  'Once a record exists its waiting changes belong to it. Locks in the same order as outbox.enqueue.';
+
+create or replace function outbox.erase_person(user_id bigint) returns void
+language sql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+  update outbox.queue q
+    set body = null, base = '{}', left_behind = null, proof = null, conflict = null,
+        request = q.request - 'body', response = q.response - 'body'
+    where q.aggregate = 'user:' || user_id and q.status in ('done', 'failed', 'expired', 'canceled')
+      and (q.body is not null or q.left_behind is not null)
+$$;
+comment on function outbox.erase_person(bigint) is
+  'Settled changes of a person who is gone keep their outcome, not their content.';
+
+create or replace function outbox.forget_gone_user() returns trigger
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$ begin perform outbox.erase_person(new.id); return null; end $$;
+
+create or replace function outbox.purge(older_than timestamptz, max_rows int) returns int
+language sql volatile set search_path = pg_catalog, pg_temp
+as $$
+  with old as (
+    select q.id from outbox.queue q
+    where q.settled_at < older_than and q.status in ('done', 'failed', 'expired', 'canceled')
+      and not exists (select from outbox.dependencies d join outbox.queue w on w.id = d.change_id
+                      where d.depends_on = q.id and w.status not in ('done', 'failed', 'expired', 'canceled'))
+    order by q.settled_at limit max_rows
+  ), gone as (delete from outbox.queue q using old where q.id = old.id returning q.id)
+  select count(*)::int from gone
+$$;
+comment on function outbox.purge(timestamptz, int) is 'Deletes settled changes nothing waits for any more; returns how many.';
+`

@@ -1,0 +1,147 @@
+// SQL that refuses a wrong change at once, naming the field, its value and what is allowed (design, section 7).
+// Everything is checked against outbox.operations; values are parameters, never parts of a statement.
+
+/** Functions that check one value; all of them are internal to outbox.enqueue. */
+export const outboxValidation = `
+create or replace function outbox.caller() returns name
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select coalesce(nullif(current_setting('role', true), 'none'), session_user::text)::name $$;
+comment on function outbox.caller() is
+  'The role that called: current_user would be the owner inside security definer functions.';
+
+create or replace function outbox.refuse(message text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$ begin raise exception using errcode = '22023', message = message; end $$;
+
+create or replace function outbox.may_see(role_name name, enqueued_by name) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select role_name = enqueued_by or has_table_privilege(role_name, 'outbox.queue', 'select') $$;
+
+create or replace function outbox.shown(value jsonb) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$ select case when length(value::text) > 100 then left(value::text, 100) || '…' else value::text end $$;
+
+create or replace function outbox.names(specs jsonb) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$ select coalesce(string_agg(spec->>'name', ', ' order by place), 'none')
+      from jsonb_array_elements(specs) with ordinality as list (spec, place) $$;
+
+create or replace function outbox.check_reference(place text, results jsonb, value jsonb) returns bigint
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  change_id bigint;
+  earlier record;
+  allowed text;
+begin
+  if coalesce(jsonb_array_length(results), 0) = 0 then
+    perform outbox.refuse(format('%s can''t be the result of another change.', place));
+  end if;
+  if (select count(*) from jsonb_object_keys(value)) <> 1 or jsonb_typeof(value->'change') <> 'number'
+     or (value->>'change') !~ '^[0-9]{1,18}$' then
+    perform outbox.refuse(format('%s is %s; a reference is written {"change": 17}.', place, outbox.shown(value)));
+  end if;
+  change_id := (value->>'change')::bigint;
+  select q.operation, q.enqueued_by into earlier from outbox.queue q where q.id = change_id;
+  if not found or not outbox.may_see(outbox.caller(), earlier.enqueued_by) then
+    perform outbox.refuse(format('%s refers to change %s, and there is no such change of %s.', place, change_id, outbox.caller()));
+  end if;
+  if not results ? earlier.operation then
+    select string_agg(name, ', ') into allowed from jsonb_array_elements_text(results) as list (name);
+    perform outbox.refuse(format('%s refers to change %s, a %s; allowed is the result of %s.',
+      place, change_id, earlier.operation, allowed));
+  end if;
+  return change_id;
+end $$;
+
+create or replace function outbox.fits(kind text, value jsonb) returns boolean
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  content text := value #>> '{}';
+begin
+  case kind
+    when 'string' then return jsonb_typeof(value) = 'string';
+    when 'integer' then
+      return jsonb_typeof(value) = 'number' and content ~ '^-?[0-9]+$'
+        and content::numeric between -9223372036854775807 and 9223372036854775807;
+    when 'number' then return jsonb_typeof(value) = 'number';
+    when 'boolean' then return jsonb_typeof(value) = 'boolean';
+    when 'object' then return jsonb_typeof(value) = 'object';
+    when 'email' then return jsonb_typeof(value) = 'string' and content ~ '^[^@[:space:]]+@[^@[:space:]]+$';
+    when 'uri' then return jsonb_typeof(value) = 'string' and content ~ '^[A-Za-z][A-Za-z0-9+.-]*:[^[:space:]]+$';
+    when 'date' then
+      if jsonb_typeof(value) <> 'string' or content !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' then return false; end if;
+      begin
+        return to_char(content::date, 'YYYY-MM-DD') = content;
+      exception when datetime_field_overflow or invalid_datetime_format then
+        return false;
+      end;
+    else raise exception 'outbox.operations holds the unknown type %', kind;
+  end case;
+end $$;
+
+create or replace function outbox.check_value(place text, spec jsonb, value jsonb) returns bigint[]
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  kind text := spec->>'type';
+begin
+  if jsonb_typeof(value) = 'null' then
+    if coalesce((spec->>'required')::boolean, false) or not coalesce((spec->>'clearable')::boolean, true) then
+      perform outbox.refuse(format('%s can''t be null; it takes %s.', place, outbox.expected(spec)));
+    end if;
+    return '{}';
+  end if;
+  if jsonb_typeof(value) = 'object' and value ? 'change' and not coalesce(spec->'members', '[]') @> '[{"name": "change"}]' then
+    return array[outbox.check_reference(place, spec->'result', value)];
+  end if;
+  if not outbox.fits(kind, value) or (spec ? 'values' and not (spec->'values') ? (value #>> '{}')) then
+    perform outbox.refuse(format('%s is %s; it takes %s.', place, outbox.shown(value), outbox.expected(spec)));
+  end if;
+  if kind = 'object' then
+    return outbox.check_members(place, spec->'members', value);
+  end if;
+  return '{}';
+end $$;
+
+create or replace function outbox.expected(spec jsonb) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when spec ? 'values' then 'one of ' || (select string_agg(item, ', ') from jsonb_array_elements_text(spec->'values') as list (item))
+    else case spec->>'type'
+      when 'string' then 'text'
+      when 'integer' then 'a whole number'
+      when 'number' then 'a number'
+      when 'boolean' then 'true or false'
+      when 'date' then 'a date as YYYY-MM-DD'
+      when 'email' then 'an e-mail address'
+      when 'uri' then 'a URI'
+      else 'an object of ' || outbox.names(spec->'members')
+    end
+  end $$;
+
+create or replace function outbox.check_members(place text, specs jsonb, value jsonb) returns bigint[]
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  given text;
+  spec jsonb;
+  referred bigint[] := '{}';
+begin
+  for given in select jsonb_object_keys(value) loop
+    if not specs @> jsonb_build_array(jsonb_build_object('name', given)) then
+      perform outbox.refuse(format('%s.%s can''t be written; allowed: %s.', place, left(given, 100), outbox.names(specs)));
+    end if;
+  end loop;
+  for spec in select list.spec from jsonb_array_elements(specs) as list (spec) loop
+    if value ? (spec->>'name') then
+      referred := referred || outbox.check_value(place || '.' || (spec->>'name'), spec, value->(spec->>'name'));
+    elsif coalesce((spec->>'required')::boolean, false) then
+      perform outbox.refuse(format('%s.%s is missing; it takes %s.', place, spec->>'name', outbox.expected(spec)));
+    end if;
+  end loop;
+  return referred;
+end $$;
+`
