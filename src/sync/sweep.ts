@@ -29,12 +29,14 @@ type Checkpoint = {
   /** Where the next page is; null: at the beginning of the pass. */
   readonly next: string | null
   readonly pages: number
+  /** The last page of the pass is committed; what is left is to judge it. */
+  readonly ended: boolean
   readonly totals: readonly number[]
   /** Why this sweep proves no absence. */
   readonly doubts: readonly string[]
 }
 
-const beginning: Checkpoint = { variant: 0, pass: 1, next: null, pages: 0, totals: [], doubts: [] }
+const beginning: Checkpoint = { variant: 0, pass: 1, next: null, pages: 0, ended: false, totals: [], doubts: [] }
 
 /** A sweep resumed later than this after its crash keeps its rows but proves no absence, in milliseconds. */
 const staleResumeMs = 5 * 60_000
@@ -74,6 +76,7 @@ async function runPass(
   start: Checkpoint,
   signal: AbortSignal,
 ): Promise<Checkpoint> {
+  if (start.ended) return judged(context, task, start)
   const { paging, pageBase } = await resolvePaging(context, stream, reads.list, query, signal)
   const source = context.api.list({
     endpoint: reads.list,
@@ -112,6 +115,7 @@ async function commitPages(
   const next: Checkpoint = {
     ...at,
     next: pages.at(-1)?.next ?? null,
+    ended: pages.at(-1)?.next === null,
     pages: at.pages + pages.length,
     totals: [...at.totals, ...pages.flatMap((page) => (page.total === null ? [] : [page.total]))].filter(
       // Only the first total, the last one and those that differ decide; the list of all would grow with the pages.
@@ -134,7 +138,7 @@ const passNumber = (at: Checkpoint): number => at.variant * 10 + at.pass
 async function judged(context: SyncContext, task: Task, at: Checkpoint): Promise<Checkpoint> {
   const facts = await passFacts(context.database.pool, task.runId, passNumber(at))
   const verdict = judgePass({ pass: at.pass, ...facts, totals: at.totals })
-  const fresh = { next: null, pages: 0, totals: [] }
+  const fresh = { next: null, pages: 0, ended: false, totals: [] }
   switch (verdict.kind) {
     case 'complete':
       return { ...at, ...fresh, variant: at.variant + 1, pass: 1 }

@@ -1,0 +1,191 @@
+// The composition root: opens what a command needs, in order, and releases it in reverse. Nothing opens a connection at import.
+
+import { hostname } from 'node:os'
+import { createApi } from './api/client.ts'
+import { createGate } from './api/gate.ts'
+import { unlimited } from './api/limiter.ts'
+import { createSharedLimiter } from './api/shared-limiter.ts'
+import type { Api, CallRecord } from './api/types.ts'
+import type { Clock } from './clock.ts'
+import type { Config } from './config.ts'
+import { openEmbeddedPostgres } from './embedded/embedded-postgres.ts'
+import { BoatMirrorError, messageOf } from './errors.ts'
+import { migrateQueue, openBackend, type QueueBackend } from './jobs/backend.ts'
+import type { Logger } from './log.ts'
+import { createChangeNotifier } from './mirror/change-notifier.ts'
+import { type Database, openDatabase } from './mirror/database.ts'
+import { createEndpointRecorder } from './mirror/endpoint-stats.ts'
+import { createGateStore } from './mirror/gate-store.ts'
+import { assertSchemaCurrent, migrate } from './mirror/migrate.ts'
+import type { SyncContext } from './sync/context.ts'
+
+export type App = {
+  readonly config: Config
+  readonly log: Logger
+  readonly database: Database
+  readonly databaseUrl: string
+  /** The database's clock, as seen from here. */
+  readonly clock: Clock
+  readonly api: Api
+  /** Requests per second over all workers; 0 is no limit. */
+  readonly ratePerSecond: number
+  readonly syncContext: Omit<SyncContext, 'onTasks'>
+  /** Opens the queue backend; the app closes it. */
+  openQueue(signal: AbortSignal): Promise<QueueBackend>
+  /** Is told of each call of the API, besides the statistics in the database. */
+  onCall(listener: (call: CallRecord) => void): void
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export type AppOptions = {
+  readonly config: Config
+  readonly log: Logger
+  /** Where the API is: the configured address, or that of the sandbox. */
+  readonly apiUrl: string
+  /** True when `apiUrl` is the built-in sandbox. */
+  readonly sandbox: boolean
+  /** `migrate`: bring the schema up to date as AUTO_MIGRATE says. `check`: only look. `none`: do not look. */
+  readonly schema: 'migrate' | 'check' | 'none'
+  /** How long to wait for an API or a queue that does not answer, in milliseconds; null: as long as it takes. */
+  readonly patienceMs: number | null
+}
+
+/** Requests per second against a real API when nothing is configured; its own limit is not published. */
+const defaultRate = 10
+const poolSize = 12
+const skewCheckMs = 60_000
+const maxSkewMs = 2_000
+
+/** Where the database is: the configured one, or the embedded one, which is started if nobody has. */
+export async function openDatabaseServer(
+  config: Config,
+  log: Logger,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  if (config.databaseUrl !== null) return { url: config.databaseUrl, close: async () => {} }
+  return await openEmbeddedPostgres({ dataDir: config.dataDir, log })
+}
+
+/** Brings the schema and the queue's tables up to date, or checks that they are. */
+export async function prepareSchema(config: Config, url: string, log: Logger): Promise<void> {
+  await migrate(url, { log })
+  if (config.redisUrl === null) await migrateQueue(url, log)
+}
+
+/** The database's clock, followed once a minute. @throws BoatMirrorError CLOCK_SKEW on the Postgres backend when it differs by more than 2 s. */
+async function followClock(database: Database, strict: boolean, log: Logger): Promise<Clock & { stop(): void }> {
+  const measure = async (): Promise<number> => {
+    const before = Date.now()
+    const { rows } = await database.pool.query<{ now: Date }>('select clock_timestamp() as now')
+    return (rows[0]?.now.getTime() ?? before) - (before + Date.now()) / 2
+  }
+  let offsetMs = await measure()
+  if (strict && Math.abs(offsetMs) > maxSkewMs)
+    throw new BoatMirrorError(
+      'CLOCK_SKEW',
+      `The clock of ${hostname()} and that of Postgres differ by ${Math.round(offsetMs)} ms.`,
+      {
+        remedy: 'Set the clocks (NTP), or run the queue on Redis with REDIS_URL.',
+      },
+    )
+  const timer = setInterval(() => {
+    measure().then(
+      (measured) => {
+        offsetMs = measured
+        if (Math.abs(measured) > maxSkewMs)
+          log.warn(
+            { event: 'clock_skew', ms: Math.round(measured) },
+            'the clocks of this host and of Postgres differ; set them (NTP)',
+          )
+      },
+      (error: unknown) => log.debug({ event: 'clock_check_failed', reason: messageOf(error) }),
+    )
+  }, skewCheckMs)
+  timer.unref()
+  return { now: () => new Date(Date.now() + offsetMs), stop: () => clearInterval(timer) }
+}
+
+/** What is to be closed, in reverse order of opening; a failing close does not keep the others open. */
+function releases(log: Logger): { defer(close: () => unknown): void; run(): Promise<void> } {
+  const closers: (() => unknown)[] = []
+  return {
+    defer: (close) => closers.push(close),
+    run: async () => {
+      for (let close = closers.pop(); close !== undefined; close = closers.pop())
+        try {
+          await close()
+        } catch (error) {
+          log.warn({ event: 'close_failed', reason: messageOf(error) }, 'something could not be closed cleanly')
+        }
+    },
+  }
+}
+
+/** Opens everything a command needs. Use with `await using`. */
+export async function openApp(options: AppOptions): Promise<App> {
+  const { config, log } = options
+  const release = releases(log)
+  try {
+    const server = await openDatabaseServer(config, log)
+    release.defer(() => server.close())
+    if (options.schema === 'migrate' && config.autoMigrate) await prepareSchema(config, server.url, log)
+    const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: poolSize, log })
+    release.defer(() => database.close())
+    if (options.schema !== 'none') await assertSchemaCurrent(database)
+    const clock = await followClock(database, config.redisUrl === null && options.schema === 'migrate', log)
+    release.defer(() => clock.stop())
+
+    const ratePerSecond = config.api.rateLimit ?? (options.sandbox ? 0 : defaultRate)
+    const limiter = ratePerSecond === 0 ? unlimited : createSharedLimiter({ ratePerSecond, store: database.pool })
+    const gate = createGate({
+      store: createGateStore(database.pool, options.apiUrl),
+      clock,
+      log,
+      ...(options.patienceMs === null ? {} : { patienceMs: options.patienceMs }),
+    })
+    const recorder = createEndpointRecorder(database, log)
+    release.defer(() => recorder.close())
+    const listeners: ((call: CallRecord) => void)[] = [(call) => recorder.record(call)]
+    const api = createApi({
+      settings: { ...config.api, baseUrl: options.apiUrl },
+      limiter,
+      gate,
+      clock,
+      log,
+      onCall: (call) => {
+        for (const listener of listeners) listener(call)
+      },
+    })
+    release.defer(() => api.close())
+    const notifier = createChangeNotifier(database.pool, log)
+    release.defer(() => notifier.close())
+
+    return {
+      config,
+      log,
+      database,
+      databaseUrl: server.url,
+      clock,
+      api,
+      ratePerSecond,
+      syncContext: {
+        database,
+        api,
+        clock,
+        log,
+        settings: config,
+        onCommit: (written) => written > 0 && notifier.notify(),
+      },
+      openQueue: async (signal) => {
+        const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
+        const backend = openBackend({ databaseUrl: server.url, redisUrl: config.redisUrl, log, patienceMs, signal })
+        release.defer(() => backend.close())
+        return backend
+      },
+      onCall: (listener) => listeners.push(listener),
+      [Symbol.asyncDispose]: () => release.run(),
+    }
+  } catch (error) {
+    await release.run()
+    throw error
+  }
+}

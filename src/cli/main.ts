@@ -1,0 +1,53 @@
+#!/usr/bin/env node
+// The command line: one file per command, commander for flags and help.
+
+import { Command } from 'commander'
+import { registerChanges } from './commands/changes.ts'
+import { registerCheck } from './commands/check.ts'
+import { registerDb } from './commands/db.ts'
+import { registerMigrate } from './commands/migrate.ts'
+import { registerPush } from './commands/push.ts'
+import { registerQuarantine } from './commands/quarantine.ts'
+import { registerRuns } from './commands/runs.ts'
+import { registerSandbox } from './commands/sandbox.ts'
+import { registerSchedule } from './commands/schedule.ts'
+import { registerStatus } from './commands/status.ts'
+import { registerSync } from './commands/sync.ts'
+import { registerWorker } from './commands/worker.ts'
+import { version } from './version.ts'
+
+const program = new Command('boat-mirror')
+  .description(
+    'Keeps a Postgres database equal to what a boat-rental API shows, and carries queued changes back to it.',
+  )
+  .version(version)
+  .showHelpAfterError()
+  .exitOverride()
+  .addHelpText(
+    'after',
+    '\nSettings come from the environment, then .env, then boat-mirror.yaml; README.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
+  )
+
+for (const register of [
+  registerWorker,
+  registerSync,
+  registerPush,
+  registerChanges,
+  registerStatus,
+  registerRuns,
+  registerSchedule,
+  registerQuarantine,
+  registerCheck,
+  registerMigrate,
+  registerSandbox,
+  registerDb,
+])
+  register(program)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  // commander has already said what is wrong; help and version are no errors.
+  const code = error instanceof Error && 'exitCode' in error ? Number(error.exitCode) : 1
+  process.exitCode = code === 0 ? 0 : 2
+}
