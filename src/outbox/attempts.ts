@@ -1,0 +1,53 @@
+// When a change goes again: backoff with jitter, the wait before a lost create may leave again, deadlines. Pure.
+
+/** 15 minutes: a pending rental expires then [public: guides/RentalWorkflow]. */
+export const pendingRentalMs = 15 * 60_000
+
+const firstDelayMs = 1_000
+const longestDelayMs = 60_000
+const deadlineMarginMs = 2_000 // the last attempt before a deadline still has time to arrive
+
+export type NextAttempt = {
+  /** Attempts so far, at least 1. */
+  readonly attempts: number
+  /** From 0 to 1. */
+  readonly random: number
+  /** What the API asked for, in milliseconds. */
+  readonly retryAfterMs?: number | undefined
+  /** Milliseconds until the record expires upstream; absent: it does not. */
+  readonly deadlineInMs?: number | undefined
+}
+
+/**
+ * Milliseconds to the next attempt: up to 1 s, 2 s, 4 s … capped at 60 s, at least half of it, never less than
+ * Retry-After, and never past the deadline of a pending rental (unless the API itself asks for more).
+ */
+export function nextDelayMs({ attempts, random, retryAfterMs = 0, deadlineInMs }: NextAttempt): number {
+  const ceiling = Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(attempts - 1, 16))
+  const jittered = ceiling / 2 + (ceiling / 2) * random
+  const left = deadlineInMs === undefined || deadlineInMs <= 0 ? Number.POSITIVE_INFINITY : deadlineInMs
+  const inTime = Math.min(jittered, Math.max(0, left - deadlineMarginMs))
+  return Math.round(Math.max(retryAfterMs, inTime))
+}
+
+/** Milliseconds to the next look at a change whose fate is unknown: 1 s, 2 s, 4 s, then every 5 s, with jitter. */
+export function nextLookMs(looks: number, random: number): number {
+  return Math.round(Math.min(5_000, 1_000 * 2 ** Math.min(looks, 8)) * (0.75 + 0.25 * random))
+}
+
+export type Again = {
+  readonly sentAt: Date
+  readonly now: Date
+  /** The longest a request may take. */
+  readonly timeLimitMs: number
+  /** How long the API needs to show what it did. */
+  readonly showDelayMs: number
+}
+
+/** Milliseconds until absence proves that a lost create or add did not take effect; 0: it does now. */
+export const absenceProvesInMs = ({ sentAt, now, timeLimitMs, showDelayMs }: Again): number =>
+  Math.max(0, sentAt.getTime() + timeLimitMs + showDelayMs - now.getTime())
+
+/** After 15 minutes a rental that is not there may have been there and expired. */
+export const absenceProvesNothing = (sentAt: Date, now: Date): boolean =>
+  now.getTime() - sentAt.getTime() >= pendingRentalMs

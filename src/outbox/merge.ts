@@ -1,0 +1,66 @@
+// The three-way merge of an update: what the editor saw, what they wish, what the API shows now (design, section 7.3). Pure.
+
+import type { Json, JsonObject } from '../api/json.ts'
+import type { BodyField } from '../catalog/types.ts'
+import { readValue, sameValue, writeShape } from './values.ts'
+
+export type OnConflict = 'fail' | 'local_wins' | 'remote_wins'
+
+/** The three values of a field that both sides changed. */
+export type Conflict = Readonly<Record<string, { readonly base: Json; readonly local: Json; readonly remote: Json }>>
+
+export type MergeInput = {
+  /** The operation's writable fields. */
+  readonly fields: readonly BodyField[]
+  /** Fields as the editor saw them; a field that is absent here was not known, so any remote value is accepted as base. */
+  readonly base: Readonly<JsonObject>
+  /** Fields of the change: absent leaves, null clears. */
+  readonly local: Readonly<JsonObject>
+  /** The record as the API shows it now. */
+  readonly remote: Json
+  readonly onConflict: OnConflict
+}
+
+export type Merged =
+  | {
+      readonly kind: 'merged'
+      /** Fields of the change that are to be applied. */
+      readonly apply: JsonObject
+      /** Fields of the change that give way to the remote value. */
+      readonly kept: readonly string[]
+    }
+  | { readonly kind: 'conflict'; readonly conflict: Conflict }
+
+type Side = 'local' | 'remote' | 'both-changed'
+
+function sideOf(field: BodyField, base: Json | undefined, local: Json, remote: Json): Side {
+  if (sameValue(field, local, remote)) return 'local'
+  if (base === undefined || sameValue(field, base, remote)) return 'local'
+  return sameValue(field, base, local) ? 'remote' : 'both-changed'
+}
+
+/**
+ * Merges a change into the present record. A field that only one side changed keeps that side's value; a field that
+ * both changed, differently, is a conflict unless `onConflict` decides.
+ */
+export function mergeChange(input: MergeInput): Merged {
+  const apply: JsonObject = {}
+  const kept: string[] = []
+  const conflict: Record<string, { base: Json; local: Json; remote: Json }> = {}
+  for (const field of input.fields) {
+    const local = input.local[field.name]
+    if (local === undefined) continue
+    const base = Object.hasOwn(input.base, field.name) ? input.base[field.name] : undefined
+    const remote = readValue(field, input.remote)
+    const side = sideOf(field, base, local, remote)
+    if (side === 'local' || (side === 'both-changed' && input.onConflict === 'local_wins')) apply[field.name] = local
+    else if (side === 'remote' || input.onConflict === 'remote_wins') kept.push(field.name)
+    else conflict[field.name] = { base: writeShape(field, base ?? null), local, remote: writeShape(field, remote) }
+  }
+  return Object.keys(conflict).length === 0 ? { kind: 'merged', apply, kept } : { kind: 'conflict', conflict }
+}
+
+/** The base of a change: what the editor saw, overlaid in order by what one's own earlier changes left behind. */
+export function overlayBase(base: Readonly<JsonObject>, left: readonly Readonly<JsonObject>[]): JsonObject {
+  return Object.assign({}, base, ...left) as JsonObject
+}
