@@ -87,7 +87,10 @@ async function openLocked(dataDir: string, options: EmbeddedOptions): Promise<Em
       },
     }
   } catch (error) {
-    if ((await leave(holders, holder)) && port !== undefined) await stopServer(cluster)
+    if ((await leave(holders, holder)) && port !== undefined)
+      await stopServer(cluster).catch((second: unknown) =>
+        options.log.warn({ err: second }, 'embedded database left on'),
+      )
     throw error
   }
 }

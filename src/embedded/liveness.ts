@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 
 /** A mark for a living process, to be written into a file; null when there is no such process (or only a zombie). */
 export function processToken(pid: number): string | null {
-  if (!accepts(pid)) return null
+  if (!isTaken(pid)) return null
   const stat = readProc(`${pid}/stat`)
   if (stat === null) return `${pid}`
   // After the name in parentheses: state (field 3) … start time in clock ticks since boot (field 22) [man proc_pid_stat]
@@ -27,7 +27,8 @@ export function isAlive(token: string): boolean {
   return current !== null && (current === token || current === `${pid}`)
 }
 
-function accepts(pid: number): boolean {
+/** True when this process number is in use, be it by a zombie. */
+export function isTaken(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

@@ -1,15 +1,16 @@
 // One Postgres server on one database folder: creates the folder, finds a running server, starts and stops it.
 // Everything here runs under the lock of DATA_DIR.
 
-import { chown, mkdtemp, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sleep } from '../clock.ts'
 import type { Binaries } from './binaries.ts'
 import { type Presence, probe } from './connection.ts'
 import { failedStep, lastWords, unavailable } from './failures.ts'
 import type { Identity } from './identity.ts'
-import { processToken, readProc } from './liveness.ts'
+import { isTaken } from './liveness.ts'
 import { findFreePort, isFree } from './ports.ts'
+import { isPostmaster, survivors } from './processes.ts'
 import { roles, type State } from './state.ts'
 import { runTool } from './tools.ts'
 
@@ -44,6 +45,8 @@ const defaults: Settings = {
 const startLimitSeconds = 300
 const stopLimitSeconds = 60
 const pollMs = 100
+const startAttempts = 20
+const retryMs = 500
 
 /** The folder of Postgres's files at a location. */
 export const clusterFolder = (location: string): string => join(location, 'postgres')
@@ -83,10 +86,9 @@ export async function findRunning(folder: string, state: State, signal?: AbortSi
     if (pidFile === null) return null
     const presence: Presence = pidFile.port === null ? 'absent' : await probe(state, pidFile.port)
     if (presence === 'ready') return pidFile.port
-    const alive = processToken(pidFile.pid) !== null
-    if (!alive || !(await isPostmaster(pidFile.pid, folder))) {
-      // Postgres itself copes with a number nobody has, but takes one that was given anew for a running server.
-      if (alive) await rm(join(folder, 'postmaster.pid'), { force: true })
+    if (!isPostmaster(pidFile.pid, folder) && survivors(folder).length === 0) {
+      // Postgres copes with a number nobody has, but takes one that was given anew, or that a zombie keeps, for its own.
+      if (isTaken(pidFile.pid)) await rm(join(folder, 'postmaster.pid'), { force: true })
       return null
     }
     if (presence === 'foreign')
@@ -120,7 +122,11 @@ export async function startServer(cluster: Cluster, state: State, settings: Sett
     if (result.code === 0) return port
     const found = await findRunning(folder, state) // what a command that was killed meanwhile had begun to start
     if (found !== null) return found
-    if (attempt < 3 && !(await isFree(port))) continue // another program was quicker with that port
+    if (attempt < startAttempts && !(await isFree(port))) continue // another program was quicker with that port
+    if (attempt < startAttempts && (await readPidFile(folder)) !== null) {
+      await sleep(retryMs) // processes of a server that was killed still hold its memory
+      continue
+    }
     const words = `${(await readIfThere(logFile)) ?? ''}`.trim() || result.output
     throw await failedStep(
       `Starting the embedded database in ${folder}${identity === null ? '' : ` as ${identity.name}`}`,
@@ -152,18 +158,6 @@ async function readPidFile(folder: string): Promise<PidFile | null> {
   if (lines === undefined || !Number.isSafeInteger(pid) || pid <= 0) return null
   const port = Number(lines[3])
   return { pid, port: port > 0 ? port : null }
-}
-
-/** True unless it is known that this living process is something else than the server of this folder. */
-async function isPostmaster(pid: number, folder: string): Promise<boolean> {
-  const name = readProc(`${pid}/comm`)
-  if (name === null) return true // no /proc to ask: better wait in vain than start a second server
-  if (name.trim() !== 'postgres') return false
-  try {
-    return (await readlink(`/proc/${pid}/cwd`)) === folder // a server works in its folder
-  } catch {
-    return true // not ours to read
-  }
 }
 
 async function keepOneLog(file: string): Promise<void> {

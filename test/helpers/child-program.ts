@@ -1,0 +1,57 @@
+// Runs one of our modules as a process of its own, for tests that kill, interrupt or race whole processes.
+// Node 20 reads no TypeScript, so the module is bundled once; packages stay outside the bundle.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { build } from 'vite'
+
+export type Program = AsyncDisposable & { readonly file: string }
+
+/** Bundles a TypeScript file (path from the project's folder) for `node`. Disposing removes the bundle. */
+export async function buildProgram(entry: string): Promise<Program> {
+  const root = resolve('node_modules/.cache')
+  await mkdir(root, { recursive: true })
+  const outDir = await mkdtemp(join(root, 'program-')) // below the project, so that packages are found
+  await build({
+    configFile: false,
+    logLevel: 'error',
+    build: { ssr: resolve(entry), outDir, rollupOptions: { output: { entryFileNames: 'program.js' } } },
+  })
+  const dispose = (): Promise<void> => rm(outDir, { recursive: true, force: true })
+  return { file: join(outDir, 'program.js'), [Symbol.asyncDispose]: dispose }
+}
+
+export type Child = {
+  readonly process: ChildProcess
+  /** Waits for the next line on stdout; rejects with what stderr holds when the process ends before. */
+  nextLine(): Promise<string>
+  /** Sends a signal, if the process still runs, and waits for its end. Returns exit code or signal. */
+  end(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>
+}
+
+/** Starts a bundled program. `group`: in a process group of its own, as a shell does for what a terminal's Ctrl-C reaches. */
+export function startProgram(file: string, args: readonly string[], options: { readonly group?: boolean } = {}): Child {
+  const child = spawn(process.execPath, [file, ...args], { stdio: 'pipe', detached: options.group ?? false })
+  let complaints = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaints += chunk.toString('utf8')
+  })
+  const closed = once(child, 'close')
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  return {
+    process: child,
+    nextLine: async () => {
+      const { value, done } = await lines.next()
+      if (done) throw new Error(`the program ended without a further line: ${complaints}`)
+      return value
+    },
+    end: async (signal) => {
+      if (signal !== undefined) child.kill(signal)
+      await closed
+      return child.exitCode ?? child.signalCode
+    },
+  }
+}
