@@ -1,0 +1,90 @@
+// `db`: prints the database's address; `db psql` opens psql on it.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Command } from 'commander'
+import type { Config } from '../../config.ts'
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../embedded/embedded-postgres.ts'
+import type { Logger } from '../../log.ts'
+import { type ExitCode, print, runCommand } from '../context.ts'
+
+/** Registers `db` and `db psql`. */
+export function registerDb(program: Command): void {
+  const run = (psql: boolean): Promise<void> =>
+    runCommand(({ config, log, signal }) => runDb(config, { psql, log, signal }), { logLevel: 'warn' })
+  const db = program
+    .command('db')
+    .description("print the database's postgres:// address, password included; `db psql` opens it")
+    .action(() => run(false))
+  db.command('psql')
+    .description('open psql (from the path) on the database; without a worker it runs as long as psql does')
+    .action(() => run(true))
+}
+
+export type DbOptions = { readonly psql: boolean; readonly log: Logger; readonly signal: AbortSignal }
+
+/**
+ * Prints the address as one line on stdout, or runs psql to its end. The embedded database is started when none runs,
+ * and then stopped again; notes about it go to stderr.
+ * @throws BoatMirrorError EMBEDDED_UNAVAILABLE.
+ */
+export async function runDb(config: Pick<Config, 'databaseUrl' | 'dataDir'>, options: DbOptions): Promise<ExitCode> {
+  const { psql, log, signal } = options
+  if (config.databaseUrl !== null) return show(config.databaseUrl, psql, signal)
+  const server = await openEmbeddedPostgres({ dataDir: config.dataDir, log, signal })
+  try {
+    if (!psql) noteWhereAndHowLong(server, config.dataDir)
+    return await show(server.url, psql, signal)
+  } finally {
+    await server.close()
+  }
+}
+
+async function show(url: string, psql: boolean, signal: AbortSignal): Promise<ExitCode> {
+  if (psql) return openPsql(url, signal)
+  print(url)
+  return 0
+}
+
+function noteWhereAndHowLong(server: EmbeddedPostgres, dataDir: string): void {
+  const notes = [
+    ...(server.location === dataDir ? [] : [`The files of this database lie in ${server.location}.`]),
+    ...(server.startedHere
+      ? [
+          'No worker runs: the database is up only while a command uses it. `npm start` keeps it up, `db psql` opens it.',
+        ]
+      : []),
+  ]
+  for (const note of notes) process.stderr.write(`${note}\n`)
+}
+
+/** Runs psql on this terminal. Ctrl-C is psql's then (it cancels a query); being told to stop ends psql. */
+async function openPsql(address: string, signal: AbortSignal): Promise<ExitCode> {
+  const url = new URL(address)
+  const password = decodeURIComponent(url.password)
+  url.password = '' // arguments of a process are for everybody to see
+  const env = password === '' ? process.env : { ...process.env, PGPASSWORD: password }
+  const interrupts = process.listeners('SIGINT')
+  const ignore = (): void => {}
+  process.removeAllListeners('SIGINT').on('SIGINT', ignore)
+  try {
+    const code = await ended(spawn('psql', [url.href], { stdio: 'inherit', env, signal, killSignal: 'SIGTERM' }))
+    return code === 0 ? 0 : 1
+  } catch (error) {
+    if (signal.aborted) return 0
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    process.stderr.write(
+      'boat-mirror: there is no psql on the path. Install a Postgres client (package postgresql-client), or open the address that `db` prints with any other.\n',
+    )
+    return 1
+  } finally {
+    process.off('SIGINT', ignore)
+    for (const listener of interrupts) process.on('SIGINT', listener)
+  }
+}
+
+function ended(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', resolve)
+  })
+}
