@@ -1,0 +1,257 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { readEndpoints, streamNamed, streams } from '../../src/catalog/catalog.ts'
+import { readyByStream, statusOf } from '../../src/sync/advance.ts'
+import { batches, mapConcurrently } from '../../src/sync/batches.ts'
+import { stretchFactor } from '../../src/sync/budget.ts'
+import { judgeDeletions } from '../../src/sync/deletions.ts'
+import { dependenciesOf, portions, type StreamProgress, startableStreams, streamsToRead } from '../../src/sync/plan.ts'
+import { judgePass } from '../../src/sync/progress.ts'
+import { calendarDays, daysOf } from '../../src/sync/readers/calendar.ts'
+import { priceEntries, pricePortions } from '../../src/sync/readers/prices.ts'
+
+const everything = { mirrorDocuments: true, slotDays: 3, slotDurations: 1, calendarYears: 2, priceDays: 90 }
+
+describe('the fuse', () => {
+  const cases: readonly [string, Parameters<typeof judgeDeletions>[0], string][] = [
+    [
+      'one of a hundred missing is confirmed',
+      { live: 100, seen: 99, missing: 1, deletedLately: 0, limit: 0.1 },
+      'confirm',
+    ],
+    ['twenty may always go', { live: 100, seen: 80, missing: 20, deletedLately: 0, limit: 0.1 }, 'confirm'],
+    ['more than a tenth is held', { live: 100, seen: 79, missing: 21, deletedLately: 0, limit: 0.1 }, 'hold'],
+    ['what went within 24 hours counts', { live: 190, seen: 180, missing: 10, deletedLately: 15, limit: 0.1 }, 'hold'],
+    ['an empty list of many is held', { live: 1000, seen: 0, missing: 1000, deletedLately: 0, limit: 0.1 }, 'hold'],
+    [
+      'an empty list of few is asked for whole before anything goes',
+      { live: 5, seen: 0, missing: 5, deletedLately: 0, limit: 0.1 },
+      'confirm-all',
+    ],
+    ['a halved list of few likewise', { live: 10, seen: 5, missing: 5, deletedLately: 0, limit: 0.1 }, 'confirm-all'],
+    [
+      'an empty list is held even when the limit allows all',
+      { live: 1000, seen: 0, missing: 1000, deletedLately: 0, limit: 1 },
+      'hold',
+    ],
+    ['nothing missing is nothing to hold', { live: 0, seen: 0, missing: 0, deletedLately: 0, limit: 0.1 }, 'confirm'],
+  ]
+  for (const [name, input, expected] of cases) it(name, () => expect(judgeDeletions(input).kind).toBe(expected))
+
+  it('never confirms more than the limit and more than twenty', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(10_000),
+        fc.nat(10_000),
+        fc.nat(1_000),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        (live, seenRaw, deletedLately, limit) => {
+          const seen = Math.min(seenRaw, live)
+          const missing = live - seen
+          if (judgeDeletions({ live, seen, missing, deletedLately, limit }).kind === 'confirm')
+            expect(missing + deletedLately <= Math.max(20, limit * (live + deletedLately)) || missing === 0).toBe(true)
+        },
+      ),
+    )
+  })
+})
+
+describe('a pass', () => {
+  const cases: readonly [string, Parameters<typeof judgePass>[0], string][] = [
+    ['without a total and without repeats is complete', { pass: 1, answered: 3, distinct: 3, totals: [] }, 'complete'],
+    ['with an agreeing total is complete', { pass: 1, answered: 3, distinct: 3, totals: [3] }, 'complete'],
+    ['with a record that came twice is read again', { pass: 1, answered: 4, distinct: 3, totals: [] }, 'again'],
+    ['whose total moved is read again', { pass: 2, answered: 4, distinct: 4, totals: [3, 4] }, 'again'],
+    ['that lacks records is partial after three tries', { pass: 3, answered: 2, distinct: 2, totals: [3] }, 'partial'],
+  ]
+  for (const [name, facts, expected] of cases) it(name, () => expect(judgePass(facts).kind).toBe(expected))
+})
+
+describe('the plan', () => {
+  it('calls each of the 56 reads in a complete sync', () => {
+    const names = streamsToRead([], everything)
+    const called = names.flatMap((name) =>
+      readEndpoints.filter((endpoint) => JSON.stringify(streamNamed(name).reads).includes(`"${endpoint}"`)),
+    )
+    expect(new Set(called).size).toBe(56)
+  })
+
+  it('reads parents and what a stream needs with it', () => {
+    expect(streamsToRead(['rental_options'], everything)).toEqual(['rentals', 'rental_options'])
+    expect(streamsToRead(['resource_slot_tides'], everything)).toEqual([
+      'resources',
+      'resource_durations',
+      'resource_slots',
+      'resource_slot_tides',
+    ])
+    expect(streamsToRead(['resource_equipments'], everything)).toEqual(['resources'])
+  })
+
+  it('names the streams that exist when one is unknown', () => {
+    expect(() => streamsToRead(['boats'], everything)).toThrow(/no stream "boats"/)
+  })
+
+  it('has no circle: every stream of a complete sync gets its turn', () => {
+    const progress = new Map<string, StreamProgress>(streamsToRead([], everything).map((name) => [name, 'waiting']))
+    for (let round = 0; round < streams.length; round++)
+      for (const name of startableStreams(progress)) progress.set(name, 'finished')
+    expect([...progress.values()].every((state) => state === 'finished')).toBe(true)
+  })
+
+  it('lets details start when the list above them is read, and documents when the user is', () => {
+    expect(
+      startableStreams(
+        new Map([
+          ['rentals', 'swept'],
+          ['rental_options', 'waiting'],
+        ]),
+      ),
+    ).toEqual(['rental_options'])
+    expect(
+      startableStreams(
+        new Map([
+          ['rentals', 'running'],
+          ['rental_options', 'waiting'],
+        ]),
+      ),
+    ).toEqual([])
+    expect(
+      startableStreams(
+        new Map([
+          ['users', 'swept'],
+          ['user_identities', 'waiting'],
+        ]),
+      ),
+    ).toEqual([])
+    expect(dependenciesOf(streamNamed('rentals')).map((each) => each.stream)).toEqual(['harbours', 'harbours', 'users'])
+  })
+
+  it('starts one run for all requests that wait for the same stream', () => {
+    const row = {
+      trigger: 'manual',
+      full_read: false,
+      stream: 'countries',
+      run_id: null,
+      run_status: null,
+      swept: false,
+    }
+    const ready = readyByStream([
+      { ...row, request_id: '1' },
+      { ...row, request_id: '2' },
+    ])
+    expect(ready.get('countries')?.map((each) => each.request_id)).toEqual(['1', '2'])
+  })
+
+  it('cuts every key into exactly one portion', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(), { maxLength: 5_000 }), (keys) => expect(portions(keys).flat()).toEqual(keys)),
+    )
+  })
+
+  const statuses: readonly [string, Parameters<typeof statusOf>[0], string][] = [
+    ['a failed list is a failed run', { held: 0, error: 'x', read: 10, failedKinds: ['sweep'] }, 'failed'],
+    ['held deletions make it held', { held: 3, error: null, read: 10, failedKinds: [] }, 'held'],
+    ['a few unread details make it partial', { held: 0, error: 'x', read: 10, failedKinds: [] }, 'partial'],
+    ['nothing read at all is a failure, never a success', { held: 0, error: 'x', read: 0, failedKinds: [] }, 'failed'],
+    ['everything read is done', { held: 0, error: null, read: 0, failedKinds: [] }, 'done'],
+  ]
+  for (const [name, run, expected] of statuses) it(name, () => expect(statusOf(run)).toBe(expected))
+})
+
+describe('the budget', () => {
+  it('stretches intervals so that scheduled reads take at most 60 % of the rate', () => {
+    const turns = [{ stream: 'rentals', intervalMs: 60_000, cost: 600 }]
+    expect(stretchFactor(turns, 10)).toBeCloseTo(10 / 6)
+    expect(stretchFactor(turns, 100)).toBe(1)
+    expect(stretchFactor(turns, 0)).toBe(1)
+  })
+})
+
+describe('overlap', () => {
+  const counting = async function* (to: number): AsyncGenerator<number> {
+    for (let i = 0; i < to; i++) yield i
+  }
+
+  it('yields everything in order, never more than the limit at once', async () => {
+    const seen: number[] = []
+    for await (const batch of batches(counting(1_000), { limit: 7, lingerMs: 0 })) {
+      expect(batch.length).toBeLessThanOrEqual(7)
+      seen.push(...batch)
+    }
+    expect(seen).toEqual(Array.from({ length: 1_000 }, (_, i) => i))
+  })
+
+  it('passes on an error after what arrived before it', async () => {
+    const failing = async function* (): AsyncGenerator<number> {
+      yield 1
+      throw new Error('cut')
+    }
+    const seen: number[] = []
+    await expect(
+      (async () => {
+        for await (const batch of batches(failing(), { limit: 5, lingerMs: 0 })) seen.push(...batch)
+      })(),
+    ).rejects.toThrow('cut')
+    expect(seen).toEqual([1])
+  })
+
+  it('ends its source when the consumer leaves early', async () => {
+    let ended = false
+    const source = async function* (): AsyncGenerator<number> {
+      try {
+        for (let i = 0; ; i++) yield i
+      } finally {
+        ended = true
+      }
+    }
+    for await (const batch of batches(source(), { limit: 3, lingerMs: 0 })) if (batch.length > 0) break
+    expect(ended).toBe(true)
+  })
+
+  it('keeps at most so many under way', async () => {
+    let running = 0
+    let most = 0
+    const work = async (n: number): Promise<number> => {
+      most = Math.max(most, ++running)
+      await new Promise((resolve) => setImmediate(resolve))
+      running--
+      return n
+    }
+    const results: number[] = []
+    for await (const result of mapConcurrently([...Array(50).keys()], 4, work)) results.push(result)
+    expect(results.sort((a, b) => a - b)).toEqual([...Array(50).keys()])
+    expect(most).toBe(4)
+  })
+})
+
+describe('answers of published shapes', () => {
+  it('finds the calendar as text, in an object, and in a list of one', () => {
+    const days = '01'.repeat(182) + '0'
+    for (const body of [days, { availability: days, year: '2026' }, [days], [{ bits: days }]])
+      expect(calendarDays(body)).toBe(days)
+    expect(calendarDays({ a: days, b: days })).toBeNull()
+    expect(calendarDays('0101')).toBeNull()
+    expect([daysOf(2026), daysOf(2028), daysOf(2100), daysOf(2000)]).toEqual([365, 366, 365, 366])
+  })
+
+  it('covers the price horizon once, in portions of a month', () => {
+    const ranges = pricePortions('2026-02-27', 90)
+    expect(ranges).toEqual([
+      { from: '2026-02-27', to: '2026-03-29' },
+      { from: '2026-03-30', to: '2026-04-29' },
+      { from: '2026-04-30', to: '2026-05-27' },
+    ])
+  })
+
+  it('keeps what stands beside the prices with each price', () => {
+    const body = {
+      resourceId: 'r',
+      currency: 'EUR',
+      results: [{ date: '2026-07-01', season: 'high', pricetable: [{ duration: 'DAYS,1', base_price: 90 }] }],
+    }
+    expect(priceEntries(body)).toEqual([
+      { resourceId: 'r', currency: 'EUR', date: '2026-07-01', season: 'high', duration: 'DAYS,1', base_price: 90 },
+    ])
+    expect(priceEntries({ other: 1 })).toBeNull()
+  })
+})

@@ -1,0 +1,154 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Json, parseJson, stringifyJson } from '../../src/api/json.ts'
+import { streamNamed, streams } from '../../src/catalog/catalog.ts'
+import { convertValue } from '../../src/sync/convert.ts'
+import { embeddedStubs } from '../../src/sync/embeds.ts'
+import { contentKeys, keyOf, projectRecord } from '../../src/sync/project.ts'
+import { missingInList, overlay } from '../../src/sync/summary.ts'
+import { unknownFields } from '../../src/sync/unknown-fields.ts'
+
+const json = (text: string): Json => parseJson(text).value
+
+describe('values', () => {
+  const good: readonly [string, Parameters<typeof convertValue>[0], string, string | null][] = [
+    ['an id beyond 2^53 keeps every digit', 'bigint', '9007199254740993', '9007199254740993'],
+    ['a whole number written as text', 'bigint', '"42"', '42'],
+    ['a whole number with a zero fraction', 'bigint', '42.0', '42'],
+    ['a decimal of thirty digits', 'numeric', '1234567890123456789.12345678901', '1234567890123456789.12345678901'],
+    ['a decimal with an exponent', 'numeric', '1e3', '1e3'],
+    ['null', 'numeric', 'null', null],
+    ['a date-time with an offset', 'timestamptz', '"2026-07-14T09:00:00+02:00"', '2026-07-14 09:00:00 +02:00'],
+    ['a date-time in UTC', 'timestamptz', '"2026-07-14T09:00:00.123Z"', '2026-07-14 09:00:00.123 Z'],
+    [
+      'a date-time without offset is in the configured zone',
+      'timestamptz',
+      '"2026-07-14T09:00:00"',
+      '2026-07-14 09:00:00 Europe/Paris',
+    ],
+    ['the day of a date-time', 'date', '"2026-02-28T10:00:00Z"', '2026-02-28'],
+    ['a currency as text', 'jsonb', '"EUR"', '"EUR"'],
+    ['a currency as an object', 'jsonb', '{"code":"EUR"}', '{"code":"EUR"}'],
+    ['a number where text is expected', 'text', '12345678901234567890', '12345678901234567890'],
+  ]
+  for (const [name, type, text, expected] of good)
+    it(`${name} becomes ${expected}`, () => {
+      expect(convertValue(type, json(text), 'Europe/Paris')).toEqual({ ok: true, text: expected })
+    })
+
+  const bad: readonly [string, Parameters<typeof convertValue>[0], string][] = [
+    ['a whole number beyond 64 bits', 'bigint', '9223372036854775808'],
+    ['a fraction', 'bigint', '1.5'],
+    ['words', 'numeric', '"cheap"'],
+    ['a day that does not exist', 'date', '"2026-02-30"'],
+    ['the year 0000', 'timestamptz', '"0000-01-01T00:00:00Z"'],
+    ['an hour that does not exist', 'timestamptz', '"2026-01-01T24:30:00Z"'],
+    ['an object where text is expected', 'text', '{}'],
+    ['a list where a boolean is expected', 'boolean', '[]'],
+  ]
+  for (const [name, type, text] of bad)
+    it(`${name} is refused as ${type}`, () => {
+      expect(convertValue(type, json(text), 'UTC').ok).toBe(false)
+    })
+})
+
+describe('projection', () => {
+  const rental =
+    '{"id":1,"status":"PENDING","departureHarbour":{"id":7,"city":{"id":3}},"user":{"id":5,"email":"a@b.fr"},"new":{"x":1}}'
+
+  it('names the field, the value and what was expected when a record cannot be mirrored', () => {
+    const projected = projectRecord(streamNamed('rentals'), json('{"id":1,"crewAdults":"many"}'), {}, 'UTC')
+    expect(projected).toEqual({
+      ok: false,
+      key: '1',
+      reason: 'crewAdults: expected a whole number of at most 64 bits, got "many".',
+    })
+  })
+
+  it('refuses a record without its key and names it by its content', () => {
+    const projected = projectRecord(streamNamed('rentals'), json('{"status":"PENDING"}'), {}, 'UTC')
+    expect(projected.ok ? '' : projected.reason).toContain('id: the key is missing')
+    expect(projected.ok ? '' : projected.key).toMatch(/^#/)
+  })
+
+  it('flattens embedded records to references and finds them as stubs', () => {
+    const stream = streamNamed('rentals')
+    const projected = projectRecord(stream, json(rental), {}, 'UTC')
+    if (!projected.ok) throw new Error(projected.reason)
+    const value = (name: string): string | null | undefined =>
+      projected.row.values[stream.columns.findIndex((column) => column.name === name)]
+    expect([value('departure_harbour_id'), value('user_id'), value('status')]).toEqual(['7', '5', 'PENDING'])
+    expect(
+      embeddedStubs(stream, json(rental), 'UTC').map((stub) => [stub.stream.name, stub.row.key, stub.path]),
+    ).toEqual([
+      ['harbours', ['7'], 'departureHarbour'],
+      ['cities', ['3'], 'departureHarbour.city'],
+      ['users', ['5'], 'user'],
+    ])
+  })
+
+  it('lists fields the catalog does not know, at any depth, and no others', () => {
+    const record = json('{"id":1,"new":{"x":1},"user":{"id":5,"nickname":"Jo"},"depositCurrency":{"anything":1}}')
+    expect([...unknownFields(streamNamed('rentals'), record).keys()]).toEqual(['new', 'user.nickname'])
+  })
+
+  it('never throws and keeps the whole record, whatever it is given', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...streams), fc.jsonValue(), (stream, value) => {
+        const record = json(JSON.stringify(value))
+        const projected = projectRecord(stream, record, {}, 'UTC')
+        if (projected.ok) expect(projected.row.payload).toBe(stringifyJson(record))
+        else expect(projected.reason).not.toBe('')
+        expect(() => [
+          ...unknownFields(stream, record),
+          keyOf(stream, record, 'UTC'),
+          embeddedStubs(stream, record, 'UTC'),
+        ]).not.toThrow()
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('does not depend on the order of members', () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray(['id', 'name', 'latitude', 'longitude'], { minLength: 4 }), (order) => {
+        const values = { id: 1, name: 'Brest', latitude: 48.38, longitude: -4.49 }
+        const record = Object.fromEntries(order.map((name) => [name, values[name as keyof typeof values]]))
+        const projected = projectRecord(streamNamed('harbours'), json(JSON.stringify(record)), {}, 'UTC')
+        expect(projected.ok && projected.row.values).toEqual(['1', 'Brest', '48.38', '-4.49', null])
+      }),
+    )
+  })
+
+  it('gives records without an id keys from their content, equal ones told apart by a counter', () => {
+    const keys = contentKeys([json('{"a":1,"b":2}'), json('{"b":2,"a":1}'), json('{"id":9}')])
+    expect(keys[1]).toBe(`${keys[0]}~2`)
+    expect(keys[2]).toBe('9')
+  })
+})
+
+describe('summaries', () => {
+  it('are recognised by what the single has and the list lacks', () => {
+    expect(
+      missingInList(
+        json('{"id":1,"city":{"id":2}}'),
+        json('{"id":1,"name":"x","city":{"id":2,"name":"y"},"gone":null}'),
+      ),
+    ).toEqual(['name', 'city.name'])
+  })
+
+  it('never wipe what only the detail has', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string(), fc.jsonValue()),
+        fc.dictionary(fc.string(), fc.integer()),
+        (detail, summary) => {
+          const merged = overlay(json(JSON.stringify(detail)), json(JSON.stringify(summary))) as Record<string, Json>
+          for (const name of Object.keys(JSON.parse(JSON.stringify(detail))))
+            expect(Object.hasOwn(merged, name)).toBe(true)
+          for (const [name, value] of Object.entries(summary)) expect(merged[name]).toEqual(value)
+        },
+      ),
+    )
+  })
+})
