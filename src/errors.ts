@@ -82,6 +82,8 @@ export type ApiErrorDetails = ErrorDetails & {
   readonly retryAfterMs?: number
   /** The first 500 characters of the body, secrets removed. */
   readonly body?: string
+  /** What the API gave as reason, secrets removed. For people: it may hold personal data, so it is not part of `message`. */
+  readonly reason?: string
   /** False when the request certainly never left: repeating a write is then safe. */
   readonly mayHaveTakenEffect?: boolean
 }
@@ -92,6 +94,7 @@ export class ApiError extends BoatMirrorError {
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
   readonly body: string | undefined
+  readonly reason: string | undefined
   readonly mayHaveTakenEffect: boolean
 
   constructor(code: ErrorCode, message: string, details: ApiErrorDetails) {
@@ -101,6 +104,7 @@ export class ApiError extends BoatMirrorError {
     this.status = details.status
     this.retryAfterMs = details.retryAfterMs
     this.body = details.body
+    this.reason = details.reason
     this.mayHaveTakenEffect = details.mayHaveTakenEffect ?? true
   }
 }

@@ -1,0 +1,132 @@
+// Reads a list page by page until it ends, and refuses lists that cannot be trusted to end (design, section 6.4).
+// Knows addresses of pages and their order; how a page is fetched is given.
+
+import { ApiError, BoatMirrorError } from '../errors.ts'
+import { type Envelope, readEnvelope } from './envelope.ts'
+import type { LinkBase } from './next-link.ts'
+import { addressOf, firstCursor, nextCursor, type PageAddress } from './page-address.ts'
+import { createPageMemory } from './page-memory.ts'
+import type { Answer, ListCall, Page } from './types.ts'
+
+export type PageSource = {
+  /** One read with retries, at the list's own address with these extra query parameters, or at a link of the API's own. */
+  fetch(call: ListCall, address: PageAddress): Promise<Answer>
+  /** What links of this list are measured against. */
+  linkBase(call: ListCall): LinkBase
+}
+
+/** More pages than any list of this API has; used where no total says less. */
+const maxPagesOfAnyList = 100_000
+
+/**
+ * The pages of a list in order. A list that is empty yields one empty page; otherwise empty pages and repeats of the
+ * last page end the list without being yielded.
+ * @throws ApiError PAGING_IGNORED, PAGING_ENDLESS, PAGING_ENVELOPE, PAGING_FOREIGN_LINK, and whatever reading throws
+ */
+export async function* readPages(call: ListCall, source: PageSource): AsyncGenerator<Page, void, undefined> {
+  const memory = createPageMemory()
+  const resumed = call.from !== undefined
+  let cursor = call.from ?? firstCursor(call)
+  let received = 0
+  let firstLength = 0
+  for (let index = 0; ; index++) {
+    const answer = await source.fetch(call, addressOf(call, cursor, source.linkBase(call).prefix))
+    const envelope = named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging))
+    const { items, total } = envelope
+    if (index > 0 && items.length === 0) return
+    if (index === 0) firstLength = items.length
+
+    const verdict = memory.look(items)
+    if (
+      verdict === 'same-as-last' &&
+      index === 1 &&
+      !resumed &&
+      items.length >= call.paging.pageSize &&
+      total !== received
+    )
+      throw ignored(call)
+    if (verdict === 'same-as-last' || verdict === 'nothing-new') return
+    if (verdict === 'seen-before') throw endless(call, `page ${index + 1} is an earlier page again`)
+    const most = total === null ? maxPagesOfAnyList : Math.max(total, firstLength) + 1
+    if (index >= most) throw endless(call, `page ${index + 1} came, of a list that can have ${most - 1}`)
+
+    received += items.length
+    // A resumed call has not seen what came before, so the total proves nothing to it.
+    const more = !resumed && total !== null && total > received
+    const next =
+      items.length === 0
+        ? null
+        : named(call, () => nextCursor(call, cursor, envelope, { base: source.linkBase(call), more }))
+    if (next === null && index === 0 && !resumed) await assertEnded(call, envelope, more, source)
+    yield {
+      index,
+      cursor,
+      next,
+      items,
+      total,
+      startedAt: answer.startedAt,
+      bytes: answer.bytes,
+      retries: answer.retries,
+      sanitized: answer.sanitized,
+      envelope: envelope.envelope,
+    }
+    if (next === null || index + 1 === call.maxPages) return
+    cursor = next
+  }
+}
+
+/** 204 is an empty list; a 200 without a body is none. */
+const bodyOf = (answer: Answer): Answer['body'] => (answer.status === 204 ? [] : answer.body)
+
+/**
+ * Refuses a first page that seems to be the only one but is not: its total says more, or it is exactly full, says
+ * nothing about a next page, and the same list asked for in smaller pages is cut off just as silently.
+ */
+async function assertEnded(call: ListCall, envelope: Envelope, more: boolean, source: PageSource): Promise<void> {
+  const { style, pageSize, sizeParam } = call.paging
+  const count = envelope.items.length
+  if (more) throw misread(call, `The answer holds ${count} of ${envelope.total} records and no next page`)
+  const followsNext = style === 'cursor' || style === 'link'
+  if (!followsNext || envelope.next === null || count !== pageSize || pageSize === 1) return
+  const query = { [sizeParam]: String(pageSize - 1) }
+  const smaller = await source.fetch(call, { kind: 'query', query })
+  const probe = named(call, () => readEnvelope(bodyOf(smaller), smaller.headers, call.paging))
+  if (probe.items.length < count && typeof probe.next !== 'string')
+    throw misread(call, `The first page is full, there are more records, and no next ${style} was found`)
+}
+
+function misread(call: ListCall, problem: string): ApiError {
+  return new ApiError('PAGING_ENVELOPE', `${call.endpoint}: ${problem}.`, {
+    endpoint: call.endpoint,
+    remedy:
+      call.paging.style === 'none'
+        ? 'Set how this list is paged in the configuration file: lists.<stream>.paging, for example lists.harbours.paging: page.'
+        : 'Set API_NEXT_PATH to where the next page stands, or API_PAGING=page.',
+  })
+}
+
+const ignored = (call: ListCall): ApiError =>
+  new ApiError('PAGING_IGNORED', `${call.endpoint} answered the second page with the first.`, {
+    endpoint: call.endpoint,
+    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_PAGING; a list without pages needs lists.<stream>.paging: none in the configuration file.`,
+  })
+
+const endless = (call: ListCall, what: string): ApiError =>
+  new ApiError('PAGING_ENDLESS', `${call.endpoint} does not end: ${what}.`, {
+    endpoint: call.endpoint,
+    remedy: 'Check API_PAGING and API_PAGE_PARAM.',
+  })
+
+/** Runs a pure step, and gives its errors the name of the endpoint. */
+function named<T>(call: ListCall, step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    if (!(error instanceof BoatMirrorError)) throw error
+    throw new ApiError(error.code, `${call.endpoint}: ${error.message}`, {
+      endpoint: call.endpoint,
+      cause: error,
+      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    })
+  }
+}
