@@ -1,0 +1,143 @@
+// The statements that merge staged rows into a table, or compare them with it. Pure: made once per stream.
+
+import { streamNamed } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { columnList, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
+import { identifier } from './repeatable/step.ts'
+import { ownColumns, stagedColumn, stageTable } from './staging.ts'
+
+const once = new Map<string, string>()
+
+/** Statements are long and always the same for a stream. */
+function cached(kind: string, stream: StreamDef, build: () => string): string {
+  const key = `${kind}:${stream.name}`
+  const text = once.get(key) ?? build()
+  once.set(key, text)
+  return text
+}
+
+/** True for a row known only from inside another record. */
+export const isStub = (row: string): string => `position('#' in ${row}._source) > 0`
+
+/** The staged rows ($1 batch, $2 stream) in their own types, one per key: a record before a stub, then the latest. */
+function incomingSql(stream: StreamDef): string {
+  const typed = stream.columns
+    .map((column, index) => ({ column, staged: stagedColumn(index) }))
+    .filter(({ column }) => ownColumns(stream).includes(column.name))
+    .map(({ column, staged }) => {
+      const value = column.type === 'text' ? `g.${staged}` : `g.${staged}::${column.type}`
+      return `${value} as ${identifier(column.name)}`
+    })
+  const key = columnList(stream.key)
+  // The temporary table has no statistics. An equality would be taken for a single row and lead to nested loops over
+  // thousands; of a case Postgres assumes that it holds for half of the rows.
+  return `staged as (
+      select ${typed.join(', ')}, g.payload::jsonb as _payload, g.source as _source, g.read_at as _read_at, g.stub as _stub
+      from ${stageTable} g where case when g.batch = $1 and g.stream = $2 then true end
+    ), newest as (
+      select distinct on (${key}) * from staged order by ${key}, _stub, _read_at desc, _payload desc
+    ), incoming as materialized (
+      select n.* from newest n${underGone(stream)}
+    )`
+}
+
+/** Leaves out rows below a record that was found gone by a later read: they would stay alive without it. */
+function underGone(stream: StreamDef): string {
+  if (stream.parent === undefined) return ''
+  const parent = streamNamed(stream.parent)
+  const same = parent.key.map((column, index) => {
+    const own = stream.parentKey?.[index] ?? column
+    return `p.${identifier(column)} = n.${identifier(own)}`
+  })
+  return ` where not exists (select from mirror.${parent.name} p
+        where ${same.join(' and ')} and p._deleted_at is not null and p._read_at >= n._read_at)`
+}
+
+/** Which of two reads of one record stands: the later, of two at the same instant the one whose content sorts last. */
+const isNewer = '(s._read_at > t._read_at or (s._read_at = t._read_at and s._payload >= t._payload))'
+
+/**
+ * Whether the staged row `s` may replace the row `t`. A record replaces any stub, a stub only an older living stub; a
+ * tombstone is revived by a record read after it.
+ */
+const mayReplace = `case
+      when s._stub then ${isStub('t')} and t._deleted_at is null and ${isNewer}
+      when t._deleted_at is not null then s._read_at > t._read_at
+      when ${isStub('t')} then true
+      else ${isNewer} end`
+
+const differs = (columns: readonly string[], left: string, right: string): string =>
+  `(${left}._payload is distinct from ${right}._payload
+        or ${rowOf(columns, left)} is distinct from ${rowOf(columns, right)})`
+
+/**
+ * Merges staged rows: inserts what is new, updates what differs and may be replaced, writes one change-log row for each
+ * change; rows that equal what is there are neither written nor locked. Parameters: batch, stream.
+ * Locks the rows it updates, in key order.
+ * Returns given, inserted, revived, updated, and missed: rows that another transaction inserted meanwhile (run it again).
+ */
+export const mergeStatement = (stream: StreamDef): string =>
+  cached('merge', stream, () => {
+    const { key, name } = stream
+    const own = ownColumns(stream)
+    const all = stream.columns.map((column) => column.name)
+    const table = `mirror.${identifier(name)}`
+    const rest = own.filter((column) => !key.includes(column))
+    const assignments = rest.map((column) => `${identifier(column)} = s.${identifier(column)}`)
+    const diff = `case when l._deleted_at is not null then ${insertDiff(own, 's')}
+        when ${rowOf(own, 'l')} is distinct from ${rowOf(own, 's')} then ${updateDiff(own, 'l', 's')}
+        when l._payload is distinct from s._payload
+          then jsonb_build_object('_payload', jsonb_build_array(l._payload, s._payload))
+        else jsonb_build_object('_source', jsonb_build_array(l._source, s._source)) end`
+    return `with ${incomingSql(stream)}, fresh as materialized (
+      select ${columnList(key)} from incoming s where not exists (select from ${table} t where ${sameKey(key, 't', 's')})
+    ), locked as materialized (
+      select ${columnList(all, 't')}, t._payload, t._source, t._deleted_at from ${table} t join incoming s on ${sameKey(key, 't', 's')}
+      where ${mayReplace}
+        and (t._deleted_at is not null or (${isStub('t')} and not s._stub) or ${differs(own, 't', 's')})
+      order by ${columnList(key, 't')} for no key update of t
+    ), updated as (
+      update ${table} t set ${[...assignments, '_payload = s._payload', '_source = s._source', '_read_at = s._read_at'].join(', ')},
+        _changed_at = clock_timestamp(), _deleted_at = null
+      from incoming s join locked l on ${sameKey(key, 'l', 's')} where ${sameKey(key, 't', 's')}
+      returning ${columnList(key, 't')}
+    ), inserted as (
+      insert into ${table} (${columnList(own)}, _payload, _source, _read_at)
+      select ${columnList(own, 's')}, s._payload, s._source, s._read_at
+      from incoming s join fresh f on ${sameKey(key, 'f', 's')} order by ${columnList(key, 's')}
+      on conflict do nothing returning ${columnList(key)}
+    ), logged as (
+      insert into mirror.change_log (epoch, stream, key, operation, diff)
+      select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 's')},
+        case when l._deleted_at is null then 'update' else 'insert' end, ${diff}
+      from updated u join incoming s on ${sameKey(key, 'u', 's')} join locked l on ${sameKey(key, 'l', 's')}
+      union all
+      select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 's')}, 'insert', ${insertDiff(own, 's')}
+      from inserted i join incoming s on ${sameKey(key, 'i', 's')}
+    )
+    select (select count(*) from newest)::int as given, (select count(*) from inserted)::int as inserted,
+      (select count(*) from updated)::int as updated, (select count(*) from locked where _deleted_at is not null)::int as revived,
+      ((select count(*) from fresh) - (select count(*) from inserted))::int as missed`
+  })
+
+/**
+ * Compares staged records with the table, changes nothing. Parameters: batch, stream, most rows to return.
+ * Returns key (text[]), kind (missing or different), diff ({column: [mirror, api]}) and on each row the total.
+ */
+export const compareStatement = (stream: StreamDef): string =>
+  cached('compare', stream, () => {
+    const { key } = stream
+    const own = ownColumns(stream)
+    const table = `mirror.${identifier(stream.name)}`
+    const gone = `(t.${identifier(key[0] ?? '')} is null or t._deleted_at is not null)`
+    return `with ${incomingSql(stream)}
+    select array[${key.map((column) => `s.${identifier(column)}::text`).join(', ')}] as key,
+      case when ${gone} then 'missing' else 'different' end as kind,
+      case when ${gone} then ${insertDiff(own, 's')}
+        when ${rowOf(own, 't')} is distinct from ${rowOf(own, 's')} then ${updateDiff(own, 't', 's')}
+        else jsonb_build_object('_payload', jsonb_build_array(t._payload, s._payload)) end as diff,
+      (count(*) filter (where ${gone}) over ())::int as missing, (count(*) over ())::int as total
+    from incoming s left join ${table} t on ${sameKey(key, 't', 's')}
+    where not s._stub and (${gone} or ${differs(own, 't', 's')})
+    order by ${columnList(key, 's')} limit $3`
+  })
