@@ -32,6 +32,7 @@ export function told(error: unknown, dataDir: string, signal?: AbortSignal): unk
     EACCES: 'Run as the user these files belong to, set DATA_DIR to a folder you may write to',
     EPERM: 'Run as the user these files belong to, set DATA_DIR to a folder you may write to',
     EROFS: 'Set DATA_DIR to a folder that can be written to',
+    ENOENT: 'Set DATA_DIR to a folder that can be made', // also what a read-only file system answers
     ENOTDIR: 'Set DATA_DIR to a folder',
     EEXIST: 'Set DATA_DIR to a folder',
   }

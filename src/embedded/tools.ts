@@ -1,6 +1,7 @@
 // Runs one of Postgres's own programs to its end, as the account Postgres runs as, and collects what it says.
 
 import { spawn } from 'node:child_process'
+import { type BoatMirrorError, messageOf } from '../errors.ts'
 import { unavailable } from './failures.ts'
 import type { Identity } from './identity.ts'
 
@@ -20,25 +21,30 @@ export function runTool(
 ): Promise<ToolResult> {
   const { identity, folder } = options
   const env = Object.fromEntries(passedOn.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
-  const child = spawn(program, args, {
-    cwd: folder,
-    env: { ...env, LC_ALL: 'C' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-    windowsHide: true,
-    ...(identity === null ? {} : { uid: identity.uid, gid: identity.gid }),
-  })
+  const failed = (cause: unknown): BoatMirrorError => {
+    const who = identity === null ? '' : ` as ${identity.name}`
+    return unavailable(`${program} cannot be run${who}: ${messageOf(cause)}`, 'Start as another user', cause)
+  }
   return new Promise((resolve, reject) => {
     let output = ''
     const collect = (chunk: Buffer): void => {
       output += chunk.toString('utf8')
     }
-    child.stdout.on('data', collect)
-    child.stderr.on('data', collect)
-    child.on('error', (cause) => {
-      const who = identity === null ? '' : ` as ${identity.name}`
-      reject(unavailable(`${program} cannot be run${who}: ${cause.message}`, 'Start as another user', cause))
-    })
-    child.on('close', (code) => resolve({ code, output }))
+    try {
+      const child = spawn(program, args, {
+        cwd: folder,
+        env: { ...env, LC_ALL: 'C' },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
+        windowsHide: true,
+        ...(identity === null ? {} : { uid: identity.uid, gid: identity.gid }),
+      })
+      child.stdout.on('data', collect)
+      child.stderr.on('data', collect)
+      child.on('error', (cause) => reject(failed(cause)))
+      child.on('close', (code) => resolve({ code, output }))
+    } catch (cause) {
+      reject(failed(cause)) // spawn throws where it may not change the user
+    }
   })
 }

@@ -1,18 +1,18 @@
 // Folders and questions that the tests of the embedded Postgres share.
 
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { pino } from 'pino'
+import { inject } from 'vitest'
 
 export const quiet = pino({ level: 'silent' })
 
 export type Folder = AsyncDisposable & { readonly path: string }
 
-/** A new folder; by default every account may pass through it. */
+/** A new folder below the one of the run; by default every account may pass through it. */
 export async function makeFolder(mode = 0o711): Promise<Folder> {
-  const path = await realpath(await mkdtemp(join(tmpdir(), 'boat-mirror-embedded-')))
+  const path = await realpath(await mkdtemp(join(inject('runFolder'), 'embedded-')))
   await chmod(path, mode)
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }

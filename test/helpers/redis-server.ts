@@ -3,12 +3,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, readlink } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { Redis } from 'ioredis'
 import { sleep } from '../../src/clock.ts'
 import { findFreePort } from '../../src/embedded/ports.ts'
+
+const pidFile = 'redis.pid'
 
 export type TestRedis = { readonly url: string; close(): Promise<void> }
 
@@ -28,21 +29,17 @@ export function findOnPath(program: string, path = process.env.PATH ?? ''): stri
   })
 }
 
-/** Opens the Redis of this run; null when there is neither TEST_REDIS_URL nor a redis-server. */
-export async function openTestRedis(): Promise<TestRedis | null> {
+/** Opens the Redis of this run, with its files in `folder`; null when there is neither TEST_REDIS_URL nor a redis-server. */
+export async function openTestRedis(folder: string): Promise<TestRedis | null> {
   const given = process.env.TEST_REDIS_URL
   if (given !== undefined && given !== '') return { url: given, close: async () => {} }
   const program = findOnPath('redis-server')
   if (program === undefined) return null
 
-  const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-redis-'))
   const port = await findFreePort()
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
-  const child = spawn(program, args, { stdio: 'ignore' })
-  const close = async (): Promise<void> => {
-    await stop(child)
-    await rm(folder, { recursive: true, force: true })
-  }
+  const child = spawn(program, [...args, '--pidfile', join(folder, pidFile)], { stdio: 'ignore' })
+  const close = (): Promise<void> => stop(child)
   try {
     await untilReady(port, child)
   } catch (error) {
@@ -57,6 +54,14 @@ async function stop(child: ChildProcess): Promise<void> {
   const exited = once(child, 'exit')
   child.kill('SIGTERM')
   await exited
+}
+
+/** Stops the Redis of a killed run, if it still works in that run's folder (Linux shows that; elsewhere it stays). */
+export async function stopLeftRedis(folder: string): Promise<void> {
+  const pid = Number(await readFile(join(folder, pidFile), 'utf8').catch(() => 'none'))
+  if (!Number.isSafeInteger(pid)) return
+  const workplace = await readlink(`/proc/${pid}/cwd`).catch(() => null)
+  if (workplace === folder) process.kill(pid, 'SIGTERM')
 }
 
 async function untilReady(port: number, child: ChildProcess): Promise<void> {

@@ -1,0 +1,46 @@
+// The folder of a test run, and what runs that were killed left behind: their servers are stopped, their folders removed.
+
+import { chmod, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
+import { isAlive, ownToken } from '../../src/embedded/liveness.ts'
+import { messageOf } from '../../src/errors.ts'
+import { stopLeftRedis } from './redis-server.ts'
+
+const prefix = 'boat-mirror-test-'
+
+/** Makes the folder of this run. Started as root, Postgres runs as another user, who must be able to pass through it. */
+export async function makeRunFolder(): Promise<string> {
+  await clearLeftovers()
+  const folder = await realpath(await mkdtemp(join(tmpdir(), prefix)))
+  await chmod(folder, 0o711)
+  await writeFile(join(folder, 'owner'), ownToken())
+  return folder
+}
+
+async function clearLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(prefix)) continue
+    const folder = join(tmpdir(), name)
+    try {
+      if (!isAlive(await readFile(join(folder, 'owner'), 'utf8'))) await clear(folder)
+    } catch (error) {
+      // No owner yet, or another run clears it at this moment: not ours, and no reason for this run to fail.
+      process.stderr.write(`${folder} stays: ${messageOf(error)}\n`)
+    }
+  }
+}
+
+async function clear(folder: string): Promise<void> {
+  await stopLeftRedis(folder)
+  const log = pino({ level: 'silent' })
+  for (const name of await readdir(folder)) {
+    const attach = openEmbeddedPostgres({ dataDir: join(folder, name), log, readOnlyAttach: true })
+    const left = await attach.catch(() => null) // no database runs there
+    await left?.close()
+    if (left !== null) await rm(left.location, { recursive: true, force: true })
+  }
+  await rm(folder, { recursive: true, force: true })
+}
