@@ -118,6 +118,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`create index queue_open on outbox.queue (aggregate, id)
     where status in ('queued', 'sending', 'conflict', 'unknown')`.execute(db)
   await sql`create index queue_claimable on outbox.queue (id) where status in ('queued', 'sending')`.execute(db)
+  await sql`create index queue_urgent on outbox.queue (id)
+    where status = 'sending' or (status = 'queued' and deadline is not null)`.execute(db)
   await sql`create index queue_of_aggregate on outbox.queue (aggregate, id)`.execute(db)
   await sql`create index queue_expiring on outbox.queue (expires_at)
     where expires_at is not null and status in ('queued', 'blocked')`.execute(db)

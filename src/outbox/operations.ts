@@ -36,7 +36,7 @@ export function singleRead(write: WriteDef): ReadEndpoint {
 }
 
 /** The read that answers the collection the operation adds to, or the list a created record appears in. */
-export function listRead(write: WriteDef): ReadEndpoint {
+export function listRead(write: Pick<WriteDef, 'stream'>): ReadEndpoint {
   const { reads } = streamNamed(write.stream)
   if (reads.kind === 'list' || reads.kind === 'collection') return reads.list
   throw new Error(`${write.stream} has no list.`)

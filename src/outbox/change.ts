@@ -1,0 +1,119 @@
+// A change as the pusher holds it: the row of outbox.queue, parsed without loss.
+
+import { isObject, type Json, type JsonObject, parseJson } from '../api/json.ts'
+import type { WriteDef } from '../catalog/types.ts'
+import { writeNamed } from '../catalog/writes.ts'
+import type { Results } from './body.ts'
+import type { OnConflict } from './merge.ts'
+import type { Status } from './transitions.ts'
+
+/** What was there before a write left. */
+export type Proof = {
+  /** The writable fields of the record, for updates. */
+  readonly before?: Json
+  /** Ids of the collection, or of the records a created one could be taken for. */
+  readonly ids?: readonly string[]
+  /** `rental.create`: departure of the slot where the mirror knows it. */
+  readonly departure?: string | null
+  /** An attempt left whose fate was not known at once: these ids stay the ones to compare with. */
+  readonly ambiguous?: true
+  /** The API answered with success, without saying what it made. */
+  readonly answered?: true
+}
+
+export type SentRequest = { readonly method: string; readonly path: string; readonly body?: Json }
+
+export type Change = {
+  readonly id: string
+  readonly operation: string
+  readonly write: WriteDef
+  readonly status: Status
+  readonly target: JsonObject
+  readonly body: JsonObject
+  readonly aggregate: string
+  readonly enqueuedBy: string
+  readonly enqueuedAt: Date
+  readonly attempts: number
+  readonly looks: number
+  readonly fence: string
+  readonly onConflict: OnConflict
+  readonly base: JsonObject
+  readonly keptRemote: readonly string[]
+  readonly leftOut: readonly string[]
+  readonly proof: Proof
+  readonly request: SentRequest | null
+  readonly departed: boolean
+  readonly sentAt: Date | null
+  readonly deadline: Date | null
+  readonly warning: string | null
+  /** Results of the changes this one refers to. */
+  readonly results: Results
+}
+
+export type ChangeRow = {
+  id: string
+  operation: string
+  status: Status
+  target: string
+  body: string | null
+  aggregate: string
+  enqueued_by: string
+  enqueued_at: Date
+  attempts: number
+  looks: number
+  fence: string
+  on_conflict: OnConflict
+  base: string
+  kept_remote: string[]
+  left_out: string[]
+  proof: string | null
+  request: string | null
+  departed: boolean
+  sent_at: Date | null
+  deadline: Date | null
+  warning: string | null
+  results: string | null
+}
+
+/** The columns of a {@link ChangeRow}; JSON as text, so that no digit is lost. */
+export const changeColumns = `q.id, q.operation, q.status, q.target::text, q.body::text, q.aggregate, q.enqueued_by,
+  q.enqueued_at, q.attempts, q.looks, q.fence, q.on_conflict, q.base::text, q.kept_remote, q.left_out, q.proof::text,
+  q.request::text, q.departed, q.sent_at, q.deadline, q.warning,
+  (select jsonb_object_agg(d.depends_on::text, c.result->'id')::text from outbox.dependencies d
+   join outbox.queue c on c.id = d.depends_on where d.change_id = q.id and c.status = 'done') as results`
+
+const objectOf = (text: string | null): JsonObject => {
+  const value = text === null ? null : parseJson(text).value
+  return isObject(value) ? value : {}
+}
+
+const nullableObject = (text: string | null): JsonObject | null => (text === null ? null : objectOf(text))
+
+/** Parses a row. */
+export function toChange(row: ChangeRow): Change {
+  return {
+    id: row.id,
+    operation: row.operation,
+    write: writeNamed(row.operation),
+    status: row.status,
+    target: objectOf(row.target),
+    body: objectOf(row.body),
+    aggregate: row.aggregate,
+    enqueuedBy: row.enqueued_by,
+    enqueuedAt: row.enqueued_at,
+    attempts: row.attempts,
+    looks: row.looks,
+    fence: row.fence,
+    onConflict: row.on_conflict,
+    base: objectOf(row.base),
+    keptRemote: row.kept_remote,
+    leftOut: row.left_out,
+    proof: objectOf(row.proof) as Proof,
+    request: nullableObject(row.request) as SentRequest | null,
+    departed: row.departed,
+    sentAt: row.sent_at,
+    deadline: row.deadline,
+    warning: row.warning,
+    results: new Map(Object.entries(objectOf(row.results))),
+  }
+}

@@ -1,0 +1,105 @@
+// Taking changes up: whose turn it is, leases with fencing, and what is due next. The only file that claims.
+
+import { BoatMirrorError } from '../errors.ts'
+import type { Queryable } from '../mirror/sql.ts'
+import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
+
+/**
+ * Whether it is a change's turn: a queued one is the head of its aggregate, nothing of the aggregate is on its way, and
+ * all it waits for is done. `case` keeps the checks per row, so that a claim stops at the first row that fits.
+ */
+const itsTurn = `case when q.status = 'sending' then true else
+    not exists (select from outbox.queue b where b.aggregate = q.aggregate and b.id < q.id
+                and b.status in ('queued', 'sending', 'conflict', 'unknown'))
+    and not exists (select from outbox.queue b where b.aggregate = q.aggregate and b.status = 'sending')
+    and not exists (select from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
+                    where d.change_id = q.id and c.status <> 'done')
+  end`
+
+/** What cannot wait: changes whose fate is unknown, and steps of rentals that expire while pending. */
+const urgent = `(q.status = 'sending' or (q.status = 'queued' and q.deadline is not null))`
+const any = `q.status in ('queued', 'sending')`
+
+const claimSql = (which: string): string => `
+  with candidate as (
+    select q.id from outbox.queue q
+    where ${which} and q.next_attempt_at <= clock_timestamp()
+      and (q.lease_until is null or q.lease_until < clock_timestamp())
+      and (q.expires_at is null or q.expires_at > clock_timestamp() or q.status = 'sending')
+      and ${itsTurn}
+    order by q.id limit 1 for update of q skip locked
+  )
+  update outbox.queue q set status = 'sending', owner = $1, fence = q.fence + 1,
+    lease_until = clock_timestamp() + $2 * interval '1 ms',
+    attempts = q.attempts + case when q.departed then 0 else 1 end
+  from candidate where q.id = candidate.id
+  returning ${changeColumns}`
+
+const uniqueViolation = '23505' // another pusher took a change of the same aggregate at the same moment
+
+/**
+ * Claims one change that is due, in this order: unknown fate, pending rentals, oldest. Locks the row (`for update skip
+ * locked`), marks it `sending` until `leaseMs` from now and counts the fence up.
+ * @returns null when nothing is due.
+ */
+export async function claimChange(db: Queryable, owner: string, leaseMs: number): Promise<Change | null> {
+  for (const which of [urgent, any]) {
+    try {
+      const { rows } = await db.query<ChangeRow>(claimSql(which), [owner, leaseMs])
+      if (rows[0] !== undefined) return toChange(rows[0])
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === uniqueViolation)) throw error
+    }
+  }
+  return null
+}
+
+/** Renews the leases of a pusher; parked changes (no lease) stay parked. */
+export async function renewLeases(db: Queryable, owner: string, leaseMs: number): Promise<void> {
+  await db.query(
+    `update outbox.queue set lease_until = clock_timestamp() + $2 * interval '1 ms'
+     where status = 'sending' and owner = $1 and lease_until is not null`,
+    [owner, leaseMs],
+  )
+}
+
+/** Gives back a change that has not left, as if it had not been claimed. */
+export async function releaseChange(db: Queryable, change: Change): Promise<void> {
+  await db.query(
+    `update outbox.queue set status = case when departed then status else 'queued' end, owner = null, lease_until = null,
+       attempts = attempts - case when departed then 0 else 1 end
+     where id = $1 and fence = $2 and status = 'sending'`,
+    [change.id, change.fence],
+  )
+}
+
+/** Before claiming: expires what is too late, and moves changes that were queued while their record came to be. */
+export async function tidy(db: Queryable): Promise<number> {
+  await db.query(`update outbox.queue q set aggregate = c.aggregate from outbox.queue c
+    where q.status in ('queued', 'blocked') and q.aggregate like 'change:%' and q.aggregate <> 'change:' || q.id
+      and c.id = substr(q.aggregate, 8)::bigint and c.status = 'done' and c.aggregate <> q.aggregate`)
+  const { rows } = await db.query<{ expired: number }>(`select outbox.expire_due() as expired`)
+  return rows[0]?.expired ?? 0
+}
+
+/**
+ * When a pusher should look again: the earliest time at which a change may be claimed or expires; null when nothing can
+ * happen without a person or another change.
+ */
+export async function nextDueAt(db: Queryable): Promise<Date | null> {
+  const { rows } = await db.query<{ due: Date | null }>(`select least(
+    (select min(greatest(q.next_attempt_at, q.lease_until)) from outbox.queue q where ${any} and ${itsTurn}),
+    (select min(q.expires_at) from outbox.queue q where q.expires_at is not null and q.status in ('queued', 'blocked'))
+  ) as due`)
+  return rows[0]?.due ?? null
+}
+
+/** Whether anything may still settle by itself: something is on its way, or it is some change's turn. */
+export async function canProgress(db: Queryable): Promise<boolean> {
+  const { rowCount } = await db.query(`select from outbox.queue q where ${any} and ${itsTurn} limit 1`)
+  return (rowCount ?? 0) > 0
+}
+
+/** The error of a pusher whose change was taken over. */
+export const leaseLost = (change: Change): BoatMirrorError =>
+  new BoatMirrorError('LEASE_LOST', `Change ${change.id} was taken over by another pusher.`)

@@ -1,0 +1,46 @@
+// What pushing needs from outside, and the numbers that govern it.
+
+import type { Json } from '../api/json.ts'
+import type { Api } from '../api/types.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { Logger } from '../log.ts'
+import type { Database } from '../mirror/database.ts'
+import type { Row } from '../mirror/rows.ts'
+
+export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
+  readonly api: Pick<Config['api'], 'paging' | 'timeoutMs' | 'concurrency'>
+  /** How long the API may take to show what it did, in milliseconds; unknown upstream, 5 s leave a margin. */
+  readonly showDelayMs?: number
+  /** How long a claim lasts without a sign of life, in milliseconds; a dead pusher's changes are taken up after it. */
+  readonly leaseMs?: number
+  /** The API takes `referenceId` as a number on creation (upstream-api section 11, row 2). */
+  readonly referenceAsNumber?: boolean
+}
+
+/** From a record to its row, or the reason why not: `projectRecord` of the sync, which stands beside this layer. */
+export type ProjectRecord = (
+  stream: StreamDef,
+  record: Json,
+  request: Readonly<Record<string, string | null>>,
+  timeZone: string,
+) => { readonly ok: true; readonly row: Row } | { readonly ok: false; readonly reason: string }
+
+export type PushContext = {
+  readonly database: Database
+  readonly api: Api
+  /** The database's clock: `_read_at` and `sent_at` are on it. */
+  readonly clock: Clock
+  readonly log: Logger
+  readonly settings: PushSettings
+  readonly project: ProjectRecord
+  /** Called after a commit that wrote to the mirror. */
+  readonly onCommit?: (written: number) => void
+}
+
+/** 5_000 ms: see {@link PushSettings.showDelayMs}. */
+export const showDelayMs = (settings: PushSettings): number => settings.showDelayMs ?? 5_000
+
+/** 10_000 ms, renewed each 3 s: a lost answer is looked into within 15 s (design, section 7.2). */
+export const leaseMs = (settings: PushSettings): number => settings.leaseMs ?? 10_000

@@ -1,0 +1,108 @@
+// What came of working on a change, as a value; settle.ts writes it down. Pure helpers that name the outcomes.
+
+import { get, isObject, type Json, type JsonObject, stringifyJson } from '../api/json.ts'
+import type { WriteDef } from '../catalog/types.ts'
+import { writes } from '../catalog/writes.ts'
+import { ApiError, messageOf } from '../errors.ts'
+import type { MirrorWrites } from '../mirror/rows.ts'
+import type { Conflict } from './merge.ts'
+import { readValue } from './values.ts'
+
+export type Response = { readonly status: number | null; readonly body: Json }
+
+export type Done = {
+  readonly kind: 'done'
+  /** `{"id": …}` of what a create or an add made; null for other operations. */
+  readonly result: JsonObject | null
+  readonly response: Response | null
+  readonly warnings: readonly string[]
+  /** Rows and tombstones for the mirror. */
+  readonly mirror: MirrorWrites
+  /** Key of the written record in its table. */
+  readonly recordKey: readonly string[] | null
+  /** Writable fields as the API shows them now. */
+  readonly leftBehind: JsonObject | null
+  /** The rental or user the change belongs to, to be read again. */
+  readonly holderId: string | null
+  /** Status of the rental, where it was read. */
+  readonly rentalStatus: string | null
+}
+
+export type Outcome =
+  | Done
+  | { readonly kind: 'failed' | 'expired' | 'unknown'; readonly error: string; readonly response: Response | null }
+  | { readonly kind: 'conflict'; readonly conflict: Conflict }
+  /** It certainly had no effect and goes again. */
+  | { readonly kind: 'retry'; readonly delayMs: number; readonly error: string; readonly leaveOut?: readonly string[] }
+  /** Whether it had an effect is to be found out. */
+  | {
+      readonly kind: 'look'
+      readonly delayMs: number
+      readonly error: string
+      /** The API answered with success: it is never sent again. */
+      readonly answered?: true
+    }
+
+/** A record without what the outbox has no use for: of an embedded user only the id, no message to the company. */
+export function storable(write: WriteDef, body: Json | undefined): Json {
+  if (body === undefined) return null
+  if (!isObject(body)) return body
+  if (write.operation === 'rental_user.assign')
+    return isObject(body.user) ? withoutPerson(body) : { id: body.id ?? null }
+  return write.stream === 'rentals' ? withoutPerson(body) : body
+}
+
+function withoutPerson(rental: JsonObject): JsonObject {
+  const { user, message: _, ...rest } = rental
+  return user === undefined ? rest : { ...rest, user: isObject(user) ? { id: user.id ?? null } : null }
+}
+
+/** The record is not there any more: for a step of a pending rental that means it expired. */
+export const gone = ({
+  deadline,
+  operation,
+}: {
+  readonly deadline: Date | null
+  readonly operation: string
+}): Outcome =>
+  deadline !== null
+    ? {
+        kind: 'expired',
+        error: 'The pending rental expired upstream before this change could reach it.',
+        response: null,
+      }
+    : { kind: 'failed', error: `The record of ${operation} is gone upstream.`, response: null }
+
+/** What the API said in an error: status and the first of its body. */
+export function responseOf(error: unknown): Response | null {
+  if (!(error instanceof ApiError)) return null
+  return { status: error.status ?? null, body: error.body ?? null }
+}
+
+/** An error in one line for the change's `error` column; ids and values stay out of it. */
+export const errorText = (error: unknown): string =>
+  error instanceof ApiError ? `${error.code}: ${error.message}` : messageOf(error)
+
+/** The fields an update of the same record could write. */
+const updatable = (write: WriteDef): WriteDef['body'] =>
+  writes.find((other) => other.kind === 'update' && other.stream === write.stream)?.body ?? []
+
+/**
+ * What a change leaves behind for the base of later ones: the fields it applied, or, for a new record, all that an
+ * update could write.
+ */
+export function leftBehind(write: WriteDef, applied: Readonly<JsonObject> | null, record: Json): JsonObject | null {
+  if (!isObject(record) || write.kind === 'assign') return null
+  const fields = updatable(write).filter((field) => applied === null || Object.hasOwn(applied, field.name))
+  return Object.fromEntries(fields.map((field) => [field.name, readValue(field, record)]))
+}
+
+/** The result of a create or an add. */
+export function resultOf(record: Json): JsonObject | null {
+  const id = get(record, 'id')
+  return id === undefined || id === null ? null : { id }
+}
+
+/** JSON text for a jsonb parameter; null stays SQL null. */
+export const jsonParameter = (value: Json | undefined | object): string | null =>
+  value === null || value === undefined ? null : stringifyJson(value as Json)

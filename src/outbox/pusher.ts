@@ -1,0 +1,178 @@
+// The pusher: takes what is due, works on several aggregates at once, writes down what came of it. Loop and work are apart:
+// `runOnce` works and returns counts; `drain` repeats it for a command; workers repeat it for good.
+
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { sleep } from '../clock.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
+import { DataRefused } from '../mirror/writer.ts'
+import type { Change } from './change.ts'
+import { canProgress, claimChange, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
+import { leaseMs, type PushContext } from './context.ts'
+import type { Done, Outcome } from './outcome.ts'
+import { isFinal, settleChange } from './settle.ts'
+import { workOnChange } from './work.ts'
+
+export type PushCounts = { readonly claimed: number; readonly settled: number }
+
+export type Pusher = {
+  /** Works off what is due now and what becomes due by that; safe to call while another call runs. */
+  runOnce(signal: AbortSignal): Promise<PushCounts>
+  /** Repeats `runOnce` until nothing is due (`idle`) or nothing can settle without a person (`settled`). */
+  drain(signal: AbortSignal, options?: { readonly until?: 'idle' | 'settled' }): Promise<PushCounts>
+  /** When to look again; null: when something is queued. */
+  nextDueAt(): Promise<Date | null>
+  /** Waits for what is on its way. */
+  close(): Promise<void>
+}
+
+const heartbeatsPerLease = 3
+const settleAttempts = 5
+const longestSleepMs = 1_000 // the sweeper's interval: what no NOTIFY announced is found within it
+
+/** An answer that Postgres refuses must not undo the fact that the change is done. */
+const unmirrored = (done: Done): Done => ({
+  ...done,
+  mirror: {},
+  warnings: [...done.warnings, 'The answer could not be mirrored: Postgres refused its data.'],
+})
+
+/** Creates a pusher. Any number of them, in any number of processes, may run on one database. */
+export function createPusher(context: PushContext): Pusher {
+  const { database, log, settings } = context
+  const owner = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`
+  const lease = leaseMs(settings)
+  const inFlight = new Set<Promise<unknown>>()
+  let working = 0
+  let heartbeat: NodeJS.Timeout | undefined
+
+  const beat = (): void => {
+    renewLeases(database.pool, owner, lease).catch((error: unknown) =>
+      log.warn({ event: 'lease_not_renewed', reason: messageOf(error) }, 'leases of changes could not be renewed'),
+    )
+  }
+  const started = (): void => {
+    working++
+    heartbeat ??= setInterval(beat, lease / heartbeatsPerLease)
+  }
+  const ended = (): void => {
+    working--
+    if (working > 0) return
+    clearInterval(heartbeat)
+    heartbeat = undefined
+  }
+
+  /** The answer is known here only: a database that restarts must not cost it. */
+  const settle = async (change: Change, outcome: Outcome): Promise<void> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await settleChange(context, change, outcome)
+      } catch (error) {
+        if (error instanceof DataRefused && outcome.kind === 'done')
+          return await settleChange(context, change, unmirrored(outcome))
+        const lost = error instanceof BoatMirrorError && error.code === 'LEASE_LOST'
+        const passing = error instanceof BoatMirrorError && error.kind === 'retry'
+        if (lost || !passing || attempt === settleAttempts) throw error
+        await sleep(200 * 2 ** attempt)
+      }
+    }
+  }
+
+  const tell = (change: Change, outcome: Outcome): void => {
+    const level = outcome.kind === 'done' || !isFinal(outcome) ? 'debug' : 'warn'
+    const code = 'error' in outcome ? outcome.error.split(':')[0] : undefined
+    log[level](
+      { event: 'change_worked', change: change.id, operation: change.operation, outcome: outcome.kind, code },
+      `change ${change.id} (${change.operation}): ${outcome.kind}`,
+    )
+  }
+
+  /** One change from its claim to its outcome. @returns false when nothing was due. */
+  const takeOne = async (signal: AbortSignal, counts: { claimed: number; settled: number }): Promise<boolean> => {
+    started()
+    try {
+      const change = await claimChange(database.pool, owner, lease)
+      if (change === null) return false
+      counts.claimed++
+      try {
+        const outcome = await workOnChange(context, change, signal)
+        await settle(change, outcome)
+        tell(change, outcome)
+        if (isFinal(outcome)) counts.settled++
+      } catch (error) {
+        await giveBack(change, error, signal)
+      }
+      return true
+    } finally {
+      ended()
+    }
+  }
+
+  /** Something that is no outcome: we were stopped, lost the lease, or the database failed. */
+  const giveBack = async (change: Change, error: unknown, signal: AbortSignal): Promise<void> => {
+    if (error instanceof BoatMirrorError && error.code === 'LEASE_LOST') {
+      log.info({ event: 'change_taken_over', change: change.id }, messageOf(error))
+      return
+    }
+    if (!signal.aborted)
+      log.error(
+        { event: 'change_interrupted', change: change.id, operation: change.operation, err: error },
+        `change ${change.id} was interrupted and is taken up again`,
+      )
+    // What has left keeps its mark and is reconciled; when even this fails, the lease runs out.
+    await releaseChange(database.pool, change).catch((failure: unknown) =>
+      log.warn({ event: 'change_not_released', change: change.id, reason: messageOf(failure) }),
+    )
+  }
+
+  const runOnce = async (signal: AbortSignal): Promise<PushCounts> => {
+    const counts = { claimed: 0, settled: 0 }
+    const lanes = new Set<Promise<void>>()
+    const limit = settings.api.concurrency
+    counts.settled += await tidy(database.pool)
+
+    const lane = async (): Promise<void> => {
+      while (!signal.aborted && (await takeOne(signal, counts))) addLane() // one settled change may free several others
+    }
+    const addLane = (): void => {
+      if (inFlight.size >= limit) return
+      const running: Promise<void> = lane().finally(() => {
+        lanes.delete(running)
+        inFlight.delete(running)
+      })
+      // Failures are gathered below; until then they must not count as unhandled.
+      running.catch(() => undefined)
+      lanes.add(running)
+      inFlight.add(running)
+    }
+    addLane()
+    const failures: unknown[] = []
+    while (lanes.size > 0) await Promise.race(lanes).catch((error: unknown) => failures.push(error))
+    if (failures.length > 0) throw failures[0]
+    if (counts.claimed > 0) log.info({ event: 'pushed', ...counts }, 'changes worked off')
+    return counts
+  }
+
+  const drain: Pusher['drain'] = async (signal, { until = 'idle' } = {}) => {
+    const total = { claimed: 0, settled: 0 }
+    for (;;) {
+      const counts = await runOnce(signal)
+      total.claimed += counts.claimed
+      total.settled += counts.settled
+      if (signal.aborted || until === 'idle' || !(await canProgress(database.pool))) return total
+      const dueAt = await nextDueAt(database.pool)
+      const waitMs = dueAt === null ? longestSleepMs : dueAt.getTime() - context.clock.now().getTime()
+      await sleep(Math.min(longestSleepMs, Math.max(10, waitMs)), signal).catch(() => undefined) // ends by the signal
+    }
+  }
+
+  return {
+    runOnce,
+    drain,
+    nextDueAt: () => nextDueAt(database.pool),
+    close: async () => {
+      await Promise.allSettled(inFlight)
+      clearInterval(heartbeat)
+    },
+  }
+}

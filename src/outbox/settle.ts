@@ -1,0 +1,168 @@
+// Writes down what came of a change: state, result, mirror rows, what hangs on it, and the news, in one transaction that
+// also proves that the change is still ours.
+
+import type { PoolClient } from 'pg'
+import { keyText } from '../mirror/records.ts'
+import { applyWrites } from '../mirror/writer.ts'
+import { pendingRentalMs } from './attempts.ts'
+import type { Change } from './change.ts'
+import { leaseLost } from './claim.ts'
+import type { PushContext } from './context.ts'
+import { holderOf } from './operations.ts'
+import { type Done, jsonParameter, type Outcome } from './outcome.ts'
+
+const ours = `where id = $1 and fence = $2 and status = 'sending'`
+const released = `owner = null, lease_until = null`
+
+async function write(
+  client: PoolClient,
+  change: Change,
+  assignments: string,
+  values: readonly unknown[],
+): Promise<void> {
+  const { rowCount } = await client.query(`update outbox.queue set ${assignments} ${ours}`, [
+    change.id,
+    change.fence,
+    ...values,
+  ])
+  if (rowCount !== 1) throw leaseLost(change)
+}
+
+/** What a change makes of its aggregate: a created record's waiting changes move to it. */
+async function moveToRecord(client: PoolClient, change: Change, done: Done): Promise<string> {
+  const id = change.write.kind === 'create' ? done.recordKey?.[0] : undefined
+  if (id === undefined) return change.aggregate
+  const destination = `${change.write.aggregate}:${id}`
+  await client.query(`select outbox.move_aggregate($1, $2)`, [change.id, destination])
+  return destination
+}
+
+/** A pending rental's steps have until its expiry; once it is confirmed or canceled they have time. */
+async function setDeadline(client: PoolClient, change: Change, done: Done, aggregate: string): Promise<void> {
+  if (done.rentalStatus === null) return
+  if (done.rentalStatus !== 'PENDING') {
+    await client.query(`update outbox.queue set deadline = null where aggregate = $1 and deadline is not null`, [
+      aggregate,
+    ])
+    return
+  }
+  if (change.operation !== 'rental.create') return
+  await client.query(
+    `update outbox.queue set deadline = (select sent_at from outbox.queue where id = $2) + $3 * interval '1 ms'
+     where aggregate = $1 and (id = $2 or status in ('queued', 'blocked'))`,
+    [aggregate, change.id, pendingRentalMs],
+  )
+}
+
+/** The record is read again with all that belongs to it, as soon as its stream is looked at. */
+async function markDue(client: PoolClient, change: Change, holderId: string): Promise<void> {
+  await client.query(
+    `insert into sync.records (stream, key) values ($1, $2)
+     on conflict (stream, key) do update set changed_at = clock_timestamp()`,
+    [holderOf(change.write).stream.name, keyText([holderId])],
+  )
+}
+
+async function settleDone(client: PoolClient, change: Change, done: Done): Promise<number> {
+  // The aggregate's lock comes before any row lock, in the order of outbox.enqueue.
+  const aggregate = await moveToRecord(client, change, done)
+  await write(
+    client,
+    change,
+    `status = 'done', settled_at = clock_timestamp(), departed = false, result = $3::jsonb, response = $4::jsonb,
+     record_key = $5, left_behind = $6::jsonb, warning = $7, error = null, conflict = null, proof = null, ${released}`,
+    [
+      jsonParameter(done.result),
+      jsonParameter(done.response),
+      done.recordKey === null ? null : keyText(done.recordKey),
+      jsonParameter(done.leftBehind),
+      done.warnings.join(' ') || null,
+    ],
+  )
+  const counts = await applyWrites(client, done.mirror)
+  const isDelete = change.write.kind === 'delete'
+  if (done.holderId !== null && !isDelete) await markDue(client, change, done.holderId)
+  await setDeadline(client, change, done, aggregate)
+  await client.query(`select outbox.revive_dependants($1)`, [change.id])
+  return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)
+}
+
+async function settleUndone(client: PoolClient, change: Change, outcome: Exclude<Outcome, Done>): Promise<void> {
+  switch (outcome.kind) {
+    case 'retry':
+      return await write(
+        client,
+        change,
+        `status = 'queued', departed = false, error = $3, next_attempt_at = clock_timestamp() + $4 * interval '1 ms',
+         left_out = left_out || $5::text[], proof = case when proof ? 'ambiguous' then proof end, ${released}`,
+        [outcome.error, outcome.delayMs, outcome.leaveOut ?? []],
+      )
+    case 'look':
+      return await write(
+        client,
+        change,
+        `error = $3, looks = looks + 1, next_attempt_at = clock_timestamp() + $4 * interval '1 ms',
+         proof = coalesce(proof, '{}') || $5::jsonb, ${released}`,
+        [
+          outcome.error,
+          outcome.delayMs,
+          jsonParameter({ ambiguous: true, ...(outcome.answered && { answered: true }) }),
+        ],
+      )
+    case 'conflict':
+      return await write(
+        client,
+        change,
+        `status = 'conflict', settled_at = clock_timestamp(), departed = false, conflict = $3::jsonb, error = $4, ${released}`,
+        [
+          jsonParameter(outcome.conflict),
+          `Changed upstream and here: ${Object.keys(outcome.conflict).join(', ')}. Decide with: changes resolve ${change.id} --take local|remote.`,
+        ],
+      )
+    case 'unknown':
+    case 'failed':
+    case 'expired':
+      return await write(
+        client,
+        change,
+        `status = $3, settled_at = clock_timestamp(), departed = false, error = $4, response = $5::jsonb,
+         proof = case when $3 = 'unknown' then proof end, ${released}`,
+        [outcome.kind, outcome.error, jsonParameter(outcome.response)],
+      )
+    default:
+      return outcome satisfies never
+  }
+}
+
+/** True for outcomes after which nothing happens to the change by itself. */
+export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' && outcome.kind !== 'look'
+
+/**
+ * Settles a change, or parks it until its next attempt or look. One transaction; NOTIFY boat_mirror_settled with the
+ * change's id as payload.
+ * @throws BoatMirrorError LEASE_LOST when another pusher took the change over; nothing is written then.
+ */
+export async function settleChange(context: PushContext, change: Change, outcome: Outcome): Promise<void> {
+  const written = await context.database.transaction(async (client) => {
+    const rows = outcome.kind === 'done' ? await settleDone(client, change, outcome) : 0
+    if (outcome.kind !== 'done') await settleUndone(client, change, outcome)
+    if (outcome.kind === 'failed' || outcome.kind === 'expired')
+      await client.query(`select outbox.block_dependants($1)`, [change.id])
+    if (isFinal(outcome)) {
+      await forgetGonePerson(client, change)
+      await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
+    }
+    return rows
+  })
+  if (written > 0) context.onCommit?.(written)
+}
+
+/** A change that settles after its person is gone keeps its outcome only. */
+async function forgetGonePerson(client: PoolClient, change: Change): Promise<void> {
+  if (change.write.aggregate !== 'user') return
+  await client.query(
+    `select outbox.erase_person(u.id) from outbox.queue q join mirror.users u on q.aggregate = 'user:' || u.id
+     where q.id = $1 and u._deleted_at is not null`,
+    [change.id],
+  )
+}
