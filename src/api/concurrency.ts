@@ -71,16 +71,14 @@ function halved(state: Concurrency, outcome: Outcome): Concurrency {
 export type Semaphore = {
   /** Resolves with the function that gives the place back; writes first. Rejects with the signal's reason when aborted. */
   enter(priority: Priority, signal?: AbortSignal): Promise<() => void>
-  /** Looks again who may enter, after the limit has grown. */
-  refresh(): void
 }
 
-/** Counts places; `limit` is asked each time, because it moves. */
+/** Counts places; `limit` is asked whenever somebody comes or leaves, because it moves. */
 export function createSemaphore(limit: () => number): Semaphore {
   const queue = createTwoLaneQueue()
   let taken = 0
 
-  const refresh = (): void => {
+  const admitNext = (): void => {
     const free = Math.min(limit() - taken, queue.size())
     if (free <= 0) return
     taken += free
@@ -89,16 +87,16 @@ export function createSemaphore(limit: () => number): Semaphore {
 
   const enter = async (priority: Priority, signal?: AbortSignal): Promise<() => void> => {
     const admitted = queue.join(priority, signal)
-    refresh()
+    admitNext()
     await admitted
     let left = false
     return () => {
       if (left) return
       left = true
       taken--
-      refresh()
+      admitNext()
     }
   }
 
-  return { enter, refresh }
+  return { enter }
 }

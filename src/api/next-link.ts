@@ -24,7 +24,7 @@ export type LinkBase = {
   readonly origin: string
   /** Path in front of `/v3`. */
   readonly prefix: string
-  /** Path of the request that was answered with the link, for relative ones. */
+  /** Path of the list, for relative links. */
   readonly path: string
   /** Query parameter that carries our secret: an API may echo it in its links, and cursors are stored. */
   readonly secretParam: string | null

@@ -9,10 +9,10 @@ import { createPageMemory } from './page-memory.ts'
 import type { Answer, ListCall, Page } from './types.ts'
 
 export type PageSource = {
-  /** One read with retries, at the list's own address with these extra query parameters, or at a link of the API's own. */
-  fetch(call: ListCall, address: PageAddress): Promise<Answer>
-  /** What links of this list are measured against. */
-  linkBase(call: ListCall): LinkBase
+  /** One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own. */
+  readonly fetch: (address: PageAddress) => Promise<Answer>
+  /** What the links of this API are measured against. */
+  readonly linkBase: LinkBase
 }
 
 /** More pages than any list of this API has; used where no total says less. */
@@ -30,7 +30,7 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
   let received = 0
   let firstLength = 0
   for (let index = 0; ; index++) {
-    const answer = await source.fetch(call, addressOf(call, cursor, source.linkBase(call).prefix))
+    const answer = await source.fetch(addressOf(call, cursor, source.linkBase.prefix))
     const envelope = named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging))
     const { items, total } = envelope
     if (index > 0 && items.length === 0) return
@@ -54,9 +54,7 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
     // A resumed call has not seen what came before, so the total proves nothing to it.
     const more = !resumed && total !== null && total > received
     const next =
-      items.length === 0
-        ? null
-        : named(call, () => nextCursor(call, cursor, envelope, { base: source.linkBase(call), more }))
+      items.length === 0 ? null : named(call, () => nextCursor(call, cursor, envelope, { base: source.linkBase, more }))
     if (next === null && index === 0 && !resumed) await assertEnded(call, envelope, more, source)
     yield {
       index,
@@ -89,7 +87,7 @@ async function assertEnded(call: ListCall, envelope: Envelope, more: boolean, so
   const followsNext = style === 'cursor' || style === 'link'
   if (!followsNext || envelope.next === null || count !== pageSize || pageSize === 1) return
   const query = { [sizeParam]: String(pageSize - 1) }
-  const smaller = await source.fetch(call, { kind: 'query', query })
+  const smaller = await source.fetch({ kind: 'query', query })
   const probe = named(call, () => readEnvelope(bodyOf(smaller), smaller.headers, call.paging))
   if (probe.items.length < count && typeof probe.next !== 'string')
     throw misread(call, `The first page is full, there are more records, and no next ${style} was found`)

@@ -1,0 +1,178 @@
+// The API client: every request passes here, in this order: a place among the requests of this process, the rate limit
+// of all workers, the gate, the wire. Reads are retried, writes leave once.
+
+import type { Clock } from '../clock.ts'
+import type { ApiSettings } from '../config.ts'
+import { ApiError, BoatMirrorError } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { afterOutcome, createSemaphore, initialConcurrency, type Outcome } from './concurrency.ts'
+import { abortedCall } from './failures.ts'
+import type { Gate, GateOutcome, GatePass } from './gate.ts'
+import { stringifyJson } from './json.ts'
+import type { Limiter, Priority } from './limiter.ts'
+import { readPages } from './pages.ts'
+import { type BuiltRequest, buildRequest, buildTarget, linkedRequest } from './request.ts'
+import { withRetries } from './retry.ts'
+import { createTransport } from './transport.ts'
+import type { Answer, Api, CallRecord, ReadCall, WriteCall } from './types.ts'
+import { packageVersion } from './version.ts'
+
+export type { Answer, Api, CallRecord, ListCall, Page, ReadCall, WriteCall } from './types.ts'
+
+export type ApiOptions = {
+  readonly settings: Pick<ApiSettings, 'token' | 'auth' | 'language' | 'concurrency' | 'timeoutMs'> & {
+    readonly baseUrl: string
+  }
+  readonly limiter: Limiter
+  readonly gate: Gate
+  readonly clock: Clock
+  readonly log: Logger
+  /** Told of every attempt when it is over. Must not throw. */
+  readonly onCall?: (call: CallRecord) => void
+  /** 0 ≤ random < 1, for the jitter of retries. */
+  readonly random?: () => number
+}
+
+/** One attempt to be made. */
+type Attempt = {
+  readonly call: WriteCall
+  readonly request: BuiltRequest
+  readonly priority: Priority
+  /** 1 for the first. */
+  readonly number: number
+  /** A write fails at once where a read would wait at the gate: the outbox plans its next attempt. */
+  readonly isWrite: boolean
+}
+
+/** Creates the client. Opens no connection before the first call. */
+export function createApi(options: ApiOptions): Api {
+  const { settings, limiter, gate, clock, log, random = Math.random } = options
+  const target = buildTarget(settings, packageVersion())
+  const transport = createTransport(target, settings.concurrency)
+  let load = initialConcurrency(settings.concurrency)
+  // Reads queue for a lane before they draw on the rate limit, so that few tokens lie idle when the API stalls; a write
+  // needs no lane, so that it never waits behind reads that wait for their token. Both need a place in flight.
+  const lanes = createSemaphore(() => load.limit)
+  const flight = createSemaphore(() => load.limit)
+
+  /** Runs `send` when place, rate and gate allow it, and gives all of them back. */
+  const admitted = async <T>({ call, priority, isWrite }: Attempt, send: () => Promise<T>): Promise<T> => {
+    const { signal } = call
+    const leave: (() => void)[] = []
+    let pass: GatePass | undefined
+    let outcome: GateOutcome = 'neutral'
+    try {
+      if (priority === 'read') leave.push(await lanes.enter(priority, signal))
+      await limiter.acquire(priority, signal)
+      pass = await gate.enter({ signal, ...(isWrite ? { patienceMs: 0 } : {}) })
+      leave.push(await flight.enter(priority, signal))
+      const result = await send()
+      outcome = 'success'
+      return result
+    } catch (error) {
+      const failure = asApiError(error, call, gate, clock)
+      outcome = gateOutcomeOf(failure)
+      throw failure
+    } finally {
+      pass?.done(outcome)
+      for (const step of leave) step()
+    }
+  }
+
+  /** Sends one attempt, measures it, and tells everybody who wants to know. */
+  const measured = async ({ call, request, priority, number }: Attempt): Promise<Answer> => {
+    const { endpoint, signal } = call
+    const startedAt = clock.now()
+    const startedAtMs = performance.now()
+    const over = (facts: Pick<CallRecord, 'status' | 'bytes' | 'error'>): void => {
+      const endedAtMs = performance.now()
+      load = afterOutcome(load, { endpoint, startedAtMs, endedAtMs, result: loadResultOf(facts.error) })
+      const ms = Math.round(endedAtMs - startedAtMs)
+      log.debug({ event: 'api_call', endpoint, status: facts.status, code: facts.error?.code, ms, attempt: number })
+      options.onCall?.({ endpoint, priority, startedAt, ms, attempt: number, ...facts })
+    }
+    try {
+      const body = call.body === undefined ? undefined : stringifyJson(call.body)
+      const timeoutMs = call.timeoutMs ?? settings.timeoutMs
+      const answer = await transport.send({ ...request, endpoint, body, signal, timeoutMs }, clock.now)
+      over({ status: answer.status, bytes: answer.bytes, error: null })
+      return { ...answer, startedAt, retries: number - 1 }
+    } catch (error) {
+      const failure = asApiError(error, call, gate, clock)
+      // The whole account waits, not this call alone.
+      if (failure.retryAfterMs !== undefined) gate.pause(failure.retryAfterMs)
+      over({ status: failure.status ?? null, bytes: 0, error: failure })
+      throw failure
+    }
+  }
+
+  const readAt = async (call: ReadCall, request: BuiltRequest): Promise<Answer> => {
+    const { signal, priority = 'read' } = call
+    const once = (number: number): Promise<Answer> => {
+      const attempt: Attempt = { call, request, priority, number, isWrite: false }
+      return admitted(attempt, () => measured(attempt))
+    }
+    try {
+      return await withRetries(once, { signal, random })
+    } catch (error) {
+      throw asApiError(error, call, gate, clock) // called off between two attempts
+    }
+  }
+
+  return {
+    read: async (call) => readAt(call, buildRequest(target, call)),
+
+    list: async function* (call) {
+      const path = new URL(buildRequest(target, call).path, target.origin).pathname
+      yield* readPages(call, {
+        fetch: async (address) =>
+          address.kind === 'link'
+            ? readAt(call, linkedRequest(target, address.link))
+            : readAt(call, buildRequest(target, { ...call, query: { ...call.query, ...address.query } })),
+        linkBase: { origin: target.origin, prefix: target.prefix, path, secretParam: target.secretQuery?.name ?? null },
+      })
+    },
+
+    send: async (call) => {
+      const attempt: Attempt = {
+        call,
+        request: buildRequest(target, call),
+        priority: call.priority ?? 'write',
+        number: 1,
+        isWrite: true,
+      }
+      return admitted(attempt, () => measured(attempt))
+    },
+
+    close: () => transport.close(),
+  }
+}
+
+/** Everything a call can end with as an ApiError; a fault of our own passes as it is. */
+function asApiError(error: unknown, call: ReadCall, gate: Gate, clock: Clock): ApiError {
+  const { endpoint, signal } = call
+  if (error instanceof ApiError) return error
+  // Whatever is not an ApiError comes from waiting for admission: nothing was sent.
+  if (signal?.aborted) return abortedCall(signal, endpoint, false)
+  if (!(error instanceof BoatMirrorError)) throw error
+  const { pausedUntil, probeAt } = gate.state()
+  const until = Math.max(pausedUntil?.getTime() ?? 0, probeAt?.getTime() ?? 0)
+  return new ApiError(error.code, `${endpoint}: ${error.message}`, {
+    endpoint,
+    mayHaveTakenEffect: false,
+    retryAfterMs: Math.max(0, until - clock.now().getTime()),
+    cause: error,
+    ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+  })
+}
+
+/** Only a missing answer or 5xx speaks against the API; a refusal shows that it is alive. */
+function gateOutcomeOf({ code, status }: ApiError): GateOutcome {
+  if (code === 'API_UNREACHABLE' || code === 'API_TIMEOUT' || code === 'API_SERVER_ERROR') return 'failure'
+  return status === undefined ? 'neutral' : 'success'
+}
+
+function loadResultOf(error: ApiError | null): Outcome['result'] {
+  if (error === null) return 'success'
+  return error.code === 'API_TIMEOUT' || error.status === 429 || error.status === 503 ? 'overload' : 'other'
+}
