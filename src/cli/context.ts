@@ -1,33 +1,46 @@
 // What every command shares: settings read once, the log, the sandbox where no API is configured, and how a command ends.
 
-import type { Command } from 'commander'
-import { type App, type AppOptions, openApp } from '../app.ts'
+import { type Command, InvalidArgumentError } from 'commander'
+import { type App, type AppOptions, openApp, openDatabaseServer } from '../app.ts'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
 import { BoatMirrorError, exitCodeOf, messageOf } from '../errors.ts'
 import { createLogger, type Logger } from '../log.ts'
+import { type Database, openDatabase } from '../mirror/database.ts'
+import { assertSchemaCurrent } from '../mirror/migrate.ts'
+import { translateDatabaseError } from '../mirror/sql-states.ts'
 import { attachSandbox } from './sandbox-host.ts'
+
+export { print } from './output.ts'
 
 /** 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person (design, section 4). */
 export type ExitCode = 0 | 1 | 2 | 3
+
+export type OpenedApp = App & { readonly apiUrl: string; readonly sandbox: boolean }
 
 export type CommandContext = {
   readonly config: Config
   readonly log: Logger
   /** Aborted by SIGTERM and SIGINT. */
   readonly signal: AbortSignal
-  /** Opens what the command needs; starts the sandbox, or attaches to a running one, when no API is configured. */
-  open(options: {
-    readonly schema: AppOptions['schema']
-    readonly api: boolean
-    readonly patienceMs: number | null
-  }): Promise<App & { readonly apiUrl: string; readonly sandbox: boolean }>
+  /** Opens all that a sync needs; starts the sandbox, or attaches to a running one, when no API is configured. */
+  open(options: Pick<AppOptions, 'schema' | 'patienceMs'> & { readonly api?: boolean }): Promise<OpenedApp>
+  /** Opens the database alone, for commands that only look; the schema must be there. */
+  openDatabase(): Promise<OpenedDatabase>
+}
+
+export type OpenedDatabase = {
+  readonly database: Database
+  readonly url: string
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 type Run = (context: CommandContext) => Promise<ExitCode>
 
-/** Writes a result line to stdout. */
-export const print = (text: string): void => {
-  process.stdout.write(`${text}\n`)
+export type RunOptions = {
+  /** Instead of LOG_LEVEL's default; a LOG_LEVEL that is set wins. */
+  readonly logLevel?: string
+  /** Exit code when a signal ends the command before it is done: 1, because it is not done. */
+  readonly stoppedCode?: ExitCode
 }
 
 /** Says what went wrong in a few lines: the message, then what to do. Never a stack trace. */
@@ -37,8 +50,11 @@ export function printError(error: unknown): void {
   process.stderr.write(`boat-mirror: ${messageOf(error)}${code}\n${remedy === undefined ? '' : `${remedy}\n`}`)
 }
 
+const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
+  signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))
+
 /** Runs a command to its exit code: settings, signals, errors. A second signal ends the process at once. */
-export async function runCommand(run: Run, options: { readonly logLevel?: string } = {}): Promise<void> {
+export async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   const stopping = new AbortController()
   const onSignal = (): void => {
     if (stopping.signal.aborted) process.exit(1)
@@ -47,16 +63,19 @@ export async function runCommand(run: Run, options: { readonly logLevel?: string
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   try {
-    const config = readConfig(readEnvironment())
-    const log = createLogger(options.logLevel ?? config.logLevel)
+    const environment = readEnvironment()
+    const config = readConfig(environment)
+    const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     process.exitCode = await run({
       config,
       log,
       signal: stopping.signal,
       open: (wanted) => openFor(config, log, wanted),
+      openDatabase: () => openOnlyDatabase(config, log),
     })
-  } catch (error) {
-    if (stopping.signal.aborted && error instanceof BoatMirrorError && error.kind === 'abort') process.exitCode = 0
+  } catch (thrown) {
+    const error = translateDatabaseError(thrown)
+    if (wasStopped(stopping.signal, error)) process.exitCode = options.stoppedCode ?? 1
     else {
       printError(error)
       process.exitCode = exitCodeOf(error)
@@ -67,15 +86,16 @@ export async function runCommand(run: Run, options: { readonly logLevel?: string
   }
 }
 
-type Wanted = Parameters<CommandContext['open']>[0]
+/** Stands in for the API's address where a command reads nothing from it: nothing listens on the discard port. */
+const noApi = 'http://127.0.0.1:9'
 
 async function openFor(
   config: Config,
   log: Logger,
-  { schema, api, patienceMs }: Wanted,
-): ReturnType<CommandContext['open']> {
-  const sandbox = config.api.baseUrl === null && api ? await attachSandbox(config.dataDir) : null
-  const apiUrl = config.api.baseUrl ?? sandbox?.url ?? 'http://127.0.0.1:9'
+  { schema, api = true, patienceMs }: Parameters<CommandContext['open']>[0],
+): Promise<OpenedApp> {
+  const sandbox = config.api.baseUrl === null && api ? await attachSandbox(config.dataDir, log) : null
+  const apiUrl = config.api.baseUrl ?? sandbox?.url ?? noApi
   try {
     const app = await openApp({ config, log, apiUrl, sandbox: config.api.baseUrl === null, schema, patienceMs })
     const dispose = async (): Promise<void> => {
@@ -89,5 +109,37 @@ async function openFor(
   }
 }
 
+async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedDatabase> {
+  const server = await openDatabaseServer(config, log)
+  const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: 2, log })
+  const dispose = async (): Promise<void> => {
+    await database.close()
+    await server.close()
+  }
+  try {
+    await assertSchemaCurrent(database)
+    return { database, url: server.url, [Symbol.asyncDispose]: dispose }
+  } catch (error) {
+    await dispose()
+    throw translateDatabaseError(error, server.url)
+  }
+}
+
 /** A command that takes `--json`. */
 export const withJson = (command: Command): Command => command.option('--json', 'print JSON instead of text', false)
+
+/** Parses an option that takes a whole number within bounds. @throws InvalidArgumentError, which commander reports. */
+export const wholeNumber =
+  (from: number, to: number) =>
+  (text: string): number => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < from || value > to)
+      throw new InvalidArgumentError(`It takes a whole number from ${from} to ${to}.`)
+    return value
+  }
+
+/** Parses the number of a run, change or quarantined record. @throws InvalidArgumentError, which commander reports. */
+export function recordNumber(text: string): string {
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It takes a number as the list shows it.')
+  return text
+}

@@ -1,27 +1,38 @@
 #!/usr/bin/env node
 // The command line: one file per command, commander for flags and help.
 
-import { Command } from 'commander'
-import { registerChanges } from './commands/changes.ts'
+import { Command, CommanderError } from 'commander'
+import { exitCodeOf } from '../errors.ts'
 import { registerCheck } from './commands/check.ts'
 import { registerDb } from './commands/db.ts'
 import { registerMigrate } from './commands/migrate.ts'
-import { registerPush } from './commands/push.ts'
 import { registerQuarantine } from './commands/quarantine.ts'
 import { registerRuns } from './commands/runs.ts'
-import { registerSandbox } from './commands/sandbox.ts'
 import { registerSchedule } from './commands/schedule.ts'
 import { registerStatus } from './commands/status.ts'
 import { registerSync } from './commands/sync.ts'
 import { registerWorker } from './commands/worker.ts'
+import { printError } from './context.ts'
 import { version } from './version.ts'
+
+/** Whatever slips through is said in one message; the stack is for whoever asked for details. */
+const onUncaught = (error: unknown): void => {
+  printError(error)
+  if (process.env.LOG_LEVEL === 'debug' || process.env.LOG_LEVEL === 'trace')
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  process.exit(1)
+}
+process.on('uncaughtException', onUncaught)
+process.on('unhandledRejection', onUncaught)
+// `boat-mirror status | head`: the reader went away, which is no fault.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? process.exit(0) : onUncaught(error)))
 
 const program = new Command('boat-mirror')
   .description(
     'Keeps a Postgres database equal to what a boat-rental API shows, and carries queued changes back to it.',
   )
   .version(version)
-  .showHelpAfterError()
+  .showHelpAfterError('Add --help to see what it takes.')
   .exitOverride()
   .addHelpText(
     'after',
@@ -31,15 +42,12 @@ const program = new Command('boat-mirror')
 for (const register of [
   registerWorker,
   registerSync,
-  registerPush,
-  registerChanges,
   registerStatus,
   registerRuns,
   registerSchedule,
   registerQuarantine,
   registerCheck,
   registerMigrate,
-  registerSandbox,
   registerDb,
 ])
   register(program)
@@ -48,6 +56,9 @@ try {
   await program.parseAsync()
 } catch (error) {
   // commander has already said what is wrong; help and version are no errors.
-  const code = error instanceof Error && 'exitCode' in error ? Number(error.exitCode) : 1
-  process.exitCode = code === 0 ? 0 : 2
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
+  else {
+    printError(error)
+    process.exitCode = exitCodeOf(error)
+  }
 }

@@ -1,0 +1,84 @@
+// `sync`: one complete sync now, in this process, with progress and a table at the end.
+
+import type { Command } from 'commander'
+import { BoatMirrorError } from '../../errors.ts'
+import { startSyncWorker } from '../../jobs/worker.ts'
+import { createRequest } from '../../mirror/runs.ts'
+import { quarantineCounts } from '../../operator/queries.ts'
+import { streamsToRead } from '../../sync/plan.ts'
+import { type CommandContext, type ExitCode, type OpenedApp, runCommand, withJson } from '../context.ts'
+import { runCheckSync } from '../check-sync.ts'
+import { advice, exitCodeOfSync, type Outcome, outcomeTable, quarantinedOf, runJson } from '../outcome.ts'
+import { print, printJson } from '../output.ts'
+import { preflight } from '../preflight.ts'
+import { watchRequest } from '../progress.ts'
+
+type SyncOptions = { readonly full: boolean; readonly check: boolean; readonly json: boolean }
+
+/** Registers `sync`. */
+export function registerSync(program: Command): void {
+  withJson(
+    program
+      .command('sync')
+      .description('one complete sync now, with progress, then a table per stream')
+      .argument('[stream...]', 'streams, named by their tables; what they hang below is read too (default: all)')
+      .option('--full', 'read every detail again, also of records that did not change', false)
+      .option('--check', 'read and compare everything, write nothing, report differences; exit code 1 if any', false)
+      .addHelpText(
+        'after',
+        '\nExit codes: 0 done, 1 a stream failed or is partly read, 3 deletions are held or records are in quarantine.\nIt carries on what a killed sync left, and shares the work with a running worker.',
+      ),
+  ).action((names: string[], options: SyncOptions) => runCommand((context) => runSync(context, names, options)))
+}
+
+/** How long a read waits while the API is paused: longer than the breaker's slowest probe. */
+const patienceMs = 75_000
+
+async function runSync(context: CommandContext, names: readonly string[], options: SyncOptions): Promise<ExitCode> {
+  const { config, log, signal } = context
+  if (options.check && options.full)
+    throw new BoatMirrorError('USAGE', '--check and --full exclude each other: --check reads everything anyway.')
+  const streams = streamsToRead(names, config)
+  if (streams.length === 0)
+    throw new BoatMirrorError('USAGE', `${names.join(', ')} is switched off by the configuration.`, {
+      remedy: 'MIRROR_DOCUMENTS, CALENDAR_YEARS, PRICE_DAYS, SLOT_DAYS and SLOT_DURATIONS switch streams on and off.',
+    })
+  await using app = await context.open({ schema: 'migrate', patienceMs })
+  await preflight({ config, apiUrl: app.apiUrl, log, signal }, streams)
+  if (options.check) return await runCheckSync(app, streams, { json: options.json, signal })
+  const runs = await carryOut(context, app, streams, options.full)
+  return report({ runs, quarantine: await quarantineCounts(app.database.pool) }, options.json)
+}
+
+/** Asks for the sync and works on it until it is finished. */
+async function carryOut(
+  { log, signal }: CommandContext,
+  app: OpenedApp,
+  streams: readonly string[],
+  full: boolean,
+): Promise<Outcome['runs']> {
+  const backend = await app.openQueue(signal)
+  const requestId = await createRequest(app.database.pool, { trigger: 'command', streams, full })
+  const worker = await startSyncWorker({ context: app.syncContext, backend, log })
+  try {
+    return await watchRequest({ database: app.database, requestId, signal, log })
+  } catch (error) {
+    if (signal.aborted)
+      process.stderr.write('Stopping. What was read is kept; the next sync or worker carries on from here.\n')
+    throw error
+  } finally {
+    await worker.stop()
+  }
+}
+
+function report(outcome: Outcome, json: boolean): ExitCode {
+  const code = exitCodeOfSync(outcome)
+  if (json) {
+    printJson({ exitCode: code, runs: outcome.runs.map(runJson), quarantine: quarantinedOf(outcome) })
+    return code
+  }
+  print(outcomeTable(outcome))
+  const lines = advice(outcome)
+  if (lines.length > 0) print(`\n${lines.join('\n')}`)
+  return code
+}

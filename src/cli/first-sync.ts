@@ -1,0 +1,28 @@
+// The first complete sync of a worker, as a person sees it.
+
+import type { Logger } from '../log.ts'
+import type { Database } from '../mirror/database.ts'
+import { openRequest } from '../operator/queries.ts'
+import { runSeconds, watchRequest } from './progress.ts'
+import { duration, number, print } from './output.ts'
+
+/**
+ * Shows the progress of the open first sync until it is done, and says what came of it; returns at once when there is none.
+ * A signal ends the watching without an error: whoever runs the worker stops it.
+ */
+export async function watchFirstSync(database: Database, signal: AbortSignal, log: Logger): Promise<void> {
+  const requestId = await openRequest(database.pool, 'first')
+  if (requestId === null) return
+  print('First sync: the whole API is read once. It goes on where it was when it is stopped.')
+  try {
+    const runs = await watchRequest({ database, requestId, signal, log })
+    const read = runs.reduce((sum, run) => sum + Number(run.read), 0)
+    const failed = runs.filter((run) => run.status !== 'done')
+    const first = Math.min(...runs.map((run) => run.started_at.getTime()))
+    const last = Math.max(...runs.map((run) => run.started_at.getTime() + runSeconds(run) * 1_000))
+    print(`First sync done: ${number(read)} records of ${runs.length} streams in ${duration((last - first) / 1_000)}.`)
+    for (const run of failed) print(`  ${run.stream}: ${run.status}${run.error === null ? '' : ` – ${run.error}`}`)
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}

@@ -1,0 +1,120 @@
+// What came of a sync: a table per stream, what a person has to do, and the exit code.
+
+import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
+import type { Run } from '../mirror/runs.ts'
+import type { ExitCode } from './context.ts'
+import { number, oneLine, table } from './output.ts'
+import { runSeconds } from './progress.ts'
+
+export type Outcome = {
+  readonly runs: readonly Run[]
+  /** Records in quarantine by stream. */
+  readonly quarantine: Readonly<Record<string, number>>
+}
+
+const count = (run: Run, name: 'read' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'held' | 'requests'): number =>
+  Number(run[name])
+
+/** The streams these runs wrote: their own tables, and those read inside their records. */
+function tablesOf(runs: readonly Run[]): ReadonlySet<string> {
+  const inside = (name: string): string[] =>
+    descendantsOf(name)
+      .filter((stream) => stream.reads.kind === 'inside')
+      .map((stream) => stream.name)
+  return new Set(runs.flatMap((run) => [run.stream, ...inside(streamNamed(run.stream).name)]))
+}
+
+/** Records of these runs' tables that are in quarantine, by stream. */
+export function quarantinedOf({ runs, quarantine }: Outcome): Readonly<Record<string, number>> {
+  const tables = tablesOf(runs)
+  return Object.fromEntries(Object.entries(quarantine).filter(([stream]) => tables.has(stream)))
+}
+
+/** 1 when a run failed or is partial, 3 when deletions are held or records are in quarantine, else 0. */
+export function exitCodeOfSync(outcome: Outcome): ExitCode {
+  if (outcome.runs.some((run) => run.status === 'failed' || run.status === 'partial')) return 1
+  const needsPerson =
+    outcome.runs.some((run) => run.status === 'held') || Object.keys(quarantinedOf(outcome)).length > 0
+  return needsPerson ? 3 : 0
+}
+
+/** One line per run. */
+export function outcomeTable(outcome: Outcome): string {
+  const bad = quarantinedOf(outcome)
+  return table(
+    ['STREAM', 'READ', 'INSERTED', 'UPDATED', 'UNCHANGED', 'DELETED', 'HELD', 'QUARANTINE', 'REQUESTS', 'S', 'STATUS'],
+    outcome.runs.map((run) => [
+      run.stream,
+      count(run, 'read'),
+      count(run, 'inserted'),
+      count(run, 'updated'),
+      count(run, 'unchanged'),
+      count(run, 'deleted'),
+      count(run, 'held'),
+      bad[run.stream] ?? 0,
+      count(run, 'requests'),
+      runSeconds(run),
+      run.status,
+    ]),
+  )
+}
+
+/** What went wrong and what to do about it; empty when nothing did. */
+export function advice(outcome: Outcome): readonly string[] {
+  const lines = outcome.runs.flatMap((run) => adviceOf(run))
+  const bad = Object.entries(quarantinedOf(outcome))
+  if (bad.length > 0) {
+    const streams = bad.map(([stream, records]) => `${stream} ${number(records)}`).join(', ')
+    lines.push(
+      `In quarantine, because they cannot be mirrored: ${streams}. See why with: boat-mirror quarantine. The rest is mirrored.`,
+    )
+  }
+  return lines
+}
+
+function adviceOf(run: Run): string[] {
+  const error = oneLine(run.error ?? 'no reason was noted', 500)
+  switch (run.status) {
+    case 'failed':
+      return [`${run.stream} failed: ${error} What was there before stays; try again with: boat-mirror sync ${run.stream}`]
+    case 'partial':
+      return [
+        `${run.stream} is only partly read: ${error} What was read is mirrored; try again with: boat-mirror sync ${run.stream}`,
+      ]
+    case 'held':
+      return [
+        `${run.stream}: ${number(count(run, 'held'))} deletions wait for a person. Look at the plan with: boat-mirror runs show ${run.id}. Let them happen with: boat-mirror runs release ${run.id}`,
+      ]
+    default:
+      return run.warnings.map((warning) => `${run.stream}: ${oneLine(warning, 300)}`)
+  }
+}
+
+/** A run as JSON shows it: names in camelCase, counts as numbers. */
+export function runJson(run: Run): Readonly<Record<string, unknown>> {
+  return {
+    id: Number(run.id),
+    stream: run.stream,
+    trigger: run.trigger,
+    status: run.status,
+    startedAt: run.started_at,
+    finishedAt: run.finished_at,
+    pages: Number(run.pages),
+    requests: Number(run.requests),
+    retries: Number(run.retries),
+    read: Number(run.read),
+    inserted: Number(run.inserted),
+    updated: Number(run.updated),
+    unchanged: Number(run.unchanged),
+    deleted: Number(run.deleted),
+    quarantined: Number(run.quarantined),
+    held: Number(run.held),
+    bytes: Number(run.bytes),
+    error: run.error,
+    fullRead: run.full_read,
+    phase: run.phase,
+    total: run.total === null ? null : Number(run.total),
+    plan: run.plan,
+    warnings: run.warnings,
+  }
+}
