@@ -95,7 +95,7 @@ function sum(stream: string, counts: ReadonlyMap<string, WriteCounts>, work: Wor
 async function quarantineRefused(context: SyncContext, work: Work, refused: DataRefused): Promise<void> {
   let found = 0
   for (const [index, write] of work.tables.entries()) {
-    if (write.stream.name !== refused.stream) continue
+    if (refused.stream !== null && write.stream.name !== refused.stream) continue
     const rows = await findRefusedRows(context.database, write)
     if (rows.length === 0) continue
     found += rows.length

@@ -83,10 +83,10 @@ export async function runDetails(context: SyncContext, task: Task, signal: Abort
   await endTask(context.database.pool, task, { error: null })
 }
 
-type Reader = (key: string, work: Work) => Promise<DetailRead>
+export type Reader = (key: string, work: Work) => Promise<DetailRead>
 
 /** The reader for one key of this stream, after what a whole portion needs was read. */
-async function prepareReader(
+export async function prepareReader(
   context: SyncContext,
   stream: StreamDef,
   keys: readonly string[],

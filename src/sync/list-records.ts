@@ -137,7 +137,8 @@ async function addChanged(
   for (const [index, entry] of changed.entries()) {
     const listed = records[index] ?? entry.record
     // Where lists are summaries, the payload stays the single read's until that is read again.
-    const detail = entry.key === null ? undefined : payloads.get(entry.key)
+    const known = entry.key === null ? undefined : payloads.get(entry.key)
+    const detail = known?.source === origin.endpoint ? undefined : known
     const record = detail === undefined ? listed : overlay(parseJson(detail.payload).value, listed)
     const projected = projectInto(work, stream, record, {}, origin.endpoint, timeZone)
     if (!projected.ok) continue
