@@ -21,8 +21,11 @@ afterAll(() => damaged[Symbol.asyncDispose]())
 
 it('are used where they are when they run there', async () => {
   await using place = await makeFolder()
-  const { binDir, major } = await prepareBinaries(source, place.path, identity)
-  expect(binDir).toBe(join(source.root, 'native', 'bin'))
+  await using reachable = await makeFolder() // the project itself may lie where only root may enter
+  await cp(source.root, reachable.path, { recursive: true, verbatimSymlinks: true })
+  const found = { root: reachable.path, version: source.version }
+  const { binDir, major } = await prepareBinaries(found, place.path, identity)
+  expect(binDir).toBe(join(reachable.path, 'native', 'bin'))
   expect(source.version.split('.')[0]).toBe(major)
   expect(await readdir(place.path)).toEqual([])
 })
