@@ -1,0 +1,88 @@
+// LISTEN on a connection of its own, which comes back by itself: a lost or half-open connection costs seconds, and what
+// may have been missed meanwhile is announced to the caller after each reconnect.
+
+import pg from 'pg'
+import { sleep } from '../clock.ts'
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { clientConfig } from './database.ts'
+
+export type ListenOptions = {
+  readonly url: string
+  readonly channel: string
+  /** Called for each notification with its payload, and with null after each (re)connect: something may have been missed. */
+  readonly onNotify: (payload: string | null) => void
+  readonly log: Logger
+  readonly signal: AbortSignal
+  /** How often a silent connection is asked whether it is alive, in milliseconds. */
+  readonly probeMs?: number
+}
+
+const defaultProbeMs = 10_000
+const probeTimeoutMs = 5_000
+const firstDelayMs = 100
+const longestDelayMs = 5_000
+
+/** 100 ms, 200 ms, 400 ms … capped at 5 s; between half of it and all of it. */
+const delayMs = (failures: number, random: number): number =>
+  Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(failures, 10)) * (0.5 + 0.5 * random)
+
+/** Rejects when the connection ends or does not answer its probe in time. */
+async function stayConnected(client: pg.Client, probeMs: number, signal: AbortSignal): Promise<never> {
+  const ended = new Promise<never>((_, reject) => {
+    client.once('end', () => reject(new Error('The connection ended.')))
+    client.once('error', reject)
+  })
+  ended.catch(() => undefined) // raced below; between two probes nobody looks at it
+  for (;;) {
+    await Promise.race([sleep(probeMs, signal), ended])
+    const late = AbortSignal.timeout(probeTimeoutMs)
+    const timeout = new Promise<never>((_, reject) => {
+      late.addEventListener('abort', () => reject(new Error('The connection does not answer.')), { once: true })
+    })
+    timeout.catch(() => undefined) // a probe that was answered in time leaves it alone
+    await Promise.race([client.query('select 1'), ended, timeout])
+  }
+}
+
+async function listenOnce(options: ListenOptions, onConnected: () => void): Promise<void> {
+  const { url, channel, onNotify, log, signal, probeMs = defaultProbeMs } = options
+  const client = new pg.Client(clientConfig(url, `boat-mirror listen ${channel}`))
+  client.on('error', (error) => log.debug({ event: 'listen_lost', channel, reason: messageOf(error) }))
+  client.on('notification', (message) => onNotify(message.payload ?? null))
+  try {
+    await client.connect()
+    await client.query(`listen ${pg.escapeIdentifier(channel)}`)
+    onConnected()
+    onNotify(null)
+    await stayConnected(client, probeMs, signal)
+  } finally {
+    // A half-open connection would keep `end` waiting for good.
+    await Promise.race([client.end(), sleep(1_000)]).catch((error: unknown) =>
+      log.debug({ event: 'listen_not_ended', channel, reason: messageOf(error) }),
+    )
+  }
+}
+
+/**
+ * Listens until the signal is aborted; resolves then. Never rejects: errors are logged, once per outage, and the
+ * connection is made again.
+ */
+export async function listen(options: ListenOptions): Promise<void> {
+  const { channel, log, signal } = options
+  let failures = 0
+  while (!signal.aborted) {
+    try {
+      await listenOnce(options, () => {
+        if (failures > 0) log.info({ event: 'listen_back', channel }, `listening on ${channel} again`)
+        failures = 0
+      })
+    } catch (error) {
+      if (signal.aborted) return
+      if (failures === 0)
+        log.warn({ event: 'listen_lost', channel, reason: messageOf(error) }, `listening on ${channel} was interrupted`)
+      await sleep(delayMs(failures, Math.random()), signal).catch(() => undefined) // ends by the signal
+      failures++
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// outbox.enqueue for TypeScript: commands typed per operation from the catalog, inside the caller's own transaction.
+
+import { sql, type Transaction } from 'kysely'
+import type { BodyField } from '../catalog/types.ts'
+import type { Operation, writeLiterals } from '../catalog/writes.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
+import { sqlStateOf } from '../mirror/sql-states.ts'
+
+/** The result of an earlier change. */
+export type Reference = { readonly change: number }
+
+/** Refers to the result of a change that {@link enqueue} returned. */
+export const resultOf = (changeId: string): Reference => ({ change: Number(changeId) })
+
+type Literal<O extends Operation> = Extract<(typeof writeLiterals)[number], { readonly operation: O }>
+
+type Plain = {
+  string: string
+  integer: number
+  number: number
+  boolean: boolean
+  date: string
+  email: string
+  uri: string
+}
+
+type ValueOf<F extends BodyField> = F extends { readonly values: readonly (infer V)[] }
+  ? V
+  : F extends { readonly type: 'object'; readonly members: readonly BodyField[] }
+    ? FieldsOf<F['members'][number]>
+    : F['type'] extends keyof Plain
+      ? Plain[F['type']]
+      : never
+
+type Nullable<F extends BodyField> = F extends { readonly required: true } | { readonly clearable: false }
+  ? never
+  : null
+type Referable<F extends BodyField> = F extends { readonly result: readonly string[] } ? Reference : never
+type Given<F extends BodyField> = ValueOf<F> | Nullable<F> | Referable<F>
+type Required<F extends BodyField> = Extract<F, { readonly required: true }>
+
+type FieldsOf<F extends BodyField> = { readonly [R in Required<F> as R['name']]: Given<R> } & {
+  readonly [R in Exclude<F, Required<F>> as R['name']]?: Given<R>
+}
+
+/** The path parameters of an operation. */
+export type TargetOf<O extends Operation> = { readonly [P in keyof Literal<O>['target']]: number | Reference }
+
+/** The body of an operation: absent leaves a field, null clears it. */
+export type BodyOf<O extends Operation> = FieldsOf<Literal<O>['body'][number]>
+
+export type EnqueueOptions<O extends Operation = Operation> = {
+  /** The partner's own id: the same content again is the same change. */
+  readonly reference?: string
+  readonly expires_at?: Date | string
+  readonly on_conflict?: 'fail' | 'local_wins' | 'remote_wins'
+  /** What the editor saw, if older than the mirror; for updates. */
+  readonly base?: { readonly [K in keyof BodyOf<O>]?: unknown }
+}
+
+/** One change to be queued. */
+export type Command<O extends Operation> = {
+  readonly operation: O
+  readonly target: TargetOf<O>
+  readonly body?: BodyOf<O>
+  readonly options?: EnqueueOptions<O>
+}
+
+const refused: ReadonlySet<string> = new Set(['22023', '23505']) // what outbox.enqueue raises for a wrong change
+
+/**
+ * Queues a change inside a Kysely transaction, of whatever schema; it is sent only if that transaction commits.
+ * @returns the change's id.
+ * @throws BoatMirrorError USAGE, whose message names the field and what is allowed; the transaction is then to be rolled back.
+ */
+export async function enqueue<DB, O extends Operation>(trx: Transaction<DB>, command: Command<O>): Promise<string> {
+  const { operation, target, body = {}, options = {} } = command
+  try {
+    const { rows } = await sql<{ id: string }>`select outbox.enqueue(${operation}, ${JSON.stringify(target)}::jsonb,
+      ${JSON.stringify(body)}::jsonb, ${JSON.stringify(options)}::jsonb)::text as id`.execute(trx)
+    return String(rows[0]?.id)
+  } catch (error) {
+    if (refused.has(sqlStateOf(error) ?? '')) throw new BoatMirrorError('USAGE', messageOf(error), { cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,99 @@
+// The outbox for people to look at: lists, one change with all that is known of it, counts.
+
+import type { Queryable } from '../mirror/sql.ts'
+import type { Status } from './transitions.ts'
+
+/** A row of outbox.changes (contract: design, section 7). */
+export type ChangeInfo = {
+  readonly id: string
+  readonly operation: string
+  readonly target: Record<string, unknown>
+  readonly body: Record<string, unknown> | null
+  readonly aggregate: string
+  readonly reference: string | null
+  readonly enqueued_by: string
+  readonly status: Status
+  readonly attempts: number
+  readonly next_attempt_at: Date | null
+  readonly result: Record<string, unknown> | null
+  readonly request: Record<string, unknown> | null
+  readonly response: Record<string, unknown> | null
+  readonly conflict: Record<string, { base: unknown; local: unknown; remote: unknown }> | null
+  readonly error: string | null
+  readonly warning: string | null
+  readonly enqueued_at: Date
+  readonly sent_at: Date | null
+  readonly settled_at: Date | null
+}
+
+export type ChangeFilter = {
+  readonly statuses?: readonly Status[]
+  readonly aggregate?: string
+  /** Changes with a greater id. */
+  readonly after?: string
+  readonly limit: number
+}
+
+/** Changes in the order of their ids. */
+export async function listChanges(db: Queryable, filter: ChangeFilter): Promise<readonly ChangeInfo[]> {
+  const { rows } = await db.query<ChangeInfo>(
+    `select * from outbox.changes where ($1::text[] is null or status = any($1)) and ($2::text is null or aggregate = $2)
+       and id > $3 order by id limit $4`,
+    [filter.statuses ?? null, filter.aggregate ?? null, filter.after ?? '0', filter.limit],
+  )
+  return rows
+}
+
+/** One change; null when there is none. */
+export async function findChange(db: Queryable, id: string): Promise<ChangeInfo | null> {
+  const { rows } = await db.query<ChangeInfo>(`select * from outbox.changes where id = $1`, [id])
+  return rows[0] ?? null
+}
+
+export type Neighbour = { readonly id: string; readonly operation: string; readonly status: Status }
+
+/** What a change waits for, and what waits for it. */
+export async function neighboursOf(
+  db: Queryable,
+  id: string,
+): Promise<{ readonly waitsFor: readonly Neighbour[]; readonly neededBy: readonly Neighbour[] }> {
+  const { rows } = await db.query<Neighbour & { earlier: boolean }>(
+    `select q.id, q.operation, q.status, true as earlier from outbox.dependencies d
+       join outbox.queue q on q.id = d.depends_on where d.change_id = $1
+     union all
+     select q.id, q.operation, q.status, false from outbox.dependencies d
+       join outbox.queue q on q.id = d.change_id where d.depends_on = $1
+     order by 1`,
+    [id],
+  )
+  const pick = (earlier: boolean): readonly Neighbour[] =>
+    rows
+      .filter((row) => row.earlier === earlier)
+      .map(({ id: number, operation, status }) => ({ id: number, operation, status }))
+  return { waitsFor: pick(true), neededBy: pick(false) }
+}
+
+/** Ids of settled changes a person has to look at. */
+export async function changesForPerson(db: Queryable): Promise<readonly string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from outbox.queue where status in ('conflict', 'unknown') order by id`,
+  )
+  return rows.map((row) => row.id)
+}
+
+export type OutboxCounts = {
+  readonly counts: Readonly<Partial<Record<Status, number>>>
+  readonly oldestQueuedAt: Date | null
+}
+
+/** Changes per state, and since when the oldest waits. */
+export async function countChanges(db: Queryable): Promise<OutboxCounts> {
+  const { rows } = await db.query<{ status: Status; count: number; oldest: Date | null }>(
+    `select status, count(*)::int as count, min(enqueued_at) filter (where status = 'queued') as oldest
+     from outbox.queue group by status`,
+  )
+  return {
+    counts: Object.fromEntries(rows.map((row) => [row.status, row.count])),
+    oldestQueuedAt: rows.find((row) => row.status === 'queued')?.oldest ?? null,
+  }
+}

@@ -1,0 +1,95 @@
+// What a push would send, field by field, without sending or claiming anything.
+
+import { isObject, type Json, type JsonObject } from '../api/json.ts'
+import { ApiError, messageOf } from '../errors.ts'
+import { referredChange } from './body.ts'
+import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
+import type { PushContext } from './context.ts'
+import { prepareChange, shownPath } from './prepare.ts'
+import { sameValue, writeShape } from './values.ts'
+
+export type FieldPreview = { readonly field: string; readonly from: Json; readonly to: Json }
+
+export type Preview = {
+  readonly id: string
+  readonly operation: string
+  readonly method: string
+  readonly path: string
+  readonly body: JsonObject | null
+  /** Fields whose value would change; for creates and adds, all that would be set. */
+  readonly fields: readonly FieldPreview[]
+  /** Why nothing would be sent, or what is not known before earlier changes are done; null: it would go as shown. */
+  readonly note: string | null
+}
+
+/** Earlier changes whose results are not there yet. */
+function waitsFor(change: Change): readonly string[] {
+  return [...Object.values(change.target), ...Object.values(change.body)].flatMap((value) => {
+    const id = referredChange(value)
+    return id === null || change.results.has(id) ? [] : [id]
+  })
+}
+
+function fieldsOf(change: Change, body: JsonObject, before: Json): readonly FieldPreview[] {
+  return change.write.body.flatMap((field) => {
+    const to = body[field.name]
+    const from = isObject(before) ? (before[field.name] ?? null) : null
+    if (to === undefined || sameValue(field, from, to)) return []
+    return [{ field: field.name, from: writeShape(field, from), to }]
+  })
+}
+
+async function preview(context: PushContext, change: Change, signal: AbortSignal): Promise<Preview> {
+  const [method = '', path = ''] = change.write.endpoint.split(' ')
+  const plain = { id: change.id, operation: change.operation, method, path }
+  const waiting = waitsFor(change)
+  if (waiting.length > 0) {
+    const fields = Object.entries(change.body).map(([field, to]) => ({ field, from: null, to }))
+    return { ...plain, body: change.body, fields, note: `Waits for change ${waiting.join(', ')}.` }
+  }
+  try {
+    const prepared = await prepareChange(context, change, signal)
+    if (prepared.kind !== 'prepared') return { ...plain, body: null, fields: [], note: noteOf(prepared) }
+    const body = prepared.body ?? null
+    const before = prepared.proof.before ?? null
+    return {
+      ...plain,
+      path: shownPath(change.write.endpoint, prepared.params),
+      body,
+      fields: body === null ? [] : fieldsOf(change, body, before),
+      note: prepared.warnings.join(' ') || null,
+    }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return { ...plain, body: null, fields: [], note: `What is there now can't be read: ${messageOf(error)}` }
+  }
+}
+
+function noteOf(outcome: Exclude<Awaited<ReturnType<typeof prepareChange>>, { kind: 'prepared' }>): string {
+  switch (outcome.kind) {
+    case 'conflict':
+      return `Conflict: ${Object.keys(outcome.conflict).join(', ')} changed upstream and here.`
+    case 'done':
+      return `Nothing to send. ${outcome.warnings.join(' ')}`
+    default:
+      return outcome.error
+  }
+}
+
+/** Previews the queued changes, oldest first, one request at a time: reads of the API, no write anywhere. */
+export async function previewChanges(
+  context: PushContext,
+  limit: number,
+  signal: AbortSignal,
+): Promise<readonly Preview[]> {
+  const { rows } = await context.database.pool.query<ChangeRow>(
+    `select ${changeColumns} from outbox.queue q where q.status = 'queued' order by q.id limit $1`,
+    [limit],
+  )
+  const previews: Preview[] = []
+  for (const row of rows) {
+    signal.throwIfAborted()
+    previews.push(await preview(context, toChange(row), signal))
+  }
+  return previews
+}
