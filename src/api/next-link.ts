@@ -3,14 +3,14 @@
 
 import { BoatMirrorError } from '../errors.ts'
 
+const linkValue = /<([^<>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s",;]+))?)*)/g
+const linkParameter = /;\s*([\w*-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s",;]+)))?/g
+
 /** The target of `rel="next"` in a Link header (RFC 8288); undefined when there is none. */
 export function nextOfLinkHeader(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined
-  for (const match of header.matchAll(/<([^<>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s",;]+))?)*)/g)) {
-    const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s",;]+))/i.exec(match[2] ?? '')
-    const names = (rel?.[1] ?? rel?.[2] ?? '').toLowerCase().split(/\s+/)
-    if (names.includes('next')) return match[1]
-  }
+  for (const [, target, parameters] of (header ?? '').matchAll(linkValue))
+    for (const [, name, quoted, bare] of (parameters ?? '').matchAll(linkParameter))
+      if (name?.toLowerCase() === 'rel' && /(^|\s)next(\s|$)/i.test(quoted ?? bare ?? '')) return target
   return undefined
 }
 

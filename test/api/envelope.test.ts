@@ -1,0 +1,134 @@
+// Records, total and next page are found where they usually stand, and nowhere else.
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type EnvelopeSettings, readEnvelope } from '../../src/api/envelope.ts'
+import { type Json, LosslessNumber } from '../../src/api/json.ts'
+import { BoatMirrorError } from '../../src/errors.ts'
+
+const unset: EnvelopeSettings = { itemsPath: null, nextPath: null, totalPath: null }
+const records: Json[] = [{ id: 1 }, { id: 2 }]
+
+describe('records', () => {
+  for (const [name, body, envelope] of [
+    ['a bare array', records, 'array'],
+    ['data', { data: records }, 'data'],
+    ['data.items', { data: { items: records } }, 'data.items'],
+    ['hydra:member', { '@context': 'x', 'hydra:member': records }, 'hydra:member'],
+    ['the only member of _embedded', { _embedded: { rentals: records }, errors: [] }, '_embedded.rentals'],
+    ['the only array', { page: 1, rentals: records, errors: [] }, 'rentals'],
+  ] as const)
+    it(`are found as ${name}`, () => {
+      expect(readEnvelope(body as Json, {}, unset)).toMatchObject({ items: records, envelope })
+    })
+
+  it('are found at the configured path, which wins over usual names', () => {
+    const body: Json = { data: [], payload: { boats: records } }
+    expect(readEnvelope(body, {}, { ...unset, itemsPath: 'payload.boats' }).items).toEqual(records)
+  })
+
+  it('a bare array needs no path, whatever is configured', () => {
+    expect(readEnvelope(records, {}, { ...unset, itemsPath: 'data' }).envelope).toBe('array')
+  })
+
+  for (const [name, body] of [
+    ['two arrays of unknown names', { boats: records, crews: [] }],
+    ['nothing but errors', { errors: [{ message: 'x' }] }],
+    ['null', null],
+    ['a text', 'maintenance'],
+    ['no body', undefined],
+    ['a null in place of the records', { data: null }],
+  ] as const)
+    it(`${name} are not guessed`, () => {
+      expect(() => readEnvelope(body as Json, {}, unset)).toThrow(expect.objectContaining({ code: 'PAGING_ENVELOPE' }))
+    })
+
+  it('a wrong path is named beside the members that are there, and no value is shown', () => {
+    const body: Json = { rows: records, owner: 'Jane Doe' }
+    expect(() => readEnvelope(body, {}, { ...unset, itemsPath: 'data.items' })).toThrow(
+      expect.objectContaining({
+        message: 'No array of records at API_ITEMS_PATH=data.items; the answer has rows, owner.',
+        remedy: 'Correct API_ITEMS_PATH.',
+      }),
+    )
+  })
+})
+
+describe('total', () => {
+  const total = (body: Record<string, Json>, headers = {}, totalPath: string | null = null) =>
+    readEnvelope({ data: records, ...body }, headers, { ...unset, totalPath }).total
+
+  for (const [name, found, expected] of [
+    ['total', total({ total: 250 }), 250],
+    ['a total as digits', total({ meta: { total: '250' } }), 250],
+    ['page.totalElements', total({ page: { totalElements: 7 } }), 7],
+    ['X-Total-Count', total({}, { 'x-total-count': '31' }), 31],
+    ['the configured header', total({ total: 1 }, { 'x-rows': '5' }, 'header:X-Rows'), 5],
+    ['the configured member', total({ summary: { rows: 9 } }, {}, 'summary.rows'), 9],
+    ['nothing where the configured place is empty', total({ total: 1 }, {}, 'summary.rows'), null],
+    ['count above the size of the page', total({ count: 3 }), 3],
+    ['not a count that may be the size of the page', total({ count: 2 }), null],
+    ['not a fraction', total({ total: 2.5 }), null],
+    ['not a negative number', total({ total: -1 }), null],
+    ['not words', total({ total: 'many' }), null],
+    ['not a number too long to be true', total({ total: new LosslessNumber('12345678901234567890') }), null],
+  ] as const)
+    it(`is read from ${name}`, () => expect(found).toBe(expected))
+
+  it('a configured total that is no number is an error', () => {
+    expect(() => total({ total: 'many' }, {}, 'total')).toThrow(/API_TOTAL_PATH=total/)
+  })
+})
+
+describe('next', () => {
+  const next = (body: Record<string, Json>, headers = {}, nextPath: string | null = null) =>
+    readEnvelope({ data: records, ...body }, headers, { ...unset, nextPath }).next
+
+  for (const [name, found, expected] of [
+    ['a cursor beside the records', next({ nextCursor: 'abc' }), 'abc'],
+    ['a numeric cursor', next({ next: 2 }), '2'],
+    ['a link', next({ links: { next: 'https://x/v3/rentals?page=2' } }), 'https://x/v3/rentals?page=2'],
+    ['a link object', next({ _links: { next: { href: '/v3/a?page=2' } } }), '/v3/a?page=2'],
+    ['hydra', next({ 'hydra:view': { 'hydra:next': '/v3/a?page=3' } }), '/v3/a?page=3'],
+    ['the Link header', next({}, { link: '<https://x/v3/a?p=1>; rel="prev", <https://x/v3/a?p=3>; rel="next"' }), 'https://x/v3/a?p=3'],
+    ['the configured member alone', next({ next: 'wrong', page: { after: 'z' } }, {}, 'page.after'), 'z'],
+    ['null as the end', next({ nextCursor: null }), null],
+    ['an empty text as the end', next({ meta: { next_cursor: '' } }), null],
+    ['false as the end', next({ next: false }), null],
+    ['silence as silence', next({}), undefined],
+    ['a value beside a null of another name', next({ nextCursor: null, links: { next: '?page=2' } }), '?page=2'],
+    ['no array, no true', next({ next: [1], meta: { nextCursor: true } }), undefined],
+  ] as const)
+    it(`takes ${name}`, () => expect(found).toBe(expected))
+
+  it('a configured place that holds no cursor is an error', () => {
+    expect(() => next({ meta: {} }, {}, 'meta')).toThrow(/API_NEXT_PATH=meta/)
+  })
+})
+
+it('random answers are read, or refused with PAGING_ENVELOPE', () => {
+  const names = fc.constantFrom('data', 'items', 'total', 'count', 'next', 'links', 'meta', '_embedded', 'page', 'href', 'x')
+  const { tree: body } = fc.letrec<{ tree: Json }>((tie) => ({
+    tree: fc.oneof(
+      { depthSize: 'small' },
+      fc.jsonValue() as fc.Arbitrary<Json>,
+      fc.array(tie('tree')),
+      fc.dictionary(names, tie('tree')) as fc.Arbitrary<Json>,
+    ),
+  }))
+  const headers = fc.dictionary(fc.constantFrom('link', 'x-total-count', 'total-count'), fc.string())
+  const path = fc.option(fc.constantFrom('data', 'meta.next', 'header:Link', '', 'x.x'))
+  fc.assert(
+    fc.property(body, headers, path, path, path, (value, given, itemsPath, nextPath, totalPath) => {
+      try {
+        const { items, total, next } = readEnvelope(value, given, { itemsPath, nextPath, totalPath })
+        expect(Array.isArray(items)).toBe(true)
+        expect(total === null || (Number.isSafeInteger(total) && total >= 0)).toBe(true)
+        expect(next === null || next === undefined || typeof next === 'string').toBe(true)
+      } catch (error) {
+        if (!(error instanceof BoatMirrorError)) throw error
+        expect(error.code).toBe('PAGING_ENVELOPE')
+      }
+    }),
+  )
+})

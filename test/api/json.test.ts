@@ -1,0 +1,188 @@
+// JSON in and out: no digit lost, no text that Postgres cannot store, no overflow.
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { get, isObject, type Json, LosslessNumber, parseJson, stringifyJson, textOf } from '../../src/api/json.ts'
+
+/** Any JSON without characters that are replaced, and with numbers of every length. */
+const anyJson = fc
+  .array(fc.oneof(fc.jsonValue({ maxDepth: 6 }), fc.bigInt().map((digits) => ({ __digits: String(digits) }))))
+  .map((value) => parseJson(JSON.stringify(value).replace(/\{"__digits":"(-?\d+)"\}/g, '$1')).value)
+
+function thrownBy(run: () => unknown): unknown {
+  try {
+    run()
+  } catch (error) {
+    return error
+  }
+  throw new Error('nothing was thrown')
+}
+
+const kept = [
+  '12345678901234567890',
+  '9007199254740993',
+  '-0.123456789012345678901234567890',
+  '1e400',
+  '1E-400',
+  '-1.5e+3',
+  '0.0000001',
+  '100000000000000000000000000000000000000000',
+  '0.000000000000000000000000000000000000001',
+]
+
+describe('numbers', () => {
+  for (const digits of kept)
+    it(`${digits} keeps every digit, alone and among others`, () => {
+      expect(stringifyJson(parseJson(digits).value)).toBe(digits)
+      const text = `{"a":[${digits},1.5],"b":"x"}`
+      expect(stringifyJson(parseJson(text).value)).toBe(text)
+      expect(get(parseJson(text).value, 'b')).toBe('x')
+    })
+
+  for (const [digits, number] of [
+    ['0', 0],
+    ['-12.5', -12.5],
+    ['123456789012345', 123456789012345],
+    ['0.12345678901234', 0.12345678901234],
+    ['12345678901234.5', 12345678901234.5],
+  ] as const)
+    it(`${digits} is a plain number, also on a page read by the slow parser`, () => {
+      expect(parseJson(digits).value).toBe(number)
+      expect(parseJson(`[${digits},12345678901234567890]`).value).toEqual([
+        number,
+        new LosslessNumber('12345678901234567890'),
+      ])
+    })
+
+  it('any decimal text comes back digit by digit or as the same value', () => {
+    const digits = fc
+      .tuple(fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n }), fc.option(fc.stringMatching(/^\d{1,40}$/)))
+      .map(([whole, fraction]) => (fraction === null ? String(whole) : `${whole}.${fraction}`))
+    fc.assert(
+      fc.property(digits, (text) => {
+        const written = stringifyJson(parseJson(text).value)
+        expect(written).not.toMatch(/e/i)
+        const trimmed = (number: string): string => (number.includes('.') ? number.replace(/\.?0+$/, '') : number)
+        expect(trimmed(written)).toBe(trimmed(text))
+      }),
+    )
+  })
+})
+
+describe('texts and keys', () => {
+  it('what is written is read back the same', () => {
+    fc.assert(
+      fc.property(anyJson, (value) => {
+        expect(parseJson(stringifyJson(value))).toEqual({ value, sanitized: 0 })
+      }),
+    )
+  })
+
+  it('both parsers agree with JSON.parse on what is JSON', () => {
+    const mangled = fc
+      .tuple(fc.json(), fc.nat(), fc.constantFrom('', ',', '}', '"', '1', '\\', ' '))
+      .map(([text, at, junk]) => text.slice(0, at % (text.length + 1)) + junk + text.slice(at % (text.length + 1)))
+    const accepts = (parse: () => unknown): boolean => {
+      try {
+        parse()
+        return true
+      } catch {
+        return false
+      }
+    }
+    fc.assert(
+      fc.property(mangled, (text) => {
+        const native = accepts(() => JSON.parse(text))
+        expect(accepts(() => parseJson(text))).toBe(native)
+        expect(accepts(() => parseJson(`[1e5,${text}]`))).toBe(accepts(() => JSON.parse(`[1e5,${text}]`)))
+      }),
+    )
+  })
+
+  for (const slow of ['', ',"n":1e5'])
+    it(`the last of duplicate keys wins, and __proto__ is a key like any other${slow && ' (slow parser)'}`, () => {
+      const { value } = parseJson(`{"a":1,"a":{"b":2},"__proto__":{"admin":true}${slow}}`)
+      expect(get(value, 'a.b')).toBe(2)
+      expect(Object.hasOwn(value as object, '__proto__')).toBe(true)
+      expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
+      expect(stringifyJson(value)).toContain('"__proto__":{"admin":true}')
+    })
+
+  for (const slow of ['', ',1e5'])
+    it(`NUL and lone surrogates become U+FFFD, in texts and in keys, and are counted${slow && ' (slow parser)'}`, () => {
+      const { value, sanitized } = parseJson(
+        String.raw`[{"a\u0000":"x\ud800y","__proto__":"\udc00"},"\ud83d\ude00 ok","\\u0000"${slow}]`,
+      )
+      expect(sanitized).toBe(3)
+      const [record, whole, escaped] = value as [Json, Json, Json]
+      expect(Object.entries(record as object)).toEqual([
+        ['a\ufffd', 'x\ufffdy'],
+        ['__proto__', '\ufffd'],
+      ])
+      expect([whole, escaped]).toEqual(['😀 ok', '\\u0000'])
+    })
+
+  it('lone surrogates that stand in the text unescaped are replaced too', () => {
+    expect(parseJson('["a\ud800b"]')).toEqual({ value: ['a\ufffdb'], sanitized: 1 })
+  })
+
+  it('a byte order mark is no part of the JSON', () => {
+    expect(parseJson('\ufeff[1]').value).toEqual([1])
+  })
+})
+
+describe('limits', () => {
+  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+
+  it('64 levels are read, 65 are refused', () => {
+    expect(parseJson(nested(64)).value).toEqual(JSON.parse(nested(64)))
+    expect(() => parseJson(nested(65))).toThrow(expect.objectContaining({ code: 'API_TOO_LARGE' }))
+  })
+
+  for (const [name, text] of [
+    ['a million brackets', '['.repeat(1_000_000)],
+    ['a million braces', '{"a":'.repeat(1_000_000)],
+    ['deep nesting beside a long number', `[12345678901234567890,${nested(100_000)}]`],
+  ] as const)
+    it(`${name} overflow no stack`, () => {
+      expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: 'API_TOO_LARGE' }))
+    })
+
+  it('brackets and escaped quotes inside texts do not count', () => {
+    const text = JSON.stringify({ a: `${'['.repeat(500)}"\\"${'{'.repeat(500)}\\` })
+    expect(parseJson(text).value).toEqual(JSON.parse(text))
+  })
+
+  for (const text of ['', ' ', '{"a":1', '[1,]', '"abc', '<html>Jane Doe</html>', '{"a":1e}'])
+    it(`${JSON.stringify(text)} is refused without being quoted`, () => {
+      const error = thrownBy(() => parseJson(text))
+      expect(error).toMatchObject({ code: 'API_NOT_JSON', message: expect.not.stringContaining('Jane') })
+      expect(error).not.toHaveProperty('cause')
+    })
+})
+
+describe('helpers', () => {
+  it('texts of scalars are exact, others have none', () => {
+    expect([42, true, 'x', new LosslessNumber('1.10'), null, [], {}, undefined].map(textOf)).toEqual([
+      '42',
+      'true',
+      'x',
+      '1.10',
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+
+  it('paths lead through own keys of objects only', () => {
+    const { value } = parseJson('{"a":{"b":[1]},"n":12345678901234567890}')
+    expect(get(value, 'a.b')).toEqual([1])
+    for (const path of ['a.b.length', 'a.toString', 'n.value', 'constructor', 'a.c.d', ''])
+      expect(get(value, path), path).toBeUndefined()
+  })
+
+  it('a lossless number is no object', () => {
+    expect([{}, [], null, new LosslessNumber('1'), 1].map(isObject)).toEqual([true, false, false, false, false])
+  })
+})

@@ -1,0 +1,80 @@
+// Next links lead nowhere but to the API's own lists.
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type LinkBase, looksLikeLink, nextOfLinkHeader, resolveNextLink } from '../../src/api/next-link.ts'
+import { BoatMirrorError } from '../../src/errors.ts'
+
+const base: LinkBase = { origin: 'https://api.example', prefix: '/base', path: '/base/v3/rentals', secretParam: 'key' }
+
+for (const [link, expected] of [
+  ['https://api.example/base/v3/rentals?page=2', '/base/v3/rentals?page=2'],
+  ['https://api.example:443/base/v3/rentals?page=2', '/base/v3/rentals?page=2'],
+  ['/base/v3/rentals?page=2', '/base/v3/rentals?page=2'],
+  ['?page=2', '/base/v3/rentals?page=2'],
+  ['rentals?page=2#top', '/base/v3/rentals?page=2'],
+  ['https://user:pass@api.example/base/v3/rentals?page=2', '/base/v3/rentals?page=2'],
+  ['?page=2&key=s3cret&x=1', '/base/v3/rentals?page=2&x=1'],
+] as const)
+  it(`${link} is followed, for path and query alone`, () => {
+    expect(resolveNextLink(link, base)).toBe(expected)
+  })
+
+for (const link of [
+  'https://evil.example/base/v3/rentals?page=2',
+  'http://api.example/base/v3/rentals',
+  'https://api.example:444/base/v3/rentals',
+  'https://api.example.evil/base/v3/rentals',
+  '//evil.example/base/v3/rentals',
+  '\\\\evil.example/base/v3/rentals',
+  'https://api.example/v3/rentals',
+  '/base/v3/../admin',
+  '/base/v3/%2e%2e/admin',
+  '/base/v3x/rentals',
+  'javascript:alert(1)',
+  'http://',
+])
+  it(`${link} is refused`, () => {
+    expect(() => resolveNextLink(link, base)).toThrow(
+      expect.objectContaining({ code: 'PAGING_FOREIGN_LINK', remedy: expect.stringContaining('API_BASE_URL') }),
+    )
+  })
+
+it('whatever a link says, the result stays on the path of the API', () => {
+  const part = fc.constantFrom('https:', '//', '/', '..', '%2e', '\\', 'evil', '@', ':', '?', '#', 'base/v3/', 'api.example', ' ')
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.webUrl(), fc.array(part).map((parts) => parts.join(''))), (link) => {
+      try {
+        const resolved = new URL(resolveNextLink(link, base), base.origin)
+        expect(resolved.origin).toBe(base.origin)
+        expect(resolved.pathname).toMatch(/^\/base\/v3\//)
+      } catch (error) {
+        if (!(error instanceof BoatMirrorError)) throw error
+        expect(error.code).toBe('PAGING_FOREIGN_LINK')
+      }
+    }),
+  )
+})
+
+describe('Link header', () => {
+  for (const [header, expected] of [
+    [undefined, undefined],
+    ['<https://x/?a=1,2>; rel=next', 'https://x/?a=1,2'],
+    ['<a>; title="x, y; rel=next"; rel="prev", <b>; REL="last next"', 'b'],
+    ['<a>; rel="prev"', undefined],
+    ['<a>', undefined],
+    ['nonsense', undefined],
+  ] as const)
+    it(`${header} has next ${expected}`, () => expect(nextOfLinkHeader(header)).toBe(expected))
+
+  it('is read or not, but never fails', () => {
+    fc.assert(fc.property(fc.string(), (header) => ['string', 'undefined'].includes(typeof nextOfLinkHeader(header))))
+  })
+})
+
+it('tokens are told from links, even tokens that begin with a slash', () => {
+  const links = ['https://x/y', 'HTTP://x', '?page=2', '/base/v3/rentals?after=1']
+  const tokens = ['abc', '/9j/4AAQSkZJRg==', '2', 'eyJpZCI6MX0=']
+  expect(links.map((next) => looksLikeLink(next, '/base'))).toEqual(links.map(() => true))
+  expect(tokens.map((next) => looksLikeLink(next, '/base'))).toEqual(tokens.map(() => false))
+})
