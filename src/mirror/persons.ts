@@ -5,6 +5,13 @@ import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Queryable } from './sql.ts'
 
+/** True when a record of this stream says something about a person: its payload is not for everybody. */
+export const holdsPerson = (stream: StreamDef): boolean =>
+  stream.person === true ||
+  stream.document === true ||
+  stream.columns.some((column) => column.personal === true) ||
+  (stream.embeds ?? []).some((embed) => embed.stream === 'users')
+
 /** Which of these users are gone: whatever still embeds them must not bring them back. Ids as text. */
 export async function tombstonedUsers(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()

@@ -2,8 +2,8 @@
 // to be created by somebody else: without the right to do so they are skipped with a notice, never a failure.
 
 import { streams } from '../../catalog/catalog.ts'
+import { holdsPerson } from '../persons.ts'
 import { literal, type RepeatableStep } from './step.ts'
-import { holdsPerson } from './views.ts'
 
 const roleNames = ['boat_mirror_reader', 'boat_mirror_partner', 'boat_mirror_enqueue'] as const
 

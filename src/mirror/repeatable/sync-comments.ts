@@ -144,8 +144,9 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.pinned.key': 'What was probed.',
   'column sync.pinned.value': 'What was found.',
   'column sync.pinned.probed_at': 'When.',
-  'column sync.pinned.contradicted_at': 'When an answer contradicted it; null: still believed.',
-  'column sync.pinned.contradiction': 'What contradicted it.',
+  'column sync.pinned.contradicted_at':
+    'When an answer last contradicted it; still relied on if it was probed again since.',
+  'column sync.pinned.contradiction': 'What contradicted it then.',
 
   'table sync.gate': 'Breaker and pauses of the API, shared by all workers.',
   'column sync.gate.id': 'Which gate.',

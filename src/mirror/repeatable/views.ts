@@ -3,15 +3,9 @@
 
 import { streams } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
+import { holdsPerson } from '../persons.ts'
 import { bookkeepingComments, columnComment, tableComment } from './comments.ts'
 import { identifier, literal, type RepeatableStep } from './step.ts'
-
-/** True when a record of this stream says something about a person: its payload is not for everybody. */
-export const holdsPerson = (stream: StreamDef): boolean =>
-  stream.person === true ||
-  stream.document === true ||
-  stream.columns.some((column) => column.personal === true) ||
-  (stream.embeds ?? []).some((embed) => embed.stream === 'users')
 
 /** Streams that the reader sees at all. */
 export const readableStreams = streams.filter((stream) => stream.document !== true)

@@ -1,0 +1,51 @@
+// NOTIFY boat_mirror_changes after commits that wrote: in a statement of its own (inside transactions, all commits would
+// queue behind one lock), at most ten times a second for each process.
+
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import type { Queryable } from './sql.ts'
+
+/** The channel partners listen on; the payload is empty. */
+export const changesChannel = 'boat_mirror_changes'
+
+export type ChangeNotifier = {
+  /** Something was committed: listeners hear of it at once, or within a tenth of a second. */
+  notify(): void
+  /** Sends what is due and waits for it. May be called twice. */
+  close(): Promise<void>
+}
+
+/** @param intervalMs shortest time between two notifications. */
+export function createChangeNotifier(db: Queryable, log: Logger, intervalMs = 100): ChangeNotifier {
+  let due = false
+  let timer: NodeJS.Timeout | undefined
+  let sending: Promise<void> = Promise.resolve()
+
+  // A lost notification costs a listener its next poll, no data: the change log has everything.
+  const send = async (): Promise<void> => {
+    try {
+      await db.query(`notify ${changesChannel}`)
+    } catch (error) {
+      log.debug({ event: 'notify_failed', reason: messageOf(error) })
+    }
+  }
+  const sendDue = (): void => {
+    timer = undefined
+    if (!due) return
+    due = false
+    timer = setTimeout(sendDue, intervalMs).unref()
+    sending = sending.then(send)
+  }
+  return {
+    notify: () => {
+      due = true
+      if (timer === undefined) sendDue()
+    },
+    close: () => {
+      clearTimeout(timer)
+      sendDue()
+      clearTimeout(timer)
+      return sending
+    },
+  }
+}

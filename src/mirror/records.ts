@@ -1,0 +1,174 @@
+// sync.records: what is known of each record between reads (hashes, when its details were read), beside the mirror
+// because it changes at every read. Also keys as one text, as every table of `sync` has them.
+
+import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { identifier } from './repeatable/step.ts'
+import type { Tombstones } from './rows.ts'
+import type { Queryable } from './sql.ts'
+
+/** A key as one text: a single column as it is, several as a JSON array of texts. */
+export function keyText(parts: readonly string[]): string {
+  const [first] = parts
+  return first !== undefined && parts.length === 1 ? first : JSON.stringify(parts)
+}
+
+/** The parts of a key of `stream` from its text. @throws Error when the text is no such key: a slip of ours. */
+export function keyParts(stream: StreamDef, text: string): readonly string[] {
+  if (stream.key.length === 1) return [text]
+  const parts: unknown = JSON.parse(text)
+  if (Array.isArray(parts) && parts.every((part) => typeof part === 'string')) return parts
+  throw new Error(`${text} is no key of ${stream.name}.`)
+}
+
+export type KnownRecord = {
+  readonly listHash: string | null
+  readonly detailHash: string | null
+  readonly detailReadAt: Date | null
+  /** 0: never projected. */
+  readonly projection: number
+  /** A row is there. */
+  readonly exists: boolean
+  /** A row is there, and it is no tombstone. */
+  readonly alive: boolean
+  /** The row is known only from inside another record. */
+  readonly stub: boolean
+}
+
+/** Joins a text array of keys ($1) with the mirror table: `asked(key, k0, k1 …)` and `t`. */
+function askedJoin(stream: StreamDef): string {
+  const parts = stream.key.map((_, index) =>
+    stream.key.length === 1 ? `a.key as k0` : `a.key::jsonb ->> ${index} as k${index}`,
+  )
+  const on = stream.key.map((column, index) => {
+    const type = stream.columns.find(({ name }) => name === column)?.type ?? 'text'
+    return `t.${identifier(column)} = asked.k${index}::${type}`
+  })
+  return `(select a.key, ${parts.join(', ')} from unnest($1::text[]) as a(key)) asked
+    left join mirror.${identifier(stream.name)} t on ${on.join(' and ')}`
+}
+
+/** What is known of these keys, in one query. Keys of which nothing is known are there too, with `exists: false`. */
+export async function knownRecords(
+  db: Queryable,
+  stream: StreamDef,
+  keys: readonly string[],
+): Promise<Map<string, KnownRecord>> {
+  if (keys.length === 0) return new Map()
+  const { rows } = await db.query<KnownRecord & { key: string }>(
+    `select asked.key, r.list_hash as "listHash", r.detail_hash as "detailHash", r.detail_read_at as "detailReadAt",
+       coalesce(r.projection, 0) as projection, t._read_at is not null as exists,
+       t._read_at is not null and t._deleted_at is null as alive,
+       coalesce(position('#' in t._source) > 0, false) as stub
+     from ${askedJoin(stream)}
+     left join sync.records r on r.stream = $2 and r.key = asked.key`,
+    [[...new Set(keys)], stream.name],
+  )
+  return new Map(rows.map(({ key, ...known }) => [key, known]))
+}
+
+/** JSON text and source of the payloads of live records, exact; stubs are left out. */
+export async function readPayloads(
+  db: Queryable,
+  stream: StreamDef,
+  keys: readonly string[],
+): Promise<Map<string, { readonly payload: string; readonly source: string }>> {
+  if (keys.length === 0) return new Map()
+  const { rows } = await db.query<{ key: string; payload: string; source: string }>(
+    `select asked.key, t._payload::text as payload, t._source as source from ${askedJoin(stream)}
+     where t._deleted_at is null and position('#' in t._source) = 0`,
+    [[...new Set(keys)]],
+  )
+  return new Map(rows.map(({ key, payload, source }) => [key, { payload, source }]))
+}
+
+/** What is to be remembered of a record; what is left out or null keeps its value. */
+export type RecordState = {
+  readonly stream: string
+  readonly key: string
+  readonly listHash?: string | null
+  readonly detailHash?: string | null
+  readonly detailReadAt?: Date | null
+  readonly projection?: number | null
+  /** A change was seen: details older than now are due. */
+  readonly changed?: boolean
+}
+
+/** Longer keys do not fit into an index: such a record is read anew each time. */
+const maxKeyBytes = 2_000
+
+/** Several states of one record become one; the later ones win. */
+function mergedStates(states: readonly RecordState[]): readonly RecordState[] {
+  const byKey = new Map<string, RecordState>()
+  for (const state of states) {
+    if (Buffer.byteLength(state.key) > maxKeyBytes) continue
+    const id = JSON.stringify([state.stream, state.key])
+    const known = Object.entries(state).filter(([, value]) => value !== null && value !== undefined)
+    const before = byKey.get(id)
+    const changed = state.changed === true || before?.changed === true
+    byKey.set(id, { ...before, ...(Object.fromEntries(known) as RecordState), changed })
+  }
+  // In key order, so that two transactions meet in the same order.
+  return [...byKey.values()].sort((a, b) => compareText(a.stream, b.stream) || compareText(a.key, b.key))
+}
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const saveStatement = (changed: boolean): string => `insert into sync.records as r
+    (stream, key, list_hash, detail_hash, detail_read_at, projection)
+  select g.stream, g.key, g.list_hash, g.detail_hash, g.detail_read_at, coalesce(g.projection, 0)
+  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[])
+    with ordinality as g(stream, key, list_hash, detail_hash, detail_read_at, projection, place) order by place
+  on conflict (stream, key) do update set
+    list_hash = coalesce(excluded.list_hash, r.list_hash),
+    detail_hash = coalesce(excluded.detail_hash, r.detail_hash),
+    detail_read_at = greatest(excluded.detail_read_at, r.detail_read_at),
+    projection = case when excluded.projection = 0 then r.projection else excluded.projection end
+    ${changed ? ', changed_at = clock_timestamp()' : unlessSame}`
+
+const unlessSame = `where (coalesce(excluded.list_hash, r.list_hash), coalesce(excluded.detail_hash, r.detail_hash),
+      greatest(excluded.detail_read_at, r.detail_read_at))
+    is distinct from (r.list_hash, r.detail_hash, r.detail_read_at)
+    or (excluded.projection <> 0 and excluded.projection <> r.projection)`
+
+/** Remembers states; rows that would stay as they are are not written. */
+export async function saveRecords(db: Queryable, states: readonly RecordState[]): Promise<void> {
+  const merged = mergedStates(states)
+  for (const changed of [true, false]) {
+    const group = merged.filter((state) => (state.changed === true) === changed)
+    if (group.length === 0) continue
+    await db.query(saveStatement(changed), [
+      group.map((state) => state.stream),
+      group.map((state) => state.key),
+      group.map((state) => state.listHash ?? null),
+      group.map((state) => state.detailHash ?? null),
+      group.map((state) => state.detailReadAt ?? null),
+      group.map((state) => state.projection ?? null),
+    ])
+  }
+}
+
+/** Forgets gone records and the details below them, so that everything is read anew when one comes back. */
+export async function forgetRecords(db: Queryable, tombstones: readonly Tombstones[]): Promise<void> {
+  for (const { stream, keys } of tombstones) {
+    if (keys.length === 0) continue
+    const texts = keys.map(keyText)
+    await forget(db, stream.name, texts)
+    for (const below of descendantsOf(stream.name)) {
+      // Details are remembered under the key of the record that they hang below.
+      const holder = streamNamed(below.parent ?? stream.name)
+      if (holder.name === stream.name) await forget(db, below.name, texts)
+      else await forgetBelow(db, below.name, keys)
+    }
+  }
+}
+
+const forget = (db: Queryable, stream: string, keys: readonly string[]): Promise<unknown> =>
+  db.query('delete from sync.records where stream = $1 and key = any($2)', [stream, keys])
+
+/** Keys of several columns that begin with one of these. */
+const forgetBelow = (db: Queryable, stream: string, keys: readonly (readonly string[])[]): Promise<unknown> =>
+  db.query(
+    'delete from sync.records r where r.stream = $1 and exists (select from unnest($2::text[]) p where starts_with(r.key, p))',
+    [stream, keys.map((key) => `${JSON.stringify(key).slice(0, -1)},`)],
+  )
