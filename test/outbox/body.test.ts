@@ -1,0 +1,137 @@
+// What is sent.
+
+import { describe, expect, it } from 'vitest'
+import { LosslessNumber, stringifyJson } from '../../src/api/json.ts'
+import { writeNamed } from '../../src/catalog/writes.ts'
+import {
+  creationBody,
+  numericReference,
+  ownReference,
+  resolveFields,
+  resolveTarget,
+  updateBody,
+} from '../../src/outbox/body.ts'
+import { refusedFields } from '../../src/outbox/send.ts'
+
+const rental = {
+  id: 42,
+  status: 'PENDING',
+  rentalPrice: 120.5,
+  discountPrice: 20,
+  commissionPrice: null,
+  orderLink: 'https://example.com/o',
+  totalToPay: 100,
+}
+
+describe('an update sends', () => {
+  const write = writeNamed('rental.update')
+
+  it('all writable fields as read with the change laid over, and no read-only one', () => {
+    expect(updateBody(write, { status: 'VALIDATED' }, rental)).toEqual({
+      status: 'VALIDATED',
+      rentalPrice: 120.5,
+      discountPrice: 20,
+      orderLink: 'https://example.com/o',
+    })
+  })
+
+  it('no present status that the API would refuse', () => {
+    expect(updateBody(write, { orderLink: 'x' }, rental)).not.toHaveProperty('status')
+  })
+
+  it('null for a field that is to be cleared', () => {
+    expect(updateBody(write, { orderLink: null }, rental)).toHaveProperty('orderLink', null)
+  })
+
+  it('nothing of a field whose present value was refused before', () => {
+    expect(updateBody(write, { status: 'VALIDATED' }, rental, ['orderLink'])).not.toHaveProperty('orderLink')
+  })
+
+  it('digits as they were read', () => {
+    const exact = { ...rental, rentalPrice: new LosslessNumber('123456789012345678.10') }
+    expect(stringifyJson(updateBody(write, { status: 'VALIDATED' }, exact))).toContain('123456789012345678.10')
+  })
+
+  it('countries by code and the language with its name', () => {
+    const user = {
+      firstName: 'Ann',
+      addressCountry: { code: 'FR', name: 'France' },
+      nationality: null,
+      language: { code: 'fr', name: 'Français' },
+    }
+    expect(updateBody(writeNamed('user.update'), { firstName: 'Anne' }, user)).toEqual({
+      firstName: 'Anne',
+      addressCountry: { code: 'FR' },
+      language: { code: 'fr', name: 'Français' },
+    })
+  })
+
+  it('a payment method by its id, and a currency that is shown as an object by its code', () => {
+    const payment = { id: 1, currency: { code: 'EUR', symbol: '€' }, method: { id: 3, name: 'Card' }, price: 10 }
+    expect(updateBody(writeNamed('rental_payment.update'), { price: 12 }, payment)).toEqual({
+      currency: 'EUR',
+      method: { id: 3 },
+      price: 12,
+    })
+  })
+})
+
+describe('a creation sends', () => {
+  it('the commission of an option as text', () => {
+    const body = { optionId: 7, quantity: 1, commissionPrice: new LosslessNumber('5.50') }
+    expect(creationBody(writeNamed('rental_option.add'), body)).toEqual({
+      optionId: 7,
+      quantity: 1,
+      commissionPrice: '5.50',
+    })
+  })
+
+  it('nothing for null: there is nothing to clear yet', () => {
+    expect(creationBody(writeNamed('user.create'), { firstName: 'Ann', addressStreet2: null })).toEqual({
+      firstName: 'Ann',
+    })
+  })
+})
+
+describe('a reference to another change', () => {
+  const results = new Map([['17', 4711]])
+
+  it('becomes its result, as text in a text field', () => {
+    const { body } = writeNamed('rental.update')
+    expect(resolveFields({ referenceId: { change: 17 } }, body, results)).toEqual({ referenceId: '4711' })
+    expect(resolveFields({ userId: { change: 17 } }, writeNamed('rental_user.assign').body, results)).toEqual({
+      userId: 4711,
+    })
+    expect(resolveTarget({ rentalId: { change: 17 }, optionId: 3 }, results)).toEqual({
+      rentalId: '4711',
+      optionId: '3',
+    })
+  })
+
+  it('can’t be resolved before that change is done', () => {
+    expect(resolveTarget({ rentalId: { change: 18 } }, results)).toBeNull()
+  })
+})
+
+describe('our own reference', () => {
+  const installation = { id: 'a1b2c3d4e5', number: 123_456 }
+
+  it('names installation and change', () => {
+    expect(ownReference(installation, '42', false)).toBe('bm-a1b2c3d4e5-42')
+  })
+
+  it('is a whole number below 2^53 for an API that takes numbers only, and is then sent as one', () => {
+    expect(ownReference(installation, '42', true)).toBe('123456000000042')
+    expect(stringifyJson(numericReference({ referenceId: '123456000000042' }))).toBe('{"referenceId":123456000000042}')
+    expect(numericReference({ referenceId: 'A-7' })).toEqual({ referenceId: 'A-7' })
+  })
+})
+
+describe('the fields an error names', () => {
+  it('are read from its list of errors, and from nothing else', () => {
+    expect(refusedFields('{"errors":[{"field":"status","message":"no"},{"message":"x"}]}')).toEqual(['status'])
+    expect(refusedFields('status is wrong')).toEqual([])
+    expect(refusedFields('{"errors":"status"}')).toEqual([])
+    expect(refusedFields(undefined)).toEqual([])
+  })
+})

@@ -1,0 +1,139 @@
+// The three-way merge and what counts as the same value.
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Json, JsonObject } from '../../src/api/json.ts'
+import { rentalUpdateBody, userBody } from '../../src/catalog/write-bodies.ts'
+import { mergeChange, type OnConflict, overlayBase } from '../../src/outbox/merge.ts'
+import { canonicalDecimal, sameValue } from '../../src/outbox/values.ts'
+
+const fields = rentalUpdateBody
+const names = ['contractLink', 'orderLink', 'referenceId'] as const
+const value = fc.constantFrom<Json>(null, 'a', 'b', 'c')
+const record = fc.record({ contractLink: value, orderLink: value, referenceId: value })
+const change = fc.record({ contractLink: value, orderLink: value, referenceId: value }, { requiredKeys: [] })
+const merge = (base: JsonObject, local: JsonObject, remote: JsonObject, onConflict: OnConflict = 'fail') =>
+  mergeChange({ fields, base, local, remote, onConflict })
+
+/** The record after a merge, or null when it is a conflict. */
+const result = (remote: JsonObject, merged: ReturnType<typeof merge>): JsonObject | null =>
+  merged.kind === 'conflict' ? null : { ...remote, ...merged.apply }
+
+describe('a merge', () => {
+  it('takes every field of the change when nobody else changed anything', () => {
+    fc.assert(
+      fc.property(record, change, (base, local) => {
+        expect(result(base, merge(base, local, base))).toEqual({ ...base, ...local })
+      }),
+    )
+  })
+
+  it('changes nothing when the editor changed nothing', () => {
+    fc.assert(
+      fc.property(record, record, (base, remote) => {
+        expect(result(remote, merge(base, base, remote))).toEqual(remote)
+      }),
+    )
+  })
+
+  it('keeps both sides when they changed different fields', () => {
+    fc.assert(
+      fc.property(record, value, value, (base, ours, theirs) => {
+        const remote = { ...base, orderLink: theirs }
+        expect(result(remote, merge(base, { contractLink: ours }, remote))).toEqual({ ...remote, contractLink: ours })
+      }),
+    )
+  })
+
+  it('is a conflict exactly for the fields that both changed, differently', () => {
+    fc.assert(
+      fc.property(record, change, record, (base, local, remote) => {
+        const both = names.filter((name) => {
+          const own = local[name]
+          return own !== undefined && own !== base[name] && remote[name] !== base[name] && own !== remote[name]
+        })
+        const merged = merge(base, local, remote)
+        expect(merged.kind === 'conflict' ? Object.keys(merged.conflict).sort() : []).toEqual([...both].sort())
+      }),
+    )
+  })
+
+  it('shows base, local and remote of a conflict', () => {
+    const merged = merge({ orderLink: 'a' }, { orderLink: 'b' }, { orderLink: 'c' })
+    expect(merged).toEqual({ kind: 'conflict', conflict: { orderLink: { base: 'a', local: 'b', remote: 'c' } } })
+  })
+
+  it('never is a conflict when the change says who wins, and then that side has every disputed field', () => {
+    fc.assert(
+      fc.property(record, change, record, (base, local, remote) => {
+        for (const winner of ['local_wins', 'remote_wins'] as const) {
+          const merged = merge(base, local, remote, winner)
+          expect(merged.kind).toBe('merged')
+          for (const name of names) {
+            const own = local[name]
+            if (own === undefined || own === base[name] || remote[name] === base[name] || own === remote[name]) continue
+            expect(result(remote, merged)?.[name]).toBe(winner === 'local_wins' ? own : remote[name])
+          }
+        }
+      }),
+    )
+  })
+
+  it('accepts what is there where the editor’s view is not known', () => {
+    expect(merge({}, { orderLink: 'b' }, { orderLink: 'c' })).toEqual({
+      kind: 'merged',
+      apply: { orderLink: 'b' },
+      kept: [],
+    })
+  })
+
+  it('names the fields that give way because only the other side changed them', () => {
+    const merged = merge({ orderLink: 'a' }, { orderLink: 'a' }, { orderLink: 'c' })
+    expect(merged).toEqual({ kind: 'merged', apply: {}, kept: ['orderLink'] })
+  })
+
+  it('sees what one’s own earlier changes left as the base', () => {
+    const base = overlayBase({ orderLink: 'a', status: 'PENDING' }, [{ orderLink: 'b' }, { orderLink: 'c' }])
+    expect(base).toEqual({ orderLink: 'c', status: 'PENDING' })
+    expect(merge(base, { orderLink: 'd' }, { orderLink: 'c' })).toMatchObject({ kind: 'merged' })
+  })
+})
+
+const field = (name: string) => {
+  const found = [...rentalUpdateBody, ...userBody].find((each) => each.name === name)
+  if (found === undefined) throw new Error(name)
+  return found
+}
+
+describe('two values are the same', () => {
+  const cases: readonly { name: string; left: Json | undefined; right: Json | undefined; same: boolean }[] = [
+    { name: 'rentalPrice', left: 10, right: '10.00', same: true },
+    { name: 'rentalPrice', left: 10.5, right: '10.05', same: false },
+    { name: 'rentalPrice', left: '-0.0', right: 0, same: true },
+    { name: 'rentalPrice', left: null, right: undefined, same: true },
+    { name: 'rentalPrice', left: null, right: 0, same: false },
+    { name: 'addressCountry', left: { code: 'FR' }, right: { code: 'FR', name: 'France' }, same: true },
+    { name: 'addressCountry', left: { code: 'FR' }, right: { code: 'IT', name: 'France' }, same: false },
+    { name: 'addressCountry', left: { code: 'FR' }, right: 'FR', same: true },
+    { name: 'language', left: { code: 'fr' }, right: { code: 'fr', name: 'Français' }, same: true },
+    { name: 'email', left: 'Ann@Example.com', right: 'ann@example.com', same: true },
+    { name: 'birthDate', left: '1990-05-01', right: '1990-05-01T00:00:00Z', same: true },
+    { name: 'firstName', left: 'Ann', right: 'ann', same: false },
+    { name: 'firstName', left: 'Ann', right: ' Ann ', same: true },
+  ]
+  for (const { name, left, right, same } of cases)
+    it(`${name}: ${JSON.stringify(left)} and ${JSON.stringify(right)} ${same ? 'are' : 'are not'} the same`, () => {
+      expect(sameValue(field(name), left, right)).toBe(same)
+      expect(sameValue(field(name), right, left)).toBe(same)
+    })
+
+  it('as decimals, however many zeros are written', () => {
+    fc.assert(
+      fc.property(fc.integer(), fc.nat({ max: 999 }), fc.nat({ max: 5 }), (whole, fraction, zeros) => {
+        const text = `${whole}.${fraction}`
+        expect(canonicalDecimal(`${text}${'0'.repeat(zeros)}`)).toBe(canonicalDecimal(text))
+        expect(Number(canonicalDecimal(text))).toBe(Number(text) === 0 ? 0 : Number(text))
+      }),
+    )
+  })
+})
