@@ -1,0 +1,133 @@
+// What a handler gets and gives: a call without HTTP, and an answer without an envelope.
+
+import type { Static, TObject } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { badField, Failure, notFound } from './failure.ts'
+import type { Compare } from './world/collection.ts'
+import { isDate } from './world/dates.ts'
+import type { Entity, Rental, Resource, User } from './world/entity.ts'
+import type { World } from './world/world.ts'
+
+/** Choices where the sources say nothing or contradict each other. */
+export interface RuleOptions {
+  /** PUT of a rental changes nothing but the status, as the public page remarks. */
+  readonly onlyStatusChanges: boolean
+  /** A second user with an e-mail address in use is refused with 409. */
+  readonly uniqueEmails: boolean
+}
+
+export interface Call {
+  readonly world: World
+  readonly rules: RuleOptions
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string | undefined>>
+  /** The parsed JSON body; undefined when there was none. */
+  readonly body: unknown
+}
+
+export type Answer =
+  | { readonly kind: 'record'; readonly text: string }
+  /** A list whose items have no single read: always whole records, never paged. */
+  | { readonly kind: 'texts'; readonly texts: readonly string[] }
+  | {
+      readonly kind: 'list'
+      readonly items: readonly Entity[]
+      readonly compare: Compare<Entity>
+      /** Fields that a summary of an item keeps. */
+      readonly summary: readonly string[]
+      readonly paging: 'paginated' | 'reference' | 'below'
+    }
+  | { readonly kind: 'nothing' }
+
+export type Handler = (call: Call) => Answer
+/** Handlers by `METHOD /v3/path/{template}`. */
+export type Handlers = Readonly<Record<string, Handler>>
+
+/** The answer with one stored record. */
+export const recordAnswer = ({ world }: Call, entity: Entity): Answer => ({ kind: 'record', text: world.text(entity) })
+
+const param = ({ params }: Call, name: string): string => params[name] ?? ''
+
+function integerParam(call: Call, name: string): string {
+  const value = param(call, name)
+  if (!/^-?\d+$/.test(value)) throw badField(name, 'must be an integer')
+  return value
+}
+
+/** The user of the path, or 404. */
+export function userOf(call: Call): User {
+  const id = integerParam(call, 'userId')
+  const user = call.world.users.get(id)
+  if (!user) throw notFound(`User ${id}`)
+  return user
+}
+
+/** The rental of the path, or 404. */
+export function rentalOf(call: Call): Rental {
+  const id = integerParam(call, 'rentalId')
+  const rental = call.world.rentals.get(id)
+  if (!rental) throw notFound(`Rental ${id}`)
+  return rental
+}
+
+/** The resource of the path, or 404; a test resource only with `test=true` where the operation has that parameter. */
+export function resourceOf(call: Call): Resource {
+  return resourceById(call, param(call, 'resourceId'))
+}
+
+/** A resource by id, or 404. */
+export function resourceById(call: Call, id: string): Resource {
+  const resource = call.world.resources.get(id)
+  if (!resource || (resource.isTest && call.query.test !== 'true')) throw notFound(`Resource ${id}`)
+  return resource
+}
+
+/** The record below another that a path parameter names, or 404. */
+export function below<E extends Entity>(call: Call, entities: readonly E[], name: string, what: string): E {
+  const id = integerParam(call, name)
+  const found = entities.find(({ key }) => key === id)
+  if (!found) throw notFound(`${what} ${id}`)
+  return found
+}
+
+/** A query parameter that must be there. */
+export function requiredQuery({ query }: Call, name: string): string {
+  const value = query[name]
+  if (value === undefined || value === '') throw badField(name, 'is required')
+  return value
+}
+
+/** A query parameter that is a date if it is there. */
+export function dateQuery({ query }: Call, name: string): string | undefined {
+  const value = query[name]
+  if (value === undefined || value === '') return undefined
+  if (!isDate(value)) throw badField(name, 'must be a date, YYYY-MM-DD')
+  return value
+}
+
+/** A query parameter with a fixed set of values. */
+export function choiceQuery({ query }: Call, name: string, values: readonly string[]): string | undefined {
+  const value = query[name]
+  if (value === undefined || value === '') return undefined
+  if (!values.includes(value)) throw badField(name, `must be one of ${values.join(', ')}`)
+  return value
+}
+
+const validators = new WeakMap<TObject, ReturnType<typeof Compile>>()
+
+/** The body as the schema's type; 400 naming each wrong field otherwise. Unknown fields pass and are to be ignored. */
+export function parseBody<Schema extends TObject>(schema: Schema, body: unknown): Static<Schema> {
+  const validator = validators.get(schema) ?? Compile(schema)
+  validators.set(schema, validator)
+  if (validator.Check(body)) return body as Static<Schema>
+  const errors = new Map<string, string>()
+  for (const { instancePath, message, keyword, params } of validator.Errors(body)) {
+    const path = instancePath.slice(1).replaceAll('/', '.')
+    const missing =
+      keyword === 'required' ? (params as { requiredProperties: readonly string[] }).requiredProperties : []
+    if (missing.length === 0) errors.set(path || 'body', message)
+    for (const name of missing) errors.set(path ? `${path}.${name}` : name, 'is required')
+  }
+  const list = [...errors].map(([field, message]) => ({ field, message }))
+  throw new Failure(400, 'BAD_REQUEST', `Invalid body: ${list.map((e) => `${e.field} ${e.message}`).join('; ')}`, list)
+}

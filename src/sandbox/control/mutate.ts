@@ -1,0 +1,147 @@
+// Changes the world from outside, as the company's people or other clients would: records are inserted, updated and
+// deleted, with or without a trace in the modification times.
+
+import type { Entity, Rental, User } from '../world/entity.ts'
+import { settleTotals } from '../world/prices.ts'
+import { createRandom, type Random } from '../world/random.ts'
+import type { Table } from '../world/tables.ts'
+import type { World } from '../world/world.ts'
+import { makeFor } from './inserts.ts'
+import { above, findIn, linkTarget, type Place, placeOf, storageOf } from './locate.ts'
+
+export interface Change {
+  /** Table name, such as `rentals` or `rental_payments`. */
+  readonly record: string
+  readonly op: 'insert' | 'update' | 'delete'
+  /** The record's id; on insert optional, for one chosen by the caller. */
+  readonly id?: string | number
+  /** Id of the rental, resource or user above; on insert of a rental its resource, of a resource its company. */
+  readonly parent?: string | number
+  /** Fields to set; a linked record by `{id}` or `{code}`, any other value as it is. */
+  readonly set?: Readonly<Record<string, unknown>>
+  /** Fields to leave out from now on. */
+  readonly unset?: readonly string[]
+  /** false: no modification time moves. Default: as the sandbox was started. */
+  readonly touch?: boolean
+}
+
+export interface AppliedChange {
+  readonly record: string
+  readonly op: Change['op']
+  readonly id: string
+  readonly parent?: string
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+/** The stored record that a value such as `{id: 12}` names for a linked field. */
+function linkFor(world: World, entity: Entity, field: string, value: unknown): Entity | undefined {
+  const current = entity.links[field] ?? null
+  const linked = typeof current === 'object' ? current?.table : undefined
+  const table: Table | undefined = linked ?? (field === 'user' ? 'users' : undefined)
+  const key = isObject(value) ? (value.id ?? value.code) : undefined
+  return table && (typeof key === 'string' || typeof key === 'number')
+    ? linkTarget(world, table, String(key))
+    : undefined
+}
+
+function edit(world: World, entity: Entity, { set = {}, unset = [] }: Change): void {
+  delete entity.raw
+  for (const [field, value] of Object.entries(set)) {
+    const link = linkFor(world, entity, field, value)
+    if (link) entity.links[field] = link
+    else {
+      delete entity.links[field]
+      entity.own[field] = value
+    }
+  }
+  for (const field of unset) {
+    delete entity.links[field]
+    delete entity.own[field]
+  }
+}
+
+const totalFields = ['totalToPay', 'totalPaid', 'paymentProgress']
+
+/** Runs a change of a record and puts its modification time back where no trace is wanted. */
+function quietly(entity: Entity | undefined, touch: boolean, change: () => void): void {
+  const before = entity?.own.lastModificationDatetime
+  change()
+  if (!entity || touch || before === undefined) return
+  entity.own.lastModificationDatetime = before
+  delete entity.cache
+}
+
+function update(world: World, place: Place, entity: Entity, change: Change): void {
+  const apply = (): void => {
+    edit(world, entity, change)
+    const prices = Object.keys(change.set ?? {})
+    if (
+      place.kind === 'rentals' &&
+      prices.includes('rentalPrice') &&
+      !prices.some((name) => totalFields.includes(name))
+    ) {
+      settleTotals(entity as Rental)
+    }
+  }
+  const explicit = change.set?.lastModificationDatetime
+  quietly(entity, change.touch ?? true, () => {
+    if (place.kind === 'rentals') world.changeRental(entity as Rental, apply)
+    else if (place.kind === 'users') world.changeUser(entity as User, apply)
+    else {
+      apply()
+      world.changed(entity)
+    }
+  })
+  if (explicit !== undefined) {
+    entity.own.lastModificationDatetime = explicit
+    delete entity.cache
+  }
+}
+
+function insert(world: World, random: Random, place: Place, change: Change): Entity {
+  const parent = change.parent === undefined ? undefined : String(change.parent)
+  const made = makeFor(world, random, place, parent)
+  const entity = change.id === undefined ? made : { ...made, key: String(change.id) }
+  if (findIn(world, place, entity.key)) throw new RangeError(`${change.record} ${entity.key} exists already`)
+  world.reserveId(entity.table, entity.key)
+  edit(world, entity, change)
+  storageOf(world, place).add(entity)
+  return entity
+}
+
+/** Applies one change. RangeError, saying what is wrong, if it can not be. */
+export function applyChange(world: World, random: Random, change: Change): AppliedChange {
+  const parent = change.parent === undefined ? undefined : String(change.parent)
+  const id = change.id === undefined ? undefined : String(change.id)
+  const place = placeOf(world, change.record, parent)
+  const upper = above(place)
+  let entity = findIn(world, place, id)
+  if (change.op !== 'insert' && !entity) throw new RangeError(`There is no record ${id ?? ''} in ${change.record}`)
+  quietly(upper, change.touch ?? true, () => {
+    if (change.op === 'insert') entity = insert(world, random, place, change)
+    else if (entity && change.op === 'update') update(world, place, entity, change)
+    else if (entity) storageOf(world, place).remove(entity)
+    if (place.kind === 'rentalPart') settleTotals(place.rental)
+    if (upper) world.changedBelow(upper)
+  })
+  return { record: change.record, op: change.op, id: entity?.key ?? '', ...(parent !== undefined && { parent }) }
+}
+
+/** Applies changes in order; the first that can not be applied ends it with a RangeError. */
+export function applyChanges(world: World, changes: readonly Change[]): AppliedChange[] {
+  const random = createRandom(world.seed, `inserts/${world.clock.now()}/${world.rentals.size}/${world.users.size}`)
+  return changes.map((change) => applyChange(world, random, change))
+}
+
+/** Replaces a record's JSON text by one that is served verbatim; a record that does not exist is inserted first. */
+export function overrideText(world: World, change: Omit<Change, 'op' | 'set'>, text: string): void {
+  const place = placeOf(world, change.record, change.parent === undefined ? undefined : String(change.parent))
+  const id = change.id === undefined ? undefined : String(change.id)
+  if (!findIn(world, place, id)) applyChanges(world, [{ ...change, op: 'insert' }])
+  const entity = findIn(world, place, id)
+  if (!entity) throw new RangeError(`${change.record} needs an id`)
+  applyChanges(world, [{ ...change, op: 'update' }])
+  entity.raw = text
+  delete entity.cache
+}

@@ -1,0 +1,154 @@
+// A round of random changes, as a busy day would bring: every kind of record is inserted, updated and deleted, and by
+// default each change leaves a trace in some list.
+
+import { messages } from '../data/people.ts'
+import type { Rental, Resource, User } from '../world/entity.ts'
+import { createRandom, type Random } from '../world/random.ts'
+import type { World } from '../world/world.ts'
+import { type AppliedChange, applyChange, type Change } from './mutate.ts'
+
+/** Makes a change for the world as it is; null if there is nothing to change that way. */
+type Idea = (world: World, random: Random) => Change | null
+
+const anyRental = (world: World, random: Random): Rental | null =>
+  world.rentals.size > 0 ? random.pick(world.rentalsById.items) : null
+const anyUser = (world: World, random: Random): User | null =>
+  world.activeUsers.items.length > 0 ? random.pick(world.activeUsers.items) : null
+const anyResource = (world: World, random: Random): Resource => random.pick(world.listedResources.items)
+
+const ofRental =
+  (make: (rental: Rental, random: Random) => Change | null): Idea =>
+  (world, random) => {
+    const rental = anyRental(world, random)
+    return rental && make(rental, random)
+  }
+const ofUser =
+  (make: (user: User, random: Random) => Change | null): Idea =>
+  (world, random) => {
+    const user = anyUser(world, random)
+    return user && make(user, random)
+  }
+const ofResource =
+  (make: (resource: Resource, random: Random) => Change | null): Idea =>
+  (world, random) =>
+    make(anyResource(world, random), random)
+
+/** Insert, update and delete of a list below a record. */
+function partIdeas<Parent extends Rental | Resource>(
+  of: (make: (parent: Parent, random: Random) => Change | null) => Idea,
+  record: string,
+  list: (parent: Parent) => readonly { readonly key: string }[],
+  set: (random: Random) => Record<string, unknown>,
+): Idea[] {
+  const existing = (op: 'update' | 'delete'): Idea =>
+    of((parent, random) => {
+      const parts = list(parent)
+      if (parts.length === 0) return null
+      const change: Change = { record, op, parent: parent.key, id: random.pick(parts).key }
+      return op === 'update' ? { ...change, set: set(random) } : change
+    })
+  return [of(({ key }) => ({ record, op: 'insert', parent: key })), existing('update'), existing('delete')]
+}
+
+const documentIdea = (record: string, slot: 'identity' | 'license'): Idea =>
+  ofUser((user, random) => {
+    if (!user[slot]) return { record, op: 'insert', parent: user.key }
+    if (random.chance(0.3)) return { record, op: 'delete', parent: user.key }
+    return { record, op: 'update', parent: user.key, set: { number: `N${random.int(1_000, 999_999)}` } }
+  })
+
+const ideas: readonly Idea[] = [
+  () => ({ record: 'rentals', op: 'insert' }),
+  ofRental(({ key }, random) => ({
+    record: 'rentals',
+    op: 'update',
+    id: key,
+    set: { message: `${random.pick(messages)} (${random.int(1, 999)})`, crewAdults: random.int(1, 9) },
+  })),
+  ofRental(({ key }) => ({ record: 'rentals', op: 'delete', id: key })),
+  ...partIdeas(
+    ofRental,
+    'rental_options',
+    ({ options }) => options,
+    (random) => ({ quantity: random.int(1, 9) }),
+  ),
+  ...partIdeas(
+    ofRental,
+    'rental_payments',
+    ({ payments }) => payments,
+    (random) => ({ price: random.int(5, 900) }),
+  ),
+  ...partIdeas(
+    ofRental,
+    'rental_crew_members',
+    ({ crew }) => crew,
+    (random) => ({ lastName: `Crew ${random.int(1, 999)}` }),
+  ),
+  () => ({ record: 'users', op: 'insert' }),
+  ofUser(({ key }, random) => ({
+    record: 'users',
+    op: 'update',
+    id: key,
+    set: { mobilePhone: `+33 6 ${random.int(10_000_000, 99_999_999)}` },
+  })),
+  ofUser(({ key }) => ({ record: 'users', op: 'update', id: key, set: { deactivated: true } })),
+  ofUser(({ key }) => ({ record: 'users', op: 'delete', id: key })),
+  documentIdea('user_identities', 'identity'),
+  documentIdea('user_licenses', 'license'),
+  () => ({ record: 'companies', op: 'insert' }),
+  (world, random) => ({
+    record: 'companies',
+    op: 'update',
+    id: random.pick(world.companiesById.items).key,
+    set: { companyBrandName: `Renamed ${random.int(1, 9999)}` },
+  }),
+  () => ({ record: 'resources', op: 'insert' }),
+  ofResource(({ key }, random) => ({
+    record: 'resources',
+    op: 'update',
+    id: key,
+    set: { description: `Refitted ${random.int(1, 9999)}` },
+  })),
+  ...partIdeas(
+    ofResource,
+    'resource_options',
+    ({ options }) => options,
+    (random) => ({ name: `Option ${random.int(1, 999)}` }),
+  ),
+  ...partIdeas(
+    ofResource,
+    'resource_pricings',
+    ({ pricings }) => pricings,
+    (random) => ({ price: random.int(50, 900) }),
+  ),
+  ...partIdeas(
+    ofResource,
+    'resource_unavailabilities',
+    ({ unavailabilities }) => unavailabilities,
+    () => ({ reason: 'CLOSED' }),
+  ),
+  (world, random) => ({
+    record: 'harbours',
+    op: 'update',
+    id: random.pick(world.references.harbours.order.items).key,
+    set: { name: `Port ${random.int(1, 9999)}` },
+  }),
+  () => ({ record: 'characteristics', op: 'insert' }),
+]
+
+/** Applies `count` random changes; the same seed and world give the same changes. */
+export function randomRound(world: World, count: number, seed: number): AppliedChange[] {
+  const random = createRandom(seed, 'round')
+  const applied: AppliedChange[] = []
+  for (let attempt = 0; applied.length < count && attempt < count * 20; attempt++) {
+    const change = random.pick(ideas)(world, random)
+    if (!change) continue
+    try {
+      applied.push(applyChange(world, random, change))
+    } catch (error) {
+      // An idea that does not fit the world, such as one more option where all are taken, gives way to the next.
+      if (!(error instanceof RangeError)) throw error
+    }
+  }
+  return applied
+}

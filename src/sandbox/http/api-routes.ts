@@ -1,0 +1,146 @@
+// Serves the 78 operations: credentials, rate limit, faults and latency around the handlers.
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Call, Handler } from '../call.ts'
+import { Failure } from '../failure.ts'
+import { handlers } from '../handlers.ts'
+import { type Operation, operations } from '../operations.ts'
+import type { SandboxOptions } from '../options.ts'
+import { createRandom } from '../world/random.ts'
+import type { World } from '../world/world.ts'
+import { createAuthCheck } from './auth.ts'
+import { brokenAnswer, sendBroken } from './broken.ts'
+import type { FaultAction, FaultSet } from './faults.ts'
+import { createRateLimit } from './rate-limit.ts'
+import { type HttpAnswer, renderAnswer } from './render-answer.ts'
+import type { LoggedRequest, RequestLog } from './request-log.ts'
+
+/** All the state that requests share. */
+export interface Service {
+  readonly world: World
+  readonly options: SandboxOptions
+  readonly faults: FaultSet
+  readonly log: RequestLog
+}
+
+type Query = Record<string, string | undefined>
+
+/** Query parameters with one value each: the last, where one is repeated. */
+function singleValues(query: unknown): Query {
+  return Object.fromEntries(
+    Object.entries(query as Record<string, string | string[]>).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.at(-1) : value,
+    ]),
+  )
+}
+
+function parseJson(text: unknown): unknown {
+  if (typeof text !== 'string' || text === '') return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Failure(400, 'BAD_JSON', 'The body is not JSON')
+  }
+}
+
+const failureAnswer = (error: Failure): HttpAnswer => ({ status: error.status, body: error.body })
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Registers every operation; throws if one has no handler. */
+export function registerApi(server: FastifyInstance, service: Service): void {
+  const serve = createPipeline(service)
+  for (const operation of operations) {
+    const handler = handlers[`${operation.method} ${operation.path}`]
+    if (!handler) throw new Error(`No handler for ${operation.method} ${operation.path}`)
+    server.route({
+      method: operation.method,
+      url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
+      handler: (request, reply) => serve(operation, handler, request, reply),
+    })
+  }
+}
+
+function createPipeline({ world, options, faults, log }: Service) {
+  const isAuthorized = createAuthCheck(options.auth, options.token)
+  const rateLimit = createRateLimit(options.rateLimit, options.retryAfter)
+  const random = createRandom(options.seed, 'latency')
+
+  /** Refusals that come before anything is looked at. */
+  function admit(request: FastifyRequest, query: Query): HttpAnswer | null {
+    if (!isAuthorized({ headers: request.headers, query })) {
+      const failure = new Failure(401, 'UNAUTHORIZED', 'Authorization missing or invalid')
+      return { ...failureAnswer(failure), headers: { 'WWW-Authenticate': 'Bearer' } }
+    }
+    const retryAfter = rateLimit.take()
+    if (retryAfter === null) return null
+    const failure = new Failure(429, 'TOO_MANY_REQUESTS', `More than ${options.rateLimit} requests in a second`)
+    return { ...failureAnswer(failure), headers: { 'Retry-After': retryAfter } }
+  }
+
+  /** Carries an operation out; a refusal becomes an answer, anything else is a defect and goes up. */
+  function carryOut(handler: Handler, call: Call, request: FastifyRequest, fault?: FaultAction): HttpAnswer {
+    try {
+      const path = request.url.split('?', 1)[0] ?? request.url
+      const address = { origin: `http://${request.headers.host}`, path }
+      const body = parseJson(request.body)
+      world.expire()
+      return renderAnswer(handler({ ...call, body }), call, options, address, fault)
+    } catch (error) {
+      if (error instanceof Failure) return failureAnswer(error)
+      throw error
+    }
+  }
+
+  function send(reply: FastifyReply, entry: LoggedRequest, answer: HttpAnswer): FastifyReply {
+    entry.status = answer.status
+    if (answer.headers) reply.headers(answer.headers)
+    if (answer.status === 204) return reply.code(204).send()
+    return reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.body)
+  }
+
+  function respond(
+    handler: Handler,
+    call: Call,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    entry: LoggedRequest,
+    fault: ReturnType<FaultSet['next']>,
+  ): FastifyReply {
+    if (fault === undefined) return send(reply, entry, carryOut(handler, call, request))
+    if (typeof fault === 'object') {
+      const made = brokenAnswer(fault)
+      return send(reply, entry, made ?? carryOut(handler, call, request))
+    }
+    return sendBroken(reply, entry, fault, () => carryOut(handler, call, request, fault), send)
+  }
+
+  return (operation: Operation, handler: Handler, request: FastifyRequest, reply: FastifyReply) => {
+    const template = `${operation.method} ${operation.path}`
+    const query = singleValues(request.query)
+    const params = request.params as Record<string, string>
+    const { onlyStatusChanges, uniqueEmails } = options
+    const call: Call = { world, rules: { onlyStatusChanges, uniqueEmails }, params, query, body: undefined }
+    const entry: LoggedRequest = {
+      time: new Date().toISOString(),
+      method: operation.method,
+      path: request.url.split('?', 1)[0] ?? '',
+      template,
+      query,
+      body: request.body ?? null,
+      status: null,
+      fault: null,
+    }
+    log.begin(entry)
+    reply.raw.once('close', () => log.end())
+    const refusal = admit(request, query)
+    if (refusal) return send(reply, entry, refusal)
+    const fault = faults.next(template, { ...query, ...params })
+    if (fault !== undefined) entry.fault = typeof fault === 'string' ? fault : JSON.stringify(fault)
+    const extra = typeof fault === 'object' ? (fault.delayMs ?? 0) : 0
+    const waitMs = options.latencyMs + options.jitterMs * (options.jitterMs > 0 ? random.next() : 0) + extra
+    if (waitMs === 0) return respond(handler, call, request, reply, entry, fault)
+    return pause(waitMs).then(() => respond(handler, call, request, reply, entry, fault))
+  }
+}

@@ -1,0 +1,30 @@
+// Checks credentials in the way the sandbox was told to; a wrong way of asking for them is refused at the start.
+
+import { timingSafeEqual } from 'node:crypto'
+
+/** The parts of a request that may carry credentials; header names in lower case. */
+export interface Credentials {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly query: Readonly<Record<string, string | undefined>>
+}
+
+function equal(given: unknown, expected: string): boolean {
+  if (typeof given !== 'string') return false
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+/** A check for `none`, `bearer`, `basic`, `header:NAME` or `query:NAME`; throws RangeError for anything else. */
+export function createAuthCheck(auth: string, token: string): (request: Credentials) => boolean {
+  const [kind, name = ''] = auth.split(/:(.*)/s)
+  if (kind === 'none') return () => true
+  if (token === '') throw new RangeError(`auth ${auth} needs a token`)
+  if (kind === 'bearer') return ({ headers }) => equal(headers.authorization, `Bearer ${token}`)
+  if (kind === 'basic') {
+    const expected = `Basic ${Buffer.from(token).toString('base64')}`
+    return ({ headers }) => equal(headers.authorization, expected)
+  }
+  if (kind === 'header' && name) return ({ headers }) => equal(headers[name.toLowerCase()], token)
+  if (kind === 'query' && name) return ({ query }) => equal(query[name], token)
+  throw new RangeError(`auth must be none, bearer, basic, header:NAME or query:NAME, not ${auth}`)
+}

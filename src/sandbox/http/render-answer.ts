@@ -1,0 +1,96 @@
+// Turns an answer of a handler into status, headers and body text: summaries, pages, envelopes, links.
+
+import type { Answer, Call } from '../call.ts'
+import type { SandboxOptions } from '../options.ts'
+import { type Entity, keyLiteral } from '../world/entity.ts'
+import { tableKeys } from '../world/tables.ts'
+import { carriesNextUrl, type ListFacts, wrapList } from './envelope.ts'
+import type { FaultAction } from './faults.ts'
+import { cutPage, distortItems, type Page } from './paging.ts'
+
+export interface HttpAnswer {
+  readonly status: number
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Where a request came in, to build the next address from. */
+export interface RequestAddress {
+  readonly origin: string
+  readonly path: string
+}
+
+/** JSON text of a summary: the key and the named fields; whole where a raw text stands in for the record. */
+function summaryText(entity: Entity, fields: readonly string[], whole: string): string {
+  if (entity.raw !== undefined) return whole
+  const { field } = tableKeys[entity.table]
+  const own = JSON.stringify(Object.fromEntries(fields.map((name) => [name, entity.own[name]])))
+  return `{"${field}":${keyLiteral(entity)}${own === '{}' ? '' : `,${own.slice(1, -1)}`}}`
+}
+
+function pageHeaders(page: Page, nextUrl: string | null, options: SandboxOptions): Record<string, string> {
+  const { paging, envelope, totalHeader } = options
+  const cursorInHeader = paging === 'cursor' && envelope === 'bare' && page.nextCursor !== null
+  return {
+    ...(totalHeader && { [totalHeader]: String(page.total) }),
+    ...(cursorInHeader && { 'X-Next-Cursor': page.nextCursor ?? '' }),
+    ...(nextUrl && (paging === 'link' || cursorInHeader) && { Link: `<${nextUrl}>; rel="next"` }),
+  }
+}
+
+/** What the wrapper tells about a page: the address only where its kind or the link style shows one. */
+function factsOf(page: Page, nextUrl: string | null, options: SandboxOptions): ListFacts {
+  const { paging, envelope, totals } = options
+  const showsUrl = paging === 'link' || (paging !== 'cursor' && carriesNextUrl(envelope))
+  return {
+    total: totals ? page.total : undefined,
+    nextCursor: paging === 'cursor' ? page.nextCursor : undefined,
+    nextUrl: showsUrl ? nextUrl : undefined,
+  }
+}
+
+function nextUrlOf(page: Page, call: Call, address: RequestAddress, pageParam: string): string | null {
+  if (!page.next) return null
+  const replaced = new Set(['cursor', 'offset', 'limit', pageParam])
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(call.query)) {
+    if (value !== undefined && !replaced.has(name)) query.set(name, value)
+  }
+  for (const [name, value] of Object.entries(page.next)) query.set(name, value)
+  return `${address.origin}${address.path}?${query}`
+}
+
+/** Status 204 for nothing, else 200 [public: creations and updates answer 200]. */
+export function renderAnswer(
+  answer: Answer,
+  call: Call,
+  options: SandboxOptions,
+  address: RequestAddress,
+  fault?: FaultAction,
+): HttpAnswer {
+  const { envelope, envelopeEverywhere, summary, pageReferences, totals } = options
+  const sublist = envelopeEverywhere ? envelope : 'bare'
+  if (answer.kind === 'nothing') return { status: 204, body: '' }
+  if (answer.kind === 'record') return { status: 200, body: answer.text }
+  if (answer.kind === 'texts') {
+    const end = fault === 'empty' ? 0 : fault === 'half' ? answer.texts.length >> 1 : answer.texts.length
+    return { status: 200, body: wrapList(sublist, answer.texts.slice(0, end)) }
+  }
+  const textOf = (entity: Entity): string => {
+    const whole = call.world.text(entity)
+    return summary ? summaryText(entity, answer.summary, whole) : whole
+  }
+  if (answer.paging === 'paginated' || (answer.paging === 'reference' && pageReferences)) {
+    const page = cutPage(answer.items, answer.compare, call.query, options, fault)
+    const nextUrl = nextUrlOf(page, call, address, options.pageParam)
+    return {
+      status: 200,
+      headers: pageHeaders(page, nextUrl, options),
+      body: wrapList(envelope, page.items.map(textOf), factsOf(page, nextUrl, options)),
+    }
+  }
+  const items = distortItems(answer.items, fault)
+  const wrapper = answer.paging === 'reference' ? envelope : sublist
+  const total = totals ? items.length : undefined
+  return { status: 200, body: wrapList(wrapper, items.map(textOf), { total }) }
+}

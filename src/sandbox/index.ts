@@ -1,0 +1,127 @@
+// The sandbox as a library: a stateful imitation of the whole API with the handles a test or a person needs. It is a
+// reading of the specification of its own and shares no code with the rest of the product.
+
+import type { AddressInfo } from 'node:net'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { type AppliedChange, applyChanges, type Change, overrideText } from './control/mutate.ts'
+import { randomRound } from './control/random-round.ts'
+import { registerControl } from './control/routes.ts'
+import { type TruthOptions, truthText } from './control/truth.ts'
+import { Failure } from './failure.ts'
+import { registerApi } from './http/api-routes.ts'
+import { type FaultRule, FaultSet } from './http/faults.ts'
+import { type LoggedRequest, RequestLog, type Stats } from './http/request-log.ts'
+import { openApiDocument } from './openapi.ts'
+import { defaultOptions, type SandboxOptions } from './options.ts'
+import { createClock, type SandboxClock } from './world/clock.ts'
+import { generateWorld } from './world/generate.ts'
+
+export type { Change, FaultRule, LoggedRequest, SandboxOptions, Stats, TruthOptions }
+
+/** One record of the truth: its key fields, by the column names of a mirror, and the record as the API shows it. */
+export interface TruthRow {
+  readonly key: Readonly<Record<string, string | number | null>>
+  readonly record: Readonly<Record<string, unknown>>
+}
+
+export interface Sandbox extends AsyncDisposable {
+  /** Root of the API without `/v3`, such as `http://127.0.0.1:41234`. */
+  readonly url: string
+  readonly port: number
+  readonly clock: SandboxClock
+  /** Adds a fault rule. */
+  readonly fault: (rule: FaultRule) => void
+  /** The rules with how many requests each has seen and disturbed. */
+  readonly faults: FaultSet['list']
+  readonly clearFaults: () => void
+  /** The last requests, oldest first; at most 20,000. */
+  readonly requests: () => readonly LoggedRequest[]
+  readonly resetRequests: () => void
+  readonly stats: () => Stats
+  /** Changes the world; RangeError for a change that can not be applied. */
+  readonly mutate: (changes: readonly Change[]) => readonly AppliedChange[]
+  /** Applies `count` random inserts, updates and deletes. */
+  readonly mutateRandomly: (count: number, seed: number) => readonly AppliedChange[]
+  /** Serves a record as this JSON text, verbatim; inserts the record if it does not exist. */
+  readonly raw: (target: Omit<Change, 'op' | 'set'>, text: string) => void
+  /** What a complete mirror must hold, by table. Numbers beyond 2^53 lose digits here; `truthText` keeps them. */
+  readonly truth: (options?: TruthOptions) => Readonly<Record<string, readonly TruthRow[]>>
+  readonly truthText: (options?: TruthOptions) => string
+  /** Stops the server and drops open connections; may be called twice. */
+  readonly close: () => Promise<void>
+}
+
+function createServer(): FastifyInstance {
+  const server = Fastify({
+    exposeHeadRoutes: false,
+    forceCloseConnections: true,
+    bodyLimit: 32 * 1024 * 1024,
+    routerOptions: { maxParamLength: 2_000 },
+  })
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+  server.setNotFoundHandler((request, reply) => {
+    const failure = new Failure(404, 'NO_SUCH_OPERATION', `${request.method} ${request.url} is no operation`)
+    reply.code(404).header('content-type', 'application/json; charset=utf-8').send(failure.body)
+  })
+  server.setErrorHandler((error: unknown, _request, reply) => {
+    const status = (error as { statusCode?: number }).statusCode ?? 500
+    const message = error instanceof Error ? error.message : String(error)
+    const failure = error instanceof Failure ? error : new Failure(status, 'ERROR', message)
+    reply.code(failure.status).header('content-type', 'application/json; charset=utf-8').send(failure.body)
+  })
+  return server
+}
+
+/** Makes a world, serves it, and gives the handles to it. RangeError for options that make no sense. */
+export async function createSandbox(wishes: Partial<SandboxOptions> = {}): Promise<Sandbox> {
+  const options: SandboxOptions = { ...defaultOptions, ...wishes }
+  const clock = createClock(options.now ?? undefined)
+  const world = generateWorld({ seed: options.seed, size: options.size, clock, touchParents: options.touch })
+  const faults = new FaultSet(options.seed)
+  const log = new RequestLog()
+  for (const rule of options.faults) faults.add(rule)
+
+  const server = createServer()
+  registerApi(server, { world, options, faults, log })
+  const document = JSON.stringify(openApiDocument())
+  server.get('/openapi.json', (_request, reply) =>
+    reply.header('content-type', 'application/json; charset=utf-8').send(document),
+  )
+
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> => {
+    closing ??= server.close()
+    return closing
+  }
+  const handles = {
+    clock,
+    fault: (rule: FaultRule) => faults.add(rule),
+    faults: () => faults.list(),
+    clearFaults: () => faults.clear(),
+    requests: () => log.requests(),
+    resetRequests: () => log.reset(),
+    stats: () => log.stats(),
+    mutate: (changes: readonly Change[]) => applyChanges(world, changes),
+    mutateRandomly: (count: number, seed: number) => randomRound(world, count, seed),
+    raw: (target: Omit<Change, 'op' | 'set'>, text: string) => overrideText(world, target, text),
+    truth: (wanted?: TruthOptions) => JSON.parse(truthText(world, wanted)) as ReturnType<Sandbox['truth']>,
+    truthText: (wanted?: TruthOptions) => truthText(world, wanted),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+  let address: AddressInfo | null = null
+  const sandbox: Sandbox = {
+    ...handles,
+    get port() {
+      return address?.port ?? options.port
+    },
+    get url() {
+      return `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${address?.port ?? options.port}`
+    },
+  }
+  registerControl(server, sandbox)
+  await server.listen({ port: options.port, host: options.host })
+  address = server.server.address() as AddressInfo
+  return sandbox
+}

@@ -1,0 +1,103 @@
+// A set of records found by key and kept in one or more orders, so that a page of an unfiltered list is a slice.
+
+import type { Entity } from './entity.ts'
+
+/** Negative, zero or positive, as Array.sort wants it; must be total. */
+export type Compare<E> = (a: E, b: E) => number
+
+/** Numeric order for keys of digits, at any size; text order for others. */
+export function compareKeys(a: string, b: string): number {
+  if (a.length !== b.length && /^\d+$/.test(a) && /^\d+$/.test(b)) return a.length - b.length
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** The order of ids. */
+export const byKey: Compare<Entity> = (a, b) => compareKeys(a.key, b.key)
+
+/** A sorted view of a collection, optionally of some of its records only. */
+export class Order<E extends Entity> {
+  readonly compare: Compare<E>
+  readonly #accepts: (entity: E) => boolean
+  #items: E[] = []
+
+  constructor(compare: Compare<E>, accepts: (entity: E) => boolean = () => true) {
+    this.compare = compare
+    this.#accepts = accepts
+  }
+
+  /** The records in order; not to be changed by the reader. */
+  get items(): readonly E[] {
+    return this.#items
+  }
+
+  load(entities: Iterable<E>): void {
+    this.#items = [...entities].filter(this.#accepts).sort(this.compare)
+  }
+
+  add(entity: E): void {
+    if (this.#accepts(entity)) this.#items.splice(this.#position(entity), 0, entity)
+  }
+
+  remove(entity: E): void {
+    const index = this.#position(entity)
+    if (this.#items[index] === entity) this.#items.splice(index, 1)
+  }
+
+  #position(entity: E): number {
+    let low = 0
+    let high = this.#items.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const other = this.#items[middle]
+      if (other && this.compare(other, entity) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+export class Collection<E extends Entity> {
+  readonly #byKey = new Map<string, E>()
+  readonly #orders: readonly Order<E>[]
+
+  constructor(orders: readonly Order<E>[]) {
+    this.#orders = orders
+  }
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  get(key: string): E | undefined {
+    return this.#byKey.get(key)
+  }
+
+  values(): IterableIterator<E> {
+    return this.#byKey.values()
+  }
+
+  /** Fills an empty collection at once. */
+  load(entities: Iterable<E>): void {
+    for (const entity of entities) this.#byKey.set(entity.key, entity)
+    for (const order of this.#orders) order.load(this.#byKey.values())
+  }
+
+  add(entity: E): void {
+    const before = this.#byKey.get(entity.key)
+    if (before) this.remove(before)
+    this.#byKey.set(entity.key, entity)
+    for (const order of this.#orders) order.add(entity)
+  }
+
+  remove(entity: E): void {
+    this.#byKey.delete(entity.key)
+    for (const order of this.#orders) order.remove(entity)
+  }
+
+  /** Edits a record and puts it where it then belongs. */
+  change(entity: E, edit: () => void): void {
+    for (const order of this.#orders) order.remove(entity)
+    edit()
+    for (const order of this.#orders) order.add(entity)
+  }
+}

@@ -1,0 +1,98 @@
+// One stored record: its own fields, its links to other records, and how it becomes JSON text. Records are composed
+// as text so that an overridden raw text (decimals of thirty digits, escapes) is served and embedded verbatim.
+
+import { type Table, tableKeys } from './tables.ts'
+
+export type Own = Record<string, unknown>
+
+/** Where a linked field's JSON comes from: another record as it is now, a text kept from earlier, or null. */
+export type Link = Entity | string | null
+
+export interface Entity {
+  readonly table: Table
+  /** The key as text, so that ids beyond 2^53 survive; a private number where the record has no id. */
+  readonly key: string
+  /** Fields other than the key and the links; an undefined one is absent. */
+  own: Own
+  links: Record<string, Link>
+  /** JSON text served instead of the fields. */
+  raw?: string
+  cache?: { readonly text: string; readonly epoch: number }
+}
+
+export interface User extends Entity {
+  identity: Entity | null
+  license: Entity | null
+}
+
+export interface Resource extends Entity {
+  readonly boatId: string
+  /** Number of identical boats. */
+  readonly fleet: number
+  /** Served only with `test=true`. */
+  readonly isTest: boolean
+  /** Two departures a day instead of one. */
+  readonly twoDepartures: boolean
+  /** Notice before departure in days, on weekdays and at weekends. */
+  readonly delayDays: readonly [weekday: number, weekend: number]
+  readonly winterOffset: number
+  readonly currency: string
+  readonly hasTides: boolean
+  readonly options: Entity[]
+  readonly pricings: Entity[]
+  readonly unavailabilities: Entity[]
+}
+
+export interface RentalOption extends Entity {
+  /** Id of the resource option it was made from. */
+  readonly optionKey: string
+}
+
+export interface Rental extends Entity {
+  readonly resource: Resource
+  /** The slot's price at creation, which `rentalPrice` falls back to. */
+  readonly initialPrice: number
+  /** Fields of the resource pricing record [spec 2.4] except the resource, and the resource as it was booked. */
+  readonly conditions: Own
+  readonly resourceText: string
+  readonly options: RentalOption[]
+  readonly payments: Entity[]
+  readonly crew: Entity[]
+}
+
+/** A record without anything linked or below. */
+export const createEntity = (table: Table, key: string, own: Own, links: Record<string, Link> = {}): Entity => ({
+  table,
+  key,
+  own,
+  links,
+})
+
+/** The JSON literal of a key: a number for integer ids (exact at any size), else a string. */
+export function keyLiteral(entity: Entity): string {
+  const integer = tableKeys[entity.table].kind === 'integer' && /^-?\d+$/.test(entity.key)
+  return integer ? entity.key : JSON.stringify(entity.key)
+}
+
+/**
+ * The JSON text of a record. Texts are kept until the record changes or `epoch` moves (any record that others embed
+ * changed); rentals are not kept, for there are many and their users change.
+ */
+export function render(entity: Entity, epoch: number): string {
+  if (entity.raw !== undefined) return entity.raw
+  if (entity.cache?.epoch === epoch) return entity.cache.text
+  const parts: string[] = []
+  const { field } = tableKeys[entity.table]
+  if (field) parts.push(`"${field}":${keyLiteral(entity)}`)
+  const own = JSON.stringify(entity.own)
+  if (own.length > 2) parts.push(own.slice(1, -1))
+  for (const [name, link] of Object.entries(entity.links)) parts.push(`"${name}":${renderLink(link, epoch)}`)
+  const text = `{${parts.join(',')}}`
+  if (entity.table !== 'rentals') entity.cache = { text, epoch }
+  return text
+}
+
+function renderLink(link: Link, epoch: number): string {
+  if (link === null) return 'null'
+  return typeof link === 'string' ? link : render(link, epoch)
+}

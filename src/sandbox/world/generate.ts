@@ -1,0 +1,36 @@
+// Makes a whole world from a seed and a size. The same seed, size and day give the same world.
+
+import type { SandboxClock } from './clock.ts'
+import { generateCompanies } from './generate-companies.ts'
+import { generateReferences } from './generate-references.ts'
+import { generateRentals } from './generate-rentals.ts'
+import { generateUsers } from './generate-users.ts'
+import { createRandom } from './random.ts'
+import { World } from './world.ts'
+
+export interface WorldOptions {
+  readonly seed: number
+  /** Number of rentals; everything else is in proportion. */
+  readonly size: number
+  readonly clock: SandboxClock
+  readonly touchParents: boolean
+}
+
+/** Counts for a size: 200 rentals give 40 resources, 8 companies, 120 users; 20,000 give some 1,000 resources. */
+export const countsFor = (size: number) => ({
+  rentals: size,
+  resources: Math.max(4, Math.round(40 * (size / 200) ** 0.7)),
+  companies: Math.max(2, Math.round(8 * (size / 200) ** 0.6)),
+  users: Math.max(8, Math.round(size * 0.6)),
+})
+
+/** A world of believable data. */
+export function generateWorld({ seed, size, clock, touchParents }: WorldOptions): World {
+  const world = new World(seed, clock, touchParents)
+  const counts = countsFor(size)
+  generateReferences(world)
+  generateCompanies(world, createRandom(seed, 'companies'), counts)
+  generateUsers(world, createRandom(seed, 'users'), counts.users)
+  generateRentals(world, createRandom(seed, 'rentals'), counts.rentals)
+  return world
+}

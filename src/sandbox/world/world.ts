@@ -1,0 +1,169 @@
+// The state of the imitation API: all records, their orders, and what every change to them entails (caches,
+// modification times, expiry). It knows neither HTTP nor the rules of single operations.
+
+import type { SandboxClock } from './clock.ts'
+import { byKey, Collection, compareKeys, Order } from './collection.ts'
+import { dateOf } from './dates.ts'
+import { type Entity, type Rental, type Resource, render, type User } from './entity.ts'
+import { type ReferenceTable, referencePaths, referenceTables, type Table } from './tables.ts'
+
+/** A rental still pending this long after its creation is gone [public: guides/RentalWorkflow]. */
+export const PENDING_MS = 15 * 60_000
+
+const isDeactivated = (user: User): boolean => user.own.deactivated === true
+const creation = (rental: Rental): string => String(rental.own.creationDatetime)
+
+/** Records whose text is part of the kept texts of others. */
+const isEmbedded = (table: Table): boolean => table in referencePaths || table === 'companies' || table === 'versions'
+
+/** Oldest creation first, ids breaking ties. */
+export const byCreation = (a: Rental, b: Rental): number =>
+  creation(a) < creation(b) ? -1 : creation(a) > creation(b) ? 1 : compareKeys(a.key, b.key)
+
+export class World {
+  readonly seed: number
+  readonly clock: SandboxClock
+  /** Whether a change below a record moves the record's `lastModificationDatetime`. */
+  readonly touchParents: boolean
+
+  readonly activeUsers = new Order<User>(byKey, (user) => !isDeactivated(user))
+  readonly deactivatedUsers = new Order<User>(byKey, isDeactivated)
+  readonly users = new Collection<User>([this.activeUsers, this.deactivatedUsers])
+  readonly rentalsById = new Order<Rental>(byKey)
+  readonly rentalsByCreation = new Order<Rental>(byCreation)
+  readonly rentals = new Collection<Rental>([this.rentalsById, this.rentalsByCreation])
+  readonly listedResources = new Order<Resource>(byKey, (resource) => !resource.isTest)
+  readonly resourcesById = new Order<Resource>(byKey)
+  readonly resources = new Collection<Resource>([this.listedResources, this.resourcesById])
+  readonly companiesById = new Order<Entity>(byKey)
+  readonly companies = new Collection<Entity>([this.companiesById])
+  readonly versions = new Collection<Entity>([])
+  readonly references = Object.fromEntries(
+    referenceTables.map((table) => {
+      const order = new Order<Entity>(byKey)
+      return [table, { order, records: new Collection<Entity>([order]) }]
+    }),
+  ) as Readonly<Record<ReferenceTable, { order: Order<Entity>; records: Collection<Entity> }>>
+
+  readonly #rentalsOfBoat = new Map<string, Set<Rental>>()
+  readonly #pending = new Set<Rental>()
+  readonly #lastIds = new Map<Table, number>()
+  #epoch = 0
+
+  constructor(seed: number, clock: SandboxClock, touchParents: boolean) {
+    this.seed = seed
+    this.clock = clock
+    this.touchParents = touchParents
+  }
+
+  /** Today's date, UTC, by the sandbox clock. */
+  get today(): string {
+    return dateOf(this.clock.now())
+  }
+
+  /** JSON text of a record as it is now. */
+  text(entity: Entity): string {
+    return render(entity, this.#epoch)
+  }
+
+  /** A fresh id of a table, counting up from `first`. */
+  nextId(table: Table, first = 1): string {
+    const id = Math.max(this.#lastIds.get(table) ?? 0, first - 1) + 1
+    this.#lastIds.set(table, id)
+    return String(id)
+  }
+
+  /** Keeps fresh ids above one that was chosen elsewhere. */
+  reserveId(table: Table, id: string): void {
+    const number = Number(id)
+    if (Number.isSafeInteger(number) && number > (this.#lastIds.get(table) ?? 0)) this.#lastIds.set(table, number)
+  }
+
+  /** Records of the same boat, whichever harbour it is offered in. */
+  rentalsOfBoat(boatId: string): Iterable<Rental> {
+    return this.#rentalsOfBoat.get(boatId) ?? []
+  }
+
+  addRental(rental: Rental): void {
+    this.rentals.add(rental)
+    this.#index(rental)
+  }
+
+  loadRentals(rentals: readonly Rental[]): void {
+    this.rentals.load(rentals)
+    for (const rental of rentals) this.#index(rental)
+  }
+
+  removeRental(rental: Rental): void {
+    this.rentals.remove(rental)
+    this.#rentalsOfBoat.get(rental.resource.boatId)?.delete(rental)
+    this.#pending.delete(rental)
+  }
+
+  /** Removes a user; rentals lose their customer, for the person is gone. */
+  removeUser(user: User): void {
+    this.users.remove(user)
+    for (const rental of this.rentals.values()) {
+      if (rental.links.user === user) this.changeRental(rental, () => (rental.links.user = null))
+    }
+  }
+
+  /** Edits a rental, keeps its place in the lists and moves its modification time. */
+  changeRental(rental: Rental, edit: () => void): void {
+    this.rentals.change(rental, () => {
+      edit()
+      this.#stamp(rental)
+    })
+    this.#watchExpiry(rental)
+  }
+
+  changeUser(user: User, edit: () => void): void {
+    this.users.change(user, () => {
+      edit()
+      this.#stamp(user)
+    })
+  }
+
+  /** Notes that a record changed in place: its text is stale, and so are the texts that embed it. */
+  changed(entity: Entity): void {
+    delete entity.cache
+    this.#stamp(entity)
+    if (isEmbedded(entity.table)) this.#epoch++
+  }
+
+  /** Notes that something below a record changed. */
+  changedBelow(parent: Entity): void {
+    if (this.touchParents) this.#stamp(parent)
+  }
+
+  /** Drops the rentals whose 15 minutes are over. */
+  expire(): void {
+    if (this.#pending.size === 0) return
+    const limit = this.clock.now() - PENDING_MS
+    for (const rental of [...this.#pending]) {
+      if (Date.parse(creation(rental)) <= limit) this.removeRental(rental)
+    }
+  }
+
+  #index(rental: Rental): void {
+    const { boatId } = rental.resource
+    const rentals = this.#rentalsOfBoat.get(boatId) ?? new Set()
+    this.#rentalsOfBoat.set(boatId, rentals.add(rental))
+    this.#watchExpiry(rental)
+  }
+
+  #watchExpiry(rental: Rental): void {
+    if (rental.own.status === 'PENDING') this.#pending.add(rental)
+    else this.#pending.delete(rental)
+  }
+
+  /** Moves `lastModificationDatetime` to now, and always forward, where the record has one. */
+  #stamp(entity: Entity): void {
+    delete entity.cache
+    const before = entity.own.lastModificationDatetime
+    if (typeof before !== 'string') return
+    const last = Date.parse(before)
+    const now = this.clock.now()
+    entity.own.lastModificationDatetime = new Date(Number.isNaN(last) ? now : Math.max(now, last + 1)).toISOString()
+  }
+}
