@@ -1,0 +1,72 @@
+// What the mirror's tests share: a database opened as the program opens it, and rows made from records.
+
+import type { PoolClient, QueryResultRow } from 'pg'
+import { pino } from 'pino'
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import type { StreamDef } from '../../src/catalog/types.ts'
+import { type Database, openDatabase } from '../../src/mirror/database.ts'
+import type { MirrorWrites, SourcedRow, TableWrite, WriteCounts } from '../../src/mirror/rows.ts'
+import { applyWrites } from '../../src/mirror/writer.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+
+export const quiet = pino({ level: 'silent' })
+
+export type Mirror = AsyncDisposable & {
+  readonly url: string
+  readonly db: Database
+  /** Applies writes in a transaction of their own. */
+  write(writes: MirrorWrites): Promise<ReadonlyMap<string, WriteCounts>>
+  /** Rows of a query. */
+  all<Row extends QueryResultRow>(sql: string, values?: unknown[]): Promise<Row[]>
+}
+
+/** A migrated database of its own. */
+export async function openMirror(): Promise<Mirror> {
+  const database = await createTestDatabase()
+  const db = openDatabase({ url: database.url, applicationName: 'test', max: 8, log: quiet })
+  return {
+    url: database.url,
+    db,
+    write: (writes) => db.transaction((client: PoolClient) => applyWrites(client, writes)),
+    all: async (sql, values) => (await db.pool.query(sql, values)).rows,
+    [Symbol.asyncDispose]: async () => {
+      await db.close()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Minute `n` of a day: reading times that are easy to compare. */
+export const at = (n: number): Date => new Date(Date.UTC(2026, 6, 14, 0, n))
+
+/** A row of a stream from values of its columns; columns that are left out are null, the payload defaults to the values. */
+export function rowOf(
+  name: string,
+  values: Readonly<Record<string, string | number | null>>,
+  payload: unknown = values,
+): SourcedRow {
+  const stream = streamNamed(name)
+  const textOf = (column: string): string | null => {
+    const value = values[column]
+    return value === undefined || value === null ? null : String(value)
+  }
+  return {
+    key: stream.key.map((column) => textOf(column) ?? ''),
+    values: stream.columns.map((column) => textOf(column.name)),
+    payload: typeof payload === 'string' ? payload : JSON.stringify(payload),
+  }
+}
+
+type Extra = Partial<Pick<TableWrite, 'mode' | 'source' | 'replace'>>
+
+/** A write of one table, read at minute `minute`. */
+export function tableOf(name: string, minute: number, rows: readonly SourcedRow[], extra: Extra = {}): TableWrite {
+  const stream: StreamDef = streamNamed(name)
+  return { stream, source: `GET /v3/${name}`, readAt: at(minute), rows, mode: 'record', ...extra }
+}
+
+export type LogRow = { stream: string; key: Record<string, unknown>; operation: string; diff: Record<string, unknown[]> }
+
+/** The change log in order, without numbers and times. */
+export const changeLog = (mirror: Mirror): Promise<LogRow[]> =>
+  mirror.all<LogRow>('select stream, key, operation, diff from mirror.change_log order by seq')
