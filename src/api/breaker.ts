@@ -9,7 +9,7 @@ export type GateState = {
   readonly opened: number
   /** From this instant one probe may leave, while `opened` is above 0. */
   readonly probeAt: number
-  /** When `opened` last changed; the newer state wins between workers. */
+  /** When `opened` last changed: what is newer wins between workers. */
   readonly changedAt: number
 }
 
@@ -40,12 +40,14 @@ export const closing = (state: GateState, now: number): GateState => ({
   changedAt: now,
 })
 
-/** The state while a probe is out: other workers hold theirs back until its turn has passed. */
+/** The state while a probe is out: the other workers hold theirs back until its turn has passed. */
 export const probing = (state: GateState, now: number): GateState => ({
   ...state,
   probeAt: now + probeDelayMs(state.opened),
-  changedAt: now,
 })
+
+/** The state after a probe was called off: the next may leave. */
+export const unprobed = (state: GateState, now: number): GateState => ({ ...state, probeAt: now })
 
 /** The state after the API asked for a pause of `ms`. A shorter pause never ends a longer one. */
 export const pausing = (state: GateState, now: number, ms: number): GateState => ({
@@ -53,10 +55,12 @@ export const pausing = (state: GateState, now: number, ms: number): GateState =>
   pausedUntil: Math.max(state.pausedUntil, now + ms),
 })
 
-/** What two workers know, put together: the longer pause, and the breaker of whoever changed it last. */
+/** What two workers know, put together: the longer pause, the newer breaker, and for the same breaker the later probe. */
 export function mergeGates(ours: GateState, theirs: GateState): GateState {
-  const newer = theirs.changedAt > ours.changedAt ? theirs : ours
-  return { ...newer, pausedUntil: Math.max(ours.pausedUntil, theirs.pausedUntil) }
+  const pausedUntil = Math.max(ours.pausedUntil, theirs.pausedUntil)
+  if (theirs.changedAt !== ours.changedAt)
+    return { ...(theirs.changedAt > ours.changedAt ? theirs : ours), pausedUntil }
+  return { ...ours, pausedUntil, probeAt: Math.max(ours.probeAt, theirs.probeAt) }
 }
 
 /** What a caller may do now: pass, pass as the probe, or wait for so many milliseconds. */

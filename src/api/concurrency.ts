@@ -4,8 +4,8 @@
 import type { Priority } from './limiter.ts'
 import { createTwoLaneQueue } from './two-lane-queue.ts'
 
-/** Latency of one endpoint in milliseconds: the best seen, and a moving average. */
-type Latency = { readonly floorMs: number; readonly averageMs: number }
+/** Latency of one endpoint: the best seen, in milliseconds, and how many answers in a row were much slower. */
+type Latency = { readonly floorMs: number; readonly slowInRow: number }
 
 export type Concurrency = {
   readonly max: number
@@ -33,10 +33,11 @@ export const initialConcurrency = (max: number): Concurrency => ({
   latencies: {},
 })
 
-/** An average above four times the floor, and at least this much above it, counts as slow: tiny answers vary more. */
+/** Above four times the floor, and at least this much above it, an answer is slow: tiny ones vary more. */
 const slowFactor = 4
 const slowMarginMs = 500
-const averageWeight = 0.2
+/** One slow answer says nothing, three in a row do. */
+const slowToHalve = 3
 /** The floor rises by 1 % per success, so that an API that got slower for good is not throttled for good. */
 const floorRise = 1.01
 
@@ -46,8 +47,7 @@ export function afterOutcome(state: Concurrency, outcome: Outcome): Concurrency 
   if (outcome.result === 'overload') return halved(state, outcome)
   const latency = nextLatency(state.latencies[outcome.endpoint], outcome.endedAtMs - outcome.startedAtMs)
   const known = { ...state, latencies: { ...state.latencies, [outcome.endpoint]: latency } }
-  const slow = latency.averageMs > latency.floorMs * slowFactor && latency.averageMs > latency.floorMs + slowMarginMs
-  if (slow) return halved(known, outcome)
+  if (latency.slowInRow > 0 && latency.slowInRow % slowToHalve === 0) return halved(known, outcome)
   if (state.limit >= state.max) return known
   return state.successes + 1 >= state.limit
     ? { ...known, limit: state.limit + 1, successes: 0 }
@@ -55,11 +55,9 @@ export function afterOutcome(state: Concurrency, outcome: Outcome): Concurrency 
 }
 
 function nextLatency(before: Latency | undefined, ms: number): Latency {
-  if (before === undefined) return { floorMs: ms, averageMs: ms }
-  return {
-    floorMs: Math.min(ms, before.floorMs * floorRise),
-    averageMs: before.averageMs + averageWeight * (ms - before.averageMs),
-  }
+  if (before === undefined) return { floorMs: ms, slowInRow: 0 }
+  const isSlow = ms > before.floorMs * slowFactor && ms > before.floorMs + slowMarginMs
+  return { floorMs: Math.min(ms, before.floorMs * floorRise), slowInRow: isSlow ? before.slowInRow + 1 : 0 }
 }
 
 /** One halving per round: the other requests of the same round tell nothing new. */

@@ -15,6 +15,7 @@ import {
   opening,
   pausing,
   probing,
+  unprobed,
 } from './breaker.ts'
 
 export type { GateState } from './breaker.ts'
@@ -105,8 +106,7 @@ export function createGate(options: GateOptions): Gate {
         if (isProbe) probeOut = false
         if (outcome === 'success') onSuccess()
         else if (outcome === 'failure') onFailure(isProbe)
-        // A probe that was called off must not keep the next one waiting.
-        else if (isProbe) change({ ...state, probeAt: now(), changedAt: now() })
+        else if (isProbe) change(unprobed(state, now()))
       },
     }
   }
@@ -115,9 +115,9 @@ export function createGate(options: GateOptions): Gate {
     const enteredAt = now()
     while (true) {
       signal?.throwIfAborted()
-      const firstLook = shared.refresh(now())
-      // A process that has just started waits a moment to hear whether the API is down; later nobody waits for the store.
-      if (firstLook !== null) await within(lookMs, firstLook)
+      // Whoever comes when a look is due waits for it, but not for a store that does not answer.
+      const look = shared.lookIfDue(now())
+      if (look !== null) await within(lookMs, look)
       const verdict = admission(state, now(), probeOut)
       if (verdict.kind === 'pass') return passFor(false)
       if (verdict.kind === 'probe') {
@@ -163,15 +163,15 @@ function paused(state: GateState, now: number): BoatMirrorError {
 }
 
 type Share = {
-  /** Looks into the store, at most once a second. Returns the look to wait for when it is the first, else null. */
-  refresh(now: number): Promise<void> | null
+  /** Looks into the store, at most once a second; null when it is too early. */
+  lookIfDue(now: number): Promise<void> | null
   /** Writes what we know, after learning what the others know. */
   save(): void
 }
 
 /** The store behind a cache; its faults are told once and harm nobody. `learn` takes their state and returns the merged one. */
 function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: GateState) => GateState): Share {
-  if (store === undefined) return { refresh: () => null, save: () => undefined }
+  if (store === undefined) return { lookIfDue: () => null, save: () => undefined }
   let lookedAt = Number.NEGATIVE_INFINITY
   let saving: Promise<void> = Promise.resolve()
   let saveDue = false
@@ -196,14 +196,12 @@ function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: 
   }
 
   return {
-    refresh(now) {
+    lookIfDue(now) {
       if (now - lookedAt < lookMs) return null
-      const isFirst = lookedAt === Number.NEGATIVE_INFINITY
       lookedAt = now
-      const looking = guarded(async () => {
+      return guarded(async () => {
         await look()
       })
-      return isFirst ? looking : null
     },
     save() {
       if (saveDue) return

@@ -90,7 +90,11 @@ describe('next', () => {
     ['a link', next({ links: { next: 'https://x/v3/rentals?page=2' } }), 'https://x/v3/rentals?page=2'],
     ['a link object', next({ _links: { next: { href: '/v3/a?page=2' } } }), '/v3/a?page=2'],
     ['hydra', next({ 'hydra:view': { 'hydra:next': '/v3/a?page=3' } }), '/v3/a?page=3'],
-    ['the Link header', next({}, { link: '<https://x/v3/a?p=1>; rel="prev", <https://x/v3/a?p=3>; rel="next"' }), 'https://x/v3/a?p=3'],
+    [
+      'the Link header',
+      next({}, { link: '<https://x/v3/a?p=1>; rel="prev", <https://x/v3/a?p=3>; rel="next"' }),
+      'https://x/v3/a?p=3',
+    ],
     ['the configured member alone', next({ next: 'wrong', page: { after: 'z' } }, {}, 'page.after'), 'z'],
     ['null as the end', next({ nextCursor: null }), null],
     ['an empty text as the end', next({ meta: { next_cursor: '' } }), null],
@@ -107,7 +111,19 @@ describe('next', () => {
 })
 
 it('random answers are read, or refused with PAGING_ENVELOPE', () => {
-  const names = fc.constantFrom('data', 'items', 'total', 'count', 'next', 'links', 'meta', '_embedded', 'page', 'href', 'x')
+  const names = fc.constantFrom(
+    'data',
+    'items',
+    'total',
+    'count',
+    'next',
+    'links',
+    'meta',
+    '_embedded',
+    'page',
+    'href',
+    'x',
+  )
   const { tree: body } = fc.letrec<{ tree: Json }>((tie) => ({
     tree: fc.oneof(
       { depthSize: 'small' },

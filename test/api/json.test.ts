@@ -6,7 +6,12 @@ import { get, isObject, type Json, LosslessNumber, parseJson, stringifyJson, tex
 
 /** Any JSON without characters that are replaced, and with numbers of every length. */
 const anyJson = fc
-  .array(fc.oneof(fc.jsonValue({ maxDepth: 6 }), fc.bigInt().map((digits) => ({ __digits: String(digits) }))))
+  .array(
+    fc.oneof(
+      fc.jsonValue({ maxDepth: 6 }),
+      fc.bigInt().map((digits) => ({ __digits: String(digits) })),
+    ),
+  )
   .map((value) => parseJson(JSON.stringify(value).replace(/\{"__digits":"(-?\d+)"\}/g, '$1')).value)
 
 function thrownBy(run: () => unknown): unknown {

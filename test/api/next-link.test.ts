@@ -41,18 +41,40 @@ for (const link of [
   })
 
 it('whatever a link says, the result stays on the path of the API', () => {
-  const part = fc.constantFrom('https:', '//', '/', '..', '%2e', '\\', 'evil', '@', ':', '?', '#', 'base/v3/', 'api.example', ' ')
+  const part = fc.constantFrom(
+    'https:',
+    '//',
+    '/',
+    '..',
+    '%2e',
+    '\\',
+    'evil',
+    '@',
+    ':',
+    '?',
+    '#',
+    'base/v3/',
+    'api.example',
+    ' ',
+  )
   fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.webUrl(), fc.array(part).map((parts) => parts.join(''))), (link) => {
-      try {
-        const resolved = new URL(resolveNextLink(link, base), base.origin)
-        expect(resolved.origin).toBe(base.origin)
-        expect(resolved.pathname).toMatch(/^\/base\/v3\//)
-      } catch (error) {
-        if (!(error instanceof BoatMirrorError)) throw error
-        expect(error.code).toBe('PAGING_FOREIGN_LINK')
-      }
-    }),
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.webUrl(),
+        fc.array(part).map((parts) => parts.join('')),
+      ),
+      (link) => {
+        try {
+          const resolved = new URL(resolveNextLink(link, base), base.origin)
+          expect(resolved.origin).toBe(base.origin)
+          expect(resolved.pathname).toMatch(/^\/base\/v3\//)
+        } catch (error) {
+          if (!(error instanceof BoatMirrorError)) throw error
+          expect(error.code).toBe('PAGING_FOREIGN_LINK')
+        }
+      },
+    ),
   )
 })
 

@@ -1,0 +1,18 @@
+// A real logger whose lines can be looked at.
+
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import type { Logger } from '../../src/log.ts'
+
+export type LogLine = Readonly<Record<string, unknown>>
+
+export function recordingLog(): { readonly log: Logger; readonly lines: LogLine[] } {
+  const lines: LogLine[] = []
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(JSON.parse(chunk.toString('utf8')) as LogLine)
+      done()
+    },
+  })
+  return { log: pino({ level: 'debug', base: null }, stream), lines }
+}

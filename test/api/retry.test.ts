@@ -1,0 +1,110 @@
+// When a read is tried again, and after how long.
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseRetryAfter, retryDelayMs, withRetries } from '../../src/api/retry.ts'
+import { ApiError, type ErrorCode } from '../../src/errors.ts'
+
+const now = new Date('2026-05-01T12:00:00Z')
+const failure = (code: ErrorCode, details: { retryAfterMs?: number } = {}): ApiError =>
+  new ApiError(code, 'x', { endpoint: 'GET /v3/users', ...details })
+
+describe('Retry-After', () => {
+  for (const [header, date, expected] of [
+    ['0', undefined, 0],
+    ['120', undefined, 120_000],
+    [' 1.5 ', undefined, 1_500],
+    ['999999999999999999999999', undefined, 3_600_000],
+    ['Fri, 01 May 2026 12:00:30 GMT', undefined, 30_000],
+    ['Friday, 01-May-26 12:00:30 GMT', undefined, 30_000],
+    ['Fri May  1 12:00:30 2026', undefined, 30_000],
+    ['Fri, 01 May 2026 12:00:30 GMT', 'Fri, 01 May 2026 12:00:20 GMT', 10_000],
+    ['Fri, 01 May 2026 12:00:30 GMT', 'garbage', 30_000],
+    ['Fri, 01 May 2026 11:00:00 GMT', undefined, 0],
+    ['Fri, 01 May 2099 11:00:00 GMT', undefined, 3_600_000],
+    ['-5', undefined, undefined],
+    ['1e3', undefined, undefined],
+    ['soon', undefined, undefined],
+    ['2026-05-01T12:00:30Z', undefined, undefined],
+    ['Mon, 99 Foo 2026 12:00:30 GMT', undefined, undefined],
+    ['', undefined, undefined],
+    [undefined, undefined, undefined],
+  ] as const)
+    it(`${JSON.stringify(header)} (Date: ${date}) is ${expected} ms`, () => {
+      expect(parseRetryAfter(header, date, now)).toBe(expected)
+    })
+
+  it('is read or not, whatever it holds, and stays within an hour', () => {
+    const header = fc.oneof(
+      fc.string(),
+      fc.date({ noInvalidDate: true }).map((date) => date.toUTCString()),
+      fc.nat().map(String),
+    )
+    fc.assert(
+      fc.property(header, header, (value, date) => {
+        const ms = parseRetryAfter(value, date, now)
+        expect(ms === undefined || (Number.isInteger(ms) && ms >= 0 && ms <= 3_600_000)).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('delays', () => {
+  it('double up to 30 s, with full jitter', () => {
+    expect([1, 2, 3, 4, 9].map((attempt) => retryDelayMs(failure('API_SERVER_ERROR'), attempt, 1))).toEqual([
+      1_000, 2_000, 4_000, 8_000, 30_000,
+    ])
+    expect(retryDelayMs(failure('API_SERVER_ERROR'), 4, 0)).toBe(0)
+  })
+
+  it('are at least a second after a 429 that names no time, and none where the gate waits', () => {
+    expect(retryDelayMs(failure('API_RATE_LIMITED'), 1, 0)).toBe(1_000)
+    expect(retryDelayMs(failure('API_RATE_LIMITED', { retryAfterMs: 5_000 }), 1, 1)).toBe(0)
+  })
+})
+
+describe('attempts', () => {
+  const attempts = async (error: unknown): Promise<{ times: number; thrown: unknown }> => {
+    let times = 0
+    const run = async (): Promise<never> => {
+      times++
+      throw error
+    }
+    const thrown = await withRetries(run, { random: () => 0 }).catch((reason: unknown) => reason)
+    return { times, thrown }
+  }
+
+  it('are five for an error of kind retry, which is thrown at last', async () => {
+    const error = failure('API_SERVER_ERROR')
+    expect(await attempts(error)).toEqual({ times: 5, thrown: error })
+  })
+
+  for (const code of [
+    'API_UNAUTHORIZED',
+    'API_NOT_FOUND',
+    'API_REJECTED',
+    'API_REDIRECT',
+    'API_TOO_LARGE',
+    'API_PAUSED',
+    'ABORTED',
+  ] as const)
+    it(`is one for ${code}`, async () => {
+      expect((await attempts(failure(code))).times).toBe(1)
+    })
+
+  it('is one for a fault of our own', async () => {
+    expect((await attempts(new Error('slip'))).times).toBe(1)
+  })
+
+  it('ends while waiting for the next one when called off', async () => {
+    const stop = new AbortController()
+    const run = withRetries(
+      async () => {
+        queueMicrotask(() => stop.abort(new Error('enough')))
+        throw failure('API_SERVER_ERROR')
+      },
+      { signal: stop.signal, random: () => 1 },
+    )
+    await expect(run).rejects.toThrow('enough')
+  })
+})
