@@ -29,17 +29,17 @@ export type ChangeInfo = {
 export type ChangeFilter = {
   readonly statuses?: readonly Status[]
   readonly aggregate?: string
-  /** Changes with a greater id. */
-  readonly after?: string
+  /** Settled at or after this instant, or not settled at all. */
+  readonly since?: Date
   readonly limit: number
 }
 
-/** Changes in the order of their ids. */
+/** Changes, newest first. */
 export async function listChanges(db: Queryable, filter: ChangeFilter): Promise<readonly ChangeInfo[]> {
   const { rows } = await db.query<ChangeInfo>(
     `select * from outbox.changes where ($1::text[] is null or status = any($1)) and ($2::text is null or aggregate = $2)
-       and id > $3 order by id limit $4`,
-    [filter.statuses ?? null, filter.aggregate ?? null, filter.after ?? '0', filter.limit],
+       and ($3::timestamptz is null or settled_at is null or settled_at >= $3) order by id desc limit $4`,
+    [filter.statuses ?? null, filter.aggregate ?? null, filter.since ?? null, filter.limit],
   )
   return rows
 }

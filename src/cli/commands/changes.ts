@@ -1,0 +1,268 @@
+// `changes`: the outbox for people: list, show, enqueue, retry, cancel, resolve.
+
+import { type Command, InvalidArgumentError } from 'commander'
+import { BoatMirrorError, messageOf } from '../../errors.ts'
+import { sqlStateOf } from '../../mirror/sql-states.ts'
+import { cancelChange, resolveConflict, resolveUnknown, retryChange } from '../../outbox/decisions.ts'
+import { type ChangeInfo, changesForPerson, findChange, listChanges, neighboursOf } from '../../outbox/inspect.ts'
+import { type Status, statuses } from '../../outbox/transitions.ts'
+import {
+  type CommandContext,
+  type ExitCode,
+  type OpenedDatabase,
+  recordNumber,
+  recordNumbers,
+  runCommand,
+  wholeNumber,
+  withJson,
+} from '../context.ts'
+import { instant, oneLine, print, printJson, table } from '../output.ts'
+import { changesTable } from './push.ts'
+
+const quiet = { logLevel: 'warn' } as const
+
+type Json = { readonly json: boolean }
+
+/** Runs one subcommand; `--json` may stand before or after its name. */
+const act =
+  <Args extends unknown[], Options>(
+    run: (context: CommandContext, args: Args, options: Options & Json) => Promise<ExitCode>,
+    arity: number,
+  ) =>
+  (...given: unknown[]): Promise<void> => {
+    const command = given[arity + 1] as Command
+    const args = given.slice(0, arity) as Args
+    return runCommand((context) => run(context, args, command.optsWithGlobals<Options & Json>()), quiet)
+  }
+
+/** Registers `changes` and its subcommands. */
+export function registerChanges(program: Command): void {
+  const changes = program.command('changes').description('the outbox: changes queued for the API')
+  withJson(
+    changes
+      .command('list', { isDefault: true })
+      .description('changes, oldest first')
+      .option('--status <status...>', `only these: ${statuses.join(', ')}`, statusNames, [])
+      .option('--aggregate <name>', 'only of this record, such as rental:42')
+      .option('--limit <n>', 'the newest n', wholeNumber(1, 100_000), 50),
+  ).action(act(runList, 0))
+  withJson(
+    changes.command('show').description('all that is known of one change').argument('<id>', 'number', recordNumber),
+  ).action(act(runShow, 1))
+  withJson(
+    changes
+      .command('enqueue')
+      .description('queue a change, as outbox.enqueue(operation, target, body, options) does')
+      .argument('<operation>', 'such as rental.update')
+      .argument('[target]', 'path parameters as JSON, such as \'{"rentalId": 42}\'', jsonText, '{}')
+      .argument('[body]', 'fields as JSON', jsonText, '{}')
+      .argument('[options]', 'reference, expires_at, on_conflict, base as JSON', jsonText, '{}')
+      .option('--target <json>', 'instead of the argument', jsonText)
+      .option('--body <json>', 'instead of the argument', jsonText)
+      .option('--options <json>', 'instead of the argument', jsonText),
+  ).action(act(runEnqueue, 4))
+  withJson(
+    changes
+      .command('retry')
+      .description('queue failed, expired, canceled or conflicting changes again')
+      .argument('[id...]', 'numbers', recordNumbers, [])
+      .option('--all', 'every failed and expired one', false),
+  ).action(act(runRetry, 1))
+  withJson(
+    changes
+      .command('cancel')
+      .description('cancel changes that are not on their way; what refers to them is blocked')
+      .argument('<id...>', 'numbers', recordNumbers, []),
+  ).action(act(runCancel, 1))
+  withJson(
+    changes
+      .command('resolve')
+      .description('decide a conflict (--take) or a change whose effect is not known (--took-effect, --did-not)')
+      .argument('<id>', 'number', recordNumber)
+      .option('--take <side>', 'local or remote: whose values the conflicting fields get', side)
+      .option('--took-effect', 'it did: the change is done', false)
+      .option('--did-not', 'it did not: the change is sent again', false)
+      .option('--id <id>', 'with --took-effect: id of the record it made'),
+  ).action(act(runResolve, 1))
+}
+
+function statusNames(text: string, before: readonly Status[]): readonly Status[] {
+  const found = statuses.find((status) => status === text)
+  if (found === undefined) throw new InvalidArgumentError(`It takes ${statuses.join(', ')}.`)
+  return [...before, found]
+}
+
+function side(text: string): 'local' | 'remote' {
+  if (text !== 'local' && text !== 'remote') throw new InvalidArgumentError('It takes local or remote.')
+  return text
+}
+
+function jsonText(text: string): string {
+  try {
+    JSON.parse(text)
+  } catch {
+    throw new InvalidArgumentError('It takes JSON.')
+  }
+  return text
+}
+
+type ListOptions = { readonly status: readonly Status[]; readonly aggregate?: string; readonly limit: number }
+
+async function runList(context: CommandContext, _: [], options: ListOptions & Json): Promise<ExitCode> {
+  await using opened = await context.openDatabase()
+  const changes = await listChanges(opened.database.pool, {
+    limit: options.limit,
+    ...(options.status.length === 0 ? {} : { statuses: options.status }),
+    ...(options.aggregate === undefined ? {} : { aggregate: options.aggregate }),
+  })
+  if (options.json) printJson([...changes].reverse())
+  else if (changes.length === 0) print('There is no such change.')
+  else print(changesTable(changes))
+  return 0
+}
+
+async function existing(opened: OpenedDatabase, id: string): Promise<ChangeInfo> {
+  const change = await findChange(opened.database.pool, id)
+  if (change !== null) return change
+  throw new BoatMirrorError('NOT_FOUND', `There is no change ${id}.`, {
+    remedy: 'See them with: boat-mirror changes list',
+  })
+}
+
+async function runShow(context: CommandContext, [id]: [string], { json }: Json): Promise<ExitCode> {
+  await using opened = await context.openDatabase()
+  const change = await existing(opened, id)
+  const neighbours = await neighboursOf(opened.database.pool, id)
+  if (json) printJson({ ...change, ...neighbours })
+  else print(describe(change, neighbours))
+  return 0
+}
+
+const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'null', 300)
+
+function describe(change: ChangeInfo, { waitsFor, neededBy }: Awaited<ReturnType<typeof neighboursOf>>): string {
+  const facts: readonly (readonly [string, string | null])[] = [
+    ['Status', change.status],
+    ['Note', change.error],
+    ['Warning', change.warning],
+    ['Record', change.aggregate],
+    ['Target', shown(change.target)],
+    ['Body', change.body === null ? 'erased with the person' : shown(change.body)],
+    ['Reference', change.reference],
+    ['Enqueued', `${instant(change.enqueued_at)} UTC by ${change.enqueued_by}`],
+    ['Attempts', String(change.attempts)],
+    ['Next attempt', instant(change.next_attempt_at)],
+    ['Sent', instant(change.sent_at)],
+    ['Settled', instant(change.settled_at)],
+    ['Request', change.request === null ? null : shown(change.request)],
+    ['Response', change.response === null ? null : shown(change.response)],
+    ['Result', change.result === null ? null : shown(change.result)],
+    ['Waits for', waitsFor.map((each) => `${each.id} (${each.operation}, ${each.status})`).join(', ') || null],
+    ['Needed by', neededBy.map((each) => `${each.id} (${each.operation}, ${each.status})`).join(', ') || null],
+  ]
+  const lines = facts.filter(([, value]) => value !== null).map(([name, value]) => `${name.padEnd(13)}${value}`)
+  return [`Change ${change.id}, ${change.operation}`, ...lines, ...adviceFor(change)].join('\n')
+}
+
+function adviceFor(change: ChangeInfo): readonly string[] {
+  if (change.status === 'conflict' && change.conflict !== null) {
+    const rows = Object.entries(change.conflict).map(([field, { base, local, remote }]) => [
+      field,
+      shown(base),
+      shown(local),
+      shown(remote),
+    ])
+    return [
+      `\n${table(['FIELD', 'BASE', 'LOCAL', 'REMOTE'], rows)}`,
+      `\nDecide with: boat-mirror changes resolve ${change.id} --take local|remote`,
+    ]
+  }
+  if (change.status === 'unknown')
+    return [`\nDecide with: boat-mirror changes resolve ${change.id} --took-effect [--id ID] | --did-not`]
+  return []
+}
+
+type EnqueueFlags = { readonly target?: string; readonly body?: string; readonly options?: string }
+
+async function runEnqueue(
+  context: CommandContext,
+  [operation, target, body, options]: [string, string, string, string],
+  flags: EnqueueFlags & Json,
+): Promise<ExitCode> {
+  await using opened = await context.openDatabase()
+  const values = [operation, flags.target ?? target, flags.body ?? body, flags.options ?? options]
+  try {
+    const { rows } = await opened.database.pool.query<{ id: string }>(
+      'select outbox.enqueue($1, $2::jsonb, $3::jsonb, $4::jsonb) as id',
+      values,
+    )
+    const id = String(rows[0]?.id)
+    if (flags.json) printJson({ id })
+    else print(`Queued as change ${id}.`)
+    return 0
+  } catch (error) {
+    if (!['22023', '23505'].includes(sqlStateOf(error) ?? '')) throw error
+    throw new BoatMirrorError('USAGE', messageOf(error), { cause: error })
+  }
+}
+
+async function runRetry(
+  context: CommandContext,
+  [ids]: [string[]],
+  { all, json }: { readonly all: boolean } & Json,
+): Promise<ExitCode> {
+  if (ids.length === 0 && !all) throw new BoatMirrorError('USAGE', 'Name changes, or give --all.')
+  await using opened = await context.openDatabase()
+  const { database } = opened
+  const chosen = all
+    ? (await listChanges(database.pool, { statuses: ['failed', 'expired'], limit: 100_000 })).map((change) => change.id)
+    : ids
+  // Oldest first: what another one waits for comes before it.
+  return await decideEach(
+    opened,
+    [...chosen].sort((a, b) => Number(a) - Number(b)),
+    json,
+    (id) => retryChange(database, id),
+  )
+}
+
+async function runCancel(context: CommandContext, [ids]: [string[]], { json }: Json): Promise<ExitCode> {
+  await using opened = await context.openDatabase()
+  return await decideEach(opened, ids, json, (id) => cancelChange(opened.database, id))
+}
+
+async function decideEach(
+  opened: OpenedDatabase,
+  ids: readonly string[],
+  json: boolean,
+  decide: (id: string) => Promise<void>,
+): Promise<ExitCode> {
+  for (const id of ids) await decide(id)
+  const changes = await Promise.all(ids.map((id) => existing(opened, id)))
+  if (json) printJson(changes.map(({ id, operation, status }) => ({ id, operation, status })))
+  else if (changes.length === 0) print('There is none.')
+  else print(changesTable([...changes].reverse()))
+  return 0
+}
+
+type ResolveFlags = {
+  readonly take?: 'local' | 'remote'
+  readonly tookEffect: boolean
+  readonly didNot: boolean
+  readonly id?: string
+}
+
+async function runResolve(context: CommandContext, [id]: [string], flags: ResolveFlags & Json): Promise<ExitCode> {
+  const chosen = [flags.take !== undefined, flags.tookEffect, flags.didNot].filter(Boolean)
+  if (chosen.length !== 1)
+    throw new BoatMirrorError('USAGE', 'Give one of --take local, --take remote, --took-effect, --did-not.')
+  await using opened = await context.openDatabase()
+  const { database } = opened
+  if (flags.take !== undefined) await resolveConflict(database, id, flags.take)
+  else await resolveUnknown(database, id, { tookEffect: flags.tookEffect, resultId: flags.id })
+  const change = await existing(opened, id)
+  const left = await changesForPerson(database.pool)
+  if (flags.json) printJson({ id, operation: change.operation, status: change.status, needPerson: left })
+  else print(`Change ${id} (${change.operation}) is ${change.status}.`)
+  return 0
+}

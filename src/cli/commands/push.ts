@@ -1,0 +1,117 @@
+// `push`: sends what is queued and waits until it is settled; `--dry-run` shows what would be sent, field by field.
+
+import type { Command } from 'commander'
+import { messageOf } from '../../errors.ts'
+import { type ChangeInfo, changesForPerson, countChanges, listChanges } from '../../outbox/inspect.ts'
+import { type Preview, previewChanges } from '../../outbox/preview.ts'
+import { createPusher } from '../../outbox/pusher.ts'
+import { type CommandContext, type ExitCode, type OpenedApp, runCommand, wholeNumber, withJson } from '../context.ts'
+import { number, oneLine, print, printJson, relative, table } from '../output.ts'
+import { pushContextOf } from '../push-context.ts'
+
+type PushOptions = { readonly dryRun: boolean; readonly limit: number; readonly json: boolean }
+
+/** Registers `push`. */
+export function registerPush(program: Command): void {
+  withJson(
+    program
+      .command('push')
+      .description('send what is queued in the outbox, wait until it is settled, print a table')
+      .option('--dry-run', 'send nothing; show what would be sent, field by field', false)
+      .option('--limit <n>', 'changes at most in the table', wholeNumber(1, 100_000), 1_000)
+      .addHelpText(
+        'after',
+        '\nExit codes: 0 all done, 1 a change was refused, expired or is blocked, 3 a conflict or an unknown outcome needs a person.\nIt shares the work with a running worker; ended early, the next push or worker carries on.',
+      ),
+  ).action((options: PushOptions) => runCommand((context) => runPush(context, options), { logLevel: 'warn' }))
+}
+
+/** How long a read waits while the API is paused; the change is tried again after that. */
+const patienceMs = 20_000
+const tellEveryMs = 5_000
+
+async function runPush(context: CommandContext, options: PushOptions): Promise<ExitCode> {
+  await using app = await context.open({ schema: options.dryRun ? 'check' : 'migrate', patienceMs })
+  if (options.dryRun) return await dryRun(app, options, context.signal)
+  const since = app.clock.now()
+  await pushAll(context, app)
+  const changes = await listChanges(app.database.pool, { since, limit: options.limit })
+  const waiting = await changesForPerson(app.database.pool)
+  const code = exitCode(changes, waiting)
+  if (options.json) printJson({ exitCode: code, changes, needPerson: waiting })
+  else report(changes, waiting)
+  return code
+}
+
+async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise<void> {
+  const pusher = createPusher(pushContextOf(app))
+  const tell = setInterval(() => {
+    tellProgress(app).catch((error: unknown) => log.debug({ event: 'progress_failed', reason: messageOf(error) }))
+  }, tellEveryMs)
+  try {
+    await pusher.drain(signal, { until: 'settled' })
+    if (signal.aborted)
+      process.stderr.write('Stopped. What is not settled stays queued; the next push or worker carries on.\n')
+    signal.throwIfAborted()
+  } finally {
+    clearInterval(tell)
+    await pusher.close()
+  }
+}
+
+/** Says on stderr what is left, so that waiting for an API that is down does not look like nothing. */
+async function tellProgress(app: OpenedApp): Promise<void> {
+  const { counts } = await countChanges(app.database.pool)
+  const [next] = await listChanges(app.database.pool, { statuses: ['queued', 'sending'], limit: 1 })
+  const left = `${number((counts.queued ?? 0) + (counts.sending ?? 0))} changes left`
+  const reason = next?.error ? `: ${oneLine(next.error, 200)}` : ''
+  process.stderr.write(
+    `${left}, next attempt ${relative(next?.next_attempt_at ?? null, app.clock.now()) ?? 'soon'}${reason}\n`,
+  )
+}
+
+/** 3: a conflict or an unknown outcome is left; 1: a change of this push did not succeed. */
+function exitCode(changes: readonly ChangeInfo[], waiting: readonly string[]): ExitCode {
+  if (waiting.length > 0) return 3
+  return changes.some(({ status }) => status === 'failed' || status === 'expired' || status === 'blocked') ? 1 : 0
+}
+
+function report(changes: readonly ChangeInfo[], waiting: readonly string[]): void {
+  if (changes.length === 0) print('Nothing is queued.')
+  else print(changesTable(changes))
+  if (waiting.length === 0) return
+  print(`\nA person has to decide: ${waiting.join(', ')}. See: boat-mirror changes show ID`)
+}
+
+/** Changes as a table, oldest first. Bodies are not shown: they hold personal data. */
+export const changesTable = (changes: readonly ChangeInfo[]): string =>
+  table(
+    ['ID', 'OPERATION', 'RECORD', 'STATUS', 'ATTEMPTS', 'RESULT', 'REFERENCE', 'NOTE'],
+    [...changes]
+      .reverse()
+      .map((change) => [
+        change.id,
+        change.operation,
+        change.aggregate,
+        change.status,
+        change.attempts,
+        change.result === null ? null : String(change.result.id),
+        change.reference,
+        oneLine(change.error ?? change.warning ?? '', 80),
+      ]),
+  )
+
+async function dryRun(app: OpenedApp, { limit, json }: PushOptions, signal: AbortSignal): Promise<ExitCode> {
+  const previews = await previewChanges(pushContextOf(app), limit, signal)
+  if (json) printJson(previews)
+  else if (previews.length === 0) print('Nothing is queued.')
+  else for (const preview of previews) print(previewText(preview))
+  return 0
+}
+
+const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'null', 80)
+
+function previewText({ id, operation, method, path, fields, note }: Preview): string {
+  const lines = fields.map(({ field, from, to }) => `  ${field}: ${shown(from)} → ${shown(to)}`)
+  return [`${id}  ${operation}  ${method} ${path}`, ...lines, ...(note === null ? [] : [`  ${note}`])].join('\n')
+}
