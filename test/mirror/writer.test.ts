@@ -1,0 +1,287 @@
+// What a write does to a row: insert, update, nothing; columns, payload, change log, counts.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import { applyWrites, DataRefused, findRefusedRows } from '../../src/mirror/writer.ts'
+import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from './support.ts'
+
+let mirror: Mirror
+beforeAll(async () => {
+  mirror = await openMirror()
+})
+afterAll(() => mirror[Symbol.asyncDispose]())
+
+const harbour = (id: number, name: string | null, payload?: unknown) => rowOf('harbours', { id, name }, payload)
+
+const logOf = async (id: number) => (await changeLog(mirror)).filter(({ key }) => key.id === id)
+
+describe('a record', () => {
+  it('that is new is inserted with its columns, payload, source and reading time', async () => {
+    const rental = rowOf(
+      'rentals',
+      {
+        id: '9007199254740993',
+        creation_datetime: '2026-07-14 09:00:00+02',
+        deposit_price: '0.123456789012345678901234567890',
+        deposit_currency: '{"code":"EUR"}',
+        status: 'VALI\tDATED\\N\r\n',
+        crew_adults: '2',
+      },
+      '{"id":9007199254740993,"depositPrice":0.123456789012345678901234567890,"odd":"\\\\N \\t 👍 مرحبا"}',
+    )
+    const counts = await mirror.write({ tables: [tableOf('rentals', 1, [rental])] })
+    expect(counts.get('rentals')).toEqual({ inserted: 1, updated: 0, unchanged: 0, deleted: 0 })
+    const [row] = await mirror.all(
+      `select id, creation_datetime, deposit_price, deposit_currency, status, crew_adults, message, _payload::text as payload,
+         _source, _read_at, _deleted_at from mirror.rentals where id = 9007199254740993`,
+    )
+    expect(row).toEqual({
+      id: '9007199254740993',
+      creation_datetime: new Date('2026-07-14T07:00:00Z'),
+      deposit_price: '0.123456789012345678901234567890',
+      deposit_currency: { code: 'EUR' },
+      status: 'VALI\tDATED\\N\r\n',
+      crew_adults: '2',
+      message: null,
+      payload:
+        '{"id": 9007199254740993, "odd": "\\\\N \\t 👍 مرحبا", "depositPrice": 0.123456789012345678901234567890}',
+      _source: 'GET /v3/rentals',
+      _read_at: at(1),
+      _deleted_at: null,
+    })
+    const [logged] = await mirror.all<{ key: string; diff: string }>(
+      `select key::text as key, diff::text as diff from mirror.change_log where stream = 'rentals'
+         and key = '{"id": 9007199254740993}'`,
+    )
+    expect(logged?.key).toBe('{"id": 9007199254740993}')
+    expect(logged?.diff).toContain('"deposit_price": [null, 0.123456789012345678901234567890]')
+    expect(logged?.diff).toContain('"creation_datetime": [null, "2026-07-14T07:00:00+00:00"]')
+    expect(logged?.diff).not.toContain('message')
+  })
+
+  it('that differs updates what differs, and the log has the old and the new values only', async () => {
+    await mirror.write({ tables: [tableOf('harbours', 1, [harbour(1, 'Brest')])] })
+    const counts = await mirror.write({ tables: [tableOf('harbours', 2, [harbour(1, 'Lorient')])] })
+    expect(counts.get('harbours')).toEqual({ inserted: 0, updated: 1, unchanged: 0, deleted: 0 })
+    expect(await logOf(1)).toEqual([
+      { stream: 'harbours', key: { id: 1 }, operation: 'insert', diff: { id: [null, 1], name: [null, 'Brest'] } },
+      { stream: 'harbours', key: { id: 1 }, operation: 'update', diff: { name: ['Brest', 'Lorient'] } },
+    ])
+  })
+
+  it('of which only the payload differs is updated, and the log shows both payloads', async () => {
+    await mirror.write({ tables: [tableOf('harbours', 1, [harbour(2, 'Brest', { id: 2, extra: 1 })])] })
+    await mirror.write({ tables: [tableOf('harbours', 2, [harbour(2, 'Brest', { id: 2, extra: 2 })])] })
+    expect((await logOf(2))[1]?.diff).toEqual({
+      _payload: [
+        { id: 2, extra: 1 },
+        { id: 2, extra: 2 },
+      ],
+    })
+  })
+
+  it('read earlier than the row changes nothing', async () => {
+    await mirror.write({ tables: [tableOf('harbours', 5, [harbour(3, 'late')])] })
+    const counts = await mirror.write({ tables: [tableOf('harbours', 4, [harbour(3, 'early')])] })
+    expect(counts.get('harbours')).toEqual({ inserted: 0, updated: 0, unchanged: 1, deleted: 0 })
+    expect(await mirror.all('select name, _read_at from mirror.harbours where id = 3')).toEqual([
+      { name: 'late', _read_at: at(5) },
+    ])
+  })
+
+  it('that comes twice in one batch counts once, and its latest read stands', async () => {
+    const rows = [
+      { ...harbour(4, 'first'), readAt: at(1) },
+      { ...harbour(4, 'second'), readAt: at(2), source: 'GET /v3/harbours/{harbourId}' },
+    ]
+    const counts = await mirror.write({ tables: [tableOf('harbours', 3, [...rows].reverse())] })
+    expect(counts.get('harbours')).toEqual({ inserted: 1, updated: 0, unchanged: 0, deleted: 0 })
+    expect(await mirror.all('select name, _source from mirror.harbours where id = 4')).toEqual([
+      { name: 'second', _source: 'GET /v3/harbours/{harbourId}' },
+    ])
+  })
+
+  it('keeps what differs between null and absent in the payload, not in the columns', async () => {
+    await mirror.write({
+      tables: [tableOf('harbours', 1, [harbour(5, null, { id: 5, name: null }), harbour(6, null, { id: 6 })])],
+    })
+    expect(await mirror.all('select name, _payload from mirror.harbours where id in (5, 6) order by id')).toEqual([
+      { name: null, _payload: { id: 5, name: null } },
+      { name: null, _payload: { id: 6 } },
+    ])
+  })
+})
+
+describe('equal rows', () => {
+  /** Tuples written and row locks taken, from Postgres's own statistics of the transaction. */
+  const written = `select sum(n_tup_ins + n_tup_upd + n_tup_del)::int as tuples from pg_stat_xact_user_tables
+    where schemaname = 'mirror'`
+
+  it('write nothing, lock nothing and log nothing, whatever the order of members and the number of zeros', async () => {
+    const rows = Array.from({ length: 300 }, (_, index) => {
+      const id = 1_000 + index
+      return rowOf('harbours', { id, name: `H${id}`, latitude: '1.50' }, `{"id":${id},"latitude":1.50,"name":"H${id}"}`)
+    })
+    await mirror.write({ tables: [tableOf('harbours', 1, rows)] })
+    const reordered = rows.map((row) => ({
+      ...row,
+      payload: `{"name":"H${row.key[0]}","latitude":1.5,"id":${row.key[0]}}`,
+    }))
+    await mirror.db.transaction(async (client) => {
+      const before = await client.query(written)
+      const counts = await applyWrites(client, { tables: [tableOf('harbours', 2, reordered)] })
+      expect(counts.get('harbours')).toEqual({ inserted: 0, updated: 0, unchanged: 300, deleted: 0 })
+      expect((await client.query(written)).rows).toEqual(before.rows)
+      const { rows: locked } = await client.query(
+        `select count(*)::int as rows from mirror.harbours where id between 1000 and 1299 and xmax::text <> '0'`,
+      )
+      expect(locked).toEqual([{ rows: 0 }])
+    })
+  })
+})
+
+describe('a stub', () => {
+  const stub = { mode: 'stub', source: 'GET /v3/rentals#departureHarbour' } as const
+
+  it('is inserted when the record is unknown, and refreshed by a later stub', async () => {
+    await mirror.write({ tables: [tableOf('harbours', 1, [harbour(20, 'a')], stub)] })
+    await mirror.write({ tables: [tableOf('harbours', 3, [harbour(20, 'c')], stub)] })
+    await mirror.write({ tables: [tableOf('harbours', 2, [harbour(20, 'b')], stub)] })
+    expect(await mirror.all('select name, _source from mirror.harbours where id = 20')).toEqual([
+      { name: 'c', _source: 'GET /v3/rentals#departureHarbour' },
+    ])
+  })
+
+  it('becomes a record by a record with the same content, which is an update', async () => {
+    await mirror.write({ tables: [tableOf('harbours', 1, [harbour(21, 'a')], stub)] })
+    const counts = await mirror.write({ tables: [tableOf('harbours', 2, [harbour(21, 'a')])] })
+    expect(counts.get('harbours')?.updated).toBe(1)
+    expect((await logOf(21))[1]?.diff).toEqual({ _source: ['GET /v3/rentals#departureHarbour', 'GET /v3/harbours'] })
+  })
+
+  it('read later gives way to the record, which has everything', async () => {
+    await mirror.write({ tables: [tableOf('harbours', 9, [harbour(22, 'stub')], stub)] })
+    await mirror.write({ tables: [tableOf('harbours', 5, [harbour(22, 'record')])] })
+    expect(await mirror.all('select name from mirror.harbours where id = 22')).toEqual([{ name: 'record' }])
+  })
+
+  it('never touches a record or a tombstone', async () => {
+    await mirror.write({ tables: [tableOf('harbours', 1, [harbour(23, 'record'), harbour(24, 'gone')])] })
+    const stream = streamNamed('harbours')
+    await mirror.write({
+      tombstones: [{ stream, keys: [['24']], source: 'GET /v3/harbours/{harbourId}', readAt: at(2) }],
+    })
+    const counts = await mirror.write({ tables: [tableOf('harbours', 9, [harbour(23, 'x'), harbour(24, 'x')], stub)] })
+    expect(counts.get('harbours')).toEqual({ inserted: 0, updated: 0, unchanged: 2, deleted: 0 })
+    const rows = await mirror.all(
+      'select name, _deleted_at is null as alive from mirror.harbours where id in (23, 24) order by id',
+    )
+    expect(rows).toEqual([
+      { name: 'record', alive: true },
+      { name: 'gone', alive: false },
+    ])
+  })
+
+  it('in the same batch as its record gives way to it', async () => {
+    await mirror.write({
+      tables: [tableOf('harbours', 9, [harbour(25, 'stub')], stub), tableOf('harbours', 1, [harbour(25, 'record')])],
+    })
+    expect(await mirror.all('select name from mirror.harbours where id = 25')).toEqual([{ name: 'record' }])
+    expect(await logOf(25)).toHaveLength(1)
+  })
+})
+
+describe('columns that another read fills', () => {
+  const stream = streamNamed('rentals')
+  const fill = (id: string, resource: string, company: string) => ({
+    filled: [{ stream, readAt: at(1), rows: [{ key: [id], values: { resource_id: resource, company_id: company } }] }],
+  })
+
+  it('are set on the living row, logged, and left alone by the record itself', async () => {
+    const rental = (status: string) => rowOf('rentals', { id: 30, status })
+    await mirror.write({ tables: [tableOf('rentals', 1, [rental('PENDING')])] })
+    const counts = await mirror.write(fill('30', 'boat-7', '12'))
+    expect(counts.get('rentals')?.updated).toBe(1)
+    await mirror.write({ tables: [tableOf('rentals', 2, [rental('VALIDATED')])] })
+    expect(await mirror.all('select resource_id, company_id, status from mirror.rentals where id = 30')).toEqual([
+      { resource_id: 'boat-7', company_id: '12', status: 'VALIDATED' },
+    ])
+    expect((await logOf(30))[1]).toMatchObject({
+      operation: 'update',
+      diff: { resource_id: [null, 'boat-7'], company_id: [null, 12] },
+    })
+  })
+
+  it('write nothing when they are so already, or when the row is not there', async () => {
+    await mirror.write({ tables: [tableOf('rentals', 1, [rowOf('rentals', { id: 31 })])] })
+    await mirror.write(fill('31', 'boat-7', '12'))
+    for (const id of ['31', '999']) {
+      const counts = await mirror.write(fill(id, 'boat-7', '12'))
+      expect(counts.get('rentals')).toEqual({ inserted: 0, updated: 0, unchanged: 0, deleted: 0 })
+    }
+    expect(await logOf(31)).toHaveLength(2)
+  })
+})
+
+describe('data that Postgres refuses', () => {
+  const bad = [
+    { name: 'a text where a number belongs', row: rowOf('harbours', { id: 41, latitude: 'north' }) },
+    { name: 'a payload that is no JSON', row: rowOf('harbours', { id: 42 }, '{"id":42') },
+    { name: 'a number no numeric can hold', row: rowOf('harbours', { id: 43 }, '{"id":43,"x":1e200000}') },
+    { name: 'a key that no index can hold', row: rowOf('resources', { id: longKey() }) },
+  ]
+  for (const { name, row } of bad)
+    it(`${name}: is reported with its stream, and found among its neighbours`, async () => {
+      const stream = row.values.length === streamNamed('harbours').columns.length ? 'harbours' : 'resources'
+      const neighbours = Array.from({ length: 7 }, (_, index) => rowOf(stream, { id: 400 + index }))
+      const write = tableOf(stream, 1, [...neighbours.slice(0, 5), row, ...neighbours.slice(5)])
+      const failure = await mirror.write({ tables: [write] }).catch((error: unknown) => error)
+      expect(failure).toBeInstanceOf(DataRefused)
+      expect(failure).toMatchObject({ stream, kind: 'skip', code: 'DATA_REFUSED' })
+      const found = await findRefusedRows(mirror.db, write)
+      expect(found.map((each) => each.row)).toEqual([row])
+      expect(found[0]?.reason).not.toBe('')
+      expect(await mirror.all(`select count(*)::int as rows from mirror.${stream} where id::text like '40_'`)).toEqual([
+        { rows: 0 },
+      ])
+    })
+
+  it('rows that are fine are not found', async () => {
+    expect(await findRefusedRows(mirror.db, tableOf('harbours', 1, [harbour(450, 'fine')]))).toEqual([])
+  })
+})
+
+/** 9,000 characters that do not compress. */
+function longKey(): string {
+  return Array.from({ length: 300 }, (_, index) =>
+    Math.sin(index + 1)
+      .toString(36)
+      .slice(2, 12),
+  ).join('-')
+}
+
+describe('writers at the same time', () => {
+  it('that insert the same keys leave the newest read, and log each change once', async () => {
+    const ids = Array.from({ length: 40 }, (_, index) => 500 + index)
+    const minutes = [3, 1, 4, 2]
+    await Promise.all(
+      minutes.map((minute) =>
+        mirror.write({
+          tables: [
+            tableOf(
+              'harbours',
+              minute,
+              ids.map((id) => harbour(id, `m${minute}`)),
+            ),
+          ],
+        }),
+      ),
+    )
+    const rows = await mirror.all('select distinct name from mirror.harbours where id between 500 and 539')
+    expect(rows).toEqual([{ name: 'm4' }])
+    const inserts = (await changeLog(mirror)).filter(
+      ({ key, operation }) => Number(key.id) >= 500 && Number(key.id) < 540 && operation === 'insert',
+    )
+    expect(inserts).toHaveLength(40)
+  })
+})
