@@ -37,8 +37,8 @@ export async function addTasks(
   if (tasks.length === 0) return []
   const { rows } = await db.query<{ id: string }>(
     `insert into sync.tasks (run_id, stream, kind, payload, priority)
-     select $1, $2, t.kind, t.payload, t.priority
-     from jsonb_to_recordset($3::jsonb) with ordinality as t(kind text, payload jsonb, priority int, n bigint) order by n
+     select $1, $2, t ->> 'kind', t -> 'payload', (t ->> 'priority')::int
+     from jsonb_array_elements($3::jsonb) with ordinality as e(t, n) order by n
      returning id`,
     [runId, stream, JSON.stringify(tasks.map((task) => ({ payload: {}, ...task })))],
   )

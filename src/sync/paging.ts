@@ -8,7 +8,7 @@ import type { SyncContext } from './context.ts'
 
 export type ResolvedPaging = { readonly paging: PagingSettings; readonly pageBase: number }
 
-const pageBasePin = 'page_base'
+export const pageBasePin = 'page_base'
 
 /** Settings of one list: the general ones, `none` for lists that are not paginated, and the exceptions of the configuration. */
 export function pagingOf(stream: StreamDef, api: SyncContext['settings']['api']): PagingSettings {

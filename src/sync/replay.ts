@@ -4,8 +4,8 @@
 import { type Json, parseJson } from '../api/json.ts'
 import { readsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { messageOf } from '../errors.ts'
-import { clearQuarantine } from '../mirror/quarantine.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
+import { clearQuarantine, type QuarantineEntry } from '../mirror/quarantine.ts'
 import { keyText } from '../mirror/records.ts'
 import { stubMark, type TableWrite } from '../mirror/rows.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
@@ -16,29 +16,13 @@ import { calendarDays, daysOf } from './readers/calendar.ts'
 import { priceEntries } from './readers/prices.ts'
 import { emptyWork, projectInto, type Work } from './work.ts'
 
-/** A record in quarantine, as it was stored. */
-export type Quarantined = {
-  readonly id: string
-  readonly stream: string
-  readonly key: string
-  readonly endpoint: string
-  /** JSON text, whole as received. */
-  readonly payload: string
-  readonly request: RequestValues
-  /** When it was last received: a row read later is not replaced. */
-  readonly lastSeenAt: Date
-}
-
 export type Replayed =
   | { readonly kind: 'mirrored'; readonly rows: number }
   /** What is still wrong with it; it stays in quarantine. */
   | { readonly kind: 'refused'; readonly reason: string }
 
 /** Projects the stored payload again and writes it; on success the record leaves the quarantine in the same transaction. */
-export async function replayRecord(
-  context: Pick<SyncContext, 'database' | 'settings' | 'onCommit'>,
-  record: Quarantined,
-): Promise<Replayed> {
+export async function replayRecord(context: SyncContext, record: QuarantineEntry): Promise<Replayed> {
   const stream = streamNamed(record.stream)
   const work = await workOf(context, stream, record)
   const reason = work.bad[0]?.reason ?? wrongKey(stream, record, work)
@@ -57,32 +41,44 @@ export async function replayRecord(
   }
 }
 
-async function workOf(
-  context: Pick<SyncContext, 'database' | 'settings'>,
-  stream: StreamDef,
-  record: Quarantined,
-): Promise<Work> {
+async function workOf(context: SyncContext, stream: StreamDef, record: QuarantineEntry): Promise<Work> {
   const { timeZone } = context.settings
   const work = emptyWork()
-  const [body = null] = await withoutErasedUsers(context, stream, [parseJson(record.payload).value])
+  const [body = null] = await withoutErasedUsers(context, stream, [bodyOf(stream, record)])
   const request = requestOf(stream, record, body)
+  if (typeof request === 'string') {
+    work.bad.push({ ...record, reason: request, request: {} })
+    return work
+  }
   const origin = { endpoint: record.endpoint, readAt: record.lastSeenAt, timeZone }
-  const ownRead = stream.reads.kind === 'inside' || readsOf(stream).some((endpoint) => endpoint === record.endpoint)
+  // Another stream's read knows the record at second hand only: `GET /v3/rentals/{rentalId}/user`.
+  const direct = stream.reads.kind === 'inside' || readsOf(stream).some((endpoint) => endpoint === record.endpoint)
   for (const entry of entriesOf(stream, body)) {
     const projected = projectInto(work, stream, entry, request, record.endpoint, timeZone)
     if (!projected.ok) continue
     const write: TableWrite = {
       stream,
-      // What another stream's read brought is known at second hand only.
-      mode: ownRead ? 'record' : 'stub',
-      source: ownRead ? record.endpoint : `${record.endpoint}${stubMark}${stream.name}`,
+      mode: direct ? 'record' : 'stub',
+      source: direct ? record.endpoint : `${record.endpoint}${stubMark}${stream.name}`,
       readAt: record.lastSeenAt,
       rows: [projected.row],
     }
     work.tables.push(write)
-    if (stream.reads.kind === 'list' && ownRead) belowRecord(work, stream, entry, keyText(projected.row.key), origin)
+    if (stream.reads.kind === 'list' && direct) belowRecord(work, stream, entry, keyText(projected.row.key), origin)
   }
   return work
+}
+
+/** The stored payload. What jsonb could not hold was stored as a JSON string of its text. */
+function bodyOf(stream: StreamDef, record: QuarantineEntry): Json {
+  const { value } = parseJson(record.payload)
+  if (typeof value !== 'string' || stream.reads.kind === 'calendar') return value
+  try {
+    return parseJson(value).value
+  } catch (error) {
+    if (error instanceof BoatMirrorError && error.code === 'API_NOT_JSON') return value // it was a text from the start
+    throw error
+  }
 }
 
 /** A price table in quarantine may be a whole answer; everything else is one record. */
@@ -91,18 +87,24 @@ function entriesOf(stream: StreamDef, body: Json): readonly Json[] {
   return priceEntries(body) ?? [body]
 }
 
-/** What did not stand in the record; a calendar's days are read from the body again. */
-function requestOf(stream: StreamDef, record: Quarantined, body: Json): RequestValues {
-  if (stream.reads.kind !== 'calendar') return record.request
+/** What did not stand in the record; a calendar's days are read from the body again. A text says what is wrong with them. */
+function requestOf(stream: StreamDef, record: QuarantineEntry, body: Json): RequestValues | string {
+  const request = JSON.parse(record.request) as RequestValues
+  if (stream.reads.kind !== 'calendar') return request
   const days = calendarDays(body)
-  const expected = daysOf(Number(record.request.year))
-  return { ...record.request, days: days?.length === expected ? days : null }
+  const expected = daysOf(Number(request.year))
+  if (days !== null && days.length === expected) return { ...request, days }
+  return `days: expected ${expected} characters of 0 and 1 for ${request.year}, got ${days === null ? 'none' : days.length}.`
 }
 
+/** Longer keys are cut in the quarantine. */
+const longestKey = 500
+
 /** A record that stands under another key than the one it was asked for is not what was wanted. Null: nothing is wrong. */
-function wrongKey(stream: StreamDef, record: Quarantined, work: Work): string | null {
-  if (record.key.startsWith('#')) return null
+function wrongKey(stream: StreamDef, record: QuarantineEntry, work: Work): string | null {
   const row = work.tables.find((table) => table.stream === stream)?.rows[0]
-  if (row === undefined || keyText(row.key) === record.key) return null
-  return `Asked for ${record.key}, and the record answered is ${keyText(row.key)}.`
+  if (row === undefined || record.key.startsWith('#')) return null
+  const own = keyText(row.key)
+  if (own === record.key || own.length > longestKey) return null
+  return `Asked for ${record.key}, and the record answered is ${own}.`
 }

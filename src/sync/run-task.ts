@@ -1,5 +1,6 @@
 // One task from claim to end: lease, heartbeat, and what becomes of it when it fails or is stopped.
 
+import { setMaxListeners } from 'node:events'
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } from '../mirror/tasks.ts'
 import { runConfirm, runRelease } from './confirm.ts'
@@ -27,6 +28,8 @@ export async function runTask(
   if (task === null) return 'taken'
   const lost = new AbortController()
   const signal = AbortSignal.any([stop, lost.signal])
+  // Each request in flight listens; Node would warn from the eleventh on.
+  setMaxListeners(0, signal)
   const heartbeat = setInterval(() => {
     renewLease(pool, task).then(
       (held) => held || lost.abort(new BoatMirrorError('LEASE_LOST', `Task ${task.id} was taken over.`)),

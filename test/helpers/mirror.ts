@@ -1,0 +1,72 @@
+// A whole mirror for a test: a database, a sandbox, an API client and a worker, wired as `sync` wires them.
+
+import { type App, openApp } from '../../src/app.ts'
+import { type Config, readConfig } from '../../src/config.ts'
+import { startSyncWorker } from '../../src/jobs/worker.ts'
+import { createLogger } from '../../src/log.ts'
+import { createRequest, type Run, runsOfRequest } from '../../src/mirror/runs.ts'
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
+import { streamsToRead } from '../../src/sync/plan.ts'
+import { createTestDatabase } from './database.ts'
+import { differencesFromTruth } from './truth.ts'
+
+export type TestMirror = {
+  readonly app: App
+  readonly sandbox: Sandbox
+  readonly config: Config
+  /** One complete sync of these streams (all by default), to its end. */
+  sync(options?: { readonly streams?: readonly string[]; readonly full?: boolean }): Promise<readonly Run[]>
+  /** Differences between the mirror and the sandbox's truth. */
+  differences(): Promise<readonly string[]>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+const log = createLogger(process.env.TEST_LOG_LEVEL ?? 'fatal')
+
+/** Opens a mirror of a sandbox world. `env` are settings of the program. */
+export async function openTestMirror(
+  wishes: Partial<SandboxOptions> = {},
+  env: Readonly<Record<string, string>> = {},
+): Promise<TestMirror> {
+  const sandbox = await createSandbox({ size: 20, ...wishes })
+  const database = await createTestDatabase()
+  const config = readConfig({ DATABASE_URL: database.url, AUTO_MIGRATE: 'on', ...env }, '/nonexistent')
+  const app = await openApp({ config, log, apiUrl: sandbox.url, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
+  const stopping = new AbortController()
+  const backend = await app.openQueue(stopping.signal)
+  const worker = await startSyncWorker({ context: app.syncContext, backend, log })
+  return {
+    app,
+    sandbox,
+    config,
+    sync: async ({ streams = [], full = false } = {}) => {
+      const id = await createRequest(app.database.pool, {
+        trigger: 'test',
+        streams: streamsToRead(streams, config),
+        full,
+      })
+      worker.poke()
+      for (;;) {
+        const { finished, runs } = await runsOfRequest(app.database.pool, id)
+        if (finished) return runs
+        await new Promise((resolve) => setTimeout(resolve, 25))
+      }
+    },
+    differences: async () =>
+      differencesFromTruth(
+        app.database.pool,
+        sandbox.truthText({
+          days: config.slotDays,
+          durations: config.slotDurations,
+          priceDays: config.priceDays,
+          calendarYears: config.calendarYears,
+        }),
+      ),
+    [Symbol.asyncDispose]: async () => {
+      await worker.stop()
+      await app[Symbol.asyncDispose]()
+      await sandbox.close()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
