@@ -143,3 +143,6 @@ export function recordNumber(text: string): string {
   if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It takes a number as the list shows it.')
   return text
 }
+
+/** Collects several of them. */
+export const recordNumbers = (text: string, before: readonly string[]): string[] => [...before, recordNumber(text)]

@@ -3,8 +3,8 @@
 import type { Logger } from '../log.ts'
 import type { Database } from '../mirror/database.ts'
 import { openRequest } from '../operator/queries.ts'
-import { runSeconds, watchRequest } from './progress.ts'
 import { duration, number, print } from './output.ts'
+import { runSeconds, watchRequest } from './progress.ts'
 
 /**
  * Shows the progress of the open first sync until it is done, and says what came of it; returns at once when there is none.

@@ -3,9 +3,11 @@
 
 import { Command, CommanderError } from 'commander'
 import { exitCodeOf } from '../errors.ts'
+import { registerChanges } from './commands/changes.ts'
 import { registerCheck } from './commands/check.ts'
 import { registerDb } from './commands/db.ts'
 import { registerMigrate } from './commands/migrate.ts'
+import { registerPush } from './commands/push.ts'
 import { registerQuarantine } from './commands/quarantine.ts'
 import { registerRuns } from './commands/runs.ts'
 import { registerSchedule } from './commands/schedule.ts'
@@ -25,7 +27,9 @@ const onUncaught = (error: unknown): void => {
 process.on('uncaughtException', onUncaught)
 process.on('unhandledRejection', onUncaught)
 // `boat-mirror status | head`: the reader went away, which is no fault.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? process.exit(0) : onUncaught(error)))
+process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+  error.code === 'EPIPE' ? process.exit(0) : onUncaught(error),
+)
 
 const program = new Command('boat-mirror')
   .description(
@@ -42,6 +46,8 @@ const program = new Command('boat-mirror')
 for (const register of [
   registerWorker,
   registerSync,
+  registerPush,
+  registerChanges,
   registerStatus,
   registerRuns,
   registerSchedule,

@@ -12,8 +12,10 @@ export type Outcome = {
   readonly quarantine: Readonly<Record<string, number>>
 }
 
-const count = (run: Run, name: 'read' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'held' | 'requests'): number =>
-  Number(run[name])
+const count = (
+  run: Run,
+  name: 'read' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'held' | 'requests',
+): number => Number(run[name])
 
 /** The streams these runs wrote: their own tables, and those read inside their records. */
 function tablesOf(runs: readonly Run[]): ReadonlySet<string> {
@@ -76,7 +78,9 @@ function adviceOf(run: Run): string[] {
   const error = oneLine(run.error ?? 'no reason was noted', 500)
   switch (run.status) {
     case 'failed':
-      return [`${run.stream} failed: ${error} What was there before stays; try again with: boat-mirror sync ${run.stream}`]
+      return [
+        `${run.stream} failed: ${error} What was there before stays; try again with: boat-mirror sync ${run.stream}`,
+      ]
     case 'partial':
       return [
         `${run.stream} is only partly read: ${error} What was read is mirrored; try again with: boat-mirror sync ${run.stream}`,

@@ -1,7 +1,7 @@
 // What people ask the database: the state of streams, endpoints, runs, the outbox and the quarantine. Reads only.
 
-import type { Queryable } from '../mirror/sql.ts'
 import type { Run } from '../mirror/runs.ts'
+import type { Queryable } from '../mirror/sql.ts'
 
 export type StreamFacts = {
   readonly stream: string
@@ -20,15 +20,6 @@ export type EndpointFacts = {
   readonly lastStatus: number | null
   readonly lastCalledAt: Date | null
   readonly lastError: string | null
-}
-
-export type UnknownFieldFacts = {
-  readonly stream: string
-  readonly path: string
-  readonly times: number
-  readonly firstSeenAt: Date
-  readonly lastSeenAt: Date
-  readonly sample: unknown
 }
 
 /** Version as Postgres names it (`16.4`), and the database's size in bytes. */
@@ -70,43 +61,6 @@ export async function outboxFacts(
     counts: Object.fromEntries(rows.map(({ status, count }) => [status, count])),
     oldestQueuedAt: rows.find(({ status }) => status === 'queued')?.oldest ?? null,
   }
-}
-
-/** Records in quarantine by stream; streams without any are left out. */
-export async function quarantineCounts(db: Queryable): Promise<Readonly<Record<string, number>>> {
-  const { rows } = await db.query<{ stream: string; count: number }>(
-    `select stream, count(*)::int as count from sync.quarantine group by stream order by stream`,
-  )
-  return Object.fromEntries(rows.map(({ stream, count }) => [stream, count]))
-}
-
-/** Fields seen upstream that the catalog does not know. */
-export async function unknownFieldFacts(db: Queryable): Promise<readonly UnknownFieldFacts[]> {
-  const { rows } = await db.query<UnknownFieldFacts>(
-    `select stream, path, times::float8 as times, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", sample
-     from sync.unknown_fields order by stream, path`,
-  )
-  return rows
-}
-
-/** The newest state of the breaker that workers share, as its owner wrote it, with the database's clock; null: none yet. */
-export async function gateFacts(
-  db: Queryable,
-): Promise<{ readonly state: unknown; readonly updatedAt: Date; readonly now: Date } | null> {
-  const { rows } = await db.query<{ state: unknown; updatedAt: Date; now: Date }>(
-    `select state, updated_at as "updatedAt", clock_timestamp() as now from sync.gate order by updated_at desc limit 1`,
-  )
-  return rows[0] ?? null
-}
-
-/** What was probed and pinned, by key. */
-export async function pinFacts(
-  db: Queryable,
-): Promise<readonly { key: string; value: unknown; probedAt: Date; contradiction: string | null }[]> {
-  const { rows } = await db.query<{ key: string; value: unknown; probedAt: Date; contradiction: string | null }>(
-    `select key, value, probed_at as "probedAt", contradiction from sync.pinned order by key`,
-  )
-  return rows
 }
 
 /** One run; null when there is none of this number. */
@@ -178,17 +132,31 @@ export async function quarantineFacts(
   return rows
 }
 
-/** Open tasks of all running runs: how many there are in all, how many are done, and since when the oldest run runs. */
-export async function backlog(
-  db: Queryable,
-): Promise<{ readonly runs: number; readonly done: number; readonly all: number; readonly elapsedS: number } | null> {
-  const { rows } = await db.query<{ runs: number; done: number; all: number; elapsedS: number }>(
+export type Backlog = {
+  /** Running runs. */
+  readonly runs: number
+  /** Tasks of theirs: done, and in all. */
+  readonly done: number
+  readonly all: number
+  /** Since the oldest of them started, in seconds. */
+  readonly elapsedS: number
+}
+
+/** What the running runs still have to do; null when none runs. */
+export async function backlog(db: Queryable): Promise<Backlog | null> {
+  const { rows } = await db.query<Backlog>(
     `select count(distinct r.id)::int as runs, count(t.id) filter (where t.status in ('done', 'failed'))::int as done,
        count(t.id)::int as all,
        extract(epoch from clock_timestamp() - min(r.started_at))::float8 as "elapsedS"
      from sync.runs r join sync.tasks t on t.run_id = r.id where r.status = 'running' having count(*) > 0`,
   )
   return rows[0] ?? null
+}
+
+/** The database's own clock. */
+export async function databaseClock(db: Queryable): Promise<Date> {
+  const { rows } = await db.query<{ now: Date }>('select clock_timestamp() as now')
+  return rows[0]?.now ?? new Date()
 }
 
 /** The newest request of this trigger that is not finished; null when there is none. */
@@ -198,4 +166,19 @@ export async function openRequest(db: Queryable, trigger: string): Promise<strin
     [trigger],
   )
   return rows[0]?.id ?? null
+}
+
+/** May this role create schemas in this database? */
+export async function mayCreate(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ allowed: boolean }>(
+    `select has_database_privilege(current_database(), 'create') as allowed`,
+  )
+  return rows[0]?.allowed ?? false
+}
+
+/** By how many milliseconds the database's clock is ahead of this host's. */
+export async function measureSkew(db: Queryable): Promise<number> {
+  const before = Date.now()
+  const now = await databaseClock(db)
+  return now.getTime() - (before + Date.now()) / 2
 }

@@ -3,11 +3,11 @@
 import type { Command } from 'commander'
 import { BoatMirrorError } from '../../errors.ts'
 import { startSyncWorker } from '../../jobs/worker.ts'
+import { quarantineTotals } from '../../mirror/quarantine.ts'
 import { createRequest } from '../../mirror/runs.ts'
-import { quarantineCounts } from '../../operator/queries.ts'
 import { streamsToRead } from '../../sync/plan.ts'
-import { type CommandContext, type ExitCode, type OpenedApp, runCommand, withJson } from '../context.ts'
 import { runCheckSync } from '../check-sync.ts'
+import { type CommandContext, type ExitCode, type OpenedApp, runCommand, withJson } from '../context.ts'
 import { advice, exitCodeOfSync, type Outcome, outcomeTable, quarantinedOf, runJson } from '../outcome.ts'
 import { print, printJson } from '../output.ts'
 import { preflight } from '../preflight.ts'
@@ -43,11 +43,11 @@ async function runSync(context: CommandContext, names: readonly string[], option
     throw new BoatMirrorError('USAGE', `${names.join(', ')} is switched off by the configuration.`, {
       remedy: 'MIRROR_DOCUMENTS, CALENDAR_YEARS, PRICE_DAYS, SLOT_DAYS and SLOT_DURATIONS switch streams on and off.',
     })
-  await using app = await context.open({ schema: 'migrate', patienceMs })
+  await using app = await context.open({ schema: options.check ? 'check' : 'migrate', patienceMs })
   await preflight({ config, apiUrl: app.apiUrl, log, signal }, streams)
   if (options.check) return await runCheckSync(app, streams, { json: options.json, signal })
   const runs = await carryOut(context, app, streams, options.full)
-  return report({ runs, quarantine: await quarantineCounts(app.database.pool) }, options.json)
+  return report({ runs, quarantine: await quarantineTotals(app.database.pool) }, options.json)
 }
 
 /** Asks for the sync and works on it until it is finished. */

@@ -1,0 +1,114 @@
+// `check`, the API's half: is it there, does it let us in, and how are its lists read?
+
+import { probePageBase } from '../api/paging-probe.ts'
+import type { Page } from '../api/types.ts'
+import { streams } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { messageOf } from '../errors.ts'
+import type { Database } from '../mirror/database.ts'
+import { getPin, listPins } from '../mirror/pinned.ts'
+import { pageBasePin, pagingOf } from '../sync/paging.ts'
+import { isEnabled } from '../sync/plan.ts'
+import { type Finding, failed, ok, warn } from './findings.ts'
+import { openProbeApi, type ProbeApi, type ProbeOptions, preflight } from './preflight.ts'
+
+/** @param database where what was probed is pinned; null: none is there yet. */
+export async function checkApi(options: ProbeOptions, database: Database | null): Promise<readonly Finding[]> {
+  const { config, apiUrl, signal } = options
+  const lists = streams.filter((stream) => stream.reads.kind === 'list' && isEnabled(stream, config))
+  const name = 'API'
+  try {
+    await preflight(
+      options,
+      lists.map((stream) => stream.name),
+    )
+  } catch (error) {
+    signal.throwIfAborted()
+    return [failed(name, error)]
+  }
+  const auth = config.api.auth.kind === 'none' ? 'without credentials' : `credentials sent as ${config.api.auth.kind}`
+  const findings: Finding[] = [ok(name, `${apiUrl.replace(/\/\/[^/@]*@/, '//***@')} answers, ${auth}`)]
+  const probe = openProbeApi(options)
+  try {
+    for (const stream of lists) findings.push(await checkList(probe, options, stream, database))
+  } finally {
+    await probe.close()
+  }
+  return [...findings, ...(database === null ? [] : await contradictions(database))]
+}
+
+async function checkList(
+  probe: ProbeApi,
+  { config, signal }: ProbeOptions,
+  stream: StreamDef,
+  database: Database | null,
+): Promise<Finding> {
+  const { reads } = stream
+  const name = `list ${stream.name}`
+  if (reads.kind !== 'list') return ok(name, 'has no list')
+  const paging = pagingOf(stream, config.api)
+  const call = { endpoint: reads.list, query: { ...reads.query }, paging }
+  try {
+    const base = await pageBaseOf(probe, call, database)
+    const pages: Page[] = []
+    await probe.attempt(async (api, attempt) => {
+      for await (const page of api.list({ ...call, pageBase: base.number, signal: attempt })) {
+        pages.push(page)
+        // Two pages show whether the paging parameter is understood.
+        if (pages.length === 2) break
+      }
+    })
+    return describeList(name, paging.style, base.how, pages)
+  } catch (error) {
+    signal.throwIfAborted()
+    return failed(name, error)
+  }
+}
+
+type ListCall = {
+  readonly endpoint: string
+  readonly query: Record<string, string>
+  readonly paging: ReturnType<typeof pagingOf>
+}
+
+/** The number of the first page, and in words where it comes from. */
+async function pageBaseOf(
+  probe: ProbeApi,
+  call: ListCall,
+  database: Database | null,
+): Promise<{ readonly number: number; readonly how: string }> {
+  const { style, pageBase } = call.paging
+  if (pageBase !== null) return { number: pageBase, how: `from ${pageBase} (API_PAGE_BASE)` }
+  if (style !== 'page' && style !== 'offset') return { number: 0, how: '' }
+  const pin = database === null ? null : await getPin(database.pool, pageBasePin)
+  if (typeof pin?.value === 'number') return { number: pin.value, how: `from ${pin.value} (probed before)` }
+  const probed = await probe.attempt((api, signal) => probePageBase(api, { ...call, signal }))
+  if (probed !== null) return { number: probed, how: `from ${probed} (probed now)` }
+  const assumed = style === 'offset' ? 0 : 1
+  return { number: assumed, how: `from ${assumed} (assumed: too few records to tell)` }
+}
+
+/** How a list was read, in words. */
+function describeList(name: string, style: string, base: string, pages: readonly Page[]): Finding {
+  const [first, second] = pages
+  if (first === undefined) return warn(name, 'no page was answered', 'See whether the list holds anything upstream.')
+  const envelope = first.envelope === 'array' ? 'a bare array' : `records at ${first.envelope}`
+  const paging = style === 'none' ? 'one call' : `paging by ${style} ${base}`.trim()
+  const total = first.total === null ? 'no total' : `a total of ${first.total}`
+  const more = second === undefined || second.items.length === 0 ? '' : `, ${second.items.length} on the second page`
+  return ok(name, `${envelope}, ${paging}, ${total}; ${first.items.length} records on the first page${more}`)
+}
+
+/** What was probed once and is contradicted by later answers. */
+async function contradictions(database: Database): Promise<readonly Finding[]> {
+  const pins = await listPins(database.pool)
+  return pins
+    .filter((pin) => pin.contradictedAt !== null)
+    .map((pin) =>
+      warn(
+        `probed ${pin.key}`,
+        `${JSON.stringify(pin.value)} no longer holds: ${pin.contradiction ?? messageOf('')}`,
+        'It is probed again by the next sync. If it keeps changing, set API_PAGE_BASE.',
+      ),
+    )
+}

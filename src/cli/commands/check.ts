@@ -1,0 +1,178 @@
+// `check`: tries configuration, database, queue and API, and says what is right, what is wrong and what to set.
+
+import type { Command } from 'commander'
+import { openDatabaseServer } from '../../app.ts'
+import type { Config } from '../../config.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import { openBackend } from '../../jobs/backend.ts'
+import type { Logger } from '../../log.ts'
+import { type Database, openDatabase } from '../../mirror/database.ts'
+import { type MigrationStatus, migrationStatus } from '../../mirror/migrate.ts'
+import { shownAddress, translateDatabaseError } from '../../mirror/sql-states.ts'
+import { databaseFacts, mayCreate, measureSkew } from '../../operator/queries.ts'
+import { checkApi } from '../check-api.ts'
+import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
+import { type Finding, failed, findingsText, ok, warn } from '../findings.ts'
+import { print, printJson } from '../output.ts'
+import { attachSandbox } from '../sandbox-host.ts'
+
+/** Registers `check`. */
+export function registerCheck(program: Command): void {
+  withJson(
+    program
+      .command('check')
+      .description(
+        'try configuration, database, queue, API address and credentials, and say how paging and envelopes are read; exit code 1 if anything fails',
+      ),
+  ).action((options: { json: boolean }) =>
+    runCommand((context) => runCheck(context, options.json), { logLevel: 'error' }),
+  )
+}
+
+async function runCheck(context: CommandContext, json: boolean): Promise<ExitCode> {
+  const { config, log, signal } = context
+  const findings: Finding[] = [configuration(config)]
+  await using database = await checkDatabase(config, log, findings)
+  signal.throwIfAborted()
+  if (database.url !== null) findings.push(await checkQueue(config, log, database.url, signal, database.current))
+  findings.push(...(await checkTheApi(context, database.current ? database.database : null)))
+  const bad = findings.some((finding) => finding.status === 'fail')
+  if (json) printJson({ ok: !bad, findings })
+  else print(`${findingsText(findings)}\n\n${bad ? 'Something is wrong.' : 'All that is needed works.'}`)
+  return bad ? 1 : 0
+}
+
+function configuration(config: Config): Finding {
+  const parts = [
+    `API ${config.api.baseUrl === null ? 'the built-in sandbox' : 'of your own'}`,
+    `database ${config.databaseUrl === null ? `embedded in ${config.dataDir}` : 'of your own'}`,
+    `queue on ${config.redisUrl === null ? 'Postgres' : 'Redis'}`,
+  ]
+  return ok('configuration', `every setting can be read: ${parts.join(', ')}`)
+}
+
+type Looked = {
+  readonly url: string | null
+  readonly database: Database | null
+  /** The schema is that of this program. */
+  readonly current: boolean
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+const oldestPostgres = 14
+
+/** Adds what it finds; opens the database for those that come after. */
+async function checkDatabase(config: Config, log: Logger, findings: Finding[]): Promise<Looked> {
+  const closers: (() => Promise<void>)[] = []
+  const dispose = async (): Promise<void> => {
+    for (const close of closers.reverse()) await close()
+  }
+  let url: string | null = null
+  try {
+    const server = await openDatabaseServer(config, log)
+    closers.push(() => server.close())
+    url = server.url
+    const database = openDatabase({ url, applicationName: 'boat-mirror check', max: 2, log })
+    closers.push(() => database.close())
+    findings.push(await versionFinding(database, url))
+    const schema = await migrationStatus(url)
+    findings.push(await schemaFinding(config, database, schema))
+    findings.push(await clockFinding(database, config))
+    return { url, database, current: isCurrent(schema), [Symbol.asyncDispose]: dispose }
+  } catch (error) {
+    findings.push(failed('database', translateDatabaseError(error, url ?? undefined)))
+    return { url: null, database: null, current: false, [Symbol.asyncDispose]: dispose }
+  }
+}
+
+const isCurrent = (schema: MigrationStatus): boolean =>
+  schema.pending.length + schema.unknown.length === 0 && schema.repeatableCurrent
+
+async function versionFinding(database: Database, url: string): Promise<Finding> {
+  const { version } = await databaseFacts(database.pool)
+  if (Number.parseInt(version, 10) >= oldestPostgres) return ok('database', `${shownAddress(url)}, Postgres ${version}`)
+  return failed(
+    'database',
+    new BoatMirrorError('DATABASE_REFUSED', `Postgres ${version} is too old.`, {
+      remedy: `Use Postgres ${oldestPostgres} or newer.`,
+    }),
+  )
+}
+
+async function schemaFinding(config: Config, database: Database, schema: MigrationStatus): Promise<Finding> {
+  if (isCurrent(schema)) return ok('schema', `up to date: ${schema.applied.at(-1) ?? 'nothing applied'}`)
+  if (schema.unknown.length > 0)
+    return failed(
+      'schema',
+      new BoatMirrorError('DATABASE_SCHEMA', `A newer program has migrated it: ${schema.unknown.join(', ')}.`, {
+        remedy: 'Use the newer version of boat-mirror with this database.',
+      }),
+    )
+  const missing = schema.pending.length > 0 ? schema.pending.join(', ') : 'views and functions of this version'
+  const allowed = await mayCreate(database.pool)
+  if (config.autoMigrate && allowed)
+    return warn(
+      'schema',
+      `missing: ${missing}`,
+      'Nothing to do: worker, sync and push migrate first. Or run: boat-mirror migrate',
+    )
+  return failed(
+    'schema',
+    new BoatMirrorError(
+      'DATABASE_SCHEMA',
+      `missing: ${missing}${allowed ? '' : '; this role may not create schemas in this database'}`,
+      { remedy: 'Run `boat-mirror migrate` with a role that may create schemas.' },
+    ),
+  )
+}
+
+/** Larger differences stop the queue on Postgres, and make times in the mirror doubtful. */
+const maxSkewMs = 2_000
+
+async function clockFinding(database: Database, config: Config): Promise<Finding> {
+  const skewMs = Math.round(await measureSkew(database.pool))
+  const detail = `this host and Postgres differ by ${Math.abs(skewMs)} ms`
+  if (Math.abs(skewMs) <= maxSkewMs) return ok('clocks', detail)
+  const remedy = 'Set the clocks (NTP), or run the queue on Redis with REDIS_URL.'
+  return config.redisUrl === null
+    ? failed('clocks', new BoatMirrorError('CLOCK_SKEW', detail, { remedy }))
+    : warn('clocks', detail, 'Set the clocks (NTP).')
+}
+
+const queuePatienceMs = 5_000
+
+async function checkQueue(
+  config: Config,
+  log: Logger,
+  databaseUrl: string,
+  signal: AbortSignal,
+  schemaCurrent: boolean,
+): Promise<Finding> {
+  const where = config.redisUrl === null ? 'Postgres, beside the mirror' : `Redis at ${shownAddress(config.redisUrl)}`
+  const backend = openBackend({ databaseUrl, redisUrl: config.redisUrl, log, patienceMs: queuePatienceMs, signal })
+  try {
+    await backend.ping()
+    return ok('queue', where)
+  } catch (error) {
+    if (config.redisUrl === null && !schemaCurrent)
+      return warn('queue', `${where}: not set up yet`, 'Nothing to do: it is made with the schema.')
+    return failed('queue', error)
+  } finally {
+    await backend.close()
+  }
+}
+
+async function checkTheApi(context: CommandContext, database: Database | null): Promise<readonly Finding[]> {
+  const { config, log, signal } = context
+  try {
+    const sandbox = config.api.baseUrl === null ? await attachSandbox(config.dataDir, log) : null
+    try {
+      return await checkApi({ config, apiUrl: config.api.baseUrl ?? sandbox?.url ?? '', log, signal }, database)
+    } finally {
+      await sandbox?.close()
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    return [failed('API', error)]
+  }
+}

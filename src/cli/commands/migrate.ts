@@ -1,0 +1,60 @@
+// `migrate`: brings the database up to date, BullMQ's own tables too; `--status` only looks.
+
+import type { Command } from 'commander'
+import { openDatabaseServer, prepareSchema } from '../../app.ts'
+import { type MigrationStatus, migrationStatus } from '../../mirror/migrate.ts'
+import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
+import { print, printJson, table } from '../output.ts'
+
+/** Registers `migrate`. */
+export function registerMigrate(program: Command): void {
+  withJson(
+    program
+      .command('migrate')
+      .description(
+        "bring the database up to date: schemas, functions, grants, and BullMQ's tables where it has no Redis",
+      )
+      .option('--status', 'only say what is applied and what is missing; exit code 1 if anything is missing', false),
+  ).action((options: { status: boolean; json: boolean }) => runCommand((context) => runMigrate(context, options)))
+}
+
+async function runMigrate(
+  { config, log }: CommandContext,
+  options: { readonly status: boolean; readonly json: boolean },
+): Promise<ExitCode> {
+  const server = await openDatabaseServer(config, log)
+  try {
+    const before = await migrationStatus(server.url)
+    if (options.status) return showStatus(before, options.json)
+    await prepareSchema(config, server.url, log)
+    if (options.json) printJson({ applied: before.pending })
+    else if (before.pending.length > 0) print(`Applied ${before.pending.join(', ')}.`)
+    else
+      print(
+        before.repeatableCurrent
+          ? 'The database is up to date.'
+          : 'Views, functions and grants were brought up to date.',
+      )
+    return 0
+  } finally {
+    await server.close()
+  }
+}
+
+function showStatus(status: MigrationStatus, json: boolean): ExitCode {
+  const current = status.pending.length + status.unknown.length === 0 && status.repeatableCurrent
+  if (json) {
+    printJson({ current, ...status })
+    return current ? 0 : 1
+  }
+  const rows = [
+    ...status.applied.map((name) => [name, 'applied']),
+    ...status.pending.map((name) => [name, 'missing']),
+    ...status.unknown.map((name) => [name, 'made by a newer program']),
+    ['views, functions, comments, grants', status.repeatableCurrent ? 'of this version' : 'of another version'],
+  ]
+  print(table(['MIGRATION', 'STATE'], rows))
+  if (status.unknown.length > 0) print('\nUse the newer version of boat-mirror with this database.')
+  else if (!current) print('\nApply what is missing with: boat-mirror migrate')
+  return current ? 0 : 1
+}

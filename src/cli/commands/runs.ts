@@ -1,0 +1,203 @@
+// `runs`: the history of runs; `show` explains one, `release` lets held deletions happen.
+
+import type { Command } from 'commander'
+import { findStream, streams } from '../../catalog/catalog.ts'
+import { sleep } from '../../clock.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import { listRuns, type Run } from '../../mirror/runs.ts'
+import { findRun, heldKeyFacts, taskFacts } from '../../operator/queries.ts'
+import { startRelease } from '../../sync/release.ts'
+import { carryOutRun } from '../carry-out.ts'
+import {
+  type CommandContext,
+  type ExitCode,
+  type OpenedApp,
+  recordNumber,
+  runCommand,
+  wholeNumber,
+  withJson,
+} from '../context.ts'
+import { exitCodeOfSync, runJson } from '../outcome.ts'
+import { instant, number, oneLine, print, printJson, table } from '../output.ts'
+import { preflight } from '../preflight.ts'
+import { runLine, runSeconds } from '../progress.ts'
+
+/** Registers `runs`, `runs show` and `runs release`. */
+export function registerRuns(program: Command): void {
+  const runs = withJson(
+    program
+      .command('runs')
+      .description('history of runs, newest first')
+      .argument('[stream]', 'only of this stream')
+      .option('--limit <n>', 'runs at most', wholeNumber(1, 10_000), 30),
+  ).action((stream: string | undefined, options: { limit: number; json: boolean }) =>
+    runCommand((context) => runList(context, stream, options), quiet),
+  )
+  withJson(
+    runs
+      .command('show')
+      .description('one run: counts, errors, warnings, plan of held deletions')
+      .argument('<id>', 'number', recordNumber),
+  ).action((id: string, _own: unknown, command: Command) =>
+    runCommand((context) => runShow(context, id, command.optsWithGlobals<{ json: boolean }>()), quiet),
+  )
+  withJson(
+    runs
+      .command('release')
+      .description('let the held deletions of a run happen: each record is asked for, and buried when it is gone')
+      .argument('<id>', 'number of the held run', recordNumber),
+  ).action((id: string, _own: unknown, command: Command) =>
+    runCommand((context) => runRelease(context, id, command.optsWithGlobals<{ json: boolean }>()), quiet),
+  )
+}
+
+const quiet = { logLevel: 'warn' } as const
+
+async function runList(
+  context: CommandContext,
+  stream: string | undefined,
+  options: { readonly limit: number; readonly json: boolean },
+): Promise<ExitCode> {
+  if (stream !== undefined && findStream(stream) === undefined)
+    throw new BoatMirrorError('USAGE', `There is no stream "${stream}".`, {
+      remedy: `Streams are named by their tables: ${streams.map((each) => each.name).join(', ')}.`,
+    })
+  await using opened = await context.openDatabase()
+  const filter = { limit: options.limit, ...(stream === undefined ? {} : { stream }) }
+  const runs = await listRuns(opened.database.pool, filter)
+  if (options.json) printJson(runs.map(runJson))
+  else if (runs.length === 0) print('There is no run yet.')
+  else print(runsTable(runs))
+  return 0
+}
+
+const runsTable = (runs: readonly Run[]): string =>
+  table(
+    [
+      'ID',
+      'STREAM',
+      'TRIGGER',
+      'STARTED (UTC)',
+      'S',
+      'STATUS',
+      'READ',
+      'INS',
+      'UPD',
+      'DEL',
+      'HELD',
+      'REQUESTS',
+      'ERROR',
+    ],
+    runs.map((run) => [
+      run.id,
+      run.stream,
+      run.trigger,
+      instant(run.started_at),
+      run.finished_at === null ? null : runSeconds(run),
+      run.status,
+      Number(run.read),
+      Number(run.inserted),
+      Number(run.updated),
+      Number(run.deleted),
+      Number(run.held),
+      Number(run.requests),
+      run.error === null ? '' : oneLine(run.error, 60),
+    ]),
+  )
+
+async function existingRun(opened: { readonly database: OpenedApp['database'] }, id: string): Promise<Run> {
+  const run = await findRun(opened.database.pool, id)
+  if (run !== null) return run
+  throw new BoatMirrorError('NOT_FOUND', `There is no run ${id}.`, { remedy: 'See what ran with: boat-mirror runs' })
+}
+
+/** Held keys that are shown. */
+const shownKeys = 50
+
+async function runShow(context: CommandContext, id: string, { json }: { readonly json: boolean }): Promise<ExitCode> {
+  await using opened = await context.openDatabase()
+  const { pool } = opened.database
+  const run = await existingRun(opened, id)
+  const tasks = await taskFacts(pool, id)
+  const held = await heldKeyFacts(pool, id, shownKeys)
+  if (json) {
+    printJson({ ...runJson(run), tasks, waitingDeletions: held })
+    return 0
+  }
+  print(`Run ${run.id}, ${runLine(run)}`)
+  print(`Started ${instant(run.started_at)} UTC by ${run.trigger}${run.full_read ? ', every detail' : ''}.`)
+  if (tasks.length > 0)
+    print(
+      `\n${table(
+        ['TASKS', 'STATUS', 'COUNT', 'ATTEMPTS', 'ERROR'],
+        tasks.map((each) => [each.kind, each.status, each.tasks, each.attempts, each.error]),
+      )}`,
+    )
+  for (const warning of run.warnings) print(`\nWarning: ${oneLine(warning, 500)}`)
+  if (run.plan !== null) print(`\n${planText(run.plan)}`)
+  if (held.count > 0) {
+    const more = held.count > held.keys.length ? ` and ${number(held.count - held.keys.length)} more` : ''
+    print(`\n${number(held.count)} deletions wait: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`)
+    print(`Let them happen with: boat-mirror runs release ${run.id}`)
+  }
+  return 0
+}
+
+const planWords: Readonly<Record<string, string>> = {
+  reason: 'Held because',
+  live: 'Records in the mirror',
+  seen: 'Records in the list',
+  missing: 'Not in the list',
+  deletedWithin24Hours: 'Deleted within 24 hours',
+  asked: 'Asked for singly',
+  gone: 'Gone',
+  stillThere: 'Still there',
+  notAnswered: 'Not answered',
+}
+
+/** The plan as a person reads it. */
+function planText(plan: unknown): string {
+  const facts = Object.entries(plan as Readonly<Record<string, unknown>>)
+  const lines = facts
+    .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
+    .map(([name, value]) => `${planWords[name] ?? name}: ${value}`)
+  const sample = facts.find(([name]) => name === 'sample')?.[1]
+  if (Array.isArray(sample))
+    lines.push(`Sample: ${sample.map(({ key, answer }) => `${oneLine(String(key), 40)} ${answer}`).join(', ')}`)
+  return lines.join('\n')
+}
+
+const busyPollMs = 1_000
+/** Confirmations of a release wait at a paused API as long as a sync does. */
+const patienceMs = 75_000
+
+async function runRelease(
+  context: CommandContext,
+  id: string,
+  { json }: { readonly json: boolean },
+): Promise<ExitCode> {
+  const { config, log, signal } = context
+  await using app = await context.open({ schema: 'migrate', patienceMs })
+  const held = await existingRun(app, id)
+  await preflight({ config, apiUrl: app.apiUrl, log, signal }, [held.stream])
+  const { runId, keys } = await started(context, app, held)
+  process.stderr.write(`Asking for ${number(keys)} records of ${held.stream}.\n`)
+  const run = await carryOutRun(context, app, runId)
+  const code = exitCodeOfSync({ runs: [run], quarantine: {} })
+  if (json) printJson({ exitCode: code, run: runJson(run) })
+  else print(runLine(run))
+  return code
+}
+
+async function started(
+  { signal }: CommandContext,
+  app: OpenedApp,
+  held: Run,
+): Promise<{ readonly runId: string; readonly keys: number }> {
+  for (let told = false; ; told = true) {
+    const release = await startRelease(app.database, held)
+    if (release !== 'busy') return release
+    if (!told) process.stderr.write(`Waiting for the present run of ${held.stream} to end.\n`)
+    await sleep(busyPollMs, signal)
+  }
+}

@@ -1,0 +1,78 @@
+// `schedule`: which stream is due when, and how the intervals are stretched to fit the rate limit.
+
+import type { Command } from 'commander'
+import { streams } from '../../catalog/catalog.ts'
+import { effectiveIntervals, wantedIntervals } from '../../jobs/schedule.ts'
+import { listStreams, turnCosts } from '../../mirror/stream-state.ts'
+import { scheduledShare, stretchFactor } from '../../sync/budget.ts'
+import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
+import { duration, number, print, printJson, relative, table } from '../output.ts'
+
+/** Registers `schedule`. */
+export function registerSchedule(program: Command): void {
+  withJson(
+    program
+      .command('schedule')
+      .description(
+        'the plan of the worker: wanted and effective intervals, next times, and the share of the rate limit',
+      ),
+  ).action((options: { json: boolean }) =>
+    runCommand((context) => runSchedule(context, options.json), { logLevel: 'warn' }),
+  )
+}
+
+const seconds = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
+
+async function runSchedule({ config, open }: CommandContext, json: boolean): Promise<ExitCode> {
+  const wanted = wantedIntervals(config)
+  await using app = await open({ schema: 'check', api: false, patienceMs: 0 })
+  const { database, ratePerSecond } = app
+  const effective = await effectiveIntervals(database, wanted, ratePerSecond)
+  const costs = await turnCosts(database.pool)
+  const states = new Map((await listStreams(database.pool)).map((state) => [state.stream, state]))
+  const turns = [...wanted].map(([stream, intervalMs]) => ({ stream, intervalMs, cost: costs.get(stream) ?? 1 }))
+  const neededPerSecond = turns.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)
+  const stretch = stretchFactor(turns, ratePerSecond)
+  const rows = streams
+    .filter((stream) => stream.reads.kind !== 'inside')
+    .map(({ name }) => ({
+      stream: name,
+      wantedS: seconds(wanted.get(name)),
+      effectiveS: seconds(effective.get(name)),
+      requestsPerTurn: costs.get(name) ?? null,
+      targetS: seconds(config.targets[name]),
+      asOf: states.get(name)?.as_of ?? null,
+      nextDueAt: states.get(name)?.next_due_at ?? null,
+    }))
+  if (json) {
+    printJson({ ratePerSecond, scheduledShare, neededPerSecond, stretch, streams: rows })
+    return 0
+  }
+  const now = new Date()
+  print(
+    table(
+      ['STREAM', 'WANTED', 'EFFECTIVE', 'NEXT', 'REQUESTS A TURN', 'TARGET', 'AS OF'],
+      rows.map((row) => [
+        row.stream,
+        row.wantedS === null ? 'off' : duration(row.wantedS),
+        row.effectiveS === null ? 'off' : duration(row.effectiveS),
+        row.effectiveS === null ? null : (relative(row.nextDueAt, now) ?? 'when a worker starts'),
+        row.requestsPerTurn,
+        row.targetS === null ? null : duration(row.targetS),
+        relative(row.asOf, now),
+      ]),
+    ),
+  )
+  print(`\n${budgetText(ratePerSecond, neededPerSecond, stretch)}`)
+  return 0
+}
+
+/** What the schedule takes of the rate limit, in a sentence. */
+export function budgetText(ratePerSecond: number, neededPerSecond: number, stretch: number): string {
+  const needs = `The wanted intervals take ${neededPerSecond.toFixed(2)} requests a second`
+  if (ratePerSecond === 0) return `${needs}; there is no rate limit.`
+  const allowed = `${number(ratePerSecond * scheduledShare)} of ${number(ratePerSecond)} are for the schedule`
+  return stretch > 1
+    ? `${needs}, and ${allowed}: intervals are stretched by ${stretch.toFixed(2)}. Raise API_RATE_LIMIT if the API allows it, or lengthen intervals.`
+    : `${needs}; ${allowed}.`
+}

@@ -1,0 +1,169 @@
+// `status`: how old each stream is, what runs, what waits, what needs a person.
+
+import type { Command } from 'commander'
+import { sleep } from '../../clock.ts'
+import type { Run } from '../../mirror/runs.ts'
+import { type Backlog, backlog, lastRuns } from '../../operator/queries.ts'
+import { type CommandContext, type ExitCode, type OpenedDatabase, runCommand, withJson } from '../context.ts'
+import { duration, number, oneLine, print, relative, table } from '../output.ts'
+import { knownSandbox } from '../sandbox-file.ts'
+import { readStatus, type StatusFacts, wasAnswered } from '../status-facts.ts'
+
+/** Registers `status`. */
+export function registerStatus(program: Command): void {
+  withJson(
+    program
+      .command('status')
+      .description(
+        'per stream: rows, age, last and next run; queue, outbox, quarantine; per endpoint: last call and result',
+      )
+      .option('--watch', 'show it again every two seconds until Ctrl-C', false)
+      .option('--endpoints', 'list every endpoint, not only those that failed', false),
+  ).action((options: StatusOptions) =>
+    runCommand((context) => runStatus(context, options), { logLevel: 'warn', stoppedCode: 0 }),
+  )
+}
+
+type StatusOptions = { readonly json: boolean; readonly watch: boolean; readonly endpoints: boolean }
+
+const watchMs = 2_000
+const clearScreen = '\u001b[H\u001b[2J\u001b[3J'
+
+async function runStatus(context: CommandContext, options: StatusOptions): Promise<ExitCode> {
+  await using opened = await context.openDatabase()
+  for (;;) {
+    const text = await statusText(context, opened, options)
+    print(options.watch && process.stdout.isTTY ? `${clearScreen}${text}` : text)
+    if (!options.watch) return 0
+    await sleep(watchMs, context.signal)
+  }
+}
+
+async function statusText(context: CommandContext, opened: OpenedDatabase, options: StatusOptions): Promise<string> {
+  const sandbox = context.config.api.baseUrl === null ? await knownSandbox(context.config.dataDir) : null
+  const facts = await readStatus(context.config, opened, sandbox?.url ?? null)
+  if (options.json) return JSON.stringify(facts, null, options.watch ? 0 : 2)
+  const { pool } = opened.database
+  const work = await backlog(pool)
+  return describe(facts, await lastRuns(pool), work, { now: new Date(), allEndpoints: options.endpoints })
+}
+
+/** The whole status as text. Pure. */
+export function describe(
+  facts: StatusFacts,
+  runs: readonly Run[],
+  work: Backlog | null,
+  options: { readonly now: Date; readonly allEndpoints: boolean },
+): string {
+  const parts = [
+    placesText(facts, options.now),
+    streamsTable(facts, runs, options.now),
+    ...(work === null ? [] : [backlogText(work)]),
+    endpointsText(facts, options),
+    ...attention(facts),
+  ]
+  return parts.join('\n\n')
+}
+
+function placesText({ api, database, queue }: StatusFacts, now: Date): string {
+  const state =
+    api.breaker === 'open'
+      ? `down; next try ${relative(api.nextProbeAt, now)}`
+      : api.pausedUntil === null
+        ? ''
+        : `asked us to wait; goes on ${relative(api.pausedUntil, now)}`
+  const address =
+    api.url === ''
+      ? 'the built-in sandbox, not started yet'
+      : `${api.url}${api.sandbox ? ' (the built-in sandbox)' : ''}`
+  return [
+    `API       ${address}${state === '' ? '' : ` – ${state}`}`,
+    `Database  ${database.url}   Postgres ${database.version}, ${number(database.size / 1_048_576)} MiB${database.embedded ? ', embedded' : ''}`,
+    `Queue     ${queue.url === null ? 'Postgres, beside the mirror' : `Redis ${queue.url}`}`,
+  ].join('\n')
+}
+
+function streamsTable({ streams, quarantine }: StatusFacts, runs: readonly Run[], now: Date): string {
+  const lastRun = new Map(runs.map((run) => [run.stream, run]))
+  return table(
+    ['STREAM', 'ROWS', 'AS OF', 'LAST RUN', 'NEXT', 'INTERVAL', 'LATE', 'BAD'],
+    streams.map((stream) => {
+      const run = lastRun.get(stream.stream)
+      const bad = quarantine.byStream[stream.stream] ?? 0
+      return [
+        stream.stream,
+        stream.rows,
+        relative(stream.asOf, now) ?? 'never',
+        run === undefined ? null : run.status,
+        relative(stream.nextDueAt, now),
+        stream.intervalS === null ? null : duration(stream.intervalS),
+        lateness(stream, now),
+        bad === 0 ? null : bad,
+      ]
+    }),
+  )
+}
+
+/** By how much a stream is older than its target, or, where none is set, than twice its interval. */
+function lateness(stream: StatusFacts['streams'][number], now: Date): string | null {
+  const allowedS = stream.targetS ?? (stream.intervalS === null ? null : stream.intervalS * 2)
+  if (allowedS === null || stream.asOf === null) return null
+  const lateS = (now.getTime() - stream.asOf.getTime()) / 1_000 - allowedS
+  return lateS > 0 ? duration(lateS) : null
+}
+
+/** How far the present runs are; the time to go is an estimate from what is done. */
+function backlogText({ runs, done, all, elapsedS }: Backlog): string {
+  const toGo = done === 0 ? '' : `, about ${duration((elapsedS * (all - done)) / done)} to go`
+  return `Running: ${runs} ${runs === 1 ? 'stream' : 'streams'}, ${number(done)} of ${number(all)} tasks done since ${duration(elapsedS)}${toGo}.`
+}
+
+function endpointsText(
+  { endpoints }: StatusFacts,
+  options: { readonly now: Date; readonly allEndpoints: boolean },
+): string {
+  const answered = endpoints.filter(wasAnswered)
+  const summary = `${answered.length} of ${endpoints.length} read endpoints called with success.`
+  const shown = options.allEndpoints
+    ? endpoints
+    : endpoints.filter((each) => each.lastError !== null && isFailing(each))
+  if (shown.length === 0) return summary
+  const rows = shown.map((each) => [
+    each.endpoint,
+    each.calls,
+    each.failures,
+    each.lastStatus,
+    relative(each.lastCalledAt, options.now) ?? 'never',
+    each.lastError === null ? '' : oneLine(each.lastError, 80),
+  ])
+  return `${summary}\n\n${table(['ENDPOINT', 'CALLS', 'FAILURES', 'STATUS', 'LAST CALL', 'LAST ERROR'], rows)}`
+}
+
+/** The last call failed; a 404 is an answer. */
+const isFailing = (each: StatusFacts['endpoints'][number]): boolean =>
+  each.calls > 0 && (each.lastStatus === null || (each.lastStatus >= 400 && each.lastStatus !== 404))
+
+/** Changes that a person has to look at. */
+const changesForPeople = ['conflict', 'unknown', 'failed'] as const
+
+/** What waits and what needs a person, with the command that helps. */
+function attention({ outbox, quarantine, heldRuns, unknownFields }: StatusFacts): string[] {
+  const waiting = Object.entries(outbox).filter(([name, count]) => name !== 'oldestQueuedAt' && Number(count) > 0)
+  const lines: string[] = []
+  if (waiting.length > 0) {
+    const hint = changesForPeople.some((name) => Number(outbox[name]) > 0) ? ' See: boat-mirror changes list' : ''
+    lines.push(`Outbox: ${waiting.map(([name, count]) => `${number(Number(count))} ${name}`).join(', ')}.${hint}`)
+  }
+  for (const run of heldRuns)
+    lines.push(
+      `${run.stream}: ${number(run.held)} deletions wait for a person. See: boat-mirror runs show ${run.id}. Let them happen: boat-mirror runs release ${run.id}`,
+    )
+  if (quarantine.total > 0)
+    lines.push(`${number(quarantine.total)} records cannot be mirrored. See: boat-mirror quarantine`)
+  if (unknownFields.length > 0) {
+    const names = unknownFields.slice(0, 10).map((field) => `${field.stream}.${field.path}`)
+    const more = unknownFields.length > names.length ? ` and ${unknownFields.length - names.length} more` : ''
+    lines.push(`Seen in the API but not known (kept in _payload): ${names.join(', ')}${more}.`)
+  }
+  return lines.length === 0 ? [] : [lines.join('\n')]
+}

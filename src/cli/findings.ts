@@ -1,0 +1,53 @@
+// What `check` looked at and found, as values and as lines.
+
+import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
+import { oneLine, table } from './output.ts'
+
+export type Finding = {
+  readonly name: string
+  readonly status: 'ok' | 'warn' | 'fail'
+  readonly detail: string
+  /** What to do, and what to set. */
+  readonly remedy: string | null
+}
+
+export const ok = (name: string, detail: string): Finding => ({ name, status: 'ok', detail, remedy: null })
+
+export const warn = (name: string, detail: string, remedy: string): Finding => ({
+  name,
+  status: 'warn',
+  detail,
+  remedy,
+})
+
+/** What an error says about the thing that was looked at. */
+export function failed(name: string, error: unknown): Finding {
+  const remedy = error instanceof BoatMirrorError ? (error.remedy ?? remedyFor(error)) : null
+  return { name, status: 'fail', detail: messageOf(error), remedy }
+}
+
+/** What helps where the error itself names no remedy. */
+function remedyFor(error: BoatMirrorError): string | null {
+  switch (error.code) {
+    case 'PAGING_IGNORED':
+      return 'Set API_PAGING and API_PAGE_PARAM to what the API understands, or lists.STREAM.paging in the configuration file.'
+    case 'PAGING_ENVELOPE':
+      return 'Set API_ITEMS_PATH to where the records stand, for instance data.items.'
+    case 'API_NOT_FOUND':
+      return 'Check API_BASE_URL: it is the root of the API, without /v3.'
+    case 'API_NOT_JSON':
+      return 'Check API_BASE_URL: the answer may be a web page.'
+    default:
+      return error instanceof ApiError ? 'Check API_BASE_URL and the state of the API.' : null
+  }
+}
+
+/** One line per finding, and below it what to do. */
+export function findingsText(findings: readonly Finding[]): string {
+  const lines = table(
+    ['', 'WHAT', 'FOUND'],
+    findings.map(({ status, name, detail }) => [status, name, oneLine(detail, 300)]),
+  )
+  const remedies = findings.flatMap(({ name, remedy }) => (remedy === null ? [] : [`${name}: ${remedy}`]))
+  return remedies.length === 0 ? lines : `${lines}\n\n${[...new Set(remedies)].join('\n')}`
+}
