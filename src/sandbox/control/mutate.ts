@@ -46,7 +46,7 @@ function linkFor(world: World, entity: Entity, field: string, value: unknown): E
 }
 
 function edit(world: World, entity: Entity, { set = {}, unset = [] }: Change): void {
-  delete entity.raw
+  entity.raw = null
   for (const [field, value] of Object.entries(set)) {
     const link = linkFor(world, entity, field, value)
     if (link) entity.links[field] = link
@@ -69,7 +69,7 @@ function quietly(entity: Entity | undefined, touch: boolean, change: () => void)
   change()
   if (!entity || touch || before === undefined) return
   entity.own.lastModificationDatetime = before
-  delete entity.cache
+  entity.cache = null
 }
 
 function update(world: World, place: Place, entity: Entity, change: Change): void {
@@ -95,7 +95,7 @@ function update(world: World, place: Place, entity: Entity, change: Change): voi
   })
   if (explicit !== undefined) {
     entity.own.lastModificationDatetime = explicit
-    delete entity.cache
+    entity.cache = null
   }
 }
 
@@ -143,5 +143,5 @@ export function overrideText(world: World, change: Omit<Change, 'op' | 'set'>, t
   if (!entity) throw new RangeError(`${change.record} needs an id`)
   applyChanges(world, [{ ...change, op: 'update' }])
   entity.raw = text
-  delete entity.cache
+  entity.cache = null
 }

@@ -3,7 +3,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../failure.ts'
 import { parseFaultRule } from '../http/faults.ts'
-import type { Sandbox } from '../index.ts'
+import type { Sandbox } from '../sandbox.ts'
 import type { Change } from './mutate.ts'
 import type { TruthOptions } from './truth.ts'
 

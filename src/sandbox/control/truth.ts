@@ -42,7 +42,7 @@ function entityRow(world: World, entity: Entity, above: Readonly<Record<string, 
 
 /** A list inside a resource's record, also when the record's text is overridden. */
 function embeddedList(resource: Resource, field: string): readonly Record<string, unknown>[] {
-  const own: Record<string, unknown> = resource.raw === undefined ? resource.own : JSON.parse(resource.raw)
+  const own: Record<string, unknown> = resource.raw === null ? resource.own : JSON.parse(resource.raw)
   const list = own[field]
   return Array.isArray(list) ? list : []
 }

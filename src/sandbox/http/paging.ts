@@ -63,7 +63,14 @@ function afterCursor(cursor: string, items: readonly Entity[], compare: Compare<
   }
   if (!Array.isArray(position) || typeof position[0] !== 'string')
     throw badField('cursor', 'is not a cursor of this list')
-  const mark: Entity = { table: 'rentals', key: position[0], own: { creationDatetime: position[1] }, links: {} }
+  const mark: Entity = {
+    table: 'rentals',
+    key: position[0],
+    own: { creationDatetime: position[1] },
+    links: {},
+    raw: null,
+    cache: null,
+  }
   let low = 0
   let high = items.length
   while (low < high) {

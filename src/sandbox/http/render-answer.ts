@@ -22,7 +22,7 @@ export interface RequestAddress {
 
 /** JSON text of a summary: the key and the named fields; whole where a raw text stands in for the record. */
 function summaryText(entity: Entity, fields: readonly string[], whole: string): string {
-  if (entity.raw !== undefined) return whole
+  if (entity.raw !== null) return whole
   const { field } = tableKeys[entity.table]
   const own = JSON.stringify(Object.fromEntries(fields.map((name) => [name, entity.own[name]])))
   return `{"${field}":${keyLiteral(entity)}${own === '{}' ? '' : `,${own.slice(1, -1)}`}}`

@@ -7,7 +7,7 @@ import { RentalCreationBody, RentalUpdateBody, RentalUserBody } from '../records
 import { canHoldSlot, freeBoats, holdsSlot } from '../world/calendar.ts'
 import type { Rental } from '../world/entity.ts'
 import { createRental, createRentalOption } from '../world/generate-rentals.ts'
-import { settleTotals } from '../world/prices.ts'
+import { cents, settleTotals } from '../world/prices.ts'
 import { findSlot, isBookableDate, type Slot, slotDays } from '../world/slots.ts'
 
 function slotOf({ world }: Call, resourceId: string, slotId: string): Slot {
@@ -53,7 +53,7 @@ function updateRental(call: Call): Answer {
   if (revived && !canHoldSlot(world, rental)) throw conflict('The slot was taken meanwhile')
   world.changeRental(rental, () => {
     rental.own.status = status
-    delete rental.raw
+    rental.raw = null
     if (rules.onlyStatusChanges) return
     Object.assign(rental.own, {
       rentalPrice: body.rentalPrice ?? rental.initialPrice,
@@ -69,8 +69,17 @@ function updateRental(call: Call): Answer {
 }
 
 /** JSON text of the pricing record [spec 2.4]: conditions and resource as they were when the rental was made. */
-export const rentalResourceText = ({ conditions, resourceText }: Rental): string =>
-  `${JSON.stringify(conditions).slice(0, -1)},"resource":${resourceText}}`
+export function rentalResourceText({ key, initialPrice, resourceText }: Rental): string {
+  const conditions = {
+    id: Number(key) + 1_000_000,
+    price: initialPrice,
+    fees: cents(initialPrice * 0.05),
+    vatRate: 20,
+    downPaymentPrice: Math.round(initialPrice * 0.3),
+    downPaymentRate: 30,
+  }
+  return `${JSON.stringify(conditions).slice(0, -1)},"resource":${resourceText}}`
+}
 
 function rentalUser(call: Call): Answer {
   const rental = rentalOf(call)

@@ -93,7 +93,7 @@ function updateUser(call: Call): Answer {
   call.world.changeUser(user, () => {
     Object.assign(user.own, own)
     Object.assign(user.links, links)
-    delete user.raw
+    user.raw = null
   })
   return recordAnswer(call, user)
 }

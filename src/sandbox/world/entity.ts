@@ -16,8 +16,8 @@ export interface Entity {
   own: Own
   links: Record<string, Link>
   /** JSON text served instead of the fields. */
-  raw?: string
-  cache?: { readonly text: string; readonly epoch: number }
+  raw: string | null
+  cache: { readonly text: string; readonly epoch: number } | null
 }
 
 export interface User extends Entity {
@@ -52,8 +52,7 @@ export interface Rental extends Entity {
   readonly resource: Resource
   /** The slot's price at creation, which `rentalPrice` falls back to. */
   readonly initialPrice: number
-  /** Fields of the resource pricing record [spec 2.4] except the resource, and the resource as it was booked. */
-  readonly conditions: Own
+  /** The resource as it was booked, for the pricing record [spec 2.4]. */
   readonly resourceText: string
   readonly options: RentalOption[]
   readonly payments: Entity[]
@@ -66,6 +65,8 @@ export const createEntity = (table: Table, key: string, own: Own, links: Record<
   key,
   own,
   links,
+  raw: null,
+  cache: null,
 })
 
 /** The JSON literal of a key: a number for integer ids (exact at any size), else a string. */
@@ -74,12 +75,15 @@ export function keyLiteral(entity: Entity): string {
   return integer ? entity.key : JSON.stringify(entity.key)
 }
 
+/** Rentals and what lies below them are too many, and too seldom read twice, for their texts to be kept. */
+const isKept = (table: Table): boolean => !table.startsWith('rental') || table === 'rental_payment_methods'
+
 /**
- * The JSON text of a record. Texts are kept until the record changes or `epoch` moves (any record that others embed
- * changed); rentals are not kept, for there are many and their users change.
+ * The JSON text of a record. Texts are kept until the record changes or `epoch` moves: then a record that others
+ * embed has changed.
  */
 export function render(entity: Entity, epoch: number): string {
-  if (entity.raw !== undefined) return entity.raw
+  if (entity.raw !== null) return entity.raw
   if (entity.cache?.epoch === epoch) return entity.cache.text
   const parts: string[] = []
   const { field } = tableKeys[entity.table]
@@ -88,7 +92,7 @@ export function render(entity: Entity, epoch: number): string {
   if (own.length > 2) parts.push(own.slice(1, -1))
   for (const [name, link] of Object.entries(entity.links)) parts.push(`"${name}":${renderLink(link, epoch)}`)
   const text = `{${parts.join(',')}}`
-  if (entity.table !== 'rentals') entity.cache = { text, epoch }
+  if (isKept(entity.table)) entity.cache = { text, epoch }
   return text
 }
 

@@ -18,7 +18,6 @@ const LAST_DAY = 200
 export function createRental(world: World, key: string, slot: Slot, createdAt: string): Rental {
   const { resource, span, price } = slot
   const harbour = resource.links.harbour ?? null
-  const down = Math.round(price * 0.3)
   return {
     ...createEntity(
       'rentals',
@@ -49,14 +48,6 @@ export function createRental(world: World, key: string, slot: Slot, createdAt: s
     ),
     resource,
     initialPrice: price,
-    conditions: {
-      id: Number(key) + 1_000_000,
-      price,
-      fees: cents(price * 0.05),
-      vatRate: 20,
-      downPaymentPrice: down,
-      downPaymentRate: 30,
-    },
     resourceText: world.text(resource),
     options: [],
     payments: [],

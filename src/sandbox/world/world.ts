@@ -126,7 +126,7 @@ export class World {
 
   /** Notes that a record changed in place: its text is stale, and so are the texts that embed it. */
   changed(entity: Entity): void {
-    delete entity.cache
+    entity.cache = null
     this.#stamp(entity)
     if (isEmbedded(entity.table)) this.#epoch++
   }
@@ -159,7 +159,7 @@ export class World {
 
   /** Moves `lastModificationDatetime` to now, and always forward, where the record has one. */
   #stamp(entity: Entity): void {
-    delete entity.cache
+    entity.cache = null
     const before = entity.own.lastModificationDatetime
     if (typeof before !== 'string') return
     const last = Date.parse(before)
