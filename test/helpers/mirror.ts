@@ -12,6 +12,8 @@ import { differencesFromTruth } from './truth.ts'
 
 export type TestMirror = {
   readonly app: App
+  /** Closes everything but the sandbox and opens it again, as a restarted program would. */
+  restart(): Promise<void>
   readonly sandbox: Sandbox
   readonly config: Config
   /** One complete sync of these streams (all by default), to its end. */
@@ -31,30 +33,43 @@ export async function openTestMirror(
   const sandbox = await createSandbox({ size: 20, ...wishes })
   const database = await createTestDatabase()
   const config = readConfig({ DATABASE_URL: database.url, AUTO_MIGRATE: 'on', ...env }, '/nonexistent')
-  const app = await openApp({ config, log, apiUrl: sandbox.url, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
-  const stopping = new AbortController()
-  const backend = await app.openQueue(stopping.signal)
-  const worker = await startSyncWorker({ context: app.syncContext, backend, log })
+  const open = async (): Promise<{ app: App; poke(): void; close(): Promise<void> }> => {
+    const app = await openApp({ config, log, apiUrl: sandbox.url, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
+    const worker = await startSyncWorker({
+      context: app.syncContext,
+      backend: await app.openQueue(new AbortController().signal),
+      log,
+    })
+    const close = async (): Promise<void> => {
+      await worker.stop()
+      await app[Symbol.asyncDispose]()
+    }
+    return { app, poke: worker.poke, close }
+  }
+  let running = await open()
   return {
-    app,
+    get app() {
+      return running.app
+    },
     sandbox,
     config,
+    restart: async () => {
+      await running.close()
+      running = await open()
+    },
     sync: async ({ streams = [], full = false } = {}) => {
-      const id = await createRequest(app.database.pool, {
-        trigger: 'test',
-        streams: streamsToRead(streams, config),
-        full,
-      })
-      worker.poke()
+      const { pool } = running.app.database
+      const id = await createRequest(pool, { trigger: 'test', streams: streamsToRead(streams, config), full })
+      running.poke()
       for (;;) {
-        const { finished, runs } = await runsOfRequest(app.database.pool, id)
+        const { finished, runs } = await runsOfRequest(pool, id)
         if (finished) return runs
         await new Promise((resolve) => setTimeout(resolve, 25))
       }
     },
     differences: async () =>
       differencesFromTruth(
-        app.database.pool,
+        running.app.database.pool,
         sandbox.truthText({
           days: config.slotDays,
           durations: config.slotDurations,
@@ -63,8 +78,7 @@ export async function openTestMirror(
         }),
       ),
     [Symbol.asyncDispose]: async () => {
-      await worker.stop()
-      await app[Symbol.asyncDispose]()
+      await running.close()
       await sandbox.close()
       await database[Symbol.asyncDispose]()
     },

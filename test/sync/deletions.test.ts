@@ -1,0 +1,97 @@
+// Nothing is deleted on a whim, and what is gone is marked at the next sync (design, section 6.5).
+
+import { describe, expect, it } from 'vitest'
+import type { Run } from '../../src/mirror/runs.ts'
+import { heldRuns } from '../../src/mirror/sweeps.ts'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+const statusOf = (runs: readonly Run[], stream: string): string | undefined =>
+  runs.find((run) => run.stream === stream)?.status
+
+async function liveRentals({ app }: TestMirror): Promise<readonly string[]> {
+  const { rows } = await app.database.pool.query<{ id: string }>(
+    'select id from mirror.rentals where _deleted_at is null order by id',
+  )
+  return rows.map((row) => row.id)
+}
+
+const lists = { streams: ['rentals'] } as const
+
+describe('a list that lies', () => {
+  for (const respond of ['empty', 'half', 'forbidden'] as const)
+    it(`that suddenly answers ${respond} deletes nothing and is reported`, async () => {
+      await using mirror = await openTestMirror({ size: 60 })
+      await mirror.sync(lists)
+      const before = await liveRentals(mirror)
+      mirror.sandbox.fault({ op: 'GET /v3/rentals', respond })
+      const runs = await mirror.sync(lists)
+      expect(statusOf(runs, 'rentals')).toBe(respond === 'forbidden' ? 'failed' : 'held')
+      expect(await liveRentals(mirror)).toEqual(before)
+      mirror.sandbox.clearFaults()
+      expect(statusOf(await mirror.sync(lists), 'rentals')).toBe('done')
+      expect(await mirror.differences().then((all) => all.filter((each) => each.startsWith('rentals ')))).toEqual([])
+    }, 60_000)
+
+  it('that skips records because its pages shift loses none of them', async () => {
+    await using mirror = await openTestMirror({ size: 60 }, { API_PAGE_SIZE: '10' })
+    await mirror.sync(lists)
+    const before = await liveRentals(mirror)
+    mirror.sandbox.fault({ op: 'GET /v3/rentals', after: 2, times: 20, respond: 'shift' })
+    await mirror.sync(lists)
+    expect(await liveRentals(mirror)).toEqual(before)
+  }, 60_000)
+})
+
+describe('records that are gone', () => {
+  it('get a tombstone at the next sync, with all that hangs below them', async () => {
+    await using mirror = await openTestMirror({ size: 40 })
+    await mirror.sync({
+      streams: ['rentals', 'rental_options', 'rental_payments', 'rental_crew_members', 'rental_resources'],
+    })
+    const gone = (await liveRentals(mirror)).slice(0, 3)
+    mirror.sandbox.mutate(gone.map((id) => ({ record: 'rentals', op: 'delete' as const, id })))
+    const runs = await mirror.sync(lists)
+    expect(statusOf(runs, 'rentals')).toBe('done')
+    const { rows } = await mirror.app.database.pool.query<{ live: number }>(
+      `select ((select count(*) from mirror.rentals where id = any($1) and _deleted_at is null)
+        + (select count(*) from mirror.rental_payments where rental_id = any($1) and _deleted_at is null)
+        + (select count(*) from mirror.rental_resources where rental_id = any($1) and _deleted_at is null))::int as live`,
+      [gone],
+    )
+    expect(rows[0]?.live).toBe(0)
+  }, 60_000)
+
+  it('wait for a person when they are too many, and go when the person releases them', async () => {
+    await using mirror = await openTestMirror({ size: 120 })
+    await mirror.sync(lists)
+    const before = await liveRentals(mirror)
+    mirror.sandbox.mutate(before.slice(0, 40).map((id) => ({ record: 'rentals', op: 'delete' as const, id })))
+    expect(statusOf(await mirror.sync(lists), 'rentals')).toBe('held')
+    expect((await liveRentals(mirror)).length).toBe(before.length)
+    const [held] = await heldRuns(mirror.app.database.pool)
+    expect(held).toMatchObject({ stream: 'rentals', held: 40 })
+    expect(held?.plan).toMatchObject({ missing: 40, asked: 40, gone: 40, stillThere: 0 })
+  }, 60_000)
+
+  it('are erased when they are persons, and stay erased while a rental still names them', async () => {
+    await using mirror = await openTestMirror({ size: 30 })
+    await mirror.sync()
+    const { rows } = await mirror.app.database.pool.query<{ id: string; last_name: string; email: string }>(
+      `select u.id, u.last_name, u.email from mirror.users u join mirror.rentals r on r.user_id = u.id
+       where u._deleted_at is null and r._deleted_at is null limit 1`,
+    )
+    const person = rows[0]
+    if (person === undefined) throw new Error('No rental has a user.')
+    mirror.sandbox.mutate([{ record: 'users', op: 'delete', id: person.id }])
+    await mirror.sync()
+    await mirror.sync({ full: true })
+    const traces = await mirror.app.database.pool.query<{ place: string }>(
+      `select 'user' as place from mirror.users where id = $1 and (_deleted_at is null or email is not null or _payload::text like '%' || $2 || '%')
+       union all select 'rental' from mirror.rentals where _payload::text like '%' || $2 || '%'
+       union all select 'log' from mirror.change_log where diff::text like '%' || $2 || '%'
+       union all select 'quarantine' from sync.quarantine where payload::text like '%' || $2 || '%'`,
+      [person.id, person.email],
+    )
+    expect(traces.rows).toEqual([])
+  }, 60_000)
+})

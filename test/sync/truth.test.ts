@@ -1,0 +1,85 @@
+// What a sync must show: every table equal to the truth, nothing written when nothing changed, changes found.
+
+import { describe, expect, it } from 'vitest'
+import { readEndpoints } from '../../src/catalog/catalog.ts'
+import type { Run } from '../../src/mirror/runs.ts'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+const unfinished = (runs: readonly Run[]): readonly string[] =>
+  runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.status} ${run.error}`)
+
+/** Rows inserted, updated and deleted in each table of the mirror, from Postgres's own statistics. */
+async function rowsWritten(mirror: TestMirror): Promise<Readonly<Record<string, number>>> {
+  // A session hands in its statistics at the latest when it ends.
+  await mirror.restart()
+  const { rows } = await mirror.app.database.pool.query<{ relname: string; written: number }>(
+    `select relname, (n_tup_ins + n_tup_upd + n_tup_del)::int as written from pg_stat_user_tables where schemaname = 'mirror'`,
+  )
+  return Object.fromEntries(rows.map(({ relname, written }) => [relname, written]))
+}
+
+const detailReads = (mirror: TestMirror): readonly string[] =>
+  Object.keys(mirror.sandbox.stats().templates).filter((template) =>
+    /\{(rentalId|userId|companyId|harbourId|cityId|countryCode|optionId|typeId)\}/.test(template),
+  )
+
+describe('a complete sync of the default world', () => {
+  it('calls 56 of 56 reads with success, makes every table equal to the truth, and then writes nothing more', async () => {
+    await using mirror = await openTestMirror({ size: 200 })
+    expect(unfinished(await mirror.sync())).toEqual([])
+    expect(await mirror.differences()).toEqual([])
+    const called = Object.keys(mirror.sandbox.stats().templates)
+    expect(readEndpoints.filter((endpoint) => !called.includes(endpoint))).toEqual([])
+
+    const before = await rowsWritten(mirror)
+    mirror.sandbox.resetRequests()
+    expect(unfinished(await mirror.sync())).toEqual([])
+    expect(await rowsWritten(mirror)).toEqual(before)
+    // What others change without a trace is read at every sync; no detail that belongs to its record alone is.
+    expect(detailReads(mirror)).toEqual([])
+    expect(await mirror.differences()).toEqual([])
+  }, 90_000)
+
+  it('finds inserts, updates and deletes at the first following sync', async () => {
+    await using mirror = await openTestMirror({ size: 60 })
+    await mirror.sync()
+    for (const seed of [1, 2]) {
+      expect(mirror.sandbox.mutateRandomly(60, seed).length).toBeGreaterThan(30)
+      expect(unfinished(await mirror.sync())).toEqual([])
+      expect(await mirror.differences()).toEqual([])
+    }
+    // The change log tells the same story: replayed, it ends in the live rows.
+    const { rows } = await mirror.app.database.pool.query<{ stream: string }>(
+      `select stream from (select distinct on (stream, key) stream, key, operation from mirror.change_log order by stream, key, seq desc) last
+       where stream = 'rentals' and (operation = 'delete') is distinct from not exists (
+         select 1 from mirror.rentals r where r.id = (last.key ->> 'id')::bigint and r._deleted_at is null)`,
+    )
+    expect(rows).toEqual([])
+  }, 90_000)
+
+  it('finds changes that leave no trace in any list with --full', async () => {
+    await using mirror = await openTestMirror({ size: 10, touch: false, summary: true })
+    await mirror.sync()
+    const { rows } = await mirror.app.database.pool.query<{ rental_id: string; id: string }>(
+      'select rental_id, id from mirror.rental_payments where _deleted_at is null limit 1',
+    )
+    const payment = rows[0]
+    if (payment === undefined) throw new Error('The world has no payment.')
+    mirror.sandbox.mutate([
+      {
+        record: 'rental_payments',
+        op: 'update',
+        parent: payment.rental_id,
+        id: payment.id,
+        set: { reference: 'untraceable' },
+        touch: false,
+      },
+    ])
+    await mirror.sync()
+    expect(await mirror.differences()).toEqual([
+      `rental_payments {"id": ${payment.id}, "rental_id": ${payment.rental_id}}: _payload, reference`,
+    ])
+    await mirror.sync({ full: true })
+    expect(await mirror.differences()).toEqual([])
+  }, 60_000)
+})
