@@ -1,6 +1,7 @@
 // The API client: every request passes here, in this order: a place among the requests of this process, the rate limit
 // of all workers, the gate, the wire. Reads are retried, writes leave once.
 
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
@@ -108,6 +109,7 @@ export function createApi(options: ApiOptions): Api {
 
   const readAt = async (call: ReadCall, request: BuiltRequest): Promise<Answer> => {
     const { signal, priority = 'read' } = call
+    expectCrowd(signal)
     const once = (number: number): Promise<Answer> => {
       const attempt: Attempt = { call, request, priority, number, isWrite: false }
       return admitted(attempt, () => measured(attempt))
@@ -134,6 +136,7 @@ export function createApi(options: ApiOptions): Api {
     },
 
     send: async (call) => {
+      expectCrowd(call.signal)
       const attempt: Attempt = {
         call,
         request: buildRequest(target, call),
@@ -146,6 +149,11 @@ export function createApi(options: ApiOptions): Api {
 
     close: () => transport.close(),
   }
+}
+
+/** A worker's one signal is listened to by every call that waits; Node would take more than ten for a leak. */
+function expectCrowd(signal: AbortSignal | undefined): void {
+  if (signal !== undefined) setMaxListeners(0, signal)
 }
 
 /** Everything a call can end with as an ApiError; a fault of our own passes as it is. */

@@ -1,8 +1,8 @@
-// A real logger whose lines can be looked at.
+// A real logger, with the product's serializers, whose lines can be looked at.
 
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import type { Logger } from '../../src/log.ts'
+import { type Logger, serializeError } from '../../src/log.ts'
 
 export type LogLine = Readonly<Record<string, unknown>>
 
@@ -14,5 +14,8 @@ export function recordingLog(): { readonly log: Logger; readonly lines: LogLine[
       done()
     },
   })
-  return { log: pino({ level: 'debug', base: null }, stream), lines }
+  return {
+    log: pino({ level: 'debug', base: null, serializers: { err: serializeError, error: serializeError } }, stream),
+    lines,
+  }
 }

@@ -1,0 +1,183 @@
+// The rate limit over all workers, in memory, on Postgres and on Redis. Times are only ever bounded from below: a slow
+// machine may take longer, but nothing may leave too early.
+
+import { setMaxListeners } from 'node:events'
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { Pool } from 'pg'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import type { Limiter, Priority } from '../../src/api/limiter.ts'
+import { createSharedLimiter, windowFor } from '../../src/api/shared-limiter.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { recordingLog } from './recording-log.ts'
+
+/** Timers and clocks may differ by this much. */
+const slackMs = 10
+
+/** Draws `count` permits at once, and returns the instants in milliseconds at which they were given. */
+async function draw(limiter: Limiter, count: number, priority: Priority = 'read'): Promise<number[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      await limiter.acquire(priority)
+      return performance.now()
+    }),
+  )
+}
+
+const span = (instants: readonly number[]): number => Math.max(...instants) - Math.min(...instants)
+
+describe('windows', () => {
+  it('never allow more than the rate, and little less', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 100_000 }), (rate) => {
+        const { points, ms } = windowFor(rate)
+        expect((1_000 * points) / ms).toBeLessThanOrEqual(rate)
+        expect((1_000 * points) / ms).toBeGreaterThanOrEqual(0.98 * rate)
+        expect([Number.isInteger(points), Number.isInteger(ms), ms <= 1_000]).toEqual([true, true, true])
+      }),
+    )
+  })
+
+  it('are well below a second where the rate allows', () => {
+    expect([1, 2, 10, 25, 1_000].map(windowFor)).toEqual([
+      { points: 1, ms: 1_000 },
+      { points: 1, ms: 500 },
+      { points: 1, ms: 100 },
+      { points: 3, ms: 120 },
+      { points: 100, ms: 100 },
+    ])
+  })
+})
+
+it('a rate of 0 is no limit', async () => {
+  const limiter = createSharedLimiter({ ratePerSecond: 0, store: null })
+  expect(await draw(limiter, 10_000)).toHaveLength(10_000)
+  await expect(limiter.acquire('read', AbortSignal.abort(new Error('stop')))).rejects.toThrow('stop')
+})
+
+describe('in one process', () => {
+  it('permits are spread, and given in order of arrival', async () => {
+    const limiter = createSharedLimiter({ ratePerSecond: 50, store: null })
+    const instants = await draw(limiter, 23)
+    expect(instants).toEqual(instants.toSorted((a, b) => a - b))
+    expect(span(instants)).toBeGreaterThanOrEqual(400 - slackMs)
+  })
+
+  it('a write goes before the reads that wait', async () => {
+    const limiter = createSharedLimiter({ ratePerSecond: 50, store: null })
+    const order: Priority[] = []
+    const acquire = (priority: Priority) => limiter.acquire(priority).then(() => order.push(priority))
+    const reads = Array.from({ length: 20 }, () => acquire('read'))
+    await reads[0]
+    await acquire('write')
+    expect(order.indexOf('write')).toBeLessThanOrEqual(10)
+    await Promise.all(reads)
+  })
+
+  it('who is called off leaves the line, and the rest go on', async () => {
+    const limiter = createSharedLimiter({ ratePerSecond: 20, store: null })
+    const stop = new AbortController()
+    setMaxListeners(0, stop.signal)
+    const waiting = Array.from({ length: 50 }, () => limiter.acquire('read', stop.signal))
+    const settled = Promise.allSettled(waiting)
+    await waiting[0]
+    stop.abort(new Error('stop'))
+    await limiter.acquire('read')
+    const refused = (await settled).filter((one) => one.status === 'rejected')
+    expect(refused.length).toBeGreaterThan(40)
+  })
+
+  it('the line starts again after it ran empty', async () => {
+    const limiter = createSharedLimiter({ ratePerSecond: 100, store: null })
+    for (let round = 0; round < 5; round++) expect(await draw(limiter, 12)).toHaveLength(12)
+  })
+})
+
+const behaves = (name: string, open: () => { store: Pool | Redis; close(): Promise<void> }): void => {
+  describe(`on ${name}`, () => {
+    let store: Pool | Redis
+    let close: () => Promise<void>
+    beforeAll(() => {
+      ;({ store, close } = open())
+    })
+    afterAll(() => close())
+
+    it('workers draw on one count', async () => {
+      const workers = Array.from({ length: 3 }, () => createSharedLimiter({ ratePerSecond: 100, store }))
+      const instants = (await Promise.all(workers.map((worker) => draw(worker, 20)))).flat()
+      // 60 permits at 10 per 100 ms; each for itself, the three would take 100 ms.
+      expect(instants).toHaveLength(60)
+      expect(span(instants)).toBeGreaterThanOrEqual(500 - slackMs)
+    })
+
+    it('one a second is one a second', async () => {
+      const workers = Array.from({ length: 2 }, () => createSharedLimiter({ ratePerSecond: 1, store }))
+      const instants = (await Promise.all(workers.map((worker) => draw(worker, 1)))).flat()
+      expect(span(instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
+    })
+
+    it('thousands a second take few round trips', async () => {
+      const limiter = createSharedLimiter({ ratePerSecond: 5_000, store })
+      expect(span(await draw(limiter, 2_500))).toBeGreaterThanOrEqual(400 - slackMs)
+    })
+
+    it('the reads of one worker make way for a write of another', async () => {
+      const [reader, writer] = [
+        createSharedLimiter({ ratePerSecond: 10, store }),
+        createSharedLimiter({ ratePerSecond: 10, store }),
+      ]
+      const given: Priority[] = []
+      const reads = Array.from({ length: 15 }, () => reader.acquire('read').then(() => given.push('read')))
+      await reads[1]
+      await writer.acquire('write').then(() => given.push('write'))
+      expect(given.indexOf('write')).toBeLessThanOrEqual(5)
+      await Promise.all(reads)
+    })
+  })
+}
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+behaves('Postgres', () => ({ store: database.pool, close: async () => undefined }))
+
+const redisUrl = inject('redisUrl')
+if (redisUrl !== null)
+  behaves('Redis', () => {
+    const redis = new Redis(redisUrl)
+    return {
+      store: redis,
+      close: async () => {
+        await redis.quit()
+      },
+    }
+  })
+
+it('no connection is held while waiting', async () => {
+  const pool = new Pool({ connectionString: database.url, max: 1 })
+  try {
+    const limiter = createSharedLimiter({ ratePerSecond: 2, store: pool })
+    await limiter.acquire('read')
+    let given = false
+    const next = limiter.acquire('read').then(() => {
+      given = true
+    })
+    await pool.query('select 1')
+    expect(given).toBe(false)
+    await next
+  } finally {
+    await pool.end()
+  }
+})
+
+it('while the store is out each process keeps the limit for itself, and says so once', async () => {
+  const pool = new Pool({ connectionString: database.url })
+  await pool.end()
+  const { log, lines } = recordingLog()
+  const limiter = createSharedLimiter({ ratePerSecond: 100, store: pool, log })
+  expect(span(await draw(limiter, 40))).toBeGreaterThanOrEqual(300 - slackMs)
+  expect(lines.map((line) => line.event)).toEqual(['limiter_alone'])
+})
