@@ -4,7 +4,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writes } from '../../src/catalog/writes.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { createRig, effects, mirroredEffects, type Planned, planAll, type Rig } from './rig.ts'
+import { effects, mirroredEffects, type Planned, Planner } from './plans.ts'
+import { createRig, type Rig } from './rig.ts'
 
 let testDatabase: TestDatabase
 let rig: Rig
@@ -13,7 +14,7 @@ let plans: ReadonlyMap<string, Planned>
 beforeAll(async () => {
   testDatabase = await createTestDatabase()
   rig = await createRig({ databaseUrl: testDatabase.url })
-  plans = new Map(planAll(rig.sandbox).map((planned) => [planned.operation, planned]))
+  plans = new Map(new Planner(rig.sandbox).plan().map((planned) => [planned.operation, planned]))
 })
 afterAll(async () => {
   await rig[Symbol.asyncDispose]()

@@ -1,0 +1,225 @@
+// Whole bookings queued in one transaction, order within a record, and what becomes of what hangs on a failed step.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cancelChange, retryChange } from '../../src/outbox/decisions.ts'
+import { createPusher } from '../../src/outbox/pusher.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { newPerson, Planner } from './plans.ts'
+import { contextFor, createRig, type Rig } from './rig.ts'
+
+let testDatabase: TestDatabase
+let rig: Rig
+let planner: Planner
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  rig = await createRig({ databaseUrl: testDatabase.url, sandbox: { size: 120 } })
+  planner = new Planner(rig.sandbox)
+})
+afterAll(async () => {
+  await rig[Symbol.asyncDispose]()
+  await testDatabase[Symbol.asyncDispose]()
+})
+
+type Booking = Record<'user' | 'rental' | 'assign' | 'option' | 'crew' | 'payment' | 'confirm', string>
+
+/** Queues a booking in one transaction. */
+async function book(name: string, userBody: object = newPerson(name)): Promise<Booking> {
+  const slot = planner.slot()
+  const [option] =
+    rig.sandbox
+      .truth({ only: ['resource_options'] })
+      .resource_options?.filter((row) => row.key.resource_id === slot.resourceId) ?? []
+  const client = await rig.database.pool.connect()
+  const add = async (operation: string, target: object, body: object = {}): Promise<number> => {
+    const { rows } = await client.query('select outbox.enqueue($1, $2, $3)::int as id', [
+      operation,
+      JSON.stringify(target),
+      JSON.stringify(body),
+    ])
+    return rows[0].id
+  }
+  try {
+    await client.query('begin')
+    const user = await add('user.create', {}, userBody)
+    const rental = await add('rental.create', {}, slot)
+    const rentalId = { change: rental }
+    const steps = {
+      user,
+      rental,
+      assign: await add('rental_user.assign', { rentalId }, { userId: { change: user } }),
+      option: await add('rental_option.add', { rentalId }, { optionId: option?.key.id, quantity: 1 }),
+      crew: await add(
+        'rental_crew_member.add',
+        { rentalId },
+        { firstName: 'Bo', lastName: name, email: `bo.${name}@example.com`, type: 'CHILD' },
+      ),
+      payment: await add(
+        'rental_payment.add',
+        { rentalId },
+        { currency: 'EUR', method: { id: 1 }, price: 100, reference: name },
+      ),
+      confirm: await add('rental.update', { rentalId }, { status: 'VALIDATED' }),
+    }
+    await client.query('commit')
+    return Object.fromEntries(Object.entries(steps).map(([step, id]) => [step, String(id)])) as Booking
+  } finally {
+    client.release()
+  }
+}
+
+const statusesOf = async (booking: Booking): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    await Promise.all(Object.entries(booking).map(async ([step, id]) => [step, (await rig.change(id)).status])),
+  )
+
+const refusal = { status: 400, body: { message: 'no' } }
+
+describe('a booking queued in one transaction', () => {
+  it('runs by itself, results flowing into later targets and bodies', async () => {
+    rig.sandbox.resetRequests()
+    const booking = await book('chain')
+    await rig.push()
+    expect(await statusesOf(booking)).toEqual({
+      user: 'done',
+      rental: 'done',
+      assign: 'done',
+      option: 'done',
+      crew: 'done',
+      payment: 'done',
+      confirm: 'done',
+    })
+
+    const userId = Number((await rig.change(booking.user)).result?.id)
+    const rentalId = Number((await rig.change(booking.rental)).result?.id)
+    expect(rig.writes().map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /v3/users',
+      'POST /v3/rentals',
+      `POST /v3/rentals/${rentalId}/user`,
+      `POST /v3/rentals/${rentalId}/options`,
+      `POST /v3/rentals/${rentalId}/crewMembers`,
+      `POST /v3/rentals/${rentalId}/payments`,
+      `PUT /v3/rentals/${rentalId}`,
+    ])
+    expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ status: 'VALIDATED', user: { id: userId } })
+    const { rows } = await rig.database.pool.query(
+      `select status, user_id::int, resource_id is not null as resource from mirror.rentals where id = $1`,
+      [rentalId],
+    )
+    expect(rows).toEqual([{ status: 'VALIDATED', user_id: userId, resource: true }])
+  })
+
+  it('moves to the record that came to be', async () => {
+    const booking = await book('moved')
+    await rig.push()
+    const rentalId = (await rig.change(booking.rental)).result?.id
+    const userId = (await rig.change(booking.user)).result?.id
+    const aggregates = await Promise.all(Object.values(booking).map(async (id) => (await rig.change(id)).aggregate))
+    expect(aggregates).toEqual([`user:${userId}`, ...Array(6).fill(`rental:${rentalId}`)])
+  })
+
+  it('keeps the prices although the confirmation names the status alone', async () => {
+    const slot = planner.slot()
+    const created = await rig.queue('rental.create', {}, { ...slot, rentalPrice: 777.5, discountPrice: 50 })
+    await rig.queue('rental.update', { rentalId: { change: Number(created) } }, { status: 'VALIDATED' })
+    await rig.push()
+    const id = Number((await rig.change(created)).result?.id)
+    expect(rig.truth('rentals', { id })).toMatchObject({ status: 'VALIDATED', rentalPrice: 777.5, discountPrice: 50 })
+  })
+
+  it('is not created upstream while its user can’t be, and runs once that step succeeds', async () => {
+    rig.sandbox.fault({ op: 'POST /v3/users', times: 1, respond: refusal })
+    const booking = await book('revived')
+    rig.sandbox.resetRequests()
+    await rig.push()
+    expect(await statusesOf(booking)).toEqual({
+      user: 'failed',
+      rental: 'blocked',
+      assign: 'blocked',
+      option: 'blocked',
+      crew: 'blocked',
+      payment: 'blocked',
+      confirm: 'blocked',
+    })
+    expect(await rig.change(booking.assign)).toMatchObject({
+      error: `Waits for change ${booking.user} (user.create), which is failed.`,
+    })
+    expect(rig.writes()).toHaveLength(1)
+
+    await expect(retryChange(rig.database, booking.assign)).rejects.toThrow('is blocked')
+    await retryChange(rig.database, booking.user)
+    await rig.push()
+    expect(Object.values(await statusesOf(booking))).toEqual(Array(7).fill('done'))
+  })
+
+  it('blocks only what refers to a failed step, directly or through others', async () => {
+    rig.sandbox.fault({ op: 'POST /v3/rentals/{rentalId}/options', times: 1, respond: refusal })
+    const booking = await book('partly')
+    const quantity = await rig.queue(
+      'rental_option.update',
+      { rentalId: { change: Number(booking.rental) }, optionId: { change: Number(booking.option) } },
+      { quantity: 2 },
+    )
+    await rig.push()
+    expect(await statusesOf(booking)).toMatchObject({
+      option: 'failed',
+      crew: 'done',
+      payment: 'done',
+      confirm: 'done',
+    })
+    expect((await rig.change(quantity)).status).toBe('blocked')
+    await cancelChange(rig.database, booking.option)
+    expect((await rig.change(quantity)).status).toBe('blocked')
+  })
+
+  it('no longer waits for the user when the assignment is canceled', async () => {
+    rig.sandbox.fault({ op: 'POST /v3/users', times: 1, respond: refusal })
+    const booking = await book('alone')
+    await rig.push()
+    await cancelChange(rig.database, booking.assign)
+    await rig.push()
+    expect(await statusesOf(booking)).toMatchObject({
+      user: 'failed',
+      assign: 'canceled',
+      rental: 'done',
+      confirm: 'done',
+    })
+  })
+})
+
+describe('changes of one record', () => {
+  it('leave in the order of their ids, however many pushers there are', async () => {
+    const ids =
+      rig.sandbox
+        .truth({ only: ['rentals'] })
+        .rentals?.filter((row) => row.record.status === 'VALIDATED')
+        .slice(0, 8)
+        .map((row) => Number(row.key.id)) ?? []
+    rig.sandbox.resetRequests()
+    for (let round = 0; round < 5; round++)
+      for (const rentalId of ids)
+        await rig.queue('rental.update', { rentalId }, { orderLink: `https://example.com/${round}` })
+    const others = [contextFor(rig), contextFor(rig)]
+    const pushers = [rig.pusher, ...others.map(({ context }) => createPusher(context))]
+    await Promise.all(pushers.map((pusher) => pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })))
+    for (const other of others) await other.close()
+    for (const rentalId of ids) {
+      const links = rig
+        .writes()
+        .filter(({ path }) => path === `/v3/rentals/${rentalId}`)
+        .map(({ body }) => (body as { orderLink: string }).orderLink)
+      expect(links).toEqual([0, 1, 2, 3, 4].map((round) => `https://example.com/${round}`))
+    }
+  })
+
+  it('go on after one that was refused', async () => {
+    const rentalId = Number(
+      rig.sandbox.truth({ only: ['rentals'] }).rentals?.find((row) => row.record.status === 'VALIDATED')?.key.id,
+    )
+    rig.sandbox.fault({ op: 'PUT /v3/rentals/{rentalId}', times: 1, respond: refusal })
+    const first = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/refused' })
+    const second = await rig.queue('rental.update', { rentalId }, { contractLink: 'https://example.com/taken' })
+    await rig.push()
+    expect([(await rig.change(first)).status, (await rig.change(second)).status]).toEqual(['failed', 'done'])
+  })
+})

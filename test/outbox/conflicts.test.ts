@@ -1,0 +1,290 @@
+// Read, merge, write, verify: two partners, the API's own changes, and what a person decides.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { resolveConflict } from '../../src/outbox/decisions.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createRig, type Rig } from './rig.ts'
+
+let testDatabase: TestDatabase
+let rig: Rig
+let rentalId = 0
+let rentalIds: number[] = []
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  rig = await createRig({ databaseUrl: testDatabase.url })
+  rentalIds =
+    rig.sandbox
+      .truth({ only: ['rentals'] })
+      .rentals?.filter((row) => row.record.status === 'VALIDATED')
+      .map((row) => Number(row.key.id)) ?? []
+})
+afterAll(async () => {
+  await rig[Symbol.asyncDispose]()
+  await testDatabase[Symbol.asyncDispose]()
+})
+beforeEach(async () => {
+  rentalId = rentalIds.pop() ?? 0
+  upstream({ orderLink: 'https://example.com/start', contractLink: 'https://example.com/start' })
+  await rig.mirror('rentals', { id: rentalId })
+  rig.sandbox.resetRequests()
+})
+
+/** Someone else changes the rental at the API. */
+const upstream = (set: Record<string, unknown>): unknown =>
+  rig.sandbox.mutate([{ record: 'rentals', op: 'update', id: rentalId, set }])
+
+const update = (body: object, options: object = {}): Promise<string> =>
+  rig.queue('rental.update', { rentalId }, body, options)
+const truth = () => rig.truth('rentals', { id: rentalId })
+
+/** Enqueues as a role of its own. */
+async function updateAs(role: string, body: object): Promise<string> {
+  const client = await rig.database.pool.connect()
+  try {
+    await client.query(
+      `do $$ begin create role ${role} in role boat_mirror_enqueue; exception when duplicate_object then null; end $$`,
+    )
+    await client.query(`set role ${role}`)
+    const { rows } = await client.query('select outbox.enqueue($1, $2, $3) as id', [
+      'rental.update',
+      { rentalId },
+      body,
+    ])
+    return String(rows[0].id)
+  } finally {
+    await client.query('reset role')
+    client.release()
+  }
+}
+
+describe('different fields', () => {
+  it('of two partners and of the API’s own copy all survive', async () => {
+    const one = await updateAs('bm_conflict_a', { orderLink: 'https://example.com/a' })
+    const two = await updateAs('bm_conflict_b', { contractLink: 'https://example.com/b' })
+    upstream({ referenceId: 'theirs' })
+    await rig.push()
+    expect([(await rig.change(one)).status, (await rig.change(two)).status]).toEqual(['done', 'done'])
+    expect(truth()).toMatchObject({
+      orderLink: 'https://example.com/a',
+      contractLink: 'https://example.com/b',
+      referenceId: 'theirs',
+    })
+  })
+
+  it('leave prices as they are when only the status is named', async () => {
+    upstream({ rentalPrice: 999.99, discountPrice: 12.5, commissionPrice: 3 })
+    await rig.mirror('rentals', { id: rentalId })
+    const id = await update({ status: 'CANCELED_BY_CLIENT' })
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('done')
+    expect(truth()).toMatchObject({
+      status: 'CANCELED_BY_CLIENT',
+      rentalPrice: 999.99,
+      discountPrice: 12.5,
+      commissionPrice: 3,
+    })
+  })
+})
+
+describe('the same field', () => {
+  it('changed by two partners is a conflict, and nothing is overwritten', async () => {
+    await updateAs('bm_conflict_a', { orderLink: 'https://example.com/a' })
+    const second = await updateAs('bm_conflict_b', { orderLink: 'https://example.com/b' })
+    await rig.push()
+    expect(await rig.change(second)).toMatchObject({
+      status: 'conflict',
+      conflict: {
+        orderLink: {
+          base: 'https://example.com/start',
+          local: 'https://example.com/b',
+          remote: 'https://example.com/a',
+        },
+      },
+    })
+    expect(truth()).toMatchObject({ orderLink: 'https://example.com/a' })
+  })
+
+  it('changed again by oneself is no conflict', async () => {
+    const ids = [
+      await update({ orderLink: 'https://example.com/1' }),
+      await update({ orderLink: 'https://example.com/2' }),
+    ]
+    await rig.push()
+    expect(await Promise.all(ids.map(async (id) => (await rig.change(id)).status))).toEqual(['done', 'done'])
+    expect(truth()).toMatchObject({ orderLink: 'https://example.com/2' })
+  })
+
+  it('changed by the API to the same value is no conflict', async () => {
+    const id = await update({ orderLink: 'https://example.com/same' })
+    upstream({ orderLink: 'https://example.com/same' })
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('done')
+  })
+
+  it('is measured against what the editor saw, when that is older than the mirror', async () => {
+    upstream({ orderLink: 'https://example.com/newer' })
+    await rig.mirror('rentals', { id: rentalId })
+    const id = await update(
+      { orderLink: 'https://example.com/mine' },
+      { base: { orderLink: 'https://example.com/start' } },
+    )
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('conflict')
+  })
+
+  it.each([
+    { policy: 'local_wins', wins: 'https://example.com/mine', warning: null },
+    {
+      policy: 'remote_wins',
+      wins: 'https://example.com/theirs',
+      warning: 'Kept as changed upstream, not sent: orderLink.',
+    },
+  ])('goes to one side at once with on_conflict $policy', async ({ policy, wins, warning }) => {
+    const id = await update(
+      { orderLink: 'https://example.com/mine', contractLink: 'https://example.com/c' },
+      { on_conflict: policy },
+    )
+    upstream({ orderLink: 'https://example.com/theirs' })
+    await rig.push()
+    expect(await rig.change(id)).toMatchObject({ status: 'done', warning })
+    expect(truth()).toMatchObject({ orderLink: wins, contractLink: 'https://example.com/c' })
+  })
+})
+
+describe('a conflict', () => {
+  const provoke = async (): Promise<{ id: string; next: string }> => {
+    const id = await update({ orderLink: 'https://example.com/mine', contractLink: 'https://example.com/c' })
+    const next = await update({ referenceId: 'next' })
+    upstream({ orderLink: 'https://example.com/theirs' })
+    await rig.push()
+    return { id, next }
+  }
+
+  it('holds the later changes of its record until a person decides', async () => {
+    const { id, next } = await provoke()
+    expect([(await rig.change(id)).status, (await rig.change(next)).status]).toEqual(['conflict', 'queued'])
+    expect(rig.writes()).toEqual([])
+  })
+
+  it('resolved with local sends the change over what was seen', async () => {
+    const { id, next } = await provoke()
+    await resolveConflict(rig.database, id, 'local')
+    await rig.push()
+    expect([(await rig.change(id)).status, (await rig.change(next)).status]).toEqual(['done', 'done'])
+    expect(truth()).toMatchObject({ orderLink: 'https://example.com/mine', contractLink: 'https://example.com/c' })
+  })
+
+  it('resolved with local is a conflict again when the API has moved on', async () => {
+    const { id } = await provoke()
+    upstream({ orderLink: 'https://example.com/even-newer' })
+    await resolveConflict(rig.database, id, 'local')
+    await rig.push()
+    expect(await rig.change(id)).toMatchObject({
+      status: 'conflict',
+      conflict: { orderLink: { remote: 'https://example.com/even-newer' } },
+    })
+  })
+
+  it('resolved with remote sends the other fields only', async () => {
+    const { id } = await provoke()
+    await resolveConflict(rig.database, id, 'remote')
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('done')
+    expect(truth()).toMatchObject({ orderLink: 'https://example.com/theirs', contractLink: 'https://example.com/c' })
+  })
+
+  it('of which nothing is left with remote is done without a request', async () => {
+    const id = await update({ orderLink: 'https://example.com/mine' })
+    upstream({ orderLink: 'https://example.com/theirs' })
+    await rig.push()
+    await resolveConflict(rig.database, id, 'remote')
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('done')
+    expect(rig.writes()).toEqual([])
+  })
+})
+
+describe('a second user on a rental', () => {
+  it('is a conflict that names both, and can’t be forced', async () => {
+    const rentals = rig.sandbox.truth({ only: ['rentals'] }).rentals ?? []
+    const taken = rentals.flatMap(({ key, record }) =>
+      record.user ? [{ id: key.id, user: (record.user as { id: number }).id }] : [],
+    )[0]
+    const other = rig.sandbox.truth({ only: ['users'] }).users?.find((row) => row.key.id !== taken?.user)
+    const id = await rig.queue('rental_user.assign', { rentalId: taken?.id }, { userId: other?.key.id })
+    await rig.push()
+    expect(await rig.change(id)).toMatchObject({
+      status: 'conflict',
+      conflict: { userId: { local: other?.key.id, remote: taken?.user } },
+    })
+    await expect(resolveConflict(rig.database, id, 'local')).rejects.toThrow("can't replace what is there")
+    await resolveConflict(rig.database, id, 'remote')
+    expect((await rig.change(id)).status).toBe('done')
+  })
+})
+
+describe('an API that takes the status only', () => {
+  it('leaves a warning that names the fields it ignored', async () => {
+    await using strict = await createRig({ databaseUrl: testDatabase.url, sandbox: { onlyStatusChanges: true } })
+    await strict.mirror('rentals', { id: rentalId })
+    const id = await strict.queue(
+      'rental.update',
+      { rentalId },
+      { status: 'CANCELED_BAD_WEATHER', orderLink: 'https://example.com/ignored' },
+    )
+    await strict.push()
+    expect(await strict.change(id)).toMatchObject({ status: 'done', warning: 'Not taken by the API: orderLink.' })
+  })
+})
+
+describe('a present value that the API refuses', () => {
+  it('is left out when the change does not touch its field', async () => {
+    rig.sandbox.fault({
+      op: 'PUT /v3/rentals/{rentalId}',
+      times: 1,
+      respond: { status: 400, body: { errors: [{ field: 'contractLink', message: 'is no link' }] } },
+    })
+    const id = await update({ orderLink: 'https://example.com/o' })
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('done')
+    const bodies = rig.writes().map((request) => request.body as Record<string, unknown>)
+    expect(bodies.map((body) => Object.hasOwn(body, 'contractLink'))).toEqual([true, false])
+  })
+})
+
+describe('mirror.rentals_local', () => {
+  const local = async () =>
+    (
+      await rig.database.pool.query(
+        'select order_link, status, pending_fields, pending_changes, pending_delete from mirror.rentals_local where id = $1',
+        [rentalId],
+      )
+    ).rows[0]
+
+  it('lays pending changes over the mirror, also over a newer read, and names the fields', async () => {
+    const first = await update({ orderLink: 'https://example.com/1' })
+    const second = await update({ orderLink: 'https://example.com/2', status: 'CANCELED_PAYMENT' })
+    await rig.mirror('rentals', { id: rentalId })
+    const row = await local()
+    expect({ ...row, pending_fields: [...row.pending_fields].sort() }).toEqual({
+      order_link: 'https://example.com/2',
+      status: 'CANCELED_PAYMENT',
+      pending_fields: ['order_link', 'status'],
+      pending_changes: [first, second],
+      pending_delete: false,
+    })
+    await rig.push()
+    expect(await local()).toMatchObject({
+      order_link: 'https://example.com/2',
+      pending_fields: [],
+      pending_changes: [],
+    })
+  })
+
+  it('flags a rental whose deletion waits', async () => {
+    await rig.queue('rental.delete', { rentalId })
+    expect(await local()).toMatchObject({ pending_delete: true })
+    await rig.push()
+  })
+})
