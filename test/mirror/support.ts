@@ -65,7 +65,12 @@ export function tableOf(name: string, minute: number, rows: readonly SourcedRow[
   return { stream, source: `GET /v3/${name}`, readAt: at(minute), rows, mode: 'record', ...extra }
 }
 
-export type LogRow = { stream: string; key: Record<string, unknown>; operation: string; diff: Record<string, unknown[]> }
+export type LogRow = {
+  stream: string
+  key: Record<string, unknown>
+  operation: string
+  diff: Record<string, unknown[]>
+}
 
 /** The change log in order, without numbers and times. */
 export const changeLog = (mirror: Mirror): Promise<LogRow[]> =>

@@ -1,0 +1,214 @@
+// mirror.changes_since: skips nothing that commits late, repeats rather than misses after a restore, and NOTIFY.
+
+import { setImmediate } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { changesChannel, createChangeNotifier } from '../../src/mirror/change-notifier.ts'
+import type { Queryable } from '../../src/mirror/sql.ts'
+import { type Mirror, openMirror, quiet } from './support.ts'
+
+let mirror: Mirror
+beforeAll(async () => {
+  mirror = await openMirror()
+})
+afterAll(() => mirror[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await mirror.db.pool.query('truncate mirror.change_log')
+})
+
+type Change = { cursor: string; seq: string; stream: string; key: { id: number }; operation: string }
+
+/** Waits until no transaction older than the log's newest row is open: those of other databases count, too. */
+const settled = (): Promise<void> =>
+  vi.waitFor(
+    async () => {
+      const [row] = await mirror.all<{ settled: boolean }>(
+        `select coalesce(max(xid) filter (where epoch = mirror.feed_epoch()) < pg_snapshot_xmin(pg_current_snapshot()), true)
+           as settled from mirror.change_log`,
+      )
+      expect(row?.settled).toBe(true)
+    },
+    { timeout: 20_000, interval: 20 },
+  )
+
+const read = (cursor: string | null, max: number): Promise<Change[]> =>
+  mirror.all<Change>('select * from mirror.changes_since($1, $2)', [cursor, max])
+
+const write = (db: Queryable, id: number, stream = 'x'): Promise<unknown> =>
+  db.query(
+    `insert into mirror.change_log (stream, key, operation, diff) values ($1, jsonb_build_object('id', $2::int), 'insert', '{}')`,
+    [stream, id],
+  )
+
+/** Reads to the end from a cursor, a few at a time. */
+async function readAll(cursor: string | null, max = 7): Promise<Change[]> {
+  const all: Change[] = []
+  for (let from = cursor; ; ) {
+    const some = await read(from, max)
+    all.push(...some)
+    const last = some.at(-1)
+    if (last === undefined) return all
+    from = last.cursor
+  }
+}
+
+const ids = (changes: readonly Change[]): number[] => changes.map(({ key }) => key.id)
+
+describe('mirror.changes_since', () => {
+  it('gives everything from the beginning, and from a cursor what came after it', async () => {
+    for (const id of [1, 2, 3]) await write(mirror.db.pool, id)
+    await settled()
+    const first = await read(null, 2)
+    expect(ids(first)).toEqual([1, 2])
+    expect(ids(await read(first[1]?.cursor ?? null, 2))).toEqual([3])
+    expect(ids(await mirror.all<Change>('select * from mirror.changes_since(null)'))).toEqual([1, 2, 3])
+    expect(Object.keys(first[0] ?? {})).toEqual(['cursor', 'seq', 'stream', 'key', 'operation', 'changed_at', 'diff'])
+  })
+
+  it('waits for what commits late, although others have committed after it', async () => {
+    const late = await mirror.db.pool.connect()
+    try {
+      await late.query('begin')
+      await write(late, 1)
+      await write(mirror.db.pool, 2)
+      const before = await readAll(null)
+      expect(ids(before)).toEqual([])
+      await late.query('commit')
+      await settled()
+      expect(ids(await readAll(before.at(-1)?.cursor ?? null))).toEqual([1, 2])
+    } finally {
+      late.release()
+    }
+  })
+
+  it('loses and doubles nothing while twelve writers commit late, roll back and overtake each other', async () => {
+    const writers = 12
+    const each = 60
+    let running = writers
+    const expected = new Set<number>()
+    const writer = async (number: number): Promise<void> => {
+      const client = new pg.Client(mirror.url)
+      await client.connect()
+      for (let n = 0; n < each; n++) {
+        const id = number * 1_000 + n
+        await client.query('begin')
+        await write(client, id, `w${number}`)
+        if (n % 10 === 0) await client.query('select pg_sleep(0.01)')
+        const keep = n % 7 !== 0
+        if (keep) expected.add(id)
+        await client.query(keep ? 'commit' : 'rollback')
+      }
+      await client.end()
+      running -= 1
+    }
+    const seen: Change[] = []
+    const reader = async (): Promise<void> => {
+      for (let last = false; ; last = running === 0) {
+        seen.push(...(await readAll(seen.at(-1)?.cursor ?? null, 50)))
+        if (last) return
+      }
+    }
+    await Promise.all([...Array.from({ length: writers }, (_, number) => writer(number)), reader()])
+    await settled()
+    seen.push(...(await readAll(seen.at(-1)?.cursor ?? null, 50)))
+    expect(ids(seen).sort((a, b) => a - b)).toEqual([...expected].sort((a, b) => a - b))
+    for (let number = 0; number < writers; number++) {
+      const own = ids(seen.filter(({ stream }) => stream === `w${number}`))
+      expect(own).toEqual([...own].sort((a, b) => a - b))
+    }
+  })
+
+  it('starts from the beginning for a cursor of another cluster', async () => {
+    for (const id of [1, 2]) await write(mirror.db.pool, id)
+    await settled()
+    const [, second] = await read(null, 2)
+    const foreign = second?.cursor.replace(/^1\.-?\d+/, '1.12345') ?? ''
+    expect(ids(await read(foreign, 10))).toEqual([1, 2])
+  })
+
+  it('gives restored rows, whose transaction ids mean nothing here, before the new ones', async () => {
+    await mirror.db.pool.query(
+      `insert into mirror.change_log (epoch, xid, stream, key, operation, diff)
+       select 1, '900000000000'::xid8, 'x', jsonb_build_object('id', n), 'insert', '{}'::jsonb from generate_series(1, 5) n
+       union all select 9000000000000000000, '3'::xid8, 'x', '{"id": 6}'::jsonb, 'insert', '{}'::jsonb`,
+    )
+    await write(mirror.db.pool, 7)
+    await settled()
+    for (const max of [1, 2, 3, 100]) expect(ids(await readAll(null, max))).toEqual([1, 2, 3, 4, 5, 6, 7])
+    const last = (await readAll(null)).at(-1)?.cursor ?? null
+    await write(mirror.db.pool, 8)
+    await settled()
+    expect(ids(await readAll(last))).toEqual([8])
+  })
+
+  const wrong = [
+    { name: 'another text', cursor: 'abc' },
+    { name: 'an empty text', cursor: '' },
+    { name: 'a number', cursor: '42' },
+    { name: 'hostile text', cursor: `1.2.3.4'; drop table mirror.change_log; --` },
+    { name: 'digits without end', cursor: `1.1.${'9'.repeat(40)}.1` },
+  ]
+  for (const { name, cursor } of wrong)
+    it(`refuses ${name} and says what a cursor is`, async () => {
+      await expect(read(cursor, 1)).rejects.toMatchObject({
+        code: '22023',
+        message: expect.stringContaining('takes null (from the beginning) or a cursor that mirror.changes_since gave'),
+      })
+    })
+
+  for (const max of [0, -1, null])
+    it(`refuses ${max} rows`, async () => {
+      await expect(mirror.all('select * from mirror.changes_since(null, $1)', [max])).rejects.toMatchObject({
+        code: '22023',
+        message: expect.stringContaining('max_rows'),
+      })
+    })
+})
+
+describe('the notifier', () => {
+  /** A database that only counts. */
+  const counter = (): { sent: string[]; db: Queryable } => {
+    const sent: string[] = []
+    const query = async (text: string): Promise<never> => {
+      sent.push(text)
+      return { rows: [], rowCount: 0 } as never
+    }
+    return { sent, db: { query } }
+  }
+
+  it('tells listeners in a statement of its own', async () => {
+    const listener = new pg.Client(mirror.url)
+    await listener.connect()
+    const heard = new Promise((resolve) => listener.on('notification', ({ channel }) => resolve(channel)))
+    await listener.query(`listen ${changesChannel}`)
+    const notifier = createChangeNotifier(mirror.db.pool, quiet)
+    notifier.notify()
+    expect(await heard).toBe('boat_mirror_changes')
+    await notifier.close()
+    await listener.end()
+  })
+
+  it('sends a burst as one now and one when it is closed', async () => {
+    const { sent, db } = counter()
+    const notifier = createChangeNotifier(db, quiet, 60_000)
+    for (let n = 0; n < 1_000; n++) notifier.notify()
+    await setImmediate()
+    expect(sent).toHaveLength(1)
+    await notifier.close()
+    await notifier.close()
+    expect(sent).toHaveLength(2)
+  })
+
+  it('has nothing to send when nothing was written', async () => {
+    const { sent, db } = counter()
+    await createChangeNotifier(db, quiet).close()
+    expect(sent).toEqual([])
+  })
+
+  it('survives a database that is away', async () => {
+    const db: Queryable = { query: () => Promise.reject(new Error('away')) }
+    const notifier = createChangeNotifier(db, quiet)
+    notifier.notify()
+    await expect(notifier.close()).resolves.toBeUndefined()
+  })
+})

@@ -1,0 +1,171 @@
+// Migrating: from nothing, from each older version, twice, twenty at once, with few rights; and what a check says.
+
+import { Kysely, Migrator, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import { describe, expect, it } from 'vitest'
+import { migrations } from '../../migrations/index.ts'
+import { openDatabase } from '../../src/mirror/database.ts'
+import { assertSchemaCurrent, migrate, migrationStatus } from '../../src/mirror/migrate.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { quiet } from './support.ts'
+
+const names = Object.keys(migrations)
+const empty = (): Promise<TestDatabase> => createTestDatabase({ migrated: false })
+
+/** A dump of what migrations make: columns, indexes, functions, comments, grants. */
+const shape = async (database: TestDatabase): Promise<unknown> => {
+  const { rows } = await database.pool.query(
+    `select table_schema || '.' || table_name || '.' || column_name as name, data_type || coalesce(column_default, '') as what
+       from information_schema.columns where table_schema in ('mirror', 'mirror_views', 'sync', 'outbox', 'report')
+     union all select schemaname || '.' || indexname, indexdef from pg_indexes where schemaname in ('mirror', 'sync', 'outbox')
+     union all select p.oid::regprocedure::text, md5(prosrc) from pg_proc p
+       where pronamespace in ('mirror'::regnamespace, 'outbox'::regnamespace)
+     union all select relname, relacl::text from pg_class where relnamespace in ('mirror'::regnamespace, 'sync'::regnamespace)
+     order by 1, 2`,
+  )
+  return rows
+}
+
+describe('migrate', () => {
+  it('brings an empty database up to date, and a second time does nothing', async () => {
+    await using database = await empty()
+    expect(await migrationStatus(database.url)).toEqual({
+      applied: [],
+      pending: names,
+      unknown: [],
+      repeatableCurrent: false,
+    })
+    expect(await migrate(database.url)).toEqual({ applied: names })
+    expect(await migrate(database.url)).toEqual({ applied: [] })
+    expect(await migrationStatus(database.url)).toEqual({
+      applied: names,
+      pending: [],
+      unknown: [],
+      repeatableCurrent: true,
+    })
+  })
+
+  it('twenty at once apply each migration once', async () => {
+    await using database = await empty()
+    const results = await Promise.all(Array.from({ length: 20 }, () => migrate(database.url)))
+    expect(results.flatMap(({ applied }) => applied).sort()).toEqual(names)
+  })
+
+  it('applies comments, views and grants again when they are those of another version', async () => {
+    await using database = await empty()
+    await migrate(database.url)
+    const before = await shape(database)
+    await database.pool.query(`update sync.repeatable set version = 'older'; drop view mirror_views.rentals;
+      delete from sync.endpoints; comment on table mirror.rentals is null`)
+    expect(await migrate(database.url)).toEqual({ applied: [] })
+    expect(await shape(database)).toEqual(before)
+    const { rows } = await database.pool.query(
+      `select obj_description('mirror.rentals'::regclass, 'pg_class') as comment, (select count(*)::int from sync.endpoints) as endpoints`,
+    )
+    expect(rows).toEqual([{ comment: expect.stringContaining('Rentals.'), endpoints: 56 }])
+  })
+
+  it('does not depend on the search path', async () => {
+    await using database = await empty()
+    await database.pool.query(
+      `do $$ begin execute format('alter database %I set search_path = nowhere', current_database()); end $$`,
+    )
+    expect((await migrate(database.url)).applied).toEqual(names)
+  })
+
+  for (const [index, name] of names.entries())
+    it(`goes on from ${name} with rows in it`, async () => {
+      await using older = await empty()
+      await using fresh = await createTestDatabase()
+      const db = new Kysely<unknown>({
+        dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: older.url }) }),
+      })
+      const migrator = new Migrator({
+        db,
+        provider: { getMigrations: async () => Object.fromEntries(Object.entries(migrations).slice(0, index + 1)) },
+        migrationTableSchema: 'sync',
+        migrationTableName: 'migrations',
+        migrationLockTableName: 'migrations_lock',
+      })
+      expect((await migrator.migrateToLatest()).error).toBeUndefined()
+      await db.destroy()
+      await older.pool.query(`insert into sync.runs (stream, trigger) values ('rentals', 'test')`)
+      if (index > 0)
+        await older.pool.query(
+          `insert into mirror.rentals (id, _payload, _source, _read_at) values (1, '{}', 'GET /v3/rentals', now())`,
+        )
+      expect((await migrate(older.url)).applied).toEqual(names.slice(index + 1))
+      expect(await shape(older)).toEqual(await shape(fresh))
+      expect((await older.pool.query('select stream from sync.runs')).rows).toEqual([{ stream: 'rentals' }])
+    })
+
+  it('refuses a database that a newer program migrated, and says so', async () => {
+    await using database = await createTestDatabase()
+    await database.pool.query(`insert into sync.migrations (name, timestamp) values ('9999_future', '2030-01-01')`)
+    const failure = { code: 'DATABASE_SCHEMA', message: expect.stringContaining('9999_future') }
+    await expect(migrate(database.url)).rejects.toMatchObject(failure)
+    await expect(assertSchemaCurrent(database)).rejects.toMatchObject(failure)
+  })
+
+  it('works for a role that may not create roles', async () => {
+    await using database = await empty()
+    const role = `plain_${process.pid}_${Math.trunc(Math.random() * 1e9)}`
+    await database.pool.query(`create role ${role} login password 'x' nocreaterole`)
+    await database.pool.query(
+      `do $$ begin execute format('grant create on database %I to ${role}', current_database()); end $$`,
+    )
+    const url = new URL(database.url)
+    url.username = role
+    url.password = 'x'
+    try {
+      expect((await migrate(url.href)).applied).toEqual(names)
+    } finally {
+      await database.pool.query(`drop owned by ${role} cascade`)
+      await database.pool.query(`drop role ${role}`)
+    }
+  })
+
+  it('names the privilege that a role without CREATE lacks', async () => {
+    await using database = await empty()
+    const role = `poor_${process.pid}_${Math.trunc(Math.random() * 1e9)}`
+    await database.pool.query(`create role ${role} login password 'x'`)
+    const url = new URL(database.url)
+    url.username = role
+    url.password = 'x'
+    try {
+      await expect(migrate(url.href)).rejects.toMatchObject({ code: 'DATABASE_PRIVILEGE', kind: 'fatal' })
+    } finally {
+      await database.pool.query(`drop role ${role}`)
+    }
+  })
+})
+
+describe('the check before work', () => {
+  const check = async (database: TestDatabase): Promise<void> => {
+    const db = openDatabase({ url: database.url, applicationName: 'test', max: 1, log: quiet })
+    try {
+      await assertSchemaCurrent(db)
+    } finally {
+      await db.close()
+    }
+  }
+
+  it('accepts a database that is up to date', async () => {
+    await using database = await createTestDatabase()
+    await expect(check(database)).resolves.toBeUndefined()
+  })
+
+  it('refuses an empty database and names the command', async () => {
+    await using database = await empty()
+    await expect(check(database)).rejects.toMatchObject({
+      code: 'DATABASE_SCHEMA',
+      remedy: expect.stringContaining('boat-mirror migrate'),
+    })
+  })
+
+  it('refuses views of another version', async () => {
+    await using database = await createTestDatabase()
+    await database.pool.query(`update sync.repeatable set version = 'older'`)
+    await expect(check(database)).rejects.toMatchObject({ code: 'DATABASE_SCHEMA' })
+  })
+})

@@ -1,0 +1,82 @@
+// What is deleted when it is old enough, and what stays.
+
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { pruneHistory } from '../../src/mirror/retention.ts'
+import { type Mirror, openMirror } from './support.ts'
+
+let mirror: Mirror
+beforeAll(async () => {
+  mirror = await openMirror()
+})
+afterAll(() => mirror[Symbol.asyncDispose]())
+
+const history = 30
+
+async function fill(): Promise<void> {
+  await mirror.db.pool.query(`
+    truncate mirror.change_log, sync.runs, sync.requests, mirror.resource_pricetable, mirror.resource_slots,
+      mirror.resource_slot_options, mirror.resource_availability_years, outbox.queue cascade;
+    insert into mirror.change_log (stream, key, operation, changed_at, diff)
+      select 'x', '{}', 'insert', now() - make_interval(days => 40 - n), '{}' from generate_series(1, 40) n;
+    insert into sync.runs (stream, trigger, status, started_at, finished_at)
+      select 'rentals', 'test', case when n = 1 then 'running' else 'done' end,
+        now() - make_interval(days => 50 - n), now() - make_interval(days => 50 - n) from generate_series(1, 50) n;
+    update sync.streams set last_run_id = (select id from sync.runs order by id offset 4 limit 1) where stream = 'rentals';
+    insert into sync.tasks (run_id, stream, kind) select id, 'rentals', 'sweep' from sync.runs;
+    insert into sync.sweep_pages (run_id, pass, page, keys) select id, 1, 1, '{1}' from sync.runs;
+    insert into sync.requests (trigger, finished_at) values ('old', now() - interval '2 days'), ('new', now()), ('open', null);
+    insert into mirror.resource_pricetable (resource_id, date, duration, _payload, _source, _read_at)
+      select 'a', current_date - n, 'DAYS,1', '{}', 'x', now() from generate_series(0, 40) n;
+    insert into mirror.resource_slots (resource_id, id, date, _payload, _source, _read_at)
+      select 'a', 's' || n, current_date - n, '{}', 'x', now() - make_interval(days => n) from generate_series(0, 40) n;
+    insert into mirror.resource_slot_options (resource_id, slot_id, id, _payload, _source, _read_at)
+      select 'a', 's' || n, 1, '{}', 'x', now() - make_interval(days => n) from generate_series(0, 40) n;
+    insert into mirror.resource_availability_years (resource_id, year, _payload, _source, _read_at)
+      values ('a', extract(year from current_date - 30), '{}', 'x', now()), ('a', 1999, '{}', 'x', now());
+    insert into outbox.queue (operation, target, aggregate, enqueued_by, status, settled_at)
+      select 'rental.update', '{}', 'rental:1', 'x', 'done', now() - make_interval(days => n) from generate_series(20, 40) n;
+    insert into outbox.queue (operation, target, aggregate, enqueued_by) values ('rental.update', '{}', 'rental:1', 'x');
+    insert into outbox.dependencies (change_id, depends_on)
+      select max(id), (select min(id) from outbox.queue where settled_at < now() - interval '39 days') from outbox.queue;
+  `)
+}
+
+const count = async (from: string): Promise<number> => {
+  const [row] = await mirror.all<{ count: number }>(`select count(*)::int as count from ${from}`)
+  return row?.count ?? -1
+}
+
+it('deletes what is older than HISTORY_DAYS, and the traces of finished work after a day', async () => {
+  await fill()
+  const deleted = await pruneHistory(mirror.db.pool, { historyDays: history })
+  expect(deleted).toEqual({
+    'mirror.change_log': 10,
+    'sync.runs': 18, // twenty are old; one runs, one is the stream's last
+    'outbox.queue': 10, // eleven are old; an open change refers to one
+    'sync.tasks': 30,
+    'sync.sweep_pages': 30,
+    'sync.requests': 1,
+    'mirror.resource_pricetable': 10,
+    'mirror.resource_slots': 10,
+    'mirror.resource_availability_years': 1,
+    'mirror.resource_slot_options': 10,
+  })
+  expect(await count(`mirror.change_log where changed_at < now() - interval '30 days 1 hour'`)).toBe(0)
+  expect(await count(`sync.runs where status = 'running'`)).toBe(1)
+  expect(await count(`sync.tasks`)).toBe(2)
+  expect(await count('sync.requests')).toBe(2)
+})
+
+it('deletes the same in small batches, and then nothing more', async () => {
+  await fill()
+  await pruneHistory(mirror.db.pool, { historyDays: history, batch: 3 })
+  expect(await count('mirror.change_log')).toBe(30)
+  expect(await count('mirror.resource_slots')).toBe(31)
+  expect(await pruneHistory(mirror.db.pool, { historyDays: history, batch: 3 })).toEqual({})
+})
+
+it('stops when it is told to', async () => {
+  await fill()
+  expect(await pruneHistory(mirror.db.pool, { historyDays: history, signal: AbortSignal.abort() })).toEqual({})
+  expect(await count('mirror.change_log')).toBe(40)
+})
