@@ -2,14 +2,17 @@
 // nothing is used before it proved to be ready, and the queue has a pool of its own.
 
 import {
+  assertSchemaCompatibility,
   type BulkJobOptions,
   createPostgresBackend,
   type Job,
   type JobsOptions,
+  LATEST_SCHEMA_VERSION,
   type PgPool,
   Queue,
   type RepeatOptions,
   runMigrations,
+  SchemaMigrationRequiredError,
   Worker,
 } from 'bullmq'
 import { Redis } from 'ioredis'
@@ -134,12 +137,29 @@ async function untilReady<T extends { close(): Promise<void> }>(
   }
 }
 
+/** True when BullMQ's tables are of this version and each of our queues has its sequence (named by BullMQ 6.7). */
+async function isQueueMigrated(client: pg.Client): Promise<boolean> {
+  try {
+    if ((await assertSchemaCompatibility(client, schema)) !== LATEST_SCHEMA_VERSION) return false
+  } catch (error) {
+    if (error instanceof SchemaMigrationRequiredError) return false
+    throw error
+  }
+  const { rows } = await client.query<{ found: number }>(
+    `select count(*)::int as found from unnest($1::text[]) q
+     where to_regclass($2 || '.bullmq_jid_' || md5(q)) is not null`,
+    [queueNames, schema],
+  )
+  return rows[0]?.found === queueNames.length
+}
+
 /** Creates BullMQ's own tables, and the sequences of our queues, so that a role without CREATE can work (reliability F14). */
 export async function migrateQueue(databaseUrl: string, log: Logger): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   client.on('error', quietly(log))
   await client.connect()
   try {
+    if (await isQueueMigrated(client)) return
     await runMigrations(client, schema)
   } finally {
     await client.end()

@@ -64,7 +64,7 @@ function walk(value: Json, shape: Shape, prefix: string, depth: number, found: M
     const path = prefix === '' ? name : `${prefix}.${name}`
     const known = shape.members.get(name)
     if (known === undefined) found.set(path, member)
-    else if (!known.leaf || known.members.size > 0) walk(member, known, path, depth + 1, found)
+    else if (!known.leaf) walk(member, known, path, depth + 1, found)
   }
 }
 

@@ -226,7 +226,7 @@ describe('overlap', () => {
 
 describe('answers of published shapes', () => {
   it('finds the calendar as text, in an object, and in a list of one', () => {
-    const days = '01'.repeat(182) + '0'
+    const days = `${'01'.repeat(182)}0`
     for (const body of [days, { availability: days, year: '2026' }, [days], [{ bits: days }]])
       expect(calendarDays(body)).toBe(days)
     expect(calendarDays({ a: days, b: days })).toBeNull()

@@ -11,6 +11,7 @@ import { readOutcome } from '../single.ts'
 import { projectInto, type Work } from '../work.ts'
 import { parentValues } from './collection.ts'
 import type { DetailRead } from './detail.ts'
+import { readItems } from './items.ts'
 import { slotDates } from './slots.ts'
 
 const orderPin = 'availability_order'
@@ -76,16 +77,16 @@ export class AvailabilityBatches {
     work: Work,
   ): Promise<{ items: readonly Json[]; startedAt: Date } | null> {
     if (this.#stream.reads.kind !== 'availability' || ids.some((id) => id.includes(','))) return null
-    const query = { resourceIds: ids.join(','), date, duration }
-    const outcome = await readOutcome(this.#context, work, {
+    const outcome = await readItems(this.#context, work, {
+      stream: this.#stream,
       endpoint: this.#stream.reads.batch,
-      query,
+      params: {},
+      query: { resourceIds: ids.join(','), date, duration },
       signal: this.#signal,
     })
     if (outcome.kind === 'failed') work.problems.push(`${this.#stream.name}: ${outcome.reason}`)
     if (outcome.kind !== 'there') return null
-    const { body, startedAt } = outcome.value
-    return Array.isArray(body) && body.length === ids.length ? { items: body, startedAt } : null
+    return outcome.value.items.length === ids.length ? outcome.value : null
   }
 
   /** Asks for one cell by the single endpoint. */

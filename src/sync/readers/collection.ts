@@ -6,12 +6,12 @@ import { keyParts } from '../../mirror/records.ts'
 import type { Row, Scope } from '../../mirror/rows.ts'
 import type { SyncContext } from '../context.ts'
 import { convertValue } from '../convert.ts'
-import { pagingOf } from '../paging.ts'
 import { contentKeys, type RequestValues, valueAt } from '../project.ts'
-import { failedOutcome, type Outcome, readOutcome } from '../single.ts'
+import { readOutcome } from '../single.ts'
 import { overlay } from '../summary.ts'
-import { countAnswer, projectInto, type Work } from '../work.ts'
+import { projectInto, type Work } from '../work.ts'
 import type { DetailRead } from './detail.ts'
+import { readItems } from './items.ts'
 
 type CollectionReads = Extract<StreamDef['reads'], { kind: 'collection' }>
 
@@ -27,42 +27,6 @@ export function parentValues(
     request: Object.fromEntries(columns.map((name, index) => [name, parts[index] ?? ''])),
     scope: { columns: [...columns], values: parts.slice(0, columns.length) },
   }
-}
-
-type Listed = { readonly items: readonly Json[]; readonly startedAt: Date }
-
-async function readItems(
-  context: SyncContext,
-  work: Work,
-  call: {
-    readonly stream: StreamDef
-    readonly endpoint: string
-    readonly params: Record<string, string>
-    readonly query: Record<string, string>
-    readonly signal: AbortSignal
-  },
-): Promise<Outcome<Listed>> {
-  const items: Json[] = []
-  let startedAt: Date | undefined
-  const paging = pagingOf(call.stream, context.settings.api)
-  try {
-    const { endpoint, params, query, signal } = call
-    for await (const page of context.api.list({
-      endpoint,
-      params,
-      query,
-      signal,
-      paging,
-      pageBase: paging.pageBase ?? 1,
-    })) {
-      countAnswer(work, page)
-      startedAt ??= page.startedAt
-      items.push(...page.items)
-    }
-  } catch (error) {
-    return failedOutcome(work, error)
-  }
-  return startedAt === undefined ? { kind: 'absent' } : { kind: 'there', value: { items, startedAt } }
 }
 
 /** Reads a collection and its singles. */

@@ -4,10 +4,10 @@ import type { StreamDef } from '../../catalog/types.ts'
 import { addDays, dateIn } from '../../clock.ts'
 import type { Row } from '../../mirror/rows.ts'
 import type { SyncContext } from '../context.ts'
-import { readOutcome } from '../single.ts'
 import { projectInto, type Work } from '../work.ts'
 import { parentValues } from './collection.ts'
 import type { DetailRead } from './detail.ts'
+import { readItems } from './items.ts'
 
 /** The days slots and availability are read for, today being the first. */
 export function slotDates(context: SyncContext): readonly string[] {
@@ -33,11 +33,11 @@ export async function readSlots(
   let complete = true
   for (const date of dates)
     for (const duration of durations) {
-      const outcome = await readOutcome(context, work, { endpoint, params, query: { date, duration }, signal })
+      const outcome = await readItems(context, work, { stream, endpoint, params, query: { date, duration }, signal })
       if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes: [] }
       if (outcome.kind === 'absent') continue
       if (outcome.value.startedAt < startedAt) startedAt = outcome.value.startedAt
-      const items = Array.isArray(outcome.value.body) ? outcome.value.body : [outcome.value.body]
+      const { items } = outcome.value
       work.counts.read += items.length
       for (const item of items) {
         const projected = projectInto(

@@ -1,0 +1,83 @@
+// The same comparison for paging styles, envelopes, numberings, auth kinds and summary lists, combined pairwise.
+
+import { describe, expect, it } from 'vitest'
+import type { SandboxOptions } from '../../src/sandbox/index.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+
+type Shape = {
+  readonly paging: SandboxOptions['paging']
+  readonly pageBase: 0 | 1
+  readonly envelope: SandboxOptions['envelope']
+  readonly auth: string
+  readonly summary: boolean
+  readonly beforeFirst: SandboxOptions['beforeFirst']
+}
+
+const factors = {
+  paging: ['page', 'offset', 'cursor', 'link'],
+  pageBase: [1, 0],
+  envelope: ['bare', 'data', 'hydra', 'nested'],
+  auth: ['bearer', 'basic', 'header:X-Api-Key', 'query:key'],
+  summary: [false, true],
+} as const
+
+/** Some sixteen combinations in which every pair of values of two factors occurs, as a greedy search finds them. */
+function pairwise(): readonly Shape[] {
+  const names = Object.keys(factors) as (keyof typeof factors)[]
+  const candidates = names.reduce<Partial<Shape>[]>(
+    (shapes, name) => shapes.flatMap((shape) => factors[name].map((value) => ({ ...shape, [name]: value }))),
+    [{}],
+  ) as Shape[]
+  const pairsOf = (shape: Shape): readonly string[] =>
+    names.flatMap((a, i) => names.slice(i + 1).map((b) => `${a}=${shape[a]},${b}=${shape[b]}`))
+  const open = new Set(candidates.flatMap(pairsOf))
+  const chosen: Shape[] = []
+  while (open.size > 0) {
+    const gain = (shape: Shape): number => pairsOf(shape).filter((pair) => open.has(pair)).length
+    const best = candidates.reduce((a, b) => (gain(b) > gain(a) ? b : a))
+    chosen.push(best)
+    for (const pair of pairsOf(best)) open.delete(pair)
+  }
+  return chosen.map(varied)
+}
+
+/** Values beyond those combined in pairs take turns; a cursor has no place in a bare array. */
+function varied(shape: Shape, index: number): Shape {
+  const beforeFirst = (['refuse', 'first', 'empty'] as const)[index % 3] ?? 'refuse'
+  const turned =
+    index % 2 === 0 ? shape.envelope : ({ data: 'items', nested: 'results' } as const)[String(shape.envelope)]
+  const envelope = shape.paging === 'cursor' && shape.envelope === 'bare' ? 'items' : (turned ?? shape.envelope)
+  return { ...shape, beforeFirst, envelope, auth: index === 3 ? 'none' : shape.auth }
+}
+
+const tokenOf = (auth: string): string => (auth === 'basic' ? 'partner:secret' : 'secret')
+
+describe('the mirror equals the truth', () => {
+  for (const shape of pairwise())
+    it(`with ${JSON.stringify(shape)}`, async () => {
+      const token = tokenOf(shape.auth)
+      const env = { API_PAGING: shape.paging, API_AUTH: shape.auth, API_PAGE_SIZE: '7', API_TOKEN: token }
+      await using mirror = await openTestMirror(
+        { ...shape, token, size: 12, envelopeEverywhere: shape.envelope !== 'bare' },
+        env,
+      )
+      const runs = await mirror.sync()
+      expect(runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.error}`)).toEqual([])
+      expect(await mirror.differences()).toEqual([])
+    }, 60_000)
+
+  it('with default settings against an API that pages from 1 with bare arrays', async () => {
+    await using mirror = await openTestMirror({
+      size: 250,
+      paging: 'page',
+      pageBase: 1,
+      envelope: 'bare',
+      totals: false,
+    })
+    const runs = await mirror.sync({ streams: ['rentals', 'users', 'resources', 'companies'] })
+    expect(runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.error}`)).toEqual([])
+    expect((await mirror.differences()).filter((each) => /^(rentals|users|resources|companies) /.test(each))).toEqual(
+      [],
+    )
+  }, 60_000)
+})
