@@ -5,10 +5,12 @@ import * as sync from './0001_sync.ts'
 import * as mirror from './0002_mirror.ts'
 import * as changeLog from './0002_mirror_change_log.ts'
 import * as outbox from './0003_outbox.ts'
+import * as reports from './0004_reports.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
   '0002_mirror': mirror,
   '0002_mirror_change_log': changeLog,
   '0003_outbox': outbox,
+  '0004_reports': reports,
 }

@@ -17,6 +17,7 @@ import { type Database, openDatabase } from './mirror/database.ts'
 import { createEndpointRecorder } from './mirror/endpoint-stats.ts'
 import { createGateStore } from './mirror/gate-store.ts'
 import { assertSchemaCurrent, migrate } from './mirror/migrate.ts'
+import { saveTimeZone } from './mirror/repeatable/report-time-zone.ts'
 import type { SyncContext } from './sync/context.ts'
 
 export type App = {
@@ -68,6 +69,7 @@ export async function openDatabaseServer(
 /** Brings the schema and the queue's tables up to date, or checks that they are. */
 export async function prepareSchema(config: Config, url: string, log: Logger): Promise<void> {
   await migrate(url, { log })
+  await saveTimeZone(url, config.timeZone)
   if (config.redisUrl === null) await migrateQueue(url, log)
 }
 

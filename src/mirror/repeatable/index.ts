@@ -7,6 +7,7 @@ import { operationRows, outboxGrants, outboxOperations } from './outbox-operatio
 import { outboxStates } from './outbox-states.ts'
 import { outboxValidation } from './outbox-validation.ts'
 import { outboxViews } from './outbox-views.ts'
+import { reports } from './report-views.ts'
 import { grants, roles } from './roles.ts'
 import { seeds } from './seeds.ts'
 import type { RepeatableStep } from './step.ts'
@@ -18,6 +19,7 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   comments,
   seeds,
   views,
+  reports,
   { name: 'outbox-validation', sql: outboxValidation },
   { name: 'outbox-states', sql: outboxStates },
   { name: 'outbox-enqueue', sql: outboxEnqueue },

@@ -1,0 +1,28 @@
+// Schema report: the views in the order in which they stand on each other, as one repeatable step.
+
+import { calendar, calendarFunction, fleet, occupancy } from './report-fleet.ts'
+import { freshness } from './report-freshness.ts'
+import { cancellations, revenue } from './report-money.ts'
+import { currencyFunction } from './report-pieces.ts'
+import { balances, departures, rentals } from './report-rentals.ts'
+import { type ReportView, reportStatements } from './report-view.ts'
+import type { RepeatableStep } from './step.ts'
+
+/** Every view of schema report (contract: design, section 5). */
+export const reportViews: readonly ReportView[] = [
+  fleet,
+  rentals,
+  occupancy,
+  calendar,
+  revenue,
+  departures,
+  balances,
+  cancellations,
+  freshness,
+]
+
+/** Views with their owner's rights: whoever may read `report` needs no right on the tables, and sees nothing personal. */
+export const reports: RepeatableStep = {
+  name: 'reports',
+  sql: [currencyFunction, ...reportViews.map(reportStatements), calendarFunction].join('\n'),
+}
