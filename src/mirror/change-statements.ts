@@ -50,12 +50,19 @@ function tombstoneSql(stream: StreamDef, given: string, condition: string): stri
 }
 
 /** Tombstones by key. Parameters: reading time, source, then one text array per key column. */
-export const tombstoneByKey = (stream: StreamDef): string =>
-  tombstoneSql(
-    stream,
-    givenRows(stream, stream.key, 3),
-    `(${columnList(stream.key, 't')}) in (select ${columnList(stream.key)} from given)`,
-  )
+export function tombstoneByKey(stream: StreamDef): string {
+  const matches = `(${columnList(stream.key, 't')}) in (select ${columnList(stream.key)} from given)`
+  return tombstoneSql(stream, givenRows(stream, stream.key, 3), matches)
+}
+
+/**
+ * Tombstones whose absence was confirmed again remember the later read, or a read from in between would revive them.
+ * No change of the record, so nothing is logged. Parameters: reading time, then one text array per key column.
+ */
+export const confirmTombstones = (stream: StreamDef): string =>
+  `with given as (${givenRows(stream, stream.key, 2)})
+    update mirror.${identifier(stream.name)} t set _read_at = $1 where t._deleted_at is not null and t._read_at < $1
+      and (${columnList(stream.key, 't')}) in (select ${columnList(stream.key)} from given)`
 
 /**
  * Tombstones of what hangs below gone records of `ancestor`, whose key leads this stream's key.

@@ -5,7 +5,13 @@ import type { PoolClient } from 'pg'
 import { descendantsOf, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
-import { fillStatement, tombstoneBelow, tombstoneByKey, tombstoneInScope } from './change-statements.ts'
+import {
+  confirmTombstones,
+  fillStatement,
+  tombstoneBelow,
+  tombstoneByKey,
+  tombstoneInScope,
+} from './change-statements.ts'
 import type { Database } from './database.ts'
 import { mergeStatement } from './merge-statements.ts'
 import { erasePersons } from './persons.ts'
@@ -113,8 +119,10 @@ type Cause = { readonly stream: StreamDef; readonly source: string; readonly rea
 
 async function bury(client: PoolClient, gone: Tombstones, counts: Counts): Promise<void> {
   if (gone.keys.length === 0) return
-  const parameters = [gone.readAt, gone.source, ...keyArrays(gone.stream, gone.keys)]
+  const arrays = keyArrays(gone.stream, gone.keys)
+  const parameters = [gone.readAt, gone.source, ...arrays]
   const keys = await tombstone(client, gone.stream, tombstoneByKey(gone.stream), parameters, counts)
+  if (keys.length < gone.keys.length) await client.query(confirmTombstones(gone.stream), [gone.readAt, ...arrays])
   await buryBelow(client, gone, keys, counts)
 }
 

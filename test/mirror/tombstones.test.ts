@@ -57,6 +57,16 @@ describe('a tombstone', () => {
     expect(await changeLog(mirror)).toHaveLength(2)
   })
 
+  it('that is confirmed again is not revived by a read from in between', async () => {
+    const row = rowOf('harbours', { id: 1 })
+    await mirror.write({ tables: [tableOf('harbours', 1, [row])] })
+    await mirror.write(gone('harbours', 2, ['1']))
+    await mirror.write(gone('harbours', 6, ['1']))
+    await mirror.write({ tables: [tableOf('harbours', 4, [row])] })
+    expect(await alive('harbours')).toEqual([])
+    expect(await changeLog(mirror)).toHaveLength(2)
+  })
+
   it('is revived by a later read, which the log calls an insert of everything', async () => {
     const row = rowOf('harbours', { id: 1, name: 'Brest' })
     await mirror.write({ tables: [tableOf('harbours', 1, [row])] })

@@ -90,7 +90,7 @@ it('reads in any order, in batches of any size and applied twice leave the newes
       if (twice) await apply(ids, chunked(reads, size))
       expect(await stateOf(ids)).toEqual(ids.map((_, record) => newest(reads, record)))
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
 })
 
@@ -123,7 +123,7 @@ it('tombstones and revivals of known records do not depend on the order of the t
         if (!expected.deleted) expect(state).toEqual(expected)
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
 })
 
@@ -163,6 +163,6 @@ it('replaying the change log gives the rows, and every change has one row in it'
         expect(replay(visible)).toEqual(expected)
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
 })
