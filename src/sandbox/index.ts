@@ -16,11 +16,15 @@ import { defaultOptions, type SandboxOptions } from './options.ts'
 import type { Sandbox } from './sandbox.ts'
 import { createClock } from './world/clock.ts'
 import { generateWorld } from './world/generate.ts'
+import { createRandom } from './world/random.ts'
 
 export type { TruthRow } from './sandbox.ts'
 export type { Change, FaultRule, LoggedRequest, Sandbox, SandboxOptions, Stats, TruthOptions }
 
-function createServer(): FastifyInstance {
+/** What the log knows of a request that matches no operation. */
+const unknownOperation = { template: null, query: {}, body: null, fault: null }
+
+function createServer(log: RequestLog): FastifyInstance {
   const server = Fastify({
     exposeHeadRoutes: false,
     forceCloseConnections: true,
@@ -30,7 +34,10 @@ function createServer(): FastifyInstance {
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
   server.setNotFoundHandler((request, reply) => {
-    const failure = new Failure(404, 'NO_SUCH_OPERATION', `${request.method} ${request.url} is no operation`)
+    const { method, url } = request
+    const failure = new Failure(404, 'NO_SUCH_OPERATION', `${method} ${url} is no operation`)
+    log.begin({ ...unknownOperation, time: new Date().toISOString(), method, path: url, status: 404 })
+    reply.raw.once('close', () => log.end())
     reply.code(404).header('content-type', 'application/json; charset=utf-8').send(failure.body)
   })
   server.setErrorHandler((error: unknown, _request, reply) => {
@@ -47,11 +54,12 @@ export async function createSandbox(wishes: Partial<SandboxOptions> = {}): Promi
   const options: SandboxOptions = { ...defaultOptions, ...wishes }
   const clock = createClock(options.now ?? undefined)
   const world = generateWorld({ seed: options.seed, size: options.size, clock, touchParents: options.touch })
+  const random = createRandom(options.seed, 'inserts')
   const faults = new FaultSet(options.seed)
   const log = new RequestLog()
   for (const rule of options.faults) faults.add(rule)
 
-  const server = createServer()
+  const server = createServer(log)
   registerApi(server, { world, options, faults, log })
   const document = JSON.stringify(openApiDocument())
   server.get('/openapi.json', (_request, reply) =>
@@ -71,9 +79,9 @@ export async function createSandbox(wishes: Partial<SandboxOptions> = {}): Promi
     requests: () => log.requests(),
     resetRequests: () => log.reset(),
     stats: () => log.stats(),
-    mutate: (changes: readonly Change[]) => applyChanges(world, changes),
+    mutate: (changes: readonly Change[]) => applyChanges(world, random, changes),
     mutateRandomly: (count: number, seed: number) => randomRound(world, count, seed),
-    raw: (target: Omit<Change, 'op' | 'set'>, text: string) => overrideText(world, target, text),
+    raw: (target: Omit<Change, 'op' | 'set'>, text: string) => overrideText(world, random, target, text),
     truth: (wanted?: TruthOptions) => JSON.parse(truthText(world, wanted)) as ReturnType<Sandbox['truth']>,
     truthText: (wanted?: TruthOptions) => truthText(world, wanted),
     close,

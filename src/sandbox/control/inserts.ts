@@ -3,7 +3,7 @@
 import { options as optionRows } from '../data/boats.ts'
 import { freeBoats } from '../world/calendar.ts'
 import { addDays } from '../world/dates.ts'
-import { createEntity, type Entity, type Rental, type Resource } from '../world/entity.ts'
+import { createEntity, type Entity, type Rental, type Resource, type User } from '../world/entity.ts'
 import { makeBlock, makeCompany, makeOption, makeResource } from '../world/generate-companies.ts'
 import { createRental, createRentalOption, furnish, makeCrewMember, makePayment } from '../world/generate-rentals.ts'
 import { makeIdentity, makeLicense, makeUser } from '../world/generate-users.ts'
@@ -67,11 +67,18 @@ function newResourcePart(world: World, random: Random, resource: Resource, entit
   })
 }
 
+/** A user without documents, so that they can be inserted, too. */
+const newUser = (world: World, random: Random): User => ({
+  ...makeUser(world, random),
+  identity: null,
+  license: null,
+})
+
 /** A new record for a place, not stored yet. `parent` names the resource of a rental or the company of a resource. */
 export function makeFor(world: World, random: Random, place: Place, parent?: string): Entity {
   switch (place.kind) {
     case 'users':
-      return makeUser(world, random)
+      return newUser(world, random)
     case 'companies':
       return makeCompany(world, random)
     case 'resources':

@@ -3,7 +3,7 @@
 
 import type { Entity, Rental, User } from '../world/entity.ts'
 import { settleTotals } from '../world/prices.ts'
-import { createRandom, type Random } from '../world/random.ts'
+import type { Random } from '../world/random.ts'
 import type { Table } from '../world/tables.ts'
 import type { World } from '../world/world.ts'
 import { makeFor } from './inserts.ts'
@@ -128,20 +128,21 @@ export function applyChange(world: World, random: Random, change: Change): Appli
   return { record: change.record, op: change.op, id: entity?.key ?? '', ...(parent !== undefined && { parent }) }
 }
 
-/** Applies changes in order; the first that can not be applied ends it with a RangeError. */
-export function applyChanges(world: World, changes: readonly Change[]): AppliedChange[] {
-  const random = createRandom(world.seed, `inserts/${world.clock.now()}/${world.rentals.size}/${world.users.size}`)
+/** Applies changes in order; the first that can not be applied ends it with a RangeError. `random` furnishes inserts. */
+export function applyChanges(world: World, random: Random, changes: readonly Change[]): AppliedChange[] {
+  world.expire()
   return changes.map((change) => applyChange(world, random, change))
 }
 
 /** Replaces a record's JSON text by one that is served verbatim; a record that does not exist is inserted first. */
-export function overrideText(world: World, change: Omit<Change, 'op' | 'set'>, text: string): void {
+export function overrideText(world: World, random: Random, change: Omit<Change, 'op' | 'set'>, text: string): void {
+  world.expire()
   const place = placeOf(world, change.record, change.parent === undefined ? undefined : String(change.parent))
   const id = change.id === undefined ? undefined : String(change.id)
-  if (!findIn(world, place, id)) applyChanges(world, [{ ...change, op: 'insert' }])
+  if (!findIn(world, place, id)) applyChange(world, random, { ...change, op: 'insert' })
   const entity = findIn(world, place, id)
   if (!entity) throw new RangeError(`${change.record} needs an id`)
-  applyChanges(world, [{ ...change, op: 'update' }])
+  applyChange(world, random, { ...change, op: 'update' })
   entity.raw = text
   entity.cache = null
 }

@@ -138,6 +138,7 @@ const ideas: readonly Idea[] = [
 
 /** Applies `count` random changes; the same seed and world give the same changes. */
 export function randomRound(world: World, count: number, seed: number): AppliedChange[] {
+  world.expire()
   const random = createRandom(seed, 'round')
   const applied: AppliedChange[] = []
   for (let attempt = 0; applied.length < count && attempt < count * 20; attempt++) {
