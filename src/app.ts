@@ -106,6 +106,15 @@ async function followClock(database: Database, strict: boolean, log: Logger): Pr
   return { now: () => new Date(Date.now() + offsetMs), stop: () => clearInterval(timer) }
 }
 
+/** Names this installation in a Redis that others use too: its id, and the database, because a copied database has the same id. */
+async function queuePrefix(database: Database): Promise<string> {
+  const { rows } = await database.pool.query<{ prefix: string }>(
+    `select 'boat-mirror-' || i.id || '-' || d.oid as prefix from outbox.installation i, pg_database d
+     where d.datname = current_database()`,
+  )
+  return rows[0]?.prefix ?? 'boat-mirror'
+}
+
 /** What is to be closed, in reverse order of opening; a failing close does not keep the others open. */
 function releases(log: Logger): { defer(close: () => unknown): void; run(): Promise<void> } {
   const closers: (() => unknown)[] = []
@@ -179,7 +188,15 @@ export async function openApp(options: AppOptions): Promise<App> {
       },
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
-        const backend = openBackend({ databaseUrl: server.url, redisUrl: config.redisUrl, log, patienceMs, signal })
+        const prefix = await queuePrefix(database)
+        const backend = openBackend({
+          databaseUrl: server.url,
+          redisUrl: config.redisUrl,
+          prefix,
+          log,
+          patienceMs,
+          signal,
+        })
         release.defer(() => backend.close())
         return backend
       },

@@ -62,6 +62,8 @@ export type QueueBackend = {
 export type BackendOptions = {
   readonly databaseUrl: string
   readonly redisUrl: string | null
+  /** Names this installation's keys, so that several can share one Redis. */
+  readonly prefix: string
   readonly log: Logger
   /** How long to wait for a backend that does not answer, in milliseconds. */
   readonly patienceMs: number
@@ -271,7 +273,7 @@ function redisBackend(options: BackendOptions, url: string): QueueBackend {
         'redis',
         options,
         () => {
-          const queue = new Queue(name, { connection: connect() })
+          const queue = new Queue(name, { connection: connect(), prefix: options.prefix })
           queue.on('error', onError)
           return queue
         },
@@ -283,7 +285,12 @@ function redisBackend(options: BackendOptions, url: string): QueueBackend {
         options,
         () =>
           listening(
-            new Worker(name, processorOf(processor), { ...workerOptions, concurrency, connection: connect() }),
+            new Worker(name, processorOf(processor), {
+              ...workerOptions,
+              concurrency,
+              connection: connect(),
+              prefix: options.prefix,
+            }),
             onError,
           ),
         answered,

@@ -149,7 +149,14 @@ async function checkQueue(
   schemaCurrent: boolean,
 ): Promise<Finding> {
   const where = config.redisUrl === null ? 'Postgres, beside the mirror' : `Redis at ${shownAddress(config.redisUrl)}`
-  const backend = openBackend({ databaseUrl, redisUrl: config.redisUrl, log, patienceMs: queuePatienceMs, signal })
+  const backend = openBackend({
+    databaseUrl,
+    redisUrl: config.redisUrl,
+    prefix: 'boat-mirror-check',
+    log,
+    patienceMs: queuePatienceMs,
+    signal,
+  })
   try {
     await backend.ping()
     return ok('queue', where)
