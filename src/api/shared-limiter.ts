@@ -94,14 +94,29 @@ function createCounter(window: Window, options: SharedLimiterOptions): Counter {
   const alone = new RateLimiterMemory({ points: window.points, duration: window.ms / 1000 })
   const shared = options.store === null ? alone : createStore(window, options.store)
   let out = false
+  let knockAtMs = 0
 
-  /** Runs on the shared store; while that fails, on our own count. Says so once, and once when it is back. */
-  const insured = async <T>(run: (limiter: RateLimiterAbstract) => Promise<T>): Promise<T> => {
+  /** While the store is out nobody waits for it: now and then one look finds out whether it is back. */
+  const knock = async (): Promise<void> => {
+    if (performance.now() < knockAtMs) return
+    knockAtMs = Number.POSITIVE_INFINITY
     try {
-      const result = await run(shared)
-      if (out) options.log?.info({ event: 'limiter_shared' }, 'the rate limit is counted over all workers again')
+      await shared.get(requestsKey)
       out = false
-      return result
+      options.log?.info({ event: 'limiter_shared' }, 'the rate limit is counted over all workers again')
+    } catch {
+      knockAtMs = performance.now() + storeTimeoutMs // still out: said when it went
+    }
+  }
+
+  /** Runs on the shared store; while that is out, on our own count. */
+  const insured = async <T>(run: (limiter: RateLimiterAbstract) => Promise<T>): Promise<T> => {
+    if (out) {
+      void knock()
+      return run(alone)
+    }
+    try {
+      return await run(shared)
     } catch (error) {
       if (!out)
         options.log?.warn(
@@ -109,6 +124,7 @@ function createCounter(window: Window, options: SharedLimiterOptions): Counter {
           'the store of the rate limit does not answer; until it does, each process keeps the limit for itself',
         )
       out = true
+      knockAtMs = 0
       return run(alone)
     }
   }
@@ -168,7 +184,6 @@ function createStore(window: Window, store: Pool | Redis): RateLimiterAbstract {
           // The library counts Redis windows in whole seconds; our script replaces that by the window's milliseconds.
           duration: 1,
           customIncrTtlLuaScript: redisWindowScript(window.ms),
-          rejectIfRedisNotReady: true,
         })
   return new RLWrapperTimeouts({ limiter, timeoutMs: storeTimeoutMs })
 }

@@ -14,17 +14,16 @@ import { recordingLog } from './recording-log.ts'
 /** Timers and clocks may differ by this much. */
 const slackMs = 10
 
-/** Draws `count` permits at once, and returns the instants in milliseconds at which they were given. */
-async function draw(limiter: Limiter, count: number, priority: Priority = 'read'): Promise<number[]> {
+/** Draws `count` permits at once, and returns how many milliseconds later each was given. */
+async function draw(limiter: Limiter, count: number): Promise<number[]> {
+  const start = performance.now()
   return Promise.all(
     Array.from({ length: count }, async () => {
-      await limiter.acquire(priority)
-      return performance.now()
+      await limiter.acquire('read')
+      return performance.now() - start
     }),
   )
 }
-
-const span = (instants: readonly number[]): number => Math.max(...instants) - Math.min(...instants)
 
 describe('windows', () => {
   it('never allow more than the rate, and little less', () => {
@@ -60,7 +59,7 @@ describe('in one process', () => {
     const limiter = createSharedLimiter({ ratePerSecond: 50, store: null })
     const instants = await draw(limiter, 23)
     expect(instants).toEqual(instants.toSorted((a, b) => a - b))
-    expect(span(instants)).toBeGreaterThanOrEqual(400 - slackMs)
+    expect(Math.max(...instants)).toBeGreaterThanOrEqual(400 - slackMs)
   })
 
   it('a write goes before the reads that wait', async () => {
@@ -107,18 +106,18 @@ const behaves = (name: string, open: () => { store: Pool | Redis; close(): Promi
       const instants = (await Promise.all(workers.map((worker) => draw(worker, 20)))).flat()
       // 60 permits at 10 per 100 ms; each for itself, the three would take 100 ms.
       expect(instants).toHaveLength(60)
-      expect(span(instants)).toBeGreaterThanOrEqual(500 - slackMs)
+      expect(Math.max(...instants)).toBeGreaterThanOrEqual(500 - slackMs)
     })
 
     it('one a second is one a second', async () => {
       const workers = Array.from({ length: 2 }, () => createSharedLimiter({ ratePerSecond: 1, store }))
       const instants = (await Promise.all(workers.map((worker) => draw(worker, 1)))).flat()
-      expect(span(instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
+      expect(Math.max(...instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
     })
 
     it('thousands a second take few round trips', async () => {
       const limiter = createSharedLimiter({ ratePerSecond: 5_000, store })
-      expect(span(await draw(limiter, 2_500))).toBeGreaterThanOrEqual(400 - slackMs)
+      expect(Math.max(...(await draw(limiter, 2_500)))).toBeGreaterThanOrEqual(400 - slackMs)
     })
 
     it('the reads of one worker make way for a write of another', async () => {
@@ -178,6 +177,27 @@ it('while the store is out each process keeps the limit for itself, and says so 
   await pool.end()
   const { log, lines } = recordingLog()
   const limiter = createSharedLimiter({ ratePerSecond: 100, store: pool, log })
-  expect(span(await draw(limiter, 40))).toBeGreaterThanOrEqual(300 - slackMs)
+  expect(Math.max(...(await draw(limiter, 40)))).toBeGreaterThanOrEqual(300 - slackMs)
   expect(lines.map((line) => line.event)).toEqual(['limiter_alone'])
+})
+
+it('a store that comes back is used again', async () => {
+  await using empty = await createTestDatabase({ migrated: false })
+  const { log, lines } = recordingLog()
+  const limiter = createSharedLimiter({ ratePerSecond: 1_000, store: empty.pool, log })
+  await limiter.acquire('read')
+  await empty.pool.query(
+    'create schema sync; create table sync.rate_limit (key varchar(255) primary key, points integer not null default 0, expire bigint)',
+  )
+  await expect
+    .poll(
+      async () => {
+        await limiter.acquire('read')
+        return lines.map((line) => line.event)
+      },
+      { timeout: 20_000 },
+    )
+    .toEqual(['limiter_alone', 'limiter_shared'])
+  await limiter.acquire('read')
+  expect((await empty.pool.query('select points from sync.rate_limit')).rows).toEqual([{ points: expect.any(Number) }])
 })
