@@ -15,6 +15,7 @@ const pollMs = 300
  */
 export async function carryOutRun({ log, signal }: CommandContext, app: OpenedApp, runId: string): Promise<Run> {
   const backend = await app.openQueue(signal)
+  await backend.ping() // a queue that is down is one message at once, not a minute of waiting
   const worker = await startSyncWorker({ context: app.syncContext, backend, log })
   try {
     for (;;) {

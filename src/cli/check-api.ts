@@ -4,7 +4,6 @@ import { probePageBase } from '../api/paging-probe.ts'
 import type { Page } from '../api/types.ts'
 import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { messageOf } from '../errors.ts'
 import type { Database } from '../mirror/database.ts'
 import { getPin, listPins } from '../mirror/pinned.ts'
 import { pageBasePin, pagingOf } from '../sync/paging.ts'
@@ -26,7 +25,10 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
     signal.throwIfAborted()
     return [failed(name, error)]
   }
-  const auth = config.api.auth.kind === 'none' ? 'without credentials' : `credentials sent as ${config.api.auth.kind}`
+  const auth =
+    config.api.auth.kind === 'none' || config.api.token === null
+      ? 'without credentials'
+      : `credentials sent as ${config.api.auth.kind}`
   const findings: Finding[] = [ok(name, `${apiUrl.replace(/\/\/[^/@]*@/, '//***@')} answers, ${auth}`)]
   const probe = openProbeApi(options)
   try {
@@ -107,7 +109,7 @@ async function contradictions(database: Database): Promise<readonly Finding[]> {
     .map((pin) =>
       warn(
         `probed ${pin.key}`,
-        `${JSON.stringify(pin.value)} no longer holds: ${pin.contradiction ?? messageOf('')}`,
+        `${JSON.stringify(pin.value)} no longer holds: ${pin.contradiction ?? 'no reason was noted'}`,
         'It is probed again by the next sync. If it keeps changing, set API_PAGE_BASE.',
       ),
     )

@@ -1,5 +1,6 @@
 // What every command shares: settings read once, the log, the sandbox where no API is configured, and how a command ends.
 
+import { setMaxListeners } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
 import { type App, type AppOptions, openApp, openDatabaseServer } from '../app.ts'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
@@ -56,6 +57,7 @@ const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
 /** Runs a command to its exit code: settings, signals, errors. A second signal ends the process at once. */
 export async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   const stopping = new AbortController()
+  setMaxListeners(0, stopping.signal) // every request under way listens to it
   const onSignal = (): void => {
     if (stopping.signal.aborted) process.exit(1)
     stopping.abort(new BoatMirrorError('ABORTED', 'Stopped by a signal.'))
@@ -121,8 +123,18 @@ async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedData
     return { database, url: server.url, [Symbol.asyncDispose]: dispose }
   } catch (error) {
     await dispose()
-    throw translateDatabaseError(error, server.url)
+    throw withFirstSteps(config, translateDatabaseError(error, server.url))
   }
+}
+
+/** Whoever looks before anything was mirrored is told how to begin. */
+function withFirstSteps(config: Config, error: unknown): unknown {
+  if (!(error instanceof BoatMirrorError) || error.code !== 'DATABASE_SCHEMA' || !config.autoMigrate) return error
+  return new BoatMirrorError(error.code, error.message, {
+    cause: error,
+    remedy:
+      'Begin with `boat-mirror worker` or `boat-mirror sync`, which bring it up to date, or run `boat-mirror migrate`.',
+  })
 }
 
 /** A command that takes `--json`. */

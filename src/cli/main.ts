@@ -10,6 +10,7 @@ import { registerMigrate } from './commands/migrate.ts'
 import { registerPush } from './commands/push.ts'
 import { registerQuarantine } from './commands/quarantine.ts'
 import { registerRuns } from './commands/runs.ts'
+import { registerSandbox } from './commands/sandbox.ts'
 import { registerSchedule } from './commands/schedule.ts'
 import { registerStatus } from './commands/status.ts'
 import { registerSync } from './commands/sync.ts'
@@ -54,6 +55,7 @@ for (const register of [
   registerQuarantine,
   registerCheck,
   registerMigrate,
+  registerSandbox,
   registerDb,
 ])
   register(program)

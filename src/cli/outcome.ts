@@ -1,6 +1,6 @@
 // What came of a sync: a table per stream, what a person has to do, and the exit code.
 
-import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
+import { descendantsOf, streamNamed, streams } from '../catalog/catalog.ts'
 import type { Run } from '../mirror/runs.ts'
 import type { ExitCode } from './context.ts'
 import { number, oneLine, table } from './output.ts'
@@ -40,24 +40,28 @@ export function exitCodeOfSync(outcome: Outcome): ExitCode {
   return needsPerson ? 3 : 0
 }
 
-/** One line per run. */
+const place = (run: Run): number => streams.findIndex((stream) => stream.name === run.stream)
+
+/** One line per run, in the order of the catalog. */
 export function outcomeTable(outcome: Outcome): string {
   const bad = quarantinedOf(outcome)
   return table(
     ['STREAM', 'READ', 'INSERTED', 'UPDATED', 'UNCHANGED', 'DELETED', 'HELD', 'QUARANTINE', 'REQUESTS', 'S', 'STATUS'],
-    outcome.runs.map((run) => [
-      run.stream,
-      count(run, 'read'),
-      count(run, 'inserted'),
-      count(run, 'updated'),
-      count(run, 'unchanged'),
-      count(run, 'deleted'),
-      count(run, 'held'),
-      bad[run.stream] ?? 0,
-      count(run, 'requests'),
-      runSeconds(run),
-      run.status,
-    ]),
+    [...outcome.runs]
+      .sort((a, b) => place(a) - place(b))
+      .map((run) => [
+        run.stream,
+        count(run, 'read'),
+        count(run, 'inserted'),
+        count(run, 'updated'),
+        count(run, 'unchanged'),
+        count(run, 'deleted'),
+        count(run, 'held'),
+        bad[run.stream] ?? 0,
+        count(run, 'requests'),
+        runSeconds(run),
+        run.status,
+      ]),
   )
 }
 

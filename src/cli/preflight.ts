@@ -49,7 +49,8 @@ export function openProbeApi({ config, apiUrl, log, signal }: ProbeOptions): Pro
       onFailure = ({ error, attempt }) => {
         if (error === null || signal.aborted || error.kind === 'abort') return
         last = error
-        if (attempt >= (attemptsFor[error.code] ?? 1)) enough.abort(error)
+        // What is not tried again ends by itself, and a refusal may be what was to be found out.
+        if (error.kind === 'retry' && attempt >= (attemptsFor[error.code] ?? 1)) enough.abort(error)
       }
       try {
         return await read(api, AbortSignal.any([signal, enough.signal]))

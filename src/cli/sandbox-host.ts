@@ -70,6 +70,9 @@ export async function attachSandbox(dataDir: string, log: Logger): Promise<Attac
   }
 }
 
+/** Owner of a sandbox that was stopped: no living process has this mark. */
+const nobody = ''
+
 const nothing = async (): Promise<void> => {}
 
 /** Finds the running sandbox, or runs it; one process at a time decides. */
@@ -111,11 +114,13 @@ async function host(dataDir: string, known: SandboxFile | null, log: Logger): Pr
     sandbox.clock.run()
     sandbox.resetRequests()
     const journal = keepJournal(dataDir, sandbox, log)
-    await writeSandboxFile(dataDir, { url: sandbox.url, port: sandbox.port, owner: ownToken(), genesis, ...world })
+    const file = { url: sandbox.url, port: sandbox.port, genesis, ...world }
+    await writeSandboxFile(dataDir, { ...file, owner: ownToken() })
     log.debug({ event: 'sandbox_started', url: sandbox.url, replayed }, 'the built-in sandbox runs')
     const stop = async (): Promise<void> => {
       await sandbox.close()
       await journal.stop()
+      await writeSandboxFile(dataDir, { ...file, owner: nobody })
     }
     return { url: sandbox.url, stop }
   } catch (error) {

@@ -14,9 +14,18 @@ const fileOf = (dataDir: string): string => join(dataDir, 'sandbox-journal.jsonl
 
 const isWrite = (request: LoggedRequest): boolean => request.method !== 'GET'
 
+/** Faults that lose or spoil the answer of a write that took effect. A refused one is refused again, which harms nothing. */
+const afterEffect: ReadonlySet<string> = new Set([
+  'cut',
+  'truncate',
+  'dropAfterEffect',
+  'errorAfterEffect',
+  'hangAfterEffect',
+])
+
 /** Did it change the world, be it that its answer got lost? */
-const tookEffect = (request: LoggedRequest): boolean =>
-  (request.status !== null && request.status < 300) || (request.fault ?? '').endsWith('AfterEffect')
+const tookEffect = ({ status, fault }: LoggedRequest): boolean =>
+  (status !== null && status < 300) || afterEffect.has(fault ?? '')
 
 const isDecided = (request: LoggedRequest): boolean => request.status !== null || request.fault !== null
 

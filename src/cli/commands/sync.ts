@@ -58,6 +58,7 @@ async function carryOut(
   full: boolean,
 ): Promise<Outcome['runs']> {
   const backend = await app.openQueue(signal)
+  await backend.ping() // a queue that is down is one message at once, not a minute of waiting
   const requestId = await createRequest(app.database.pool, { trigger: 'command', streams, full })
   const worker = await startSyncWorker({ context: app.syncContext, backend, log })
   try {

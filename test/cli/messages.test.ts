@@ -1,0 +1,162 @@
+// One clear message, what to do about it, and the right exit code; never a stack trace.
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { createTestDatabase, type TestDatabase, withDatabase } from '../helpers/database.ts'
+import { type CommandLine, openCommandLine } from './program.ts'
+
+let database: TestDatabase
+let guarded: Sandbox
+let cli: CommandLine
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  guarded = await createSandbox({ size: 5, auth: 'bearer', token: 'right' })
+  cli = await openCommandLine({ DATABASE_URL: database.url, API_AUTH: 'none' })
+  await cli.run(['migrate'])
+})
+afterAll(async () => {
+  await cli[Symbol.asyncDispose]()
+  await guarded.close()
+  await database[Symbol.asyncDispose]()
+})
+
+const nobody = 'http://127.0.0.1:1'
+
+type Case = {
+  readonly name: string
+  readonly args: readonly string[]
+  readonly env?: () => Record<string, string>
+  readonly code: number
+  readonly says: readonly RegExp[]
+}
+
+const cases: readonly Case[] = [
+  {
+    name: 'a wrong variable',
+    args: ['sync'],
+    env: () => ({ API_PAGE_SIZE: 'many', DELETE_LIMIT: 'x' }),
+    code: 2,
+    says: [/API_PAGE_SIZE is "many"; it takes a whole number/, /DELETE_LIMIT is "x"/],
+  },
+  {
+    name: 'a database that is down',
+    args: ['sync'],
+    env: () => ({ DATABASE_URL: 'postgres://me:secret@127.0.0.1:1/boats' }),
+    code: 1,
+    says: [/DATABASE_UNREACHABLE/, /Start Postgres, or correct host and port in DATABASE_URL/],
+  },
+  {
+    name: 'an unknown database',
+    args: ['status'],
+    env: () => ({ DATABASE_URL: withDatabase(database.url, 'no_such_database') }),
+    code: 1,
+    says: [/no_such_database" does not exist/, /correct its name in DATABASE_URL/],
+  },
+  {
+    name: 'an API that refuses connections',
+    args: ['sync'],
+    env: () => ({ API_BASE_URL: nobody }),
+    code: 1,
+    says: [/the connection was refused at http:\/\/127\.0\.0\.1:1/, /Check API_BASE_URL/],
+  },
+  {
+    name: 'an API whose host is unknown',
+    args: ['sync'],
+    env: () => ({ API_BASE_URL: 'http://no-such-host.invalid' }),
+    code: 1,
+    says: [/API_UNREACHABLE/, /Check API_BASE_URL/],
+  },
+  {
+    name: 'wrong credentials',
+    args: ['sync'],
+    env: () => ({ API_BASE_URL: guarded.url, API_AUTH: 'bearer', API_TOKEN: 'wrong-token' }),
+    code: 1,
+    says: [/answered 401/, /Check API_TOKEN, and API_AUTH/],
+  },
+  {
+    name: 'an address where there is no API',
+    args: ['sync'],
+    env: () => ({ API_BASE_URL: `${guarded.url}/elsewhere`, API_AUTH: 'bearer', API_TOKEN: 'right' }),
+    code: 1,
+    says: [/404 to GET \/v3\/countries/, /root of the API, without \/v3/],
+  },
+  { name: 'an unknown stream', args: ['sync', 'boats'], code: 2, says: [/no stream "boats"/, /rental_options/] },
+  { name: 'an unknown flag', args: ['sync', '--fast'], code: 2, says: [/unknown option '--fast'/] },
+  { name: 'an unknown command', args: ['frobnicate'], code: 2, says: [/unknown command 'frobnicate'/] },
+  { name: 'a run that does not exist', args: ['runs', 'show', '99'], code: 1, says: [/no run 99/, /boat-mirror runs/] },
+  { name: 'a wrong number', args: ['runs', 'release', 'x'], code: 2, says: [/'x' is invalid/] },
+  { name: 'retry without an entry', args: ['quarantine', 'retry'], code: 2, says: [/numbers of entries or --all/] },
+  {
+    name: 'a Redis that is down',
+    args: ['sync', 'types'],
+    env: () => ({
+      API_BASE_URL: guarded.url,
+      API_AUTH: 'bearer',
+      API_TOKEN: 'right',
+      REDIS_URL: 'redis://127.0.0.1:1',
+    }),
+    code: 1,
+    says: [/queue on Redis does not work/, /Check REDIS_URL/],
+  },
+]
+
+describe('the command line says what is wrong and what to do', () => {
+  for (const { name, args, env, code, says } of cases)
+    it(`${name}: exit code ${code}`, async () => {
+      const ended = await cli.run(args, env?.())
+      expect(ended).toMatchObject({ code, stdout: '' })
+      for (const text of says) expect(ended.stderr).toMatch(text)
+      expect(ended.stderr).not.toMatch(/\n\s+at |secret|wrong-token/)
+    })
+
+  it('a web page in place of the API: exit code 1', async () => {
+    const server = createServer((_request, response) => response.end('<html>hello</html>')).listen(0, '127.0.0.1')
+    try {
+      await new Promise((resolve) => server.once('listening', resolve))
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const ended = await cli.run(['sync'], { API_BASE_URL: url })
+      expect(ended.code).toBe(1)
+      expect(ended.stderr).toMatch(/API_NOT_JSON/)
+      expect(ended.stderr).toMatch(/may be a web page/)
+    } finally {
+      server.close()
+    }
+  })
+})
+
+describe('check', () => {
+  it('finds everything right, and says how it reads each list', async () => {
+    const env = { API_BASE_URL: guarded.url, API_AUTH: 'bearer', API_TOKEN: 'right' }
+    const { code, stdout } = await cli.run(['check', '--json'], env)
+    const { ok, findings } = JSON.parse(stdout) as {
+      ok: boolean
+      findings: { name: string; status: string; detail: string }[]
+    }
+    expect(findings.filter((finding) => finding.status !== 'ok')).toEqual([])
+    expect(findings.find((finding) => finding.name === 'list rentals')?.detail).toMatch(
+      /a bare array, paging by page from 1/,
+    )
+    expect({ code, ok, lists: findings.filter(({ name }) => name.startsWith('list ')).length }).toEqual({
+      code: 0,
+      ok: true,
+      lists: 17,
+    })
+  })
+
+  it('goes on after a failure and ends with 1', async () => {
+    const env = {
+      DATABASE_URL: 'postgres://127.0.0.1:1/boats',
+      API_BASE_URL: guarded.url,
+      API_AUTH: 'bearer',
+      API_TOKEN: 'wrong',
+    }
+    const { code, stdout } = await cli.run(['check'], env)
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/fail {2}database/)
+    expect(stdout).toMatch(/fail {2}API .*401/)
+    expect(stdout).toMatch(/API: Check API_TOKEN/)
+  })
+})

@@ -1,0 +1,204 @@
+// How facts look, and what decides an exit code: pure parts of the command line.
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { exitCodeOfCheck } from '../../src/cli/check-sync.ts'
+import { advice, exitCodeOfSync, outcomeTable, quarantinedOf } from '../../src/cli/outcome.ts'
+import { duration, elapsed, oneLine, relative, table } from '../../src/cli/output.ts'
+import { lineView, runLine } from '../../src/cli/progress.ts'
+import { parseSandboxFile } from '../../src/cli/sandbox-file.ts'
+import { newEntries } from '../../src/cli/sandbox-journal.ts'
+import type { Run } from '../../src/mirror/runs.ts'
+import type { LoggedRequest } from '../../src/sandbox/index.ts'
+
+const run = (facts: Partial<Run>): Run => ({
+  id: '7',
+  stream: 'rentals',
+  trigger: 'command',
+  status: 'done',
+  started_at: new Date('2030-01-01T00:00:00Z'),
+  finished_at: new Date('2030-01-01T00:00:02Z'),
+  pages: '1',
+  requests: '3',
+  retries: '0',
+  read: '1200',
+  inserted: '0',
+  updated: '0',
+  unchanged: '1200',
+  deleted: '0',
+  quarantined: '0',
+  held: '0',
+  bytes: '1',
+  error: null,
+  full_read: false,
+  phase: 'finished',
+  swept_at: null,
+  total: null,
+  plan: null,
+  warnings: [],
+  ...facts,
+})
+
+describe('durations', () => {
+  const cases: readonly (readonly [number, string])[] = [
+    [0, '0 s'],
+    [59.4, '59 s'],
+    [60, '1 min'],
+    [200, '3 min 20 s'],
+    [3_600, '1 h'],
+    [3_601, '1 h'],
+    [90_000, '1 d 1 h'],
+    [86_460, '1 d'],
+  ]
+  for (const [seconds, text] of cases) it(`${seconds} seconds are ${text}`, () => expect(duration(seconds)).toBe(text))
+
+  it('elapsed time is minutes and seconds, and hours when there are some', () => {
+    expect([7, 125, 3_765].map(elapsed)).toEqual(['0:07', '2:05', '1:02:45'])
+  })
+
+  it('instants are told relative to now', () => {
+    const now = new Date('2030-01-01T00:01:00Z')
+    expect(relative(new Date('2030-01-01T00:00:30Z'), now)).toBe('30 s ago')
+    expect(relative(new Date('2030-01-01T00:01:20Z'), now)).toBe('in 20 s')
+    expect(relative(null, now)).toBeNull()
+  })
+})
+
+describe('tables', () => {
+  it('align numbers to the right, show gaps, and carry no colour', () => {
+    expect(
+      table(
+        ['NAME', 'ROWS'],
+        [
+          ['a', 1_200],
+          ['long name', null],
+          ['b', 7],
+        ],
+      ),
+    ).toBe(['NAME        ROWS', 'a          1,200', 'long name      –', 'b              7'].join('\n'))
+  })
+
+  it('never let the API move the cursor of a terminal', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: these must be gone
+        expect(oneLine(text, 50)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/)
+        expect(oneLine(text, 50).length).toBeLessThanOrEqual(50)
+      }),
+    )
+  })
+})
+
+describe('the exit code of a sync', () => {
+  const cases = [
+    { name: 'everything done', runs: [run({})], quarantine: {}, code: 0 },
+    { name: 'a failed run', runs: [run({ status: 'failed' }), run({ status: 'held' })], quarantine: {}, code: 1 },
+    { name: 'a partial run', runs: [run({ status: 'partial' })], quarantine: {}, code: 1 },
+    { name: 'a held run', runs: [run({}), run({ status: 'held' })], quarantine: {}, code: 3 },
+    { name: 'a record in quarantine', runs: [run({})], quarantine: { rentals: 1 }, code: 3 },
+    {
+      name: 'a record in quarantine that stands inside a record that was read',
+      runs: [run({ stream: 'resources' })],
+      quarantine: { resource_equipments: 1 },
+      code: 3,
+    },
+    {
+      name: 'a record in quarantine of a stream that was not read',
+      runs: [run({})],
+      quarantine: { users: 2 },
+      code: 0,
+    },
+  ] as const
+  for (const { name, code, ...outcome } of cases)
+    it(`${name}: ${code}`, () => expect(exitCodeOfSync(outcome)).toBe(code))
+
+  it('each that is not 0 comes with what to do', () => {
+    for (const { code, ...outcome } of cases)
+      expect(advice(outcome).length > 0, JSON.stringify(outcome.quarantine)).toBe(code !== 0)
+  })
+
+  it('counts in quarantine stand in the table', () => {
+    const outcome = { runs: [run({})], quarantine: { rentals: 4, users: 9 } }
+    expect(quarantinedOf(outcome)).toEqual({ rentals: 4 })
+    expect(outcomeTable(outcome)).toMatch(/rentals\s+1,200\s+0\s+0\s+1,200\s+0\s+0\s+4\s+3\s+2\s+done/)
+  })
+
+  it('of a comparison: 1 for a difference or something unread, 3 for bad records alone', () => {
+    const check = {
+      stream: 'users',
+      compared: 1,
+      missing: 0,
+      different: 0,
+      deleted: 0,
+      bad: 0,
+      problems: [],
+      samples: [],
+    }
+    expect(exitCodeOfCheck([check])).toBe(0)
+    expect(exitCodeOfCheck([{ ...check, bad: 1 }])).toBe(3)
+    expect(
+      exitCodeOfCheck([
+        { ...check, bad: 1 },
+        { ...check, deleted: 1 },
+      ]),
+    ).toBe(1)
+    expect(exitCodeOfCheck([{ ...check, problems: ['no answer'] }])).toBe(1)
+  })
+})
+
+describe('progress without a terminal', () => {
+  it('tells each finished stream once, and totals every five seconds', () => {
+    const lines: string[] = []
+    const stream = { write: (text: string) => lines.push(text) > 0 } as unknown as NodeJS.WritableStream
+    const view = lineView(stream)
+    const done = run({ inserted: '3', error: 'a page was cut', status: 'partial' })
+    const snapshot = {
+      finished: false,
+      streams: 2,
+      runs: [done, run({ id: '8', status: 'running' })],
+      tasks: new Map(),
+    }
+    for (const seconds of [1, 2, 5, 6, 9]) view.show(snapshot, seconds)
+    view.close()
+    expect(lines).toEqual([`${runLine(done)}\n`, '… 1 of 2 streams, 2,400 records, 6 requests, 0:05\n'])
+    expect(runLine(done)).toBe('rentals: partial, 1,200 read, 3 inserted, 3 requests, 2 s – a page was cut')
+  })
+})
+
+describe('the journal of the built-in sandbox', () => {
+  const request = (method: string, status: number | null, fault: string | null = null): LoggedRequest => ({
+    time: '2030-01-01T00:00:00Z',
+    method,
+    path: `/v3/${method}`,
+    template: null,
+    query: {},
+    body: null,
+    status,
+    fault,
+  })
+
+  it('keeps writes that took effect, in order, and waits for one that is under way', () => {
+    const slow = request('PUT', null)
+    const requests = [
+      request('GET', 200),
+      request('POST', 200),
+      request('POST', 409),
+      request('DELETE', 502, 'errorAfterEffect'),
+      slow,
+      request('DELETE', 204),
+    ]
+    const first = newEntries(requests, null)
+    expect(first.entries.map((entry) => entry.method)).toEqual(['POST', 'DELETE'])
+    slow.status = 200
+    const second = newEntries(requests, first.last)
+    expect(second.entries.map((entry) => entry.method)).toEqual(['PUT', 'DELETE'])
+    expect(newEntries(requests, second.last).entries).toEqual([])
+  })
+
+  it('a damaged file of the sandbox is no sandbox', () => {
+    const good = { url: 'http://127.0.0.1:9', port: 9, owner: '1', seed: 1, size: 2, genesis: '2030-01-01T00:00:00Z' }
+    expect(parseSandboxFile(JSON.stringify(good))).toEqual(good)
+    for (const text of ['', '{', 'null', '{}', JSON.stringify({ ...good, genesis: 'never' })])
+      expect(parseSandboxFile(text)).toBeNull()
+  })
+})

@@ -1,0 +1,56 @@
+// The built program as a process of its own, for tests of exit codes and messages. `npm run build` makes it.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const main = resolve('dist/src/cli/main.js')
+
+export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+
+export type Started = { readonly process: ChildProcess; readonly ended: Promise<Ended>; text(): string }
+
+export type CommandLine = AsyncDisposable & {
+  /** An empty folder in which the commands run, so that no `.env` of the project is read. */
+  readonly folder: string
+  start(args: readonly string[], env?: Readonly<Record<string, string>>): Started
+  run(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended>
+}
+
+/** Opens a folder for commands; `settings` are the environment of each of them. */
+export async function openCommandLine(settings: Readonly<Record<string, string>> = {}): Promise<CommandLine> {
+  if (!existsSync(main)) throw new Error('dist is missing: run `npm run build` first')
+  const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-cli-'))
+  const running = new Set<ChildProcess>()
+
+  const start: CommandLine['start'] = (args, env = {}) => {
+    const child = spawn(process.execPath, [main, ...args], {
+      cwd: folder,
+      env: { PATH: process.env.PATH ?? '', HOME: folder, DATA_DIR: join(folder, 'data'), ...settings, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    running.add(child)
+    const texts = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (chunk: string) => {
+        texts[name] += chunk
+      })
+    const ended = once(child, 'close').then(() => {
+      running.delete(child)
+      return { code: child.exitCode, ...texts }
+    })
+    return { process: child, ended, text: () => texts.stdout + texts.stderr }
+  }
+  return {
+    folder,
+    start,
+    run: (args, env) => start(args, env).ended,
+    [Symbol.asyncDispose]: async () => {
+      for (const child of running) child.kill('SIGKILL')
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

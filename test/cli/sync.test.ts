@@ -1,0 +1,249 @@
+// `sync` and what shows its results, end to end: the built program, a database of its own, a sandbox.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
+import { sleep } from '../../src/clock.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { type CommandLine, openCommandLine } from './program.ts'
+
+let database: TestDatabase
+let sandbox: Sandbox
+let cli: CommandLine
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  sandbox = await createSandbox({ size: 60 })
+  const settings = { API_BASE_URL: sandbox.url, API_AUTH: 'none', API_RATE_LIMIT: '0', PRICE_DAYS: '5', SLOT_DAYS: '1' }
+  cli = await openCommandLine({ DATABASE_URL: database.url, ...settings })
+  const first = await cli.run(['sync'])
+  expect(first.stderr).toMatch(/rentals: done, \d+ read/)
+  expect(first.code).toBe(0)
+}, 120_000)
+afterAll(async () => {
+  await cli[Symbol.asyncDispose]()
+  await sandbox.close()
+  await database[Symbol.asyncDispose]()
+})
+beforeEach(() => sandbox.clearFaults())
+
+const json = async (...args: string[]): Promise<{ code: number | null; value: never }> => {
+  const { code, stdout } = await cli.run([...args, '--json'])
+  return { code, value: JSON.parse(stdout) as never }
+}
+
+type RunJson = {
+  readonly id: number
+  readonly stream: string
+  readonly status: string
+  readonly [count: string]: unknown
+}
+type SyncJson = {
+  readonly exitCode: number
+  readonly runs: readonly RunJson[]
+  readonly quarantine: Record<string, number>
+}
+
+const runOf = (value: SyncJson, stream: string): RunJson | undefined => value.runs.find((run) => run.stream === stream)
+
+/** Ids of live rentals, in order. */
+async function liveRentals(): Promise<readonly string[]> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    'select id from mirror.rentals where _deleted_at is null order by id',
+  )
+  return rows.map((row) => row.id)
+}
+
+// Each test stands on what the ones before it left: a first sync for each would take minutes.
+describe('sync', { shuffle: false }, () => {
+  describe('that went well', () => {
+    it('status names every stream and shows each read endpoint called with success', async () => {
+      const { code, value } = await json('status')
+      const status = value as { [name: string]: never } & {
+        api: object
+        database: { url: string; version: string; size: number }
+        streams: { stream: string; rows: number; asOf: string; lastRunId: number }[]
+        endpoints: { endpoint: string; calls: number; failures: number; lastStatus: number }[]
+        outbox: object
+      }
+      expect(code).toBe(0)
+      expect(Object.keys(status)).toEqual([
+        'api',
+        'database',
+        'queue',
+        'streams',
+        'endpoints',
+        'outbox',
+        'quarantine',
+        'heldRuns',
+        'unknownFields',
+      ])
+      expect(status.api).toMatchObject({ url: sandbox.url, sandbox: false, breaker: 'closed', pausedUntil: null })
+      expect(status.database.url).not.toMatch(/:[^:@/*]+@/)
+      expect(status.database).toMatchObject({ version: expect.any(String), size: expect.any(Number), embedded: false })
+      expect(status.queue).toMatchObject({ backend: 'postgres' })
+      expect(status.streams.map((each) => each.stream)).toEqual(streams.map((stream) => stream.name).sort())
+      expect(status.streams.filter((each) => each.asOf === null || each.lastRunId === null)).toEqual([])
+      expect(status.streams.find((each) => each.stream === 'rentals')?.rows).toBe((await liveRentals()).length)
+      expect(status.endpoints.map((each) => each.endpoint).sort()).toEqual([...readEndpoints].sort())
+      expect(status.endpoints.filter((each) => each.calls <= each.failures)).toEqual([])
+      expect(status.outbox).toMatchObject({ queued: 0, conflict: 0, oldestQueuedAt: null })
+      expect(status.quarantine).toEqual({ total: 0, byStream: {} })
+      expect(status.heldRuns).toEqual([])
+      const { stdout } = await cli.run(['status'])
+      expect(stdout).toMatch(/56 of 56 read endpoints called with success/)
+    })
+
+    it('a second one reads no fresh detail and writes nothing', async () => {
+      const { code, value } = await json('sync', 'rental_options')
+      const { runs } = value as SyncJson
+      expect(code).toBe(0)
+      expect(runs.map((run) => run.stream)).toEqual(['rentals', 'rental_options'])
+      expect(runs.filter((run) => run.inserted !== 0 || run.updated !== 0 || run.deleted !== 0)).toEqual([])
+      expect(runOf(value, 'rental_options')).toMatchObject({ requests: 0, status: 'done' })
+    })
+
+    it('--check finds no difference, and names a changed column, a missing and a surplus record', async () => {
+      const equal = await cli.run(['sync', '--check'])
+      expect(equal.stdout).toMatch(/The mirror equals the API/)
+      expect(equal.code).toBe(0)
+      const [changed, surplus] = await liveRentals()
+      await database.pool.query(`update mirror.rentals set status = 'SPOILT' where id = $1`, [changed])
+      sandbox.mutate([{ record: 'rentals', op: 'delete', id: String(surplus) }])
+      const { rows } = await database.pool.query<{ id: string }>('select max(id)::text as id from mirror.types')
+      await database.pool.query('delete from mirror.types where id = $1', [rows[0]?.id])
+      const { code, value } = await json('sync', '--check', 'rentals', 'types')
+      expect(code).toBe(1)
+      const found = value as {
+        streams: { stream: string; missing: number; different: number; deleted: number; samples: object[] }[]
+      }
+      expect(found.streams.find((each) => each.stream === 'types')).toMatchObject({ missing: 1, different: 0 })
+      const rentals = found.streams.find((each) => each.stream === 'rentals')
+      expect(rentals).toMatchObject({ missing: 0, different: 1, deleted: 1 })
+      expect(rentals?.samples).toContainEqual(
+        expect.objectContaining({
+          kind: 'different',
+          key: [changed],
+          columns: { status: ['SPOILT', expect.any(String)] },
+        }),
+      )
+      // The check wrote nothing; a full sync puts it right.
+      expect(await liveRentals()).toContain(surplus)
+      expect((await cli.run(['sync', '--full', 'rentals', 'types'])).code).toBe(0)
+      expect((await cli.run(['sync', '--check', 'rentals', 'types'])).code).toBe(0)
+    }, 60_000)
+
+    it('runs and schedule can be read as JSON', async () => {
+      const runs = (await json('runs', 'rentals', '--limit', '1')).value as RunJson[]
+      expect(runs).toEqual([expect.objectContaining({ stream: 'rentals', trigger: 'command', status: 'done' })])
+      const shown = (await json('runs', 'show', String(runs[0]?.id))).value as { tasks: object[] }
+      expect(shown.tasks).toContainEqual(expect.objectContaining({ kind: 'sweep', status: 'done' }))
+      const plan = (await json('schedule')).value as { stretch: number; streams: { stream: string; wantedS: number }[] }
+      expect(plan.streams.find((each) => each.stream === 'rentals')?.wantedS).toBe(60)
+      expect(plan.stretch).toBeGreaterThanOrEqual(1)
+    })
+  })
+
+  describe('that does not go well', () => {
+    it('ends with 1 when a list is forbidden, and says which', async () => {
+      sandbox.fault({ op: 'GET /v3/rentals', respond: 'forbidden' })
+      const ended = await cli.run(['sync', 'rentals'])
+      expect(ended.code).toBe(1)
+      expect(ended.stdout).toMatch(/rentals failed: .*403/)
+    })
+
+    it('ends with 3 when a list is suddenly empty; releasing deletes nothing that is still there', async () => {
+      const before = await liveRentals()
+      sandbox.fault({ op: 'GET /v3/rentals', respond: 'empty' })
+      const { code, value } = await json('sync', 'rentals')
+      expect(code).toBe(3)
+      const held = runOf(value, 'rentals')
+      expect(held).toMatchObject({ status: 'held', held: before.length })
+      const shown = await cli.run(['runs', 'show', String(held?.id)])
+      expect(shown.stdout).toMatch(/Held because: .*\n(.*\n)*Still there: \d+/)
+      expect(shown.stdout).toMatch(/boat-mirror runs release \d+/)
+      sandbox.clearFaults()
+      const released = await cli.run(['runs', 'release', String(held?.id)])
+      expect(released).toMatchObject({ code: 0, stdout: expect.stringMatching(/rentals: done/) })
+      expect(await liveRentals()).toEqual(before)
+    }, 60_000)
+
+    it('releasing held deletions buries what is gone', async () => {
+      const before = await liveRentals()
+      const gone = before.slice(0, 30)
+      sandbox.mutate(gone.map((id) => ({ record: 'rentals', op: 'delete', id })))
+      const { code, value } = await json('sync', 'rentals')
+      expect(code).toBe(3)
+      expect(await liveRentals()).toEqual(before)
+      const id = String(runOf(value, 'rentals')?.id)
+      expect((await json('status')).value).toMatchObject({
+        heldRuns: [{ id: Number(id), stream: 'rentals', held: 30 }],
+      })
+      const released = await json('runs', 'release', id)
+      expect(released.value).toMatchObject({ exitCode: 0, run: { trigger: 'release', status: 'done', deleted: 30 } })
+      expect(await liveRentals()).toEqual(before.slice(30))
+      expect((await json('status')).value).toMatchObject({ heldRuns: [] })
+      expect((await cli.run(['runs', 'release', id])).code).toBe(1)
+    }, 60_000)
+
+    it('puts a bad record into quarantine and ends with 3; retry mirrors it once it is good', async () => {
+      const [id] = await liveRentals()
+      const { rows } = await database.pool.query<{ payload: string }>(
+        'select _payload::text as payload from mirror.rentals where id = $1',
+        [id],
+      )
+      const good = JSON.parse(rows[0]?.payload ?? '{}') as Record<string, unknown>
+      sandbox.raw({ record: 'rentals', id: String(id) }, JSON.stringify({ ...good, departureDatetime: 'next week' }))
+      const { code, value } = await json('sync', 'rentals')
+      expect({ code, quarantine: (value as SyncJson).quarantine }).toEqual({ code: 3, quarantine: { rentals: 1 } })
+
+      const list = (await json('quarantine', 'rentals')).value as {
+        entries: { id: number; key: string; reason: string }[]
+      }
+      expect(list.entries).toEqual([
+        expect.objectContaining({ key: id, reason: expect.stringMatching(/departureDatetime/) }),
+      ])
+      const entry = String(list.entries[0]?.id)
+      const shown = (await json('quarantine', 'show', entry)).value
+      expect(shown).toMatchObject({ payload: { departureDatetime: 'next week' } })
+
+      const refused = await cli.run(['quarantine', 'retry', '--all'])
+      expect(refused).toMatchObject({ code: 3, stdout: expect.stringMatching(/still wrong: departureDatetime/) })
+      const fixed = JSON.stringify({ ...good, departureDatetime: '2031-05-01T10:00:00Z' })
+      await database.pool.query('update sync.quarantine set payload = $1::jsonb where id = $2', [fixed, entry])
+      const retried = await cli.run(['quarantine', 'retry', entry])
+      expect(retried).toMatchObject({ code: 0, stdout: expect.stringMatching(/mirrored/) })
+      expect((await json('status')).value).toMatchObject({ quarantine: { total: 0 } })
+      const mirrored = await database.pool.query<{ at: Date }>(
+        'select departure_datetime as at from mirror.rentals where id = $1',
+        [id],
+      )
+      expect(mirrored.rows[0]?.at.toISOString()).toBe('2031-05-01T10:00:00.000Z')
+      sandbox.raw({ record: 'rentals', id: String(id) }, JSON.stringify(good))
+    }, 60_000)
+  })
+
+  describe('that is interrupted', () => {
+    it('gives its tasks back within seconds, and the next one carries on', async () => {
+      sandbox.fault({ op: 'GET /v3/rentals/*', respond: { delayMs: 200 } })
+      sandbox.resetRequests()
+      const started = cli.start(['sync', '--full', 'rental_payments'])
+      while (!sandbox.requests().some((request) => request.path.endsWith('/payments'))) await sleep(20)
+      const stoppedAt = Date.now()
+      started.process.kill('SIGINT')
+      const ended = await started.ended
+      expect(ended.code).toBe(1)
+      expect(Date.now() - stoppedAt).toBeLessThan(10_000)
+      expect(ended.stderr).toMatch(/carries on from here/)
+      const { rows } = await database.pool.query<{ running: number; waiting: number }>(
+        `select count(*) filter (where status = 'running')::int as running,
+         count(*) filter (where status = 'waiting')::int as waiting from sync.tasks`,
+      )
+      expect(rows[0]?.running).toBe(0)
+      expect(rows[0]?.waiting).toBeGreaterThan(0)
+      sandbox.clearFaults()
+      expect((await cli.run(['sync', 'rental_payments'])).code).toBe(0)
+      expect((await cli.run(['sync', '--check', 'rental_payments'])).code).toBe(0)
+    }, 60_000)
+  })
+})
