@@ -127,6 +127,7 @@ async function confirmTogether(
 export async function runRelease(context: SyncContext, task: Task, signal: AbortSignal): Promise<void> {
   const { heldRunId } = task.payload as { readonly heldRunId: string }
   const keys = await heldKeys(context.database.pool, heldRunId)
-  await markReleased(context.database.pool, heldRunId)
   await confirmEach(context, task, streamNamed(task.stream), keys, signal)
+  // Only now: a worker that is killed on the way must find its keys again.
+  await markReleased(context.database.pool, heldRunId)
 }
