@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import type { Config } from '../config.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { pruneHistory } from '../mirror/retention.ts'
 import { overdueStreams } from '../mirror/stream-state.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { streamsToRead } from '../sync/plan.ts'
@@ -20,6 +21,8 @@ const tasksAtOnce = 4
 const lostAfterS = 5
 /** How often intervals are fitted to the budget again. */
 const fitEveryMs = 5 * 60_000
+/** How often history that is old enough is deleted. */
+const pruneEveryMs = 3_600_000
 
 export type SyncWorkerOptions = {
   /** Everything a sync needs; `onTasks` is set by the worker. */
@@ -88,6 +91,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   const { database } = context
   const wanted = wantedIntervals(config)
   let fittedAt = 0
+  let prunedAt = Date.now()
   const queue: JobQueue = await backend.openQueue(scheduleQueue)
   await queue.setGlobalConcurrency(1)
 
@@ -95,6 +99,11 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     if (Date.now() - fittedAt > fitEveryMs) {
       fittedAt = Date.now()
       await applySchedule(database, queue, await effectiveIntervals(database, wanted, ratePerSecond), config.targets)
+    }
+    if (Date.now() - prunedAt > pruneEveryMs) {
+      prunedAt = Date.now()
+      const deleted = await pruneHistory(database.pool, { historyDays: config.historyDays })
+      log.debug({ event: 'history_pruned', ...deleted }, 'history older than HISTORY_DAYS is deleted')
     }
     for (const stream of await overdueStreams(database.pool, lostAfterS)) await tick(full, stream, log)
   }

@@ -2,10 +2,13 @@
 
 import { once } from 'node:events'
 import type { Command } from 'commander'
+import { startPushWorker } from '../../jobs/push-worker.ts'
 import { startScheduledWorker } from '../../jobs/worker.ts'
 import { shownAddress } from '../../mirror/sql-states.ts'
+import { createPusher } from '../../outbox/pusher.ts'
 import { type CommandContext, type ExitCode, print, runCommand } from '../context.ts'
 import { watchFirstSync } from '../first-sync.ts'
+import { pushContextOf } from '../push-context.ts'
 
 /** Registers `worker`. */
 export function registerWorker(program: Command): void {
@@ -24,6 +27,8 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
   const backend = await app.openQueue(signal)
   const { syncContext, ratePerSecond } = app
   const worker = await startScheduledWorker({ context: syncContext, backend, log, config, ratePerSecond })
+  const pusher = createPusher(pushContextOf(app))
+  const pushing = await startPushWorker({ databaseUrl: app.databaseUrl, backend, pusher, log })
   try {
     print(`API       ${app.apiUrl}${app.sandbox ? ' (the built-in sandbox)' : ''}`)
     print(`Database  ${shownAddress(app.databaseUrl)}   (in full: npm run --silent cli -- db)`)
@@ -38,6 +43,6 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
     log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are given back')
     return 0
   } finally {
-    await worker.stop()
+    await Promise.all([pushing.stop(), worker.stop()])
   }
 }
