@@ -73,6 +73,18 @@ export function json(
   response.end(JSON.stringify(body))
 }
 
+/** A label of 64 characters is no name: the resolver says so without asking anybody. */
+export const unknownHost = `http://${'x'.repeat(64)}.invalid`
+
+/** A port that nobody listens on. */
+export async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
 export type TestApi = AsyncDisposable & {
   readonly log: Logger
   readonly api: Api

@@ -1,0 +1,154 @@
+// Reads as their callers see them: what they bring, when they are tried again, and what they fail with.
+
+import { describe, expect, it } from 'vitest'
+import { closedPort, json, openApi, type Respond, startServer, unknownHost } from './http-server.ts'
+
+const users = { endpoint: 'GET /v3/users' } as const
+const failsThen =
+  (times: number, fail: Respond): Respond =>
+  (response, seen, count) =>
+    count <= times ? fail(response, seen, count) : json(response, { ok: true })
+
+describe('a read', () => {
+  it('brings body, headers, size and when it started', async () => {
+    await using server = await startServer((response) =>
+      response
+        .writeHead(200, { 'X-Total-Count': '1', 'set-cookie': ['a=1', 'b=2'] })
+        .end('[{"id":12345678901234567890,"n":"a\\u0000"}]'),
+    )
+    const startedAt = new Date('2026-05-01T12:00:00Z')
+    await using test = openApi(server.url, { clock: { now: () => startedAt } })
+    const answer = await test.api.read(users)
+    expect(answer).toMatchObject({ status: 200, retries: 0, sanitized: 1, bytes: 43, startedAt })
+    expect(answer.headers).toMatchObject({ 'x-total-count': '1', 'set-cookie': 'a=1, b=2' })
+    expect(JSON.stringify(answer.body)).toContain('12345678901234567890')
+  })
+
+  it('sends path, query and credentials', async () => {
+    await using server = await startServer((response) => json(response, {}))
+    await using test = openApi(`${server.url}/base`, { language: 'fr' })
+    await test.api.read({
+      endpoint: 'GET /v3/resources/{resourceId}',
+      params: { resourceId: 'a/b:c' },
+      query: { year: '2026' },
+    })
+    expect(server.seen[0]).toMatchObject({
+      method: 'GET',
+      url: '/base/v3/resources/a%2Fb%3Ac?year=2026',
+      body: '',
+      headers: {
+        authorization: 'Bearer s3cret-token',
+        'accept-language': 'fr',
+        'user-agent': expect.stringMatching(/^boat-mirror\/\d+\.\d+\.\d+/),
+      },
+    })
+  })
+
+  for (const [name, respond] of [
+    ['204', (response) => response.writeHead(204).end()],
+    ['an empty 200', (response) => response.end()],
+    ['white space', (response) => response.end(' \n')],
+  ] as const satisfies readonly (readonly [string, Respond])[])
+    it(`answered with ${name} has no body`, async () => {
+      await using server = await startServer(respond)
+      await using test = openApi(server.url)
+      expect((await test.api.read(users)).body).toBeUndefined()
+    })
+
+  for (const [name, fail] of [
+    ['503', (response) => json(response, {}, 503)],
+    ['500', (response) => json(response, {}, 500)],
+    ['408', (response) => json(response, {}, 408)],
+    ['a page of HTML', (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')],
+    ['cut off JSON', (response) => response.end('{"a":')],
+    ['a broken connection', (response) => response.destroy()],
+    [
+      'a connection broken within the body',
+      (response) => response.writeHead(200, { 'content-length': 100 }).write('{"a"', () => response.destroy()),
+    ],
+  ] as const satisfies readonly (readonly [string, Respond])[])
+    it(`is tried again after ${name}`, async () => {
+      await using server = await startServer(failsThen(2, fail))
+      await using test = openApi(server.url)
+      expect(await test.api.read(users)).toMatchObject({ body: { ok: true }, retries: 2 })
+    })
+
+  it('is given up after five attempts', async () => {
+    await using server = await startServer((response) => json(response, {}, 502))
+    await using test = openApi(server.url)
+    await expect(test.api.read(users)).rejects.toMatchObject({ code: 'API_SERVER_ERROR', status: 502, kind: 'retry' })
+    expect(server.seen).toHaveLength(5)
+  })
+
+  for (const [status, code, kind] of [
+    [400, 'API_REJECTED', 'skip'],
+    [401, 'API_UNAUTHORIZED', 'fatal'],
+    [403, 'API_FORBIDDEN', 'skip'],
+    [404, 'API_NOT_FOUND', 'skip'],
+    [409, 'API_REJECTED', 'skip'],
+    [410, 'API_NOT_FOUND', 'skip'],
+    [422, 'API_REJECTED', 'skip'],
+    [304, 'API_REDIRECT', 'fatal'],
+  ] as const)
+    it(`answered ${status} fails at once with ${code}`, async () => {
+      await using server = await startServer((response) => json(response, { message: 'no' }, status))
+      await using test = openApi(server.url)
+      await expect(test.api.read(users)).rejects.toMatchObject({ code, kind, status, endpoint: users.endpoint })
+      expect(server.seen).toHaveLength(1)
+    })
+
+  it('answered 401 names the variables to look at', async () => {
+    await using server = await startServer((response) => json(response, {}, 401))
+    await using test = openApi(server.url)
+    await expect(test.api.read(users)).rejects.toMatchObject({
+      message: 'GET /v3/users was answered 401.',
+      remedy: expect.stringMatching(/API_TOKEN.*API_AUTH/),
+    })
+  })
+
+  for (const [name, address] of [
+    ['refused', async () => `http://127.0.0.1:${await closedPort()}`],
+    ['to a host nobody knows', async () => unknownHost],
+  ] as const)
+    it(`${name} names API_BASE_URL`, async () => {
+      await using test = openApi(await address())
+      await expect(test.api.read(users)).rejects.toMatchObject({
+        code: 'API_UNREACHABLE',
+        remedy: expect.stringContaining('API_BASE_URL'),
+      })
+    })
+
+  it('without TLS on the other side names API_BASE_URL', async () => {
+    await using server = await startServer((response) => json(response, {}))
+    await using test = openApi(server.url.replace('http:', 'https:'))
+    await expect(test.api.read(users)).rejects.toMatchObject({
+      code: 'API_UNREACHABLE',
+      message: expect.stringContaining('no secure connection'),
+      remedy: expect.stringContaining('API_BASE_URL'),
+    })
+  })
+
+  it('pauses everything for as long as Retry-After says', async () => {
+    await using server = await startServer(failsThen(1, (response) => json(response, {}, 429, { 'retry-after': '1' })))
+    await using test = openApi(server.url)
+    const first = test.api.read(users)
+    await expect.poll(() => test.gate.state().pausedUntil).not.toBeNull()
+    const second = test.api.read({ endpoint: 'GET /v3/companies' })
+    expect((await first).retries).toBe(1)
+    await second
+    const started = test.calls.map((call) => call.startedAt.getTime())
+    expect(Math.min(...started.slice(1)) - (started[0] ?? 0)).toBeGreaterThanOrEqual(990)
+  })
+
+  it('waits while the breaker is open, until called off', async () => {
+    await using server = await startServer((response) => json(response, {}, 500))
+    await using test = openApi(server.url)
+    await Promise.allSettled(Array.from({ length: 4 }, () => test.api.read(users)))
+    expect(test.gate.state().breaker).toBe('open')
+    const stop = new AbortController()
+    const waiting = test.api.read({ ...users, signal: stop.signal })
+    stop.abort()
+    await expect(waiting).rejects.toMatchObject({ code: 'ABORTED', kind: 'abort', endpoint: users.endpoint })
+    expect(server.seen).toHaveLength(20)
+  })
+})

@@ -1,0 +1,120 @@
+// Writes leave once, and say truly whether they may have taken effect.
+
+import { describe, expect, it } from 'vitest'
+import type { Limiter, Priority } from '../../src/api/limiter.ts'
+import { closedPort, json, openApi, type Respond, startServer, unknownHost } from './http-server.ts'
+
+const users = { endpoint: 'GET /v3/users' } as const
+const create = { endpoint: 'POST /v3/users', body: { name: 'Zoë', amount: 1.5 } } as const
+
+describe('a write', () => {
+  it('is sent once, with its body', async () => {
+    await using server = await startServer((response) => json(response, { id: 7 }, 201))
+    await using test = openApi(server.url)
+    expect(await test.api.send(create)).toMatchObject({ status: 201, body: { id: 7 }, retries: 0 })
+    expect(server.seen).toMatchObject([
+      {
+        method: 'POST',
+        url: '/v3/users',
+        body: '{"name":"Zoë","amount":1.5}',
+        headers: { 'content-type': 'application/json' },
+      },
+    ])
+  })
+
+  it('without a body sends none', async () => {
+    await using server = await startServer((response) => response.writeHead(204).end())
+    await using test = openApi(server.url)
+    const answer = await test.api.send({ endpoint: 'DELETE /v3/rentals/{rentalId}', params: { rentalId: '7' } })
+    expect([answer.status, answer.body]).toEqual([204, undefined])
+    expect(server.seen[0]?.headers).not.toHaveProperty('content-type')
+  })
+
+  for (const [name, respond, code, mayHaveTakenEffect] of [
+    ['400', (response) => json(response, {}, 400), 'API_REJECTED', false],
+    ['401', (response) => json(response, {}, 401), 'API_UNAUTHORIZED', false],
+    ['404', (response) => json(response, {}, 404), 'API_NOT_FOUND', false],
+    ['409', (response) => json(response, {}, 409), 'API_REJECTED', false],
+    ['429', (response) => json(response, {}, 429), 'API_RATE_LIMITED', false],
+    ['408', (response) => json(response, {}, 408), 'API_SERVER_ERROR', true],
+    ['500', (response) => json(response, {}, 500), 'API_SERVER_ERROR', true],
+    ['503', (response) => json(response, {}, 503), 'API_SERVER_ERROR', true],
+    ['a redirect', (response) => json(response, {}, 307, { location: '/v3/elsewhere' }), 'API_REDIRECT', true],
+    ['200 and garbage', (response) => response.end('<html>'), 'API_NOT_JSON', true],
+    ['nothing, the connection dropped', (response) => response.destroy(), 'API_UNREACHABLE', true],
+    ['nothing in time', () => undefined, 'API_TIMEOUT', true],
+  ] as const satisfies readonly (readonly [string, Respond, string, boolean])[])
+    it(`answered with ${name} is never repeated, and ${mayHaveTakenEffect ? 'may have' : 'has not'} taken effect`, async () => {
+      await using server = await startServer(respond)
+      await using test = openApi(server.url)
+      await expect(
+        test.api.send({ ...create, timeoutMs: name === 'nothing in time' ? 200 : 5_000 }),
+      ).rejects.toMatchObject({
+        code,
+        mayHaveTakenEffect,
+        endpoint: create.endpoint,
+      })
+      expect(server.seen).toHaveLength(1)
+    })
+
+  for (const [name, address] of [
+    ['a port nobody listens on', async () => `http://127.0.0.1:${await closedPort()}`],
+    ['a host nobody knows', async () => unknownHost],
+  ] as const)
+    it(`to ${name} certainly never left`, async () => {
+      await using test = openApi(await address())
+      await expect(test.api.send(create)).rejects.toMatchObject({ code: 'API_UNREACHABLE', mayHaveTakenEffect: false })
+    })
+
+  it('to a server that does not speak TLS certainly never left', async () => {
+    await using server = await startServer((response) => json(response, {}))
+    await using test = openApi(server.url.replace('http:', 'https:'))
+    await expect(test.api.send(create)).rejects.toMatchObject({ code: 'API_UNREACHABLE', mayHaveTakenEffect: false })
+    expect(server.seen).toHaveLength(0)
+  })
+
+  it('called off while the answer is awaited may have taken effect', async () => {
+    await using server = await startServer(() => undefined)
+    await using test = openApi(server.url)
+    const stop = new AbortController()
+    const sending = test.api.send({ ...create, signal: stop.signal })
+    await expect.poll(() => server.seen.length).toBe(1)
+    stop.abort()
+    await expect(sending).rejects.toMatchObject({ code: 'ABORTED', mayHaveTakenEffect: true })
+  })
+
+  it('fails at once while the API is paused, says for how long, and reaches nobody', async () => {
+    await using server = await startServer((response) => json(response, {}))
+    await using test = openApi(server.url)
+    test.gate.pause(60_000)
+    const error = await test.api.send(create).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({
+      code: 'API_PAUSED',
+      kind: 'retry',
+      mayHaveTakenEffect: false,
+      endpoint: create.endpoint,
+    })
+    expect((error as { retryAfterMs: number }).retryAfterMs).toBeGreaterThan(50_000)
+    expect(server.seen).toHaveLength(0)
+  })
+
+  it('does not wait behind reads that wait for the rate limit', async () => {
+    await using server = await startServer((response) => json(response, {}))
+    const waiting: Record<Priority, (() => void)[]> = { read: [], write: [] }
+    const limiter: Limiter = {
+      acquire: (priority) => new Promise((resolve) => waiting[priority].push(resolve)),
+    }
+    await using test = openApi(server.url, { limiter, concurrency: 2 })
+    const reads = Array.from({ length: 5 }, () => test.api.read(users))
+    await expect.poll(() => waiting.read.length).toBe(2)
+    const writing = test.api.send(create)
+    await expect.poll(() => waiting.write.length).toBe(1)
+    waiting.write[0]?.()
+    expect(await writing).toMatchObject({ status: 200 })
+    for (let i = 0; i < 5; i++) {
+      await expect.poll(() => waiting.read.length).toBeGreaterThan(i)
+      waiting.read[i]?.()
+    }
+    await Promise.all(reads)
+  })
+})
