@@ -1,6 +1,7 @@
 // Reads a list page by page until it ends, and refuses lists that cannot be trusted to end (design, section 6.4).
 // Knows addresses of pages and their order; how a page is fetched is given.
 
+import type { PagingStyle } from '../config.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import type { LinkBase } from './next-link.ts'
@@ -93,13 +94,20 @@ async function assertEnded(call: ListCall, envelope: Envelope, more: boolean, so
     throw misread(call, `The first page is full, there are more records, and no next ${style} was found`)
 }
 
+const nextRemedy = 'Set API_NEXT_PATH to where the next page stands, or API_PAGING=page.'
+const numberRemedy = 'Check API_PAGE_BASE and API_PAGING, and API_TOTAL_PATH if the total is wrong.'
+const endRemedies: Readonly<Record<PagingStyle, string>> = {
+  cursor: nextRemedy,
+  link: nextRemedy,
+  page: numberRemedy,
+  offset: numberRemedy,
+  none: 'Set how this list is paged in the configuration file: lists.<stream>.paging, for example lists.harbours.paging: page.',
+}
+
 function misread(call: ListCall, problem: string): ApiError {
   return new ApiError('PAGING_ENVELOPE', `${call.endpoint}: ${problem}.`, {
     endpoint: call.endpoint,
-    remedy:
-      call.paging.style === 'none'
-        ? 'Set how this list is paged in the configuration file: lists.<stream>.paging, for example lists.harbours.paging: page.'
-        : 'Set API_NEXT_PATH to where the next page stands, or API_PAGING=page.',
+    remedy: endRemedies[call.paging.style],
   })
 }
 

@@ -105,6 +105,13 @@ describe('refused', () => {
     })
   })
 
+  it('is a numbered list that begins with nothing though its total says more', async () => {
+    expect(await refusal(() => ({ body: { data: [], total: 25 } }), callOf('page'))).toMatchObject({
+      code: 'PAGING_ENVELOPE',
+      remedy: expect.stringContaining('API_PAGE_BASE'),
+    })
+  })
+
   it('is a list by cursor whose cursor is not found, if the total says so', async () => {
     expect(await refusal(() => ({ body: { data: records(10), total: 25 } }), callOf('cursor'))).toMatchObject({
       code: 'PAGING_ENVELOPE',
