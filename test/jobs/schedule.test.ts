@@ -1,0 +1,115 @@
+// The schedule on both backends: what is wanted is there once, what was dropped is gone, what was missed is made up once.
+
+import { describe, expect, inject, it } from 'vitest'
+import type { QueueBackend } from '../../src/jobs/backend.ts'
+import { scheduleQueue } from '../../src/jobs/queues.ts'
+import { applySchedule, requestFirstSync, wantedIntervals } from '../../src/jobs/schedule.ts'
+import { startScheduledWorker, startSyncWorker } from '../../src/jobs/worker.ts'
+import { overdueStreams, takeTurn } from '../../src/mirror/stream-state.ts'
+import { streamsToRead } from '../../src/sync/plan.ts'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+const backends = [
+  { name: 'Postgres', env: {} },
+  { name: 'Redis', env: inject('redisUrl') === null ? null : { REDIS_URL: String(inject('redisUrl')) } },
+] as const
+
+const open = (mirror: TestMirror): Promise<QueueBackend> => mirror.app.openQueue(new AbortController().signal)
+
+/** Waits until a question is answered with yes. */
+async function until(question: () => Promise<boolean>): Promise<void> {
+  while (!(await question())) await new Promise((resolve) => setTimeout(resolve, 50))
+}
+
+for (const { name, env } of backends)
+  describe.skipIf(env === null)(`the schedule on ${name}`, () => {
+    it('holds each wanted stream once, even when several workers set it at the same time, and drops what is dropped', async () => {
+      await using mirror = await openTestMirror({ size: 5 }, env ?? {})
+      const queue = await (await open(mirror)).openQueue(scheduleQueue)
+      const wanted = wantedIntervals(mirror.config)
+      const { database } = mirror.app
+      await Promise.all([1, 2, 3].map(() => applySchedule(database, queue, wanted, {})))
+      const schedulers = await queue.getJobSchedulers(0, -1)
+      expect(schedulers.map((each) => each.key).sort()).toEqual([...wanted.keys()].sort())
+      const fewer = new Map([...wanted].filter(([stream]) => stream !== 'rentals'))
+      await applySchedule(database, queue, fewer, {})
+      expect((await queue.getJobSchedulers(0, -1)).map((each) => each.key)).not.toContain('rentals')
+      const { rows } = await database.pool.query<{ interval_s: string | null }>(
+        `select interval_s from sync.streams where stream = 'rentals'`,
+      )
+      expect(rows).toEqual([{ interval_s: null }])
+      await queue.close()
+    }, 60_000)
+
+    it('starts the first complete sync on an empty mirror, keeps to its intervals, and stops when told to', async () => {
+      await using mirror = await openTestMirror({ size: 5 }, env ?? {})
+      const { app, config } = mirror
+      const backend = await open(mirror)
+      const quick = { ...config, schedules: { countries: 1_000 } }
+      const worker = await startScheduledWorker({
+        context: app.syncContext,
+        backend,
+        log: app.log,
+        config: quick,
+        ratePerSecond: 0,
+      })
+      await until(async () => {
+        const { rows } = await app.database.pool.query<{ runs: number; open: number }>(
+          `select (select count(*)::int from sync.runs where stream = 'countries' and trigger = 'schedule' and status = 'done') as runs,
+             (select count(*)::int from sync.requests where trigger = 'first' and finished_at is null) as open`,
+        )
+        return (rows[0]?.runs ?? 0) >= 2 && rows[0]?.open === 0
+      })
+      expect(await mirror.differences()).toEqual([])
+      await worker.stop()
+      const overlapping = await app.database.pool.query(
+        `select 1 from sync.runs a join sync.runs b on a.stream = b.stream and a.id < b.id and b.started_at < a.finished_at`,
+      )
+      expect(overlapping.rowCount).toBe(0)
+    }, 60_000)
+  })
+
+describe('due times', () => {
+  it('that were missed several times are made up once', async () => {
+    await using mirror = await openTestMirror({ size: 5 })
+    const { pool } = mirror.app.database
+    await pool.query(
+      `update sync.streams set interval_s = 60, next_due_at = now() - interval '1 hour' where stream = 'rentals'`,
+    )
+    expect(await overdueStreams(pool, 5)).toEqual(['rentals'])
+    const turns = await Promise.all([1, 2, 3, 4].map(() => takeTurn(pool, 'rentals', 0.5)))
+    expect(turns.filter(Boolean)).toHaveLength(1)
+    expect(await overdueStreams(pool, 5)).toEqual([])
+  }, 30_000)
+
+  it('let only one of two workers ask for the first sync', async () => {
+    await using mirror = await openTestMirror({ size: 5 })
+    const streams = streamsToRead([], mirror.config)
+    const asked = await Promise.all([1, 2].map(() => requestFirstSync(mirror.app.database, streams)))
+    expect(asked.filter(Boolean)).toHaveLength(1)
+  }, 30_000)
+})
+
+describe('several workers', () => {
+  it('share one sync; stopping some of them loses nothing', async () => {
+    await using mirror = await openTestMirror({ size: 60, latencyMs: 5 })
+    const { app } = mirror
+    const more = await Promise.all(
+      [1, 2, 3].map(async () =>
+        startSyncWorker({ context: app.syncContext, backend: await open(mirror), log: app.log }),
+      ),
+    )
+    const syncing = mirror.sync()
+    await until(async () => {
+      const { rows } = await app.database.pool.query<{ running: number }>(
+        `select count(*)::int as running from sync.tasks where status = 'running' and kind = 'details'`,
+      )
+      return (rows[0]?.running ?? 0) > 2
+    })
+    await Promise.all(more.slice(0, 2).map((worker) => worker.stop()))
+    const runs = await syncing
+    await Promise.all(more.map((worker) => worker.stop()))
+    expect(runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.error}`)).toEqual([])
+    expect(await mirror.differences()).toEqual([])
+  }, 60_000)
+})
