@@ -94,7 +94,10 @@ function adviceOf(run: Run): string[] {
         `${run.stream}: ${number(count(run, 'held'))} deletions wait for a person. Look at the plan with: boat-mirror runs show ${run.id}. Let them happen with: boat-mirror runs release ${run.id}`,
       ]
     default:
-      return run.warnings.map((warning) => `${run.stream}: ${oneLine(warning, 300)}`)
+      return run.warnings.map((warning) => {
+        const named = warning.startsWith(run.stream) ? warning : `${run.stream}: ${warning}`
+        return oneLine(named, 300)
+      })
   }
 }
 
