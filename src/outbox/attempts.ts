@@ -19,15 +19,15 @@ export type NextAttempt = {
 }
 
 /**
- * Milliseconds to the next attempt: up to 1 s, 2 s, 4 s … capped at 60 s, at least half of it, never less than
- * Retry-After, and never past the deadline of a pending rental (unless the API itself asks for more).
+ * Milliseconds to the next attempt: up to 1 s, 2 s, 4 s … capped at 60 s, at least half of it, and never past the deadline
+ * of a pending rental. When the API asks for a wait, that wait and up to a second more, so that all do not come at once.
  */
 export function nextDelayMs({ attempts, random, retryAfterMs = 0, deadlineInMs }: NextAttempt): number {
+  if (retryAfterMs > 0) return Math.round(retryAfterMs + firstDelayMs * random)
   const ceiling = Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(attempts - 1, 16))
   const jittered = ceiling / 2 + (ceiling / 2) * random
   const left = deadlineInMs === undefined || deadlineInMs <= 0 ? Number.POSITIVE_INFINITY : deadlineInMs
-  const inTime = Math.min(jittered, Math.max(0, left - deadlineMarginMs))
-  return Math.round(Math.max(retryAfterMs, inTime))
+  return Math.round(Math.min(jittered, Math.max(0, left - deadlineMarginMs)))
 }
 
 /** Milliseconds to the next look at a change whose fate is unknown: 1 s, 2 s, 4 s, then every 5 s, with jitter. */

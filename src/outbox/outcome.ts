@@ -33,7 +33,14 @@ export type Outcome =
   | { readonly kind: 'failed' | 'expired' | 'unknown'; readonly error: string; readonly response: Response | null }
   | { readonly kind: 'conflict'; readonly conflict: Conflict }
   /** It certainly had no effect and goes again. */
-  | { readonly kind: 'retry'; readonly delayMs: number; readonly error: string; readonly leaveOut?: readonly string[] }
+  | {
+      readonly kind: 'retry'
+      readonly delayMs: number
+      readonly error: string
+      readonly leaveOut?: readonly string[]
+      /** It was held back on our side: no attempt. */
+      readonly heldBack?: boolean
+    }
   /** Whether it had an effect is to be found out. */
   | {
       readonly kind: 'look'

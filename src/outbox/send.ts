@@ -24,7 +24,8 @@ export function retryLater(context: PushContext, change: Change, error: unknown)
     retryAfterMs,
     deadlineInMs,
   })
-  return { kind: 'retry', delayMs, error: errorText(error) }
+  const heldBack = error instanceof ApiError && error.code === 'API_PAUSED'
+  return { kind: 'retry', delayMs, error: errorText(error), heldBack }
 }
 
 /** Names of fields in the body of an error, where the API gives them as `errors: [{field}]`. */

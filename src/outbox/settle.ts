@@ -94,8 +94,8 @@ async function settleUndone(client: PoolClient, change: Change, outcome: Exclude
         client,
         change,
         `status = 'queued', departed = false, error = $3, next_attempt_at = clock_timestamp() + $4 * interval '1 ms',
-         left_out = left_out || $5::text[], proof = case when proof ? 'ambiguous' then proof end, ${released}`,
-        [outcome.error, outcome.delayMs, outcome.leaveOut ?? []],
+         left_out = left_out || $5::text[], attempts = attempts - $6::int, proof = case when proof ? 'ambiguous' then proof end, ${released}`,
+        [outcome.error, outcome.delayMs, outcome.leaveOut ?? [], outcome.heldBack ? 1 : 0],
       )
     case 'look':
       return await write(
