@@ -77,7 +77,7 @@ export function tombstoneBelow(stream: StreamDef, ancestor: StreamDef): string {
   )
 }
 
-/** The scopes as rows of typed columns `v0`, `v1` …, and the condition that a live row lies in one and was not brought. */
+/** The keys of all live rows in some scopes, and the condition that such a row was not brought by the answer. */
 function scopeSql(
   stream: StreamDef,
   shape: Pick<Scope, 'columns' | 'from'>,
@@ -88,24 +88,30 @@ function scopeSql(
   const typed = columns.map((column, index) => `v${index}::${typeOf(stream, column)} as v${index}`)
   const arrays = columns.map((_, index) => `$${batchParameter + 2 + index}::text[]`)
   const names = columns.map((_, index) => `v${index}`)
-  const matches = shape.columns.map((column, index) => `t.${identifier(column)} = g.v${index}`)
+  const matches = [
+    't._deleted_at is null',
+    ...shape.columns.map((column, index) => `t.${identifier(column)} = g.v${index}`),
+  ]
   if (shape.from !== undefined) {
     const low = shape.columns.length
     matches.push(`t.${identifier(shape.from.column)} between g.v${low} and g.v${low + 1}`)
   }
+  // A scope without columns is the whole table.
+  const scopes =
+    arrays.length === 0
+      ? 'values (0)'
+      : `select ${typed.join(', ')} from unnest(${arrays.join(', ')}) as given(${names.join(', ')})`
   const brought = stream.key.map((column) => {
     const index = stream.columns.findIndex(({ name }) => name === column)
     return `s.${stagedColumn(index)}::${typeOf(stream, column)}`
   })
-  // A scope without columns is the whole table.
-  const rows =
-    arrays.length === 0
-      ? 'values (0)'
-      : `select ${typed.join(', ')} from unnest(${arrays.join(', ')}) as given(${names.join(', ')})`
+  const key = columnList(stream.key, 't')
+  // `offset 0` keeps the inner query a lookup by index for each scope; a semi-join with a range reads the whole table.
   return {
-    given: rows,
-    condition: `exists (select from given g where ${['true', ...matches].join(' and ')})
-      and (${columnList(stream.key, 't')}) not in (select ${brought.join(', ')} from ${stageTable} s
+    given: `select distinct ${columnList(stream.key, 'k')} from (${scopes}) g cross join lateral
+      (select ${key} from mirror.${identifier(stream.name)} t where ${matches.join(' and ')} offset 0) k`,
+    condition: `(${key}) in (select ${columnList(stream.key)} from given)
+      and (${key}) not in (select ${brought.join(', ')} from ${stageTable} s
         where s.batch = $${batchParameter} and s.stream = $${batchParameter + 1} and not s.stub)`,
   }
 }
