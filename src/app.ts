@@ -146,7 +146,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     release.defer(() => clock.stop())
 
     const ratePerSecond = config.api.rateLimit ?? (options.sandbox ? 0 : defaultRate)
-    const limiter = ratePerSecond === 0 ? unlimited : createSharedLimiter({ ratePerSecond, store: database.pool })
+    const limiter = ratePerSecond === 0 ? unlimited : createSharedLimiter({ ratePerSecond, store: database.pool, log })
     const gate = createGate({
       store: createGateStore(database.pool, options.apiUrl),
       clock,

@@ -1,4 +1,4 @@
-// The version of this package, for User-Agent. Read from package.json, which stands higher up in the sources than in dist.
+// The version of this package, for User-Agent and --version. Read from package.json, which stands higher up in the sources than in dist.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -2,6 +2,7 @@
 // The command line: one file per command, commander for flags and help.
 
 import { Command, CommanderError } from 'commander'
+import { packageVersion } from '../api/version.ts'
 import { exitCodeOf } from '../errors.ts'
 import { registerChanges } from './commands/changes.ts'
 import { registerCheck } from './commands/check.ts'
@@ -16,7 +17,6 @@ import { registerStatus } from './commands/status.ts'
 import { registerSync } from './commands/sync.ts'
 import { registerWorker } from './commands/worker.ts'
 import { printError } from './context.ts'
-import { version } from './version.ts'
 
 /** Whatever slips through is said in one message; the stack is for whoever asked for details. */
 const onUncaught = (error: unknown): void => {
@@ -36,7 +36,7 @@ const program = new Command('boat-mirror')
   .description(
     'Keeps a Postgres database equal to what a boat-rental API shows, and carries queued changes back to it.',
   )
-  .version(version)
+  .version(packageVersion())
   .showHelpAfterError('Add --help to see what it takes.')
   .exitOverride()
   .addHelpText(

@@ -50,7 +50,13 @@ export async function sweepOnce(database: Database, queue: JobQueue, log: Logger
   for (const run of advanced.finished) {
     const level = run.status === 'done' ? 'debug' : 'warn'
     log[level](
-      { event: 'run_finished', run: run.id, stream: run.stream, status: run.status, error: run.error },
+      {
+        event: 'run_finished',
+        run: run.id,
+        stream: run.stream,
+        status: run.status,
+        ...(run.error === null ? {} : { reason: run.error }),
+      },
       `${run.stream}: ${run.status}`,
     )
   }

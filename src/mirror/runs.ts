@@ -159,9 +159,7 @@ export async function markSwept(db: Queryable, runId: string, total: number | nu
 }
 
 /** Running runs without an open task, with what decides their status. */
-export async function idleRuns(
-  db: Queryable,
-): Promise<
+export async function idleRuns(db: Queryable): Promise<
   readonly {
     id: string
     stream: string
@@ -216,7 +214,8 @@ export async function finishRun(
   for (const each of [stream, ...inside])
     await db.query(
       `update sync.streams s set last_run_id = $2,
-         as_of = case when $3 = 'done' then (select started_at from sync.runs where id = $2) else s.as_of end
+         as_of = case when $3 = 'done' then coalesce((select started_at from sync.runs where id = $2 and trigger <> 'release'), s.as_of)
+           else s.as_of end
        where stream = $1`,
       [each.name, run.id, run.status],
     )
