@@ -87,39 +87,36 @@ where b._deleted_at is null and m.days <> ''`,
   orderBy: 'company_name, resource_name, resource_id, month',
 }
 
-/** One row for each live resource and day between two dates (SQL of type `date`), both included. */
-const calendarBetween = (from: string, to: string): Pick<ReportView, 'columns' | 'source'> => ({
+/** One row for each live resource and day, from a first day on (SQL of type `date`), for some days more (SQL of type `int`). */
+const calendarFrom = (firstDay: string, daysMore: string): Pick<ReportView, 'columns' | 'source'> => ({
   columns: {
     date: ['d.day', 'The day.'],
     ...resource,
     is_rentable: ['b.is_rentable', 'False: not available for rental at all.'],
     is_full: [
-      isFull('k.days', '(d.day - make_date(w.year, 1, 1)) + 1'),
+      isFull('k.days', 'extract(doy from d.day)::int'),
       'True: full, false: free, null: the calendar does not say.',
     ],
   },
-  source: `from (select ${from} as first_day, ${to} as last_day) asked
-  cross join lateral generate_series(extract(year from asked.first_day)::int, extract(year from asked.last_day)::int) w(year)
+  source: `from (select ${firstDay} + n as day from generate_series(0, ${daysMore}) n) d
   cross join mirror.resources b
   ${names}
-  left join mirror.resource_availability_years k on k.resource_id = b.id and k.year = w.year and k._deleted_at is null
-  cross join lateral (select make_date(w.year, 1, 1) + n as day
-    from generate_series(greatest(asked.first_day, make_date(w.year, 1, 1)) - make_date(w.year, 1, 1),
-      least(asked.last_day, make_date(w.year, 12, 31)) - make_date(w.year, 1, 1)) n) d
+  left join mirror.resource_availability_years k on k.resource_id = b.id and k._deleted_at is null
+    and k.year = extract(year from d.day)::bigint
 where b._deleted_at is null`,
 })
 
 export const calendar: ReportView = {
   name: 'calendar',
   comment: `One row for each live resource and day, for 100 days from today (of TIME_ZONE). Other days: report.calendar(from, to), a function with the same columns. ${calendarNote}`,
-  ...calendarBetween(today, `${today} + 99`),
+  ...calendarFrom(today, '99'),
   orderBy: 'date, company_name, resource_name, resource_id',
 }
 
 /** The calendar on days that are asked for. With its owner's rights, as views have them, so that readers may call it. */
 export const calendarFunction = `create or replace function report.calendar(from_date date, to_date date default null)
   returns setof report.calendar language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  ${reportQuery(calendarBetween('$1', 'coalesce($2, $1)'))}
+  ${reportQuery(calendarFrom('$1', 'coalesce($2 - $1, 0)'))}
 $$;
 comment on function report.calendar(date, date) is
   'report.calendar for the days asked for, both included; one day if the second is left out.';`

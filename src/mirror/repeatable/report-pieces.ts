@@ -7,18 +7,26 @@ const timeZone = '(select s.time_zone from sync.settings s)'
 export const today = '(select (now() at time zone s.time_zone)::date from sync.settings s)'
 
 /**
- * The calendar day of a date-time where it happens. `timestamptz` keeps the instant and forgets the offset, so the day is
- * read from the date-time as the API wrote it; a text without offset is in TIME_ZONE, so its day is right as it stands.
- * @param alias a table with the column and `_payload`.
+ * The wall clock of a date-time where it happens, as `timestamp`. `timestamptz` keeps the instant and forgets the offset,
+ * so the clock is read from the text as the API wrote it: a cast to `timestamp` ignores the offset. A text without offset
+ * is in TIME_ZONE, so it is right as it stands.
+ * @param text SQL of the date-time as written, null if it is not known. @param instant SQL of the same as `timestamptz`.
  */
-export const localDay = (alias: string, column: string, field: string): string =>
-  `coalesce(substring(${alias}._payload ->> '${field}' from '^\\d{4}-\\d{2}-\\d{2}')::date,
-    (${alias}.${column} at time zone ${timeZone})::date)`
+export const localTime = (text: string, instant: string): string =>
+  `case when ${instant} is not null then coalesce(${text}::timestamp, ${instant} at time zone ${timeZone}) end`
 
-/** The wall clock of a date-time where it happens, as `timestamp`; see {@link localDay}. */
-export const localTime = (alias: string, column: string, field: string): string =>
-  `coalesce(substring(${alias}._payload ->> '${field}' from '^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}(?::\\d{2})?')::timestamp,
-    ${alias}.${column} at time zone ${timeZone})`
+/** The day of a date-time where it happens, as `date`; see {@link localTime}. */
+export const localDay = (text: string, instant: string): string => `(${localTime(text, instant)})::date`
+
+/**
+ * First day of the month of {@link localDay}. No offset exceeds 16 hours, so only near the end of a month does it decide,
+ * and only then is the text looked at: unpacking the payload of every rental would take most of a query's time.
+ */
+export const localMonth = (text: string, instant: string): string =>
+  `(case when date_trunc('month', ${instant} at time zone 'UTC' - interval '16 hours')
+      = date_trunc('month', ${instant} at time zone 'UTC' + interval '16 hours')
+    then date_trunc('month', ${instant} at time zone 'UTC')
+    else date_trunc('month', ${localDay(text, instant)}::timestamp) end)::date`
 
 /**
  * The code of a currency, which comes as text or as an object with `code`, `iso` or `id`
@@ -32,11 +40,15 @@ export const currencyFunction = `create or replace function report.currency_code
 comment on function report.currency_code(jsonb) is
   'The code of a currency that is a text, or an object with code, iso or id; null for anything else.';`
 
-/** The currency of a rental (alias `r`): what its payments agree on, else the deposit's, else null. */
-export const rentalCurrency = `coalesce((select case when min(report.currency_code(p.currency)) = max(report.currency_code(p.currency))
-    then min(report.currency_code(p.currency)) end
-  from mirror.rental_payments p where p.rental_id = r.id and p._deleted_at is null),
-  report.currency_code(r.deposit_currency))`
+/** The currency that the payments of each rental agree on (or of the rental whose id is given), by `rental_id`. */
+export const paymentCurrencies = (rentalId?: string): string => `(select p.rental_id,
+    case when min(report.currency_code(p.currency)) = max(report.currency_code(p.currency))
+      then min(report.currency_code(p.currency)) end as currency
+  from mirror.rental_payments p
+  where p._deleted_at is null${rentalId === undefined ? '' : ` and p.rental_id = ${rentalId}`} group by p.rental_id)`
+
+/** The currency of a rental (alias `r`) with {@link paymentCurrencies} (alias `p`): the payments', else the deposit's, else null. */
+export const rentalCurrency = 'coalesce(p.currency, report.currency_code(r.deposit_currency))'
 
 /** What every comment of a view with money says. */
 export const currencyNote =
