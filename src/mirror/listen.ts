@@ -27,6 +27,20 @@ const longestDelayMs = 5_000
 const delayMs = (failures: number, random: number): number =>
   Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(failures, 10)) * (0.5 + 0.5 * random)
 
+/** Asks whether the connection is alive. @throws Error when it ends, or does not answer in time */
+async function answers(client: pg.Client, ended: Promise<never>): Promise<void> {
+  const answered = new AbortController()
+  const late = sleep(probeTimeoutMs, answered.signal).then(() => {
+    throw new Error('The connection does not answer.')
+  })
+  late.catch(() => undefined) // a probe that was answered in time leaves it alone
+  try {
+    await Promise.race([client.query('select 1'), ended, late])
+  } finally {
+    answered.abort()
+  }
+}
+
 /** Rejects when the connection ends or does not answer its probe in time. */
 async function stayConnected(client: pg.Client, probeMs: number, signal: AbortSignal): Promise<never> {
   const ended = new Promise<never>((_, reject) => {
@@ -36,12 +50,7 @@ async function stayConnected(client: pg.Client, probeMs: number, signal: AbortSi
   ended.catch(() => undefined) // raced below; between two probes nobody looks at it
   for (;;) {
     await Promise.race([sleep(probeMs, signal), ended])
-    const late = AbortSignal.timeout(probeTimeoutMs)
-    const timeout = new Promise<never>((_, reject) => {
-      late.addEventListener('abort', () => reject(new Error('The connection does not answer.')), { once: true })
-    })
-    timeout.catch(() => undefined) // a probe that was answered in time leaves it alone
-    await Promise.race([client.query('select 1'), ended, timeout])
+    await answers(client, ended)
   }
 }
 
