@@ -7,6 +7,7 @@ import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { pruneHistory } from '../mirror/retention.ts'
 import { overdueStreams } from '../mirror/stream-state.ts'
+import { neglectedTasks } from '../mirror/tasks.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { streamsToRead } from '../sync/plan.ts'
 import { runTask } from '../sync/run-task.ts'
@@ -29,6 +30,8 @@ export type SyncWorkerOptions = {
   readonly context: Omit<SyncContext, 'onTasks'>
   readonly backend: QueueBackend
   readonly log: Logger
+  /** An idle worker that finds tasks waiting this long does not wait for the queue any more, in milliseconds; 15,000 by default. */
+  readonly neglectedAfterMs?: number
 }
 
 export type RunningWorker = {
@@ -43,29 +46,49 @@ export const workerName = (): string => `${hostname()}:${process.pid}`
 
 /** Starts taking tasks. `also` runs each second before the tables are looked at. */
 export async function startSyncWorker(
-  { context, backend, log }: SyncWorkerOptions,
+  { context, backend, log, neglectedAfterMs = 15_000 }: SyncWorkerOptions,
   also?: (context: SyncContext) => Promise<void>,
 ): Promise<RunningWorker & { readonly context: SyncContext }> {
   const stopping = new AbortController()
   const owner = workerName()
   let sweeper: Sweeper | undefined
   const full: SyncContext = { ...context, onTasks: () => sweeper?.poke() }
+  let running = 0
+  const carryOut = async (taskId: string, signal: AbortSignal): Promise<string> => {
+    running++
+    try {
+      return await runTask(full, taskId, owner, AbortSignal.any([stopping.signal, signal]))
+    } finally {
+      running--
+      sweeper?.poke()
+    }
+  }
   const queue = await backend.openQueue(syncQueue)
   const worker = await backend.openWorker(
     syncQueue,
-    async (job, signal) => {
-      const { taskId } = job.data as SyncJob
-      const outcome = await runTask(full, taskId, owner, AbortSignal.any([stopping.signal, signal]))
-      sweeper?.poke()
-      return { outcome }
-    },
+    async (job, signal) => ({ outcome: await carryOut((job.data as SyncJob).taskId, signal) }),
     tasksAtOnce,
   )
+  const bypass = new Set<Promise<unknown>>()
+  /** The watchdog: a queue that has gone silent must cost seconds, not the sync. */
+  const watch = async (): Promise<void> => {
+    if (running > 0) return
+    for (const taskId of await neglectedTasks(context.database.pool, neglectedAfterMs, tasksAtOnce)) {
+      log.error({ event: 'queue_silent', task: taskId }, 'the queue does not wake us: a task is carried out without it')
+      const going: Promise<unknown> = carryOut(taskId, stopping.signal)
+        .catch((error: unknown) => log.error({ event: 'task_crashed', task: taskId, err: error }))
+        .finally(() => bypass.delete(going))
+      bypass.add(going)
+    }
+  }
   sweeper = startSweeper({
     database: context.database,
     queue,
     log,
-    ...(also === undefined ? {} : { also: () => also(full) }),
+    also: async () => {
+      await also?.(full)
+      await watch()
+    },
   })
   return {
     context: full,
@@ -74,6 +97,7 @@ export async function startSyncWorker(
       stopping.abort()
       await sweeper?.stop()
       await worker.close()
+      await Promise.all(bypass)
       await queue.close()
     },
   }

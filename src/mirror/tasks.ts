@@ -160,6 +160,18 @@ export async function takeWakeable(
   return rows
 }
 
+/** Tasks that could have been claimed for this long, most urgent first: their wake-ups did not arrive. */
+export async function neglectedTasks(db: Queryable, forMs: number, limit: number): Promise<readonly string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from sync.tasks
+     where status = 'waiting' and greatest(created_at, not_before) < clock_timestamp() - $1 * interval '1 ms'
+        or status = 'running' and lease_until < clock_timestamp() - $1 * interval '1 ms'
+     order by priority, id limit $2`,
+    [forMs, limit],
+  )
+  return rows.map((row) => row.id)
+}
+
 /** Open tasks of runs, by run: for progress. */
 export async function countTasks(
   db: Queryable,

@@ -41,7 +41,7 @@ const beginning: Checkpoint = { variant: 0, pass: 1, next: null, pages: 0, ended
 /** A sweep resumed later than this after its crash keeps its rows but proves no absence, in milliseconds. */
 const staleResumeMs = 5 * 60_000
 
-const rowsPerCommit = 2_000
+const rowsPerCommit = 1_000
 
 /** Runs the sweep of a list stream from its checkpoint to its end. */
 export async function runSweep(context: SyncContext, task: Task, signal: AbortSignal): Promise<void> {

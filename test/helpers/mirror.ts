@@ -12,6 +12,8 @@ import { differencesFromTruth } from './truth.ts'
 
 export type TestMirror = {
   readonly app: App
+  /** Stops this process's own worker. */
+  stopWorker(): Promise<void>
   /** Closes everything but the sandbox and opens it again, as a restarted program would. */
   restart(): Promise<void>
   readonly sandbox: Sandbox
@@ -33,18 +35,23 @@ export async function openTestMirror(
   const sandbox = await createSandbox({ size: 20, ...wishes })
   const database = await createTestDatabase()
   const config = readConfig({ DATABASE_URL: database.url, AUTO_MIGRATE: 'on', ...env }, '/nonexistent')
-  const open = async (): Promise<{ app: App; poke(): void; close(): Promise<void> }> => {
+  const open = async (): Promise<{ app: App; poke(): void; stopWorker(): Promise<void>; close(): Promise<void> }> => {
     const app = await openApp({ config, log, apiUrl: sandbox.url, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
     const worker = await startSyncWorker({
       context: app.syncContext,
       backend: await app.openQueue(new AbortController().signal),
       log,
     })
+    let stopped: Promise<void> | undefined
+    const stopWorker = (): Promise<void> => {
+      stopped ??= worker.stop()
+      return stopped
+    }
     const close = async (): Promise<void> => {
-      await worker.stop()
+      await stopWorker()
       await app[Symbol.asyncDispose]()
     }
-    return { app, poke: worker.poke, close }
+    return { app, poke: worker.poke, stopWorker, close }
   }
   let running = await open()
   return {
@@ -53,6 +60,7 @@ export async function openTestMirror(
     },
     sandbox,
     config,
+    stopWorker: () => running.stopWorker(),
     restart: async () => {
       await running.close()
       running = await open()

@@ -90,6 +90,25 @@ describe('due times', () => {
   }, 30_000)
 })
 
+describe('a queue that has gone silent', () => {
+  it('costs seconds, not the sync: an idle worker takes up what waits', async () => {
+    await using mirror = await openTestMirror({ size: 3 })
+    const { app } = mirror
+    await mirror.stopWorker()
+    const backend = await open(mirror)
+    const deaf: QueueBackend = { ...backend, openWorker: async () => ({ close: async () => {} }) }
+    const worker = await startSyncWorker({
+      context: app.syncContext,
+      backend: deaf,
+      log: app.log,
+      neglectedAfterMs: 200,
+    })
+    const runs = await mirror.sync({ streams: ['countries'] })
+    await worker.stop()
+    expect(runs.map((run) => run.status)).toEqual(['done'])
+  }, 90_000)
+})
+
 describe('several workers', () => {
   it('share one sync; stopping some of them loses nothing', async () => {
     await using mirror = await openTestMirror({ size: 60, latencyMs: 5 })
