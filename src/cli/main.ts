@@ -7,9 +7,12 @@ import { exitCodeOf } from '../errors.ts'
 import { registerChanges } from './commands/changes.ts'
 import { registerCheck } from './commands/check.ts'
 import { registerDb } from './commands/db.ts'
+import { registerDrift } from './commands/drift.ts'
+import { registerExplain } from './commands/explain.ts'
 import { registerMigrate } from './commands/migrate.ts'
 import { registerPush } from './commands/push.ts'
 import { registerQuarantine } from './commands/quarantine.ts'
+import { registerReport } from './commands/report.ts'
 import { registerRuns } from './commands/runs.ts'
 import { registerSandbox } from './commands/sandbox.ts'
 import { registerSchedule } from './commands/schedule.ts'
@@ -53,6 +56,9 @@ for (const register of [
   registerRuns,
   registerSchedule,
   registerQuarantine,
+  registerReport,
+  registerExplain,
+  registerDrift,
   registerCheck,
   registerMigrate,
   registerSandbox,

@@ -3,7 +3,9 @@
 import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
 import type { Run } from '../../mirror/runs.ts'
+import { freshness, freshnessTarget, scheduledStream } from '../../operator/freshness.ts'
 import { type Backlog, backlog, lastRuns } from '../../operator/queries.ts'
+import { type LastRun, lastEndedRuns } from '../../operator/report-queries.ts'
 import { type CommandContext, type ExitCode, type OpenedDatabase, runCommand, withJson } from '../context.ts'
 import { duration, number, oneLine, print, relative, table } from '../output.ts'
 import { knownSandbox } from '../sandbox-file.ts'
@@ -45,13 +47,17 @@ async function statusText(context: CommandContext, opened: OpenedDatabase, optio
   if (options.json) return JSON.stringify(facts, null, options.watch ? 0 : 2)
   const { pool } = opened.database
   const work = await backlog(pool)
-  return describe(facts, await lastRuns(pool), work, { now: new Date(), allEndpoints: options.endpoints })
+  const runs = { last: await lastRuns(pool), ended: await lastEndedRuns(pool) }
+  return describe(facts, runs, work, { now: new Date(), allEndpoints: options.endpoints })
 }
+
+/** The last run of each stream, running or not, and how the last one that ended did so. */
+type StreamRuns = { readonly last: readonly Run[]; readonly ended: ReadonlyMap<string, LastRun> }
 
 /** The whole status as text. Pure. */
 export function describe(
   facts: StatusFacts,
-  runs: readonly Run[],
+  runs: StreamRuns,
   work: Backlog | null,
   options: { readonly now: Date; readonly allEndpoints: boolean },
 ): string {
@@ -83,10 +89,10 @@ function placesText({ api, database, queue }: StatusFacts, now: Date): string {
   ].join('\n')
 }
 
-function streamsTable({ streams, quarantine }: StatusFacts, runs: readonly Run[], now: Date): string {
-  const lastRun = new Map(runs.map((run) => [run.stream, run]))
+function streamsTable({ streams, quarantine }: StatusFacts, { last, ended }: StreamRuns, now: Date): string {
+  const lastRun = new Map(last.map((run) => [run.stream, run]))
   return table(
-    ['STREAM', 'ROWS', 'AS OF', 'LAST RUN', 'NEXT', 'INTERVAL', 'LATE', 'BAD'],
+    ['STREAM', 'ROWS', 'AS OF', 'LAST RUN', 'NEXT', 'INTERVAL', 'STATE', 'BAD'],
     streams.map((stream) => {
       const run = lastRun.get(stream.stream)
       const bad = quarantine.byStream[stream.stream] ?? 0
@@ -97,19 +103,32 @@ function streamsTable({ streams, quarantine }: StatusFacts, runs: readonly Run[]
         run === undefined ? null : run.status,
         relative(stream.nextDueAt, now),
         stream.intervalS === null ? null : duration(stream.intervalS),
-        lateness(stream, now),
+        freshnessText(stream, streams, ended, now),
         bad === 0 ? null : bad,
       ]
     }),
   )
 }
 
-/** By how much a stream is older than its target, or, where none is set, than twice its interval. */
-function lateness(stream: StatusFacts['streams'][number], now: Date): string | null {
-  const allowedS = stream.targetS ?? (stream.intervalS === null ? null : stream.intervalS * 2)
-  if (allowedS === null || stream.asOf === null) return null
-  const lateS = (now.getTime() - stream.asOf.getTime()) / 1_000 - allowedS
-  return lateS > 0 ? duration(lateS) : null
+/** How fresh a stream is, and by how much a late one is older than its target. */
+function freshnessText(
+  stream: StatusFacts['streams'][number],
+  all: StatusFacts['streams'],
+  ended: ReadonlyMap<string, LastRun>,
+  now: Date,
+): string {
+  // What is read inside another stream has that one's schedule.
+  const schedule = all.find(({ stream: name }) => name === scheduledStream(stream.stream))
+  const state = {
+    asOf: stream.asOf,
+    targetS: stream.targetS,
+    intervalS: schedule?.intervalS ?? stream.intervalS,
+    lastRunStatus: ended.get(stream.stream)?.status ?? null,
+  }
+  const word = freshness(state, now)
+  const target = freshnessTarget(state)
+  if (word !== 'late' || stream.asOf === null || target === null) return word
+  return `late by ${duration((now.getTime() - stream.asOf.getTime()) / 1_000 - target)}`
 }
 
 /** How far the present runs are; the time to go is an estimate from what is done. */

@@ -1,0 +1,45 @@
+// `drift`: fields seen upstream that the catalog does not know; they stay in `_payload`.
+
+import type { Command } from 'commander'
+import { readDrift } from '../../operator/drift.ts'
+import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
+import { instant, oneLine, print, printJson, table } from '../output.ts'
+
+/** Registers `drift`. */
+export function registerDrift(program: Command): void {
+  withJson(
+    program
+      .command('drift')
+      .description('fields seen upstream that have no column: since when, how often, with a sample'),
+  ).action((options: { json: boolean }) =>
+    runCommand((context) => runDrift(context, options.json), { logLevel: 'warn' }),
+  )
+}
+
+async function runDrift(context: CommandContext, json: boolean): Promise<ExitCode> {
+  await using opened = await context.openDatabase()
+  const fields = await readDrift(opened.database.pool)
+  if (json) {
+    printJson(fields)
+    return 0
+  }
+  if (fields.length === 0) {
+    print('Every field that was seen upstream is known.')
+    return 0
+  }
+  print(
+    table(
+      ['STREAM', 'FIELD', 'SINCE (UTC)', 'LAST SEEN (UTC)', 'TIMES', 'SAMPLE'],
+      fields.map(({ stream, path, firstSeenAt, lastSeenAt, times, sample }) => [
+        stream,
+        path,
+        instant(firstSeenAt),
+        instant(lastSeenAt),
+        times,
+        sample === null ? null : oneLine(sample, 60),
+      ]),
+    ),
+  )
+  print("\nTheir values are in the table's column _payload: select _payload #> '{field}' from mirror.STREAM")
+  return 0
+}

@@ -1,0 +1,217 @@
+// `explain`: everything known of one record: values, reads, history, quarantine, changes, why it is or is not deleted.
+
+import type { Command } from 'commander'
+import { stringify } from 'lossless-json'
+import { type Json, parseJson, stringifyJson } from '../../api/json.ts'
+import { findStream, streams } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import type { Database } from '../../mirror/database.ts'
+import { isDataError } from '../../mirror/sql-states.ts'
+import { type Explanation, explainRecord } from '../../operator/explain.ts'
+import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
+import { instant, oneLine, print, table } from '../output.ts'
+
+/** Registers `explain`. */
+export function registerExplain(program: Command): void {
+  withJson(
+    program
+      .command('explain')
+      .description('all that is known of one record, and why it is or is not deleted')
+      .argument('<stream>', 'named by its table, such as rentals')
+      .argument('<key...>', 'its key, such as 42; of several columns one after the other: rental_options 42 7')
+      .option('--payload', 'print the record as the API answered it, too', false),
+  ).action((stream: string, key: string[], options: Options) =>
+    runCommand((context) => runExplain(context, stream, key, options), { logLevel: 'warn' }),
+  )
+}
+
+type Options = { readonly json: boolean; readonly payload: boolean }
+
+function namedStream(name: string): StreamDef {
+  const stream = findStream(name)
+  if (stream !== undefined) return stream
+  throw new BoatMirrorError('USAGE', `There is no stream "${name}".`, {
+    remedy: `Streams are named by their tables: ${streams.map((each) => each.name).join(', ')}.`,
+  })
+}
+
+/** The parts of a key: one argument each, or all of them as a JSON array, as `sync` and `quarantine` show them. */
+export function keyFrom(stream: StreamDef, given: readonly string[]): readonly string[] {
+  const [only] = given
+  const parts = given.length === 1 && stream.key.length > 1 && only?.startsWith('[') ? jsonParts(only) : given
+  if (parts.length === stream.key.length) return parts
+  throw new BoatMirrorError('USAGE', `The key of ${stream.name} is ${stream.key.join(', ')}; got ${given.join(' ')}.`, {
+    remedy: `Give ${stream.key.length === 1 ? 'one value' : `${stream.key.length} values, one after the other`}.`,
+  })
+}
+
+function jsonParts(text: string): readonly string[] {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return Array.isArray(parsed) ? parsed.map(String) : []
+  } catch {
+    return [] // no JSON: reported as a key of the wrong length
+  }
+}
+
+async function explained(database: Database, stream: StreamDef, key: readonly string[]): Promise<Explanation> {
+  try {
+    return await explainRecord(database.pool, stream, key)
+  } catch (cause) {
+    if (!isDataError(cause)) throw cause
+    const types = stream.key.map((name) => `${name} ${stream.columns.find((column) => column.name === name)?.type}`)
+    throw new BoatMirrorError('USAGE', `${key.join(' ')} is no key of ${stream.name}: it takes ${types.join(', ')}.`, {
+      cause,
+    })
+  }
+}
+
+async function runExplain(
+  context: CommandContext,
+  name: string,
+  given: readonly string[],
+  options: Options,
+): Promise<ExitCode> {
+  const stream = namedStream(name)
+  const key = keyFrom(stream, given)
+  await using opened = await context.openDatabase()
+  const explanation = await explained(opened.database, stream, key)
+  const { state, history, quarantine, changes, why } = explanation
+  if (state === 'absent' && history.total === 0 && quarantine === null && changes.length === 0)
+    throw new BoatMirrorError('NOT_FOUND', `Nothing is known of ${name} ${key.join(' ')}. ${why.join(' ')}`, {
+      remedy: `See what there is with: select ${stream.key.join(', ')} from mirror.${name}`,
+    })
+  if (options.json) print(explanationJson(explanation))
+  else printExplanation(explanation, options.payload)
+  return 0
+}
+
+/** JSON text as a value; numbers keep their digits. */
+const parsed = (text: string | null): Json => (text === null ? null : parseJson(text).value)
+const at = (date: Date | null): string | null => date?.toISOString() ?? null
+
+/** Everything, exact: the payload and the differences as they are stored. */
+function explanationJson({ row, history, changes, ...facts }: Explanation): string {
+  const plain: Json = JSON.parse(JSON.stringify(facts))
+  const whole: Json = {
+    ...(plain as { [key: string]: Json }),
+    row:
+      row === null
+        ? null
+        : {
+            values: { ...row.values },
+            source: row.source,
+            readAt: at(row.readAt),
+            changedAt: at(row.changedAt),
+            deletedAt: at(row.deletedAt),
+            payload: parsed(row.payload),
+          },
+    history: {
+      total: history.total,
+      entries: history.entries.map(({ seq, operation, changedAt, diff }) => ({
+        seq: Number(seq),
+        operation,
+        changedAt: at(changedAt),
+        diff: parsed(diff),
+      })),
+    },
+    changes: changes.map(({ id, operation, status, body, error, enqueuedAt, settledAt }) => ({
+      id: Number(id),
+      operation,
+      status,
+      body: parsed(body),
+      error,
+      enqueuedAt: at(enqueuedAt),
+      settledAt: at(settledAt),
+    })),
+  }
+  return stringify(whole, undefined, 2) ?? ''
+}
+
+const stateWords = {
+  alive: 'in the mirror',
+  stub: 'in the mirror as a stub',
+  deleted: 'deleted upstream, kept as a tombstone',
+  absent: 'not in the mirror',
+} as const
+
+function printExplanation(explanation: Explanation, payload: boolean): void {
+  const { row, remembered, parent } = explanation
+  const facts: readonly (readonly [string, string | null | undefined])[] = [
+    ['Why', explanation.why.join(' ')],
+    ['Read', row && `${instant(row.readAt)} UTC from ${row.source}`],
+    ['Details', remembered?.detailReadAt && `read ${instant(remembered.detailReadAt)} UTC`],
+    ['Changed', row && `${instant(row.changedAt)} UTC`],
+    ['Deleted', row?.deletedAt && `${instant(row.deletedAt)} UTC`],
+    ['Part of', parent && `${parent.stream} ${oneLine(parent.key)}, ${stateWords[parent.state]}`],
+  ]
+  print(`${explanation.stream} ${Object.values(explanation.key).join(' ')}: ${stateWords[explanation.state]}`)
+  for (const [name, value] of facts) if (value) print(`${name.padEnd(9)}${value}`)
+  for (const section of [values, below, history, changes, quarantine]) {
+    const text = section(explanation)
+    if (text !== null) print(`\n${text}`)
+  }
+  if (payload && row !== null) print(`\n${row.payload}`)
+}
+
+function values({ row }: Explanation): string | null {
+  if (row === null) return null
+  const known = Object.entries(row.values).filter(([, value]) => value !== null)
+  const missing = Object.keys(row.values).filter((name) => row.values[name] === null)
+  const text = table(
+    ['COLUMN', 'VALUE'],
+    known.map(([name, value]) => [name, oneLine(value ?? '', 120)]),
+  )
+  return missing.length === 0 ? text : `${text}\n\nWithout a value: ${missing.join(', ')}`
+}
+
+function below({ below: streamsBelow }: Explanation): string | null {
+  const shown = streamsBelow.filter(({ live, deleted, detailReadAt }) => live + deleted > 0 || detailReadAt !== null)
+  if (shown.length === 0) return null
+  return table(
+    ['BELOW IT', 'ROWS', 'DELETED', 'READ (UTC)', 'FROM'],
+    shown.map((each) => [each.stream, each.live, each.deleted, instant(each.detailReadAt), each.sources.join(', ')]),
+  )
+}
+
+const cut = (value: Json | undefined): string => oneLine(value === undefined ? '' : stringifyJson(value), 50)
+
+function history({ history: { total, entries } }: Explanation): string | null {
+  if (entries.length === 0) return null
+  const rows = entries.flatMap(({ operation, changedAt, diff }) => {
+    const fields = Object.entries(parsed(diff) as { [column: string]: Json })
+    if (operation !== 'update' || fields.length === 0) return [[instant(changedAt), operation, null, null, null]]
+    return fields.map(([column, pair], index) => {
+      const [before, after] = Array.isArray(pair) ? pair : []
+      return [index === 0 ? instant(changedAt) : '', index === 0 ? operation : '', column, cut(before), cut(after)]
+    })
+  })
+  const more = total > entries.length ? `\n\nThe newest ${entries.length} of ${total} changes.` : ''
+  return `${table(['HISTORY (UTC)', 'OPERATION', 'COLUMN', 'OLD', 'NEW'], rows)}${more}`
+}
+
+function changes({ changes: queued }: Explanation): string | null {
+  if (queued.length === 0) return null
+  return table(
+    ['CHANGE', 'OPERATION', 'STATUS', 'ENQUEUED (UTC)', 'SETTLED (UTC)', 'BODY', 'NOTE'],
+    queued.map(({ id, operation, status, enqueuedAt, settledAt, body, error }) => [
+      id,
+      operation,
+      status,
+      instant(enqueuedAt),
+      instant(settledAt),
+      oneLine(body ?? 'erased', 60),
+      error === null ? null : oneLine(error, 80),
+    ]),
+  )
+}
+
+function quarantine({ quarantine: entry }: Explanation): string | null {
+  if (entry === null) return null
+  return [
+    `In quarantine as entry ${entry.id}, seen ${entry.times} times from ${instant(entry.firstSeenAt)} to ${instant(entry.lastSeenAt)} UTC at ${entry.endpoint}.`,
+    `Reason: ${oneLine(entry.reason, 500)}`,
+    `Look at it with: boat-mirror quarantine show ${entry.id}`,
+  ].join('\n')
+}

@@ -1,0 +1,172 @@
+// `report`: prints a view of schema report, for people, as CSV or as JSON. Amounts are printed digit by digit.
+
+import { type Command, InvalidArgumentError } from 'commander'
+import { BoatMirrorError } from '../../errors.ts'
+import type { ReportView } from '../../mirror/repeatable/report-view.ts'
+import { reportViews } from '../../mirror/repeatable/report-views.ts'
+import { type ReportRequest, readReport } from '../../operator/report-queries.ts'
+import { type CommandContext, type ExitCode, runCommand, wholeNumber, withJson } from '../context.ts'
+import { oneLine, print, printJson, table } from '../output.ts'
+
+type Options = {
+  readonly json: boolean
+  readonly csv: boolean
+  readonly limit?: number
+  readonly from?: string
+  readonly to?: string
+}
+
+/** Rows shown to a person unless asked otherwise; CSV and JSON are whole. */
+const shownRows = 100
+
+/** Registers `report`. */
+export function registerReport(program: Command): void {
+  withJson(
+    program
+      .command('report')
+      .description('prints a report; without a name: which there are')
+      .argument('[name]', reportViews.map(({ name }) => name).join(', '))
+      .option('--csv', 'print CSV with a header', false)
+      .option(
+        '--limit <n>',
+        `rows at most (default: ${shownRows}, with --csv and --json all)`,
+        wholeNumber(1, 10_000_000),
+      )
+      .option('--from <date>', 'calendar only: the first day, YYYY-MM-DD', calendarDate)
+      .option('--to <date>', 'calendar only: the last day (default: the first)', calendarDate),
+  ).action((name: string | undefined, options: Options) =>
+    runCommand((context) => runReport(context, name, options), { logLevel: 'warn' }),
+  )
+}
+
+/** Parses a day. @throws InvalidArgumentError, which commander reports. */
+function calendarDate(text: string): string {
+  const instant = new Date(`${text}T00:00:00Z`)
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(instant.getTime()) || !instant.toISOString().startsWith(text))
+    throw new InvalidArgumentError('It takes a day as YYYY-MM-DD.')
+  return text
+}
+
+/** Longest span of a calendar: ten years of days, as long as calendars are read at most. */
+const maxDays = 3_653
+
+function requestOf(view: ReportView, { from, to, ...options }: Options): ReportRequest {
+  if ((from !== undefined || to !== undefined) && view.name !== 'calendar')
+    throw new BoatMirrorError('USAGE', `--from and --to are for calendar; ${view.name} has no days to ask for.`)
+  if (to !== undefined && from === undefined) throw new BoatMirrorError('USAGE', '--to needs --from.')
+  const limit = options.limit ?? (options.csv || options.json ? null : shownRows)
+  const request = { view: view.name, orderBy: view.orderBy, columns: Object.keys(view.columns), limit }
+  if (from === undefined) return request
+  const last = to ?? from
+  const days = (Date.parse(last) - Date.parse(from)) / 86_400_000 + 1
+  if (days < 1 || days > maxDays)
+    throw new BoatMirrorError('USAGE', `--to ${last} must lie after --from ${from}, by ten years at most.`)
+  return { ...request, days: { from, to: last } }
+}
+
+function findView(name: string): ReportView {
+  const view = reportViews.find((each) => each.name === name)
+  if (view !== undefined) return view
+  throw new BoatMirrorError('USAGE', `There is no report "${name}".`, {
+    remedy: `Reports are ${reportViews.map((each) => each.name).join(', ')}.`,
+  })
+}
+
+async function runReport(context: CommandContext, name: string | undefined, options: Options): Promise<ExitCode> {
+  if (options.json && options.csv) throw new BoatMirrorError('USAGE', '--json and --csv exclude each other.')
+  if (name === undefined) return listReports(options)
+  const request = requestOf(findView(name), options)
+  await using opened = await context.openDatabase()
+  if (options.json) await printRowsAsJson(opened.database, request, context.signal)
+  else if (options.csv) await printCsv(opened.database, request, context.signal)
+  else await printTable(opened.database, request)
+  return 0
+}
+
+/** What a view has, without what one must know about days and currencies. */
+const firstSentence = (comment: string): string => /^.*?[.:](?= |$)/.exec(comment)?.[0].replace(/:$/, '.') ?? comment
+
+function listReports({ json }: Options): ExitCode {
+  const reports = reportViews.map(({ name, comment, columns }) => ({ name, comment, columns: Object.keys(columns) }))
+  if (json) printJson(reports)
+  else {
+    print(
+      table(
+        ['REPORT', 'WHAT IT HAS'],
+        reports.map(({ name, comment }) => [name, firstSentence(comment)]),
+      ),
+    )
+    print('\nIn SQL each is a view: select * from report.NAME. Questions and answers: docs/queries.md')
+  }
+  return 0
+}
+
+type Database = Parameters<typeof readReport>[0]
+
+/** Writes to stdout, waiting while the reader is slower than we are. */
+async function write(text: string): Promise<void> {
+  if (process.stdout.write(text)) return
+  await new Promise((resolve) => process.stdout.once('drain', resolve))
+}
+
+/** An array with one row a line; each row as Postgres writes it, so that no digit is lost. */
+async function printRowsAsJson(database: Database, request: ReportRequest, signal: AbortSignal): Promise<void> {
+  let separator = '[\n'
+  await readReport(database, request, 'json', async (rows) => {
+    signal.throwIfAborted()
+    await write(separator + rows.map(({ json }) => `  ${json}`).join(',\n'))
+    separator = ',\n'
+  })
+  await write(separator === '[\n' ? '[]\n' : '\n]\n')
+}
+
+/** A cell of CSV (RFC 4180); null is empty, an empty text is quoted. */
+const csvCell = (cell: string | null | undefined): string => {
+  if (cell === null || cell === undefined) return ''
+  return cell === '' || /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}
+
+async function printCsv(database: Database, request: ReportRequest, signal: AbortSignal): Promise<void> {
+  await write(`${request.columns.join(',')}\n`)
+  await readReport(database, request, 'text', async (rows) => {
+    signal.throwIfAborted()
+    await write(rows.map((row) => `${request.columns.map((column) => csvCell(row[column])).join(',')}\n`).join(''))
+  })
+}
+
+const booleans: Readonly<Record<string, string>> = { true: 'yes', false: 'no' }
+
+/** A cell for people: instants to the minute, yes and no, an empty field for null. */
+function shown(cell: string | null | undefined): string {
+  if (cell === null || cell === undefined) return ''
+  const instant = /^(\d{4}-\d{2}-\d{2} \d{2}:\d{2}):\d{2}(?:\.\d+)?(\+00)?$/.exec(cell)
+  if (instant !== null) return `${instant[1]}${instant[2] === undefined ? '' : 'Z'}`
+  return booleans[cell] ?? oneLine(cell, 60)
+}
+
+const isNumber = (cell: string): boolean => cell === '' || /^-?\d+(\.\d+)?$/.test(cell)
+
+/** Numbers of one column end at the same place; their digits stay as they are. */
+function aligned(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    rows.every((row) => isNumber(row[column] ?? '')) ? Math.max(...rows.map((row) => (row[column] ?? '').length)) : 0,
+  )
+  return rows.map((row) => row.map((cell, column) => cell.padStart(widths[column] ?? 0)))
+}
+
+async function printTable(database: Database, request: ReportRequest): Promise<void> {
+  // One row more than is shown tells whether there are more.
+  const limit = request.limit ?? shownRows
+  const rows: string[][] = []
+  await readReport(database, { ...request, limit: limit + 1 }, 'text', async (portion) => {
+    for (const row of portion) rows.push(request.columns.map((column) => shown(row[column])))
+  })
+  if (rows.length === 0) return print('The report has no rows.')
+  print(
+    table(
+      request.columns.map((column) => column.toUpperCase()),
+      aligned(rows.slice(0, limit)),
+    ),
+  )
+  if (rows.length > limit) print(`\nThe first ${limit} rows; more with --limit, all with --csv or --json.`)
+}
