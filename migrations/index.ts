@@ -6,6 +6,7 @@ import * as mirror from './0002_mirror.ts'
 import * as changeLog from './0002_mirror_change_log.ts'
 import * as outbox from './0003_outbox.ts'
 import * as reports from './0004_reports.ts'
+import * as traffic from './0005_traffic.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -13,4 +14,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0002_mirror_change_log': changeLog,
   '0003_outbox': outbox,
   '0004_reports': reports,
+  '0005_traffic': traffic,
 }

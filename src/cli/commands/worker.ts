@@ -2,13 +2,17 @@
 
 import { once } from 'node:events'
 import type { Command } from 'commander'
+import { packageVersion } from '../../api/version.ts'
 import { startPushWorker } from '../../jobs/push-worker.ts'
+import { queueNames } from '../../jobs/queues.ts'
 import { startScheduledWorker } from '../../jobs/worker.ts'
 import { shownAddress } from '../../mirror/sql-states.ts'
+import { startOperatorServer } from '../../operator/server.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { type CommandContext, type ExitCode, print, runCommand } from '../context.ts'
 import { watchFirstSync } from '../first-sync.ts'
 import { pushContextOf } from '../push-context.ts'
+import { readStatus } from '../status-facts.ts'
 
 /** Registers `worker`. */
 export function registerWorker(program: Command): void {
@@ -26,6 +30,16 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
   await using app = await context.open({ schema: 'migrate', patienceMs: null })
   const backend = await app.openQueue(signal)
   const { syncContext, ratePerSecond } = app
+  const pages = await startOperatorServer({
+    config,
+    log,
+    database: app.database,
+    readStatus: () => readStatus(config, { database: app.database, url: app.databaseUrl }, app.apiUrl),
+    onCall: app.onCall,
+    queue: backend,
+    queueNames,
+    version: packageVersion(),
+  })
   const worker = await startScheduledWorker({ context: syncContext, backend, log, config, ratePerSecond })
   const pusher = createPusher(pushContextOf(app))
   const pushing = await startPushWorker({ databaseUrl: app.databaseUrl, backend, pusher, log })
@@ -33,6 +47,7 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
     print(`API       ${app.apiUrl}${app.sandbox ? ' (the built-in sandbox)' : ''}`)
     print(`Database  ${shownAddress(app.databaseUrl)}   (in full: npm run --silent cli -- db)`)
     print(`Queue     ${backend.kind === 'redis' ? 'Redis' : 'Postgres, beside the mirror'}`)
+    print(`Pages     ${pages.url ?? 'not served by this process'}`)
     await watchFirstSync(app.database, signal, log)
     if (!signal.aborted) {
       print(
@@ -43,6 +58,6 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
     log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are given back')
     return 0
   } finally {
-    await Promise.all([pushing.stop(), worker.stop()])
+    await Promise.all([pushing.stop(), worker.stop(), pages.close()])
   }
 }

@@ -1,0 +1,94 @@
+// What waits for a person, and the command that helps. Pure. Counts and names of streams only: nothing personal.
+
+import type { StatusView } from './context.ts'
+import type { StreamFreshness } from './page-queries.ts'
+import { count, counted, oneLine } from './words.ts'
+
+export type Attention = {
+  readonly kind: 'held' | 'conflict' | 'unknown' | 'failed' | 'quarantine' | 'breaker' | 'failing'
+  readonly text: string
+  /** Arguments of `boat-mirror` that show it or settle it. */
+  readonly commands: readonly string[]
+}
+
+const outboxCount = (status: StatusView, state: string): number => Number(status.outbox[state] ?? 0)
+
+/** Everything that stays as it is until a person acts, the most urgent first. */
+export function whatNeedsPeople(status: StatusView, freshness: readonly StreamFreshness[]): readonly Attention[] {
+  return [
+    ...apiTrouble(status),
+    ...failingStreams(freshness),
+    ...heldDeletions(status),
+    ...changes(status),
+    ...bad(status),
+  ]
+}
+
+function apiTrouble({ api }: StatusView): Attention[] {
+  if (api.breaker === 'closed') return []
+  const text = 'The API failed so often that requests wait, but for one probe at a time.'
+  return [{ kind: 'breaker', text, commands: ['check'] }]
+}
+
+function failingStreams(freshness: readonly StreamFreshness[]): Attention[] {
+  const byError = new Map<string, string[]>()
+  for (const { stream, state, lastError } of freshness) {
+    if (state !== 'failing') continue
+    const error = oneLine(lastError ?? 'no reason was noted', 240)
+    byError.set(error, [...(byError.get(error) ?? []), stream])
+  }
+  return [...byError].map(([error, streams]) => {
+    const [first = ''] = streams
+    const names =
+      streams.length > 4 ? `${streams.slice(0, 3).join(', ')} and ${streams.length - 3} more` : streams.join(', ')
+    return {
+      kind: 'failing',
+      text: `${names}: the last run did not read everything: ${error}`,
+      commands: [`runs ${first}`, 'check'],
+    }
+  })
+}
+
+const heldDeletions = ({ heldRuns }: StatusView): Attention[] =>
+  heldRuns.map(({ id, stream, held }) => ({
+    kind: 'held',
+    text: `${stream}: ${counted(held, 'deletion')} wait for your word, because more records vanished than DELETE_LIMIT lets go.`,
+    commands: [`runs show ${id}`, `runs release ${id}`],
+  }))
+
+function changes(status: StatusView): Attention[] {
+  const conflicts = outboxCount(status, 'conflict')
+  const unknown = outboxCount(status, 'unknown')
+  const failed = outboxCount(status, 'failed')
+  const found: (Attention | null)[] = [
+    conflicts === 0
+      ? null
+      : {
+          kind: 'conflict',
+          text: `${counted(conflicts, 'change')} met another value upstream: decide which one stays.`,
+          commands: ['changes list --status conflict', 'changes resolve ID --take local'],
+        },
+    unknown === 0
+      ? null
+      : {
+          kind: 'unknown',
+          text: `${counted(unknown, 'change')} may or may not have taken effect upstream: look, and say which.`,
+          commands: ['changes list --status unknown', 'changes resolve ID --took-effect'],
+        },
+    failed === 0
+      ? null
+      : {
+          kind: 'failed',
+          text: `${counted(failed, 'change')} were refused by the API.`,
+          commands: ['changes list --status failed', 'changes retry ID'],
+        },
+  ]
+  return found.filter((each) => each !== null)
+}
+
+function bad({ quarantine }: StatusView): Attention[] {
+  if (quarantine.total === 0) return []
+  const streams = Object.entries(quarantine.byStream).map(([stream, number]) => `${stream} ${count(number)}`)
+  const text = `${counted(quarantine.total, 'record')} cannot be mirrored (${streams.join(', ')}).`
+  return [{ kind: 'quarantine', text, commands: ['quarantine', 'quarantine retry --all'] }]
+}

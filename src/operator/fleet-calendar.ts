@@ -1,0 +1,57 @@
+// The fleet's availability by day, from the calendars of its resources. Pure.
+
+import { addDays } from '../clock.ts'
+import type { CalendarYear } from './page-queries.ts'
+
+export type FleetDay = {
+  /** `YYYY-MM-DD`. */
+  readonly date: string
+  readonly free: number
+  /** Resources whose calendar says something about this day. */
+  readonly known: number
+}
+
+/** Months shown, the present one first. */
+export const monthsShown = 12
+
+/** First day of the present month, and first day after the last month shown. */
+export function shownRange(today: string): { readonly from: string; readonly to: string } {
+  const year = Number(today.slice(0, 4))
+  const month = Number(today.slice(5, 7))
+  return { from: `${today.slice(0, 7)}-01`, to: `${year + 1}-${String(month).padStart(2, '0')}-01` }
+}
+
+/** The years a range touches. */
+export const yearsOf = ({ from, to }: { readonly from: string; readonly to: string }): readonly number[] => [
+  ...new Set([Number(from.slice(0, 4)), Number(addDays(to, -1).slice(0, 4))]),
+]
+
+const dayMs = 86_400_000
+
+/** Counts free resources for each day of the range, its end left out. Characters other than 0 and 1 say nothing. */
+export function countFleet(
+  calendars: readonly CalendarYear[],
+  { from, to }: { readonly from: string; readonly to: string },
+): readonly FleetDay[] {
+  const free = new Map<number, number[]>()
+  const known = new Map<number, number[]>()
+  for (const { year, days } of calendars) {
+    const freeDays = free.get(year) ?? new Array<number>(366).fill(0)
+    const knownDays = known.get(year) ?? new Array<number>(366).fill(0)
+    for (let index = 0; index < Math.min(days.length, 366); index++) {
+      const code = days.charCodeAt(index)
+      if (code !== 48 && code !== 49) continue
+      knownDays[index] = (knownDays[index] ?? 0) + 1
+      if (code === 48) freeDays[index] = (freeDays[index] ?? 0) + 1
+    }
+    free.set(year, freeDays)
+    known.set(year, knownDays)
+  }
+  const result: FleetDay[] = []
+  for (let date = from; date < to; date = addDays(date, 1)) {
+    const year = Number(date.slice(0, 4))
+    const index = Math.round((Date.parse(date) - Date.parse(`${year}-01-01`)) / dayMs)
+    result.push({ date, free: free.get(year)?.[index] ?? 0, known: known.get(year)?.[index] ?? 0 })
+  }
+  return result
+}

@@ -1,0 +1,38 @@
+// Which Host headers are answered. A page of a foreign site can make its own name point to this address (DNS rebinding);
+// it then asks under that name, and is refused. Pure.
+
+import { isIP } from 'node:net'
+
+/** The name in a Host header, without port and brackets, in lower case; null when it is none. */
+export function hostNameOf(header: string | undefined): string | null {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(header ?? '')
+  return (match?.[1] ?? match?.[2] ?? null)?.toLowerCase() ?? null
+}
+
+const isLoopback = (name: string): boolean => name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
+
+/**
+ * Is a request for this Host answered? On loopback only loopback names are. Elsewhere addresses, the configured name and
+ * names without a dot (containers, machines of one's own network) are: no public name is one of these.
+ * @param listening HOST.
+ */
+export function isKnownHost(header: string | undefined, listening: string): boolean {
+  const name = hostNameOf(header)
+  if (name === null) return false
+  if (isLoopback(name)) return true
+  if (isLoopback(listening)) return false
+  return isIP(name) !== 0 || name === listening.toLowerCase() || !name.includes('.')
+}
+
+/** Does a form come from a page of ours? Browsers say so in one of these headers; whoever says nothing is no form of ours. */
+export function isOwnForm(headers: {
+  readonly host?: string | undefined
+  readonly origin?: string | undefined
+  readonly 'sec-fetch-site'?: string | string[] | undefined
+}): boolean {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin') return false
+  const { origin } = headers
+  if (origin === undefined) return site === 'same-origin'
+  return URL.canParse(origin) && new URL(origin).host === headers.host
+}

@@ -1,0 +1,29 @@
+// HTML as values: everything put into a template is escaped unless it is HTML itself. Pure.
+
+/** Markup that is safe to send as it is. */
+export type Html = { readonly markup: string }
+
+export type Part = Html | string | number | null | undefined | false | readonly Part[]
+
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Text as it may stand between tags and in quoted attributes. */
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (found) => escapes[found] ?? '')
+
+function render(part: Part): string {
+  if (part === null || part === undefined || part === false) return ''
+  if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part))
+  if ('markup' in part) return part.markup
+  return part.map(render).join('')
+}
+
+/** A template whose values are escaped; lists are joined, null and false leave nothing. */
+export function html(strings: TemplateStringsArray, ...values: readonly Part[]): Html {
+  return { markup: strings.map((text, index) => text + render(values[index])).join('') }
+}

@@ -1,0 +1,59 @@
+// Signing in and out: a form that takes the token and sets a cookie. Guesses are limited.
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { html } from './html.ts'
+import { layout } from './page.ts'
+import { issueSession, isToken, sessionCookie } from './session.ts'
+
+const guesses = { points: 10, duration: 60 } // wrong tokens a minute, from all together: there are few operators
+
+function signInPage(problem: string): string {
+  const body = html`<main id="main"><section class="sign-in" aria-labelledby="title">
+<h1 id="title">Boat Mirror</h1>
+<form method="post" action="/sign-in"><label for="token">Token (ADMIN_TOKEN)</label>
+<input id="token" name="token" type="password" autocomplete="current-password" required autofocus${
+    problem !== '' && html` aria-invalid="true"`
+  } aria-describedby="problem">
+<p class="wrong" id="problem" role="alert">${problem}</p>
+<button>Sign in</button></form></section></main>`
+  return layout({ title: 'Sign in – Boat Mirror', body, live: false })
+}
+
+/** The browser came by https to a proxy that says so; the header only ever makes the cookie stricter. */
+const isSecure = (request: FastifyRequest): boolean => request.headers['x-forwarded-proto'] === 'https'
+
+const show = (reply: FastifyReply, status: number, problem: string): FastifyReply =>
+  reply.code(status).type('text/html; charset=utf-8').send(signInPage(problem))
+
+/** Adds /sign-in and /sign-out. Without a token there is nothing to sign in to. */
+export function registerSignIn(server: FastifyInstance, token: string | null): void {
+  const limiter = new RateLimiterMemory(guesses)
+  const options = { config: { open: true } }
+  server.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, new URLSearchParams(String(body))),
+  )
+  server.get('/sign-in', options, (_request, reply) =>
+    token === null ? reply.redirect('/', 303) : show(reply, 200, ''),
+  )
+
+  server.post('/sign-in', options, async (request, reply) => {
+    if (token === null) return reply.redirect('/', 303)
+    const given = request.body instanceof URLSearchParams ? (request.body.get('token') ?? '').trim() : ''
+    const state = await limiter.get('all')
+    if (state !== null && state.consumedPoints >= guesses.points) {
+      reply.header('retry-after', String(Math.ceil(state.msBeforeNext / 1_000)))
+      return show(reply, 429, 'Too many wrong tokens. Wait a minute.')
+    }
+    if (!isToken(token, given)) {
+      await limiter.penalty('all')
+      return show(reply, 401, 'This is not the token.')
+    }
+    reply.header('set-cookie', sessionCookie(issueSession(token, new Date()), isSecure(request)))
+    return reply.redirect('/', 303)
+  })
+
+  server.post('/sign-out', options, (request, reply) =>
+    reply.header('set-cookie', sessionCookie('', isSecure(request))).redirect(token === null ? '/' : '/sign-in', 303),
+  )
+}

@@ -1,0 +1,48 @@
+// Numbers, durations and instants as the pages say them. Pure.
+
+/** 12,345 or 0.4: at most one decimal. */
+export const count = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 1 })
+
+/** `1 record`, `2 records`. */
+export const counted = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`
+
+const units = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+] as const
+
+/** A duration in one or two units: 0.4 s, 45 s, 3 min 20 s, 2 d 4 h. */
+export function duration(seconds: number): string {
+  if (seconds < 59.5) return `${count(seconds < 10 ? seconds : Math.round(seconds))} s`
+  const whole = Math.round(seconds)
+  const index = units.findIndex(([, size]) => whole >= size)
+  const [name, size] = units[index] ?? ['min', 60]
+  const [smallerName, smallerSize] = units[index + 1] ?? ['s', 1]
+  const rest = Math.floor((whole % size) / smallerSize)
+  return `${Math.floor(whole / size)} ${name}${rest === 0 ? '' : ` ${rest} ${smallerName}`}`
+}
+
+/** `3 min ago`, `in 20 s`, `never`. */
+export function relative(instant: Date | null, now: Date): string {
+  if (instant === null) return 'never'
+  const seconds = (now.getTime() - instant.getTime()) / 1_000
+  return seconds >= 0 ? `${duration(Math.round(seconds))} ago` : `in ${duration(Math.round(-seconds))}`
+}
+
+/** An instant as UTC to the second: 2030-05-01 12:00:00 UTC. */
+export const utc = (instant: Date): string => `${instant.toISOString().slice(0, 19).replace('T', ' ')} UTC`
+
+const sizes = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+
+/** 14.2 MiB. */
+export function bytes(value: number): string {
+  const power = Math.min(sizes.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, value)) / 10)))
+  return `${count(value / 1_024 ** power)} ${sizes[power]}`
+}
+
+/** Text on one line, cut to a length; control characters become spaces. */
+export function oneLine(text: string, length: number): string {
+  const plain = text.replace(/\p{C}+/gu, ' ').trim()
+  return plain.length <= length ? plain : `${plain.slice(0, length - 1)}…`
+}
