@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The command line: one file per command, commander for flags and help.
 
+import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../api/version.ts'
 import { exitCodeOf } from '../errors.ts'
