@@ -12,7 +12,7 @@ export type DriftField = {
   readonly lastSeenAt: Date
   /** Records it was seen in, over all reads. */
   readonly times: number
-  /** JSON text of a value, possibly cut; of records about persons only the value's type. Null: only null was seen. */
+  /** JSON text of a value, possibly cut; null where the record says something about a person. */
   readonly sample: string | null
 }
 
@@ -22,8 +22,7 @@ export async function readDrift(db: Queryable): Promise<readonly DriftField[]> {
   const fields = (await listUnknownFields(db)).map(({ sample, times, ...field }) => ({
     ...field,
     times: Number(times),
-    sample:
-      sample === null || sample === undefined ? null : typeof sample === 'string' ? sample : JSON.stringify(sample),
+    sample: typeof sample === 'string' ? sample : null, // a JSON text is kept as a string inside jsonb
   }))
   return fields.sort((a, b) => (place.get(a.stream) ?? 0) - (place.get(b.stream) ?? 0))
 }

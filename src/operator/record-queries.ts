@@ -94,9 +94,9 @@ export async function recordHistory(
     })
     .join(', ')
   const { rows } = await db.query<HistoryEntry & { total: number }>(
-    `select seq::text as seq, operation, changed_at as "changedAt", diff::text as diff, count(*) over ()::int as total
-     from mirror.change_log where stream = $1 and key = jsonb_build_object(${object})
-     order by seq desc limit ${limit}`,
+    `select c.seq::text as seq, c.operation, c.changed_at as "changedAt", c.diff::text as diff, count(*) over ()::int as total
+     from mirror.change_log c where c.stream = $1 and c.key = jsonb_build_object(${object})
+     order by c.seq desc limit ${limit}`,
     [stream.name, ...key],
   )
   return { total: rows[0]?.total ?? 0, entries: rows.map(({ total: _, ...entry }) => entry) }

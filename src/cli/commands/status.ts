@@ -127,6 +127,7 @@ function freshnessText(
   }
   const word = freshness(state, now)
   const target = freshnessTarget(state)
+  if (word === 'unknown') return stream.asOf === null ? 'never read' : 'no target'
   if (word !== 'late' || stream.asOf === null || target === null) return word
   return `late by ${duration((now.getTime() - stream.asOf.getTime()) / 1_000 - target)}`
 }

@@ -1,0 +1,151 @@
+// The commands report, explain and drift as people call them: output, messages, exit codes.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { reportViews } from '../../src/mirror/repeatable/report-views.ts'
+import { type CommandLine, openCommandLine } from '../cli/program.ts'
+import { departing, openReports, type Reports } from './report-support.ts'
+
+let reports: Reports
+let cli: CommandLine
+
+beforeAll(async () => {
+  reports = await openReports()
+  cli = await openCommandLine({ DATABASE_URL: reports.url })
+  await reports.add('companies', { id: 1, company_brand_name: 'Azur, "the blue"' })
+  await reports.add(
+    'rentals',
+    {
+      id: 7,
+      company_id: 1,
+      status: 'VALIDATED',
+      total_to_pay: '12345678901234567.89',
+      deposit_currency: '"EUR"',
+      ...departing('2026-07-01T00:30:00+02:00'),
+    },
+    { id: 8, company_id: 1, status: 'CANCELED_PAYMENT', ...departing('2026-07-01T00:30:00+02:00') },
+  )
+  await reports.add('resources', { id: 'A-1', name: 'Alizé' })
+  await reports.pool.query(
+    `insert into sync.unknown_fields (stream, path, sample, times) values ('harbours', 'berths', '"120"', 3)`,
+  )
+}, 60_000)
+afterAll(async () => {
+  await cli[Symbol.asyncDispose]()
+  await reports[Symbol.asyncDispose]()
+})
+
+describe('report', () => {
+  it('prints a table for people', async () => {
+    const { code, stdout } = await cli.run(['report', 'revenue'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^COMPANY_ID +COMPANY_NAME +MONTH/)
+    expect(stdout).toMatch(/Azur, "the blue" +2026-07-01 +EUR +1 +12345678901234567\.89/)
+  })
+
+  it('prints CSV with quoted texts and every digit', async () => {
+    const { code, stdout } = await cli.run(['report', 'balances', '--csv'])
+    expect(code).toBe(0)
+    const [head, row] = stdout.split('\n')
+    expect(head).toMatch(/^rental_id,status,reference_id,departure_date,/)
+    expect(row).toContain('7,VALIDATED,,2026-07-01,2026-06-30 22:30:00+00,')
+    expect(row).toContain('"Azur, ""the blue"""')
+    expect(row).toContain(',12345678901234567.89,')
+  })
+
+  it('prints JSON with every digit', async () => {
+    const { code, stdout } = await cli.run(['report', 'rentals', '--json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject([{ rental_id: 8 }, { rental_id: 7, departure_date: '2026-07-01' }])
+    expect(stdout).toContain('"total_to_pay":12345678901234567.89,')
+  })
+
+  it('prints an empty array, or says so, when there are no rows', async () => {
+    expect((await cli.run(['report', 'departures', '--json'])).stdout).toBe('[]\n')
+    expect((await cli.run(['report', 'departures'])).stdout).toBe('The report has no rows.\n')
+  })
+
+  it('prints the days that are asked for', async () => {
+    const { stdout } = await cli.run(['report', 'calendar', '--from', '2052-02-28', '--to', '2052-03-01', '--csv'])
+    expect(stdout.split('\n').map((line) => line.slice(0, 14))).toEqual([
+      'date,resource_',
+      '2052-02-28,A-1',
+      '2052-02-29,A-1',
+      '2052-03-01,A-1',
+      '',
+    ])
+  })
+
+  it('stops at a limit and says that there is more', async () => {
+    const { stdout } = await cli.run(['report', 'calendar', '--limit', '2'])
+    expect(stdout.trim().split('\n')).toHaveLength(5)
+    expect(stdout).toContain('The first 2 rows')
+  })
+
+  it('lists the reports without a name', async () => {
+    const { code, stdout } = await cli.run(['report'])
+    expect(code).toBe(0)
+    for (const { name } of reportViews) expect(stdout).toContain(`\n${name} `)
+  })
+
+  const wrong = [
+    { args: ['report', 'nothing'], says: /no report "nothing".*\n.*fleet, rentals, occupancy/ },
+    { args: ['report', 'fleet', '--from', '2026-01-01'], says: /for calendar; fleet has no days/ },
+    { args: ['report', 'calendar', '--from', '2026-02-30'], says: /takes a day as YYYY-MM-DD/ },
+    { args: ['report', 'calendar', '--to', '2026-02-20'], says: /--to needs --from/ },
+    { args: ['report', 'calendar', '--from', '2026-02-20', '--to', '2026-02-19'], says: /must lie after/ },
+    { args: ['report', 'fleet', '--csv', '--json'], says: /exclude each other/ },
+    { args: ['report', 'fleet', '--limit', 'all'], says: /whole number/ },
+    { args: ['explain', 'boats', '1'], says: /no stream "boats"/ },
+    { args: ['explain', 'rentals', 'abc'], says: /abc is no key of rentals: it takes id bigint/ },
+    { args: ['explain', 'rental_options', '7'], says: /key of rental_options is rental_id, id/ },
+    { args: ['explain', 'rentals'], says: /missing required argument/ },
+  ]
+  for (const { args, says } of wrong)
+    it(`${args.join(' ')} ends with 2 and says what is wrong`, async () => {
+      const { code, stdout, stderr } = await cli.run(args)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toMatch(says)
+    })
+})
+
+describe('explain', () => {
+  it('says in words what is known', async () => {
+    const { code, stdout } = await cli.run(['explain', 'rentals', '7'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^rentals 7: in the mirror\nWhy +No complete sweep/)
+    expect(stdout).toMatch(/total_to_pay +12345678901234567\.89/)
+  })
+
+  it('prints JSON with the payload and every digit', async () => {
+    const { code, stdout } = await cli.run(['explain', 'rentals', '7', '--json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({
+      stream: 'rentals',
+      key: { id: '7' },
+      state: 'alive',
+      row: {
+        values: { total_to_pay: '12345678901234567.89' },
+        payload: { departureDatetime: '2026-07-01T00:30:00+02:00' },
+      },
+      history: { total: 0, entries: [] },
+      changes: [],
+    })
+  })
+
+  it('ends with 1 when nothing is known', async () => {
+    const { code, stderr } = await cli.run(['explain', 'rentals', '9'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/Nothing is known of rentals 9.*\[NOT_FOUND\]/)
+  })
+})
+
+describe('drift', () => {
+  it('lists fields with their sample', async () => {
+    const { code, stdout } = await cli.run(['drift'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/harbours +berths .* 3 +120/)
+    expect(JSON.parse((await cli.run(['drift', '--json'])).stdout)).toMatchObject([
+      { stream: 'harbours', path: 'berths', times: 3, sample: '120' },
+    ])
+  })
+})

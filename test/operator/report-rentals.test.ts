@@ -1,0 +1,189 @@
+// report.rentals, report.departures and report.balances against examples worked out by hand.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { departing, openReports, type Reports } from './report-support.ts'
+
+let reports: Reports
+beforeAll(async () => {
+  reports = await openReports()
+  await reports.add('companies', { id: 1, company_brand_name: 'Azur' })
+  await reports.add('harbours', { id: 5, name: 'Palma' }, { id: 6, name: 'Ibiza', _deleted_at: '2026-01-02' })
+  await reports.add('resources', { id: '9-5', name: 'Alizé', boat_id: 9, company_id: 1, harbour_id: 5 })
+})
+afterAll(() => reports[Symbol.asyncDispose]())
+
+describe('the day of a departure', () => {
+  const cases = [
+    { name: 'is that of its own offset, a day ahead of UTC', text: '2026-07-15T00:30:00+02:00', day: '2026-07-15' },
+    { name: 'is that of its own offset, a day behind UTC', text: '2026-07-14T23:30:00-04:00', day: '2026-07-14' },
+    { name: 'is that of UTC with Z', text: '2026-07-14T23:30:00Z', day: '2026-07-14' },
+    { name: 'may be as far east as +14:00', text: '2026-01-01T05:00:00+14:00', day: '2026-01-01' },
+    { name: 'is read from a text without seconds', text: '2026-02-28T23:59-03:00', day: '2026-02-28' },
+    {
+      name: 'is that of the text, which is in TIME_ZONE, without an offset',
+      text: '2026-07-15 00:30:00',
+      day: '2026-07-15',
+    },
+  ]
+  cases.forEach(({ name, text, day }, index) => {
+    it(`${name}: ${text}`, async () => {
+      const id = 1_000 + index
+      await reports.add('rentals', { id, status: 'VALIDATED', ...departing(text) })
+      const [row] = await reports.rows(
+        `select departure_date::text as day, departure_local::text as local from report.rentals where rental_id = $1`,
+        [id],
+      )
+      expect(row).toEqual({ day, local: `${text.slice(0, 16).replace('T', ' ')}:00` })
+    })
+  })
+
+  it('is that of TIME_ZONE where the record as received has no date-time', async () => {
+    await reports.add('rentals', { id: 1_100, departure_datetime: '2026-07-14T23:30:00Z' })
+    const day = `select departure_date::text as day from report.rentals where rental_id = 1100`
+    expect(await reports.rows(day)).toEqual([{ day: '2026-07-14' }])
+    await reports.pool.query(`update sync.settings set time_zone = 'Europe/Paris'`)
+    expect(await reports.rows(day)).toEqual([{ day: '2026-07-15' }])
+    await reports.pool.query(`update sync.settings set time_zone = 'UTC'`)
+  })
+
+  it('is null for a rental without departure', async () => {
+    await reports.add('rentals', { id: 1_101, ...departing(null) })
+    expect(
+      await reports.rows(`select departure_date, departure_local from report.rentals where rental_id = 1101`),
+    ).toEqual([{ departure_date: null, departure_local: null }])
+  })
+})
+
+describe('the currency of a rental', () => {
+  const cases = [
+    { name: "is the payments', before the deposit's", payments: ['EUR', 'EUR'], deposit: 'GBP', currency: 'EUR' },
+    { name: "is the deposit's without payments", payments: [], deposit: { code: 'GBP' }, currency: 'GBP' },
+    {
+      name: "is the deposit's where payments disagree",
+      payments: ['EUR', { code: 'USD' }],
+      deposit: 'CHF',
+      currency: 'CHF',
+    },
+    {
+      name: 'is not known where payments disagree and no deposit says',
+      payments: ['EUR', 'USD'],
+      deposit: null,
+      currency: null,
+    },
+    { name: 'is not known where nothing names one', payments: [null, {}], deposit: null, currency: null },
+    { name: 'ignores payments that name none', payments: [null, { iso: 'EUR' }], deposit: null, currency: 'EUR' },
+    { name: 'is read from code', payments: [{ code: 'EUR', id: 978 }], deposit: null, currency: 'EUR' },
+    { name: 'is read from id', payments: [{ id: 978 }], deposit: null, currency: '978' },
+    { name: 'is not an empty text', payments: [' '], deposit: 'EUR', currency: 'EUR' },
+  ]
+  cases.forEach(({ name, payments, deposit, currency }, index) => {
+    it(name, async () => {
+      const id = 2_000 + index
+      const tomorrow = await reports.day(1)
+      const deposited = deposit === null ? null : JSON.stringify(deposit)
+      const money = { total_to_pay: '10.10', total_paid: '0.10', deposit_currency: deposited }
+      await reports.add('rentals', { id, status: 'VALIDATED', ...money, ...departing(`${tomorrow}T09:00:00Z`) })
+      for (const [place, each] of payments.entries())
+        await reports.add('rental_payments', {
+          rental_id: id,
+          id: place,
+          currency: each === null ? null : JSON.stringify(each),
+        })
+      await reports.add('rental_payments', { rental_id: id, id: 99, currency: '"XXX"', _deleted_at: '2026-01-02' })
+      for (const view of ['rentals', 'departures', 'balances'])
+        expect(await reports.rows(`select currency from report.${view} where rental_id = $1`, [id]), view).toEqual([
+          { currency },
+        ])
+    })
+  })
+})
+
+describe('report.rentals', () => {
+  it('names what a rental refers to, records that are gone too, and leaves gone rentals out', async () => {
+    const refers = { resource_id: '9-5', company_id: 1, departure_harbour_id: 5, arrival_harbour_id: 6 }
+    await reports.add('rentals', { id: 3_000, ...refers }, { id: 3_001, ...refers, _deleted_at: '2026-01-02' })
+    expect(
+      await reports.rows(
+        `select rental_id, resource_name, boat_id, company_name, departure_harbour_name, arrival_harbour_name
+         from report.rentals where rental_id in (3000, 3001)`,
+      ),
+    ).toEqual([
+      {
+        rental_id: '3000',
+        resource_name: 'Alizé',
+        boat_id: '9',
+        company_name: 'Azur',
+        departure_harbour_name: 'Palma',
+        arrival_harbour_name: 'Ibiza',
+      },
+    ])
+  })
+
+  it('shows a rental whose resource was not read yet', async () => {
+    await reports.add('rentals', { id: 3_002 })
+    expect(await reports.rows(`select resource_name, company_id from report.rentals where rental_id = 3002`)).toEqual([
+      { resource_name: null, company_id: null },
+    ])
+  })
+})
+
+describe('report.departures', () => {
+  const coming = async (): Promise<string[]> =>
+    (
+      await reports.rows(`select rental_id from report.departures where rental_id between 4000 and 4099 order by 1`)
+    ).map((row) => String(row.rental_id))
+
+  it('has rentals of today and later, by the day of their own offset, that are not called off', async () => {
+    const [before, today, after] = [await reports.day(-1), await reports.day(0), await reports.day(400)]
+    await reports.add(
+      'rentals',
+      { id: 4_000, status: 'VALIDATED', ...departing(`${today}T00:00:00Z`) },
+      { id: 4_001, status: 'PENDING', ...departing(`${after}T09:00:00+02:00`) },
+      { id: 4_002, status: 'CANCELED_BAD_WEATHER', ...departing(`${after}T09:00:00+02:00`) },
+      { id: 4_003, status: 'VALIDATED', ...departing(`${before}T23:59:00Z`) },
+      // Already tomorrow by UTC, but it was yesterday's departure on its own clock, and the other way round.
+      { id: 4_004, status: 'VALIDATED', ...departing(`${before}T23:30:00-05:00`) },
+      { id: 4_005, status: 'VALIDATED', ...departing(`${today}T00:30:00+05:00`) },
+      { id: 4_006, status: null, ...departing(`${today}T12:00:00Z`) },
+      { id: 4_007, status: 'VALIDATED', ...departing(`${today}T12:00:00Z`), _deleted_at: '2026-01-02' },
+      { id: 4_008, status: 'VALIDATED', ...departing(null) },
+    )
+    expect(await coming()).toEqual(['4000', '4001', '4005', '4006'])
+  })
+
+  it('counts the crew that is listed by name', async () => {
+    await reports.add('rentals', { id: 4_500, status: 'CONFIRMED', ...departing(`${await reports.day(5)}T09:00:00Z`) })
+    await reports.add('rental_crew_members', { rental_id: 4_500, id: 1 }, { rental_id: 4_500, id: 2 })
+    await reports.add('rental_crew_members', { rental_id: 4_500, id: 3, _deleted_at: '2026-01-02' })
+    expect(await reports.rows(`select crew_members from report.departures where rental_id = 4500`)).toEqual([
+      { crew_members: '2' },
+    ])
+  })
+})
+
+describe('report.balances', () => {
+  it('has what is still to pay, exactly, of rentals that take place', async () => {
+    const today = await reports.day(0)
+    const later = departing(`${await reports.day(10)}T09:00:00Z`)
+    await reports.add(
+      'rentals',
+      { id: 5_000, status: 'VALIDATED', total_to_pay: '0.30', total_paid: '0.10', ...later },
+      { id: 5_001, status: 'VALIDATED', total_to_pay: '12345678901234567.89', total_paid: null, ...later },
+      { id: 5_002, status: 'VALIDATED', total_to_pay: '10', total_paid: '10.00', ...later },
+      { id: 5_003, status: 'VALIDATED', total_to_pay: '10', total_paid: '11', ...later },
+      { id: 5_004, status: 'CANCELED_PAYMENT', total_to_pay: '10', total_paid: '0', ...later },
+      { id: 5_005, status: 'PENDING', total_to_pay: '10', total_paid: '0', ...later },
+      { id: 5_006, status: 'RETURNED', total_to_pay: '10', total_paid: '0.01', ...departing(`${today}T00:00:00Z`) },
+      { id: 5_007, status: 'VALIDATED', total_to_pay: null, total_paid: null, ...later },
+    )
+    expect(
+      await reports.rows(
+        `select rental_id, balance, days_to_departure from report.balances where rental_id between 5000 and 5999 order by 1`,
+      ),
+    ).toEqual([
+      { rental_id: '5000', balance: '0.20', days_to_departure: 10 },
+      { rental_id: '5001', balance: '12345678901234567.89', days_to_departure: 10 },
+      { rental_id: '5006', balance: '9.99', days_to_departure: 0 },
+    ])
+  })
+})
