@@ -28,6 +28,7 @@ export type Pusher = {
 
 const heartbeatsPerLease = 3
 const settleAttempts = 5
+const lookAgainMs = 250 // while a slow answer is waited for, what is new is taken up by a free lane
 const longestSleepMs = 1_000 // the sweeper's interval: what no NOTIFY announced is found within it
 
 /** An answer that Postgres refuses must not undo the fact that the change is done. */
@@ -147,7 +148,12 @@ export function createPusher(context: PushContext): Pusher {
     }
     addLane()
     const failures: unknown[] = []
-    while (lanes.size > 0) await Promise.race(lanes).catch((error: unknown) => failures.push(error))
+    while (lanes.size > 0) {
+      const settledOrTime = new AbortController()
+      const time = sleep(lookAgainMs, settledOrTime.signal).then(addLane, () => undefined)
+      await Promise.race([...lanes, time]).catch((error: unknown) => failures.push(error))
+      settledOrTime.abort()
+    }
     if (failures.length > 0) throw failures[0]
     if (counts.claimed > 0) log.info({ event: 'pushed', ...counts }, 'changes worked off')
     return counts

@@ -1,6 +1,8 @@
 // Whole bookings queued in one transaction, order within a record, and what becomes of what hangs on a failed step.
 
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sleep } from '../../src/clock.ts'
 import { cancelChange, retryChange } from '../../src/outbox/decisions.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
@@ -221,5 +223,25 @@ describe('changes of one record', () => {
     const second = await rig.queue('rental.update', { rentalId }, { contractLink: 'https://example.com/taken' })
     await rig.push()
     expect([(await rig.change(first)).status, (await rig.change(second)).status]).toEqual(['failed', 'done'])
+  })
+
+  it('of other records do not wait while an answer is slow', async () => {
+    const [slow, quick] = [planner.rental(), planner.rental()]
+    const op = 'PUT /v3/rentals/{rentalId}'
+    rig.sandbox.fault({ op, match: { rentalId: slow }, times: 1, respond: { delayMs: 1_500 } })
+    const listener = new pg.Client(testDatabase.url)
+    await listener.connect()
+    const settled: (string | undefined)[] = []
+    listener.on('notification', ({ payload }) => settled.push(payload))
+    await listener.query('listen boat_mirror_settled')
+
+    const first = await rig.queue('rental.update', { rentalId: slow }, { orderLink: 'https://example.com/slow' })
+    const working = rig.pusher.runOnce(AbortSignal.timeout(20_000))
+    while ((await rig.change(first)).sent_at === null) await sleep(10)
+    const second = await rig.queue('rental.update', { rentalId: quick }, { orderLink: 'https://example.com/quick' })
+    await working
+    await listener.query('select 1')
+    await listener.end()
+    expect(settled).toEqual([second, first])
   })
 })
