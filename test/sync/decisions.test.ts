@@ -144,7 +144,9 @@ describe('the plan', () => {
 
   it('cuts every key into exactly one portion', () => {
     fc.assert(
-      fc.property(fc.array(fc.nat(), { maxLength: 5_000 }), (keys) => expect(portions(keys).flat()).toEqual(keys)),
+      fc.property(fc.array(fc.nat(), { maxLength: 5_000 }), (keys) => {
+        expect(portions(keys).flat()).toEqual(keys)
+      }),
     )
   })
 
