@@ -18,7 +18,7 @@ export function whatNeedsPeople(status: StatusView, freshness: readonly StreamFr
   return [
     ...apiTrouble(status),
     ...failingStreams(freshness),
-    ...heldDeletions(status),
+    ...heldDeletions(status, freshness),
     ...changes(status),
     ...bad(status),
   ]
@@ -49,12 +49,24 @@ function failingStreams(freshness: readonly StreamFreshness[]): Attention[] {
   })
 }
 
-const heldDeletions = ({ heldRuns }: StatusView): Attention[] =>
-  heldRuns.map(({ id, stream, held }) => ({
-    kind: 'held',
-    text: `${stream}: ${counted(held, 'deletion')} wait for your word, because more records vanished than DELETE_LIMIT lets go.`,
-    commands: [`runs show ${id}`, `runs release ${id}`],
-  }))
+function heldDeletions({ heldRuns, streams }: StatusView, freshness: readonly StreamFreshness[]): Attention[] {
+  const waiting = heldRuns.map(
+    ({ id, stream, held }): Attention => ({
+      kind: 'held',
+      text: `${stream}: ${counted(held, 'record')} missing from the list: your word is needed before they count as deleted.`,
+      commands: [`runs show ${id}`, `runs release ${id}`],
+    }),
+  )
+  // A list that shrank although its records still answer leaves nothing to release, but somebody should look at it.
+  const doubtful = freshness
+    .filter(({ stream, lastRunStatus }) => lastRunStatus === 'held' && heldRuns.every((run) => run.stream !== stream))
+    .map(({ stream }): Attention => {
+      const run = streams.find((each) => each.stream === stream)?.lastRunId
+      const text = `${stream}: the list shrank although its records still answer. Nothing was deleted.`
+      return { kind: 'held', text, commands: [`runs show ${run ?? 'ID'}`, `sync ${stream}`] }
+    })
+  return [...waiting, ...doubtful]
+}
 
 function changes(status: StatusView): Attention[] {
   const conflicts = outboxCount(status, 'conflict')

@@ -14,9 +14,12 @@ declare module 'fastify' {
   }
 }
 
-/** Nothing but what this server itself sends, no inline script, no inline style, no frame. */
-export const contentPolicy = (base: "'none'" | "'self'"): string =>
-  `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri ${base}; frame-ancestors 'none'`
+/**
+ * Nothing but what this server itself sends, no inline script, no frame. `styles`: hashes of inline styles that may stay;
+ * `base`: what may name the base of relative addresses.
+ */
+export const contentPolicy = ({ styles = '', base = "'none'" } = {}): string =>
+  `default-src 'none'; script-src 'self'; style-src 'self'${styles && ` ${styles}`}; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri ${base}; frame-ancestors 'none'`
 
 const headers = {
   'cache-control': 'no-store',
@@ -68,7 +71,7 @@ function refuse(
 export function guard(server: FastifyInstance, options: GuardOptions): void {
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(headers)
-    reply.header('content-security-policy', request.routeOptions.config?.contentPolicy ?? contentPolicy("'none'"))
+    reply.header('content-security-policy', request.routeOptions.config?.contentPolicy ?? contentPolicy())
     const refused = refusal(request, options)
     if (refused !== null) return refuse(request, reply, refused)
   })

@@ -6,7 +6,8 @@ import { BoatMirrorError, type ErrorCode } from '../errors.ts'
 import { assertSchemaCurrent } from '../mirror/migrate.ts'
 import { translateDatabaseError } from '../mirror/sql-states.ts'
 import type { OperatorContext } from './context.ts'
-import { type Freshness, freshnessFacts } from './page-queries.ts'
+import type { Freshness } from './freshness.ts'
+import { freshnessFacts } from './page-queries.ts'
 import { sharedRead } from './shared-read.ts'
 
 export type PartHealth = { readonly ok: true; readonly ms: number } | { readonly ok: false; readonly code: ErrorCode }

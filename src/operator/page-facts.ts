@@ -5,6 +5,7 @@ import { type Attention, whatNeedsPeople } from './attention.ts'
 import type { OperatorContext, StatusView } from './context.ts'
 import { countFleet, type FleetDay, shownRange, yearsOf } from './fleet-calendar.ts'
 import {
+  calendarVersion,
   calendarYears,
   type FinishedRun,
   freshnessFacts,
@@ -18,7 +19,6 @@ import {
   waitingStreams,
 } from './page-queries.ts'
 import { databaseClock } from './queries.ts'
-import { sharedRead } from './shared-read.ts'
 
 export type PageFacts = {
   /** The database's clock. */
@@ -40,23 +40,28 @@ export type PageFacts = {
 export const runsShown = 24
 /** Hours of traffic shown, in intervals of so many minutes. */
 export const trafficShown = { hours: 6, minutes: 5 } as const
-const fleetMaxAgeMs = 5 * 60_000
 
-/** Makes the reader of the page's facts. The calendars of a whole fleet are read every five minutes at most. */
+/** Makes the reader of the page's facts. The calendars of a whole fleet are read only after a run that read them, and daily. */
 export function createFactsReader(context: OperatorContext): () => Promise<PageFacts> {
   const { pool } = context.database
-  const readFleet = sharedRead(async () => {
-    const range = shownRange(dateIn(context.config.timeZone, await databaseClock(pool)))
-    return countFleet(await calendarYears(pool, yearsOf(range)), range)
-  }, fleetMaxAgeMs)
+  let counted: { readonly version: string; readonly fleet: readonly FleetDay[] } | undefined
+  const readFleet = async (today: string): Promise<readonly FleetDay[]> => {
+    const version = `${today} ${await calendarVersion(pool)}`
+    if (counted?.version !== version) {
+      const range = shownRange(today)
+      counted = { version, fleet: countFleet(await calendarYears(pool, yearsOf(range)), range) }
+    }
+    return counted.fleet
+  }
 
   return async () => {
     const now = await databaseClock(pool)
+    const today = dateIn(context.config.timeZone, now)
     const status = await context.readStatus()
     const freshness = await freshnessFacts(pool)
     return {
       now,
-      today: dateIn(context.config.timeZone, now),
+      today,
       status,
       freshness,
       runs: await recentRuns(pool, runsShown),
@@ -64,7 +69,7 @@ export function createFactsReader(context: OperatorContext): () => Promise<PageF
       waiting: await waitingStreams(pool),
       tasks: await openTasks(pool),
       traffic: await trafficPoints(pool, trafficShown),
-      fleet: await readFleet(),
+      fleet: await readFleet(today),
       attention: whatNeedsPeople(status, freshness),
       version: context.version,
     }

@@ -1,8 +1,7 @@
 // What the status page shows besides `status --json`: freshness, last runs, what runs now, traffic, calendars. Reads only.
 
 import type { Queryable } from '../mirror/sql.ts'
-
-export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing'
+import type { Freshness } from './freshness.ts'
 
 export type StreamFreshness = {
   readonly stream: string
@@ -127,6 +126,14 @@ export type CalendarYear = {
   readonly year: number
   /** One character per day from 1 January: 0 free, 1 full. */
   readonly days: string
+}
+
+/** Changes whenever calendars were read again: the last run of their stream. */
+export async function calendarVersion(db: Queryable): Promise<string> {
+  const { rows } = await db.query<{ version: string | null }>(
+    `select last_run_id::text as version from sync.streams where stream = 'resource_availability_years'`,
+  )
+  return rows[0]?.version ?? ''
 }
 
 /** The calendars of all resources for these years. */

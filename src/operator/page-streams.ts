@@ -1,11 +1,12 @@
 // The section of the status page about streams: rows, age against target, the last runs as small plots. Pure.
 
+import type { Freshness } from './freshness.ts'
 import { type Html, html } from './html.ts'
 import { type PageFacts, runsShown } from './page-facts.ts'
-import type { FinishedRun, Freshness, StreamFreshness } from './page-queries.ts'
+import type { FinishedRun, StreamFreshness } from './page-queries.ts'
 import { type Bar, sparkBars } from './plots.ts'
 import type { StreamFacts } from './queries.ts'
-import { count, counted, duration, relative, utc } from './words.ts'
+import { about, count, counted, duration, relative, utc } from './words.ts'
 
 const tones: Readonly<Record<Freshness, string>> = { fresh: 'ok', late: 'warn', failing: 'bad', unknown: 'mute' }
 
@@ -19,7 +20,7 @@ const bars = (runs: readonly FinishedRun[], value: (run: FinishedRun) => number)
 
 function plots(stream: string, runs: readonly FinishedRun[]): Html {
   const last = runs.at(-1)
-  if (last === undefined) return html`<span class="note">–</span>`
+  if (last === undefined) return html`<span class="note plain">–</span>`
   const slowest = Math.max(...runs.map((run) => run.seconds))
   const changes = runs.reduce((sum, run) => sum + run.changes, 0)
   return html`<span class="sparks">${sparkBars(
@@ -51,9 +52,11 @@ function row({ stream, fresh, runs, bad }: Row, now: Date): Html {
   const state = fresh?.state ?? 'unknown'
   const target = fresh?.targetS ?? null
   return html`<tr><th scope="row">${stream.stream}</th>
-<td data-label="State"><span class="state ${tones[state]}">${state}</span>${bad > 0 && html` <span class="badge">${count(bad)} bad</span>`}</td>
+<td data-label="State"><span class="state ${tones[state]}">${state}</span>${fresh?.lastRunStatus === 'held' && html` <span class="badge">held</span>`}${
+    bad > 0 && html` <span class="badge">${count(bad)} bad</span>`
+  }</td>
 <td data-label="Rows" class="number">${count(stream.rows)}</td>
-<td data-label="As of">${relative(stream.asOf, now)} <span class="note">${target === null ? 'no target' : `of ${duration(target)}`}</span></td>
+<td data-label="As of">${relative(stream.asOf, now)} <span class="note">${target === null ? 'no target' : `of ${about(target)}`}</span></td>
 <td data-label="Last runs">${plots(stream.stream, runs)}</td>
 <td data-label="Last run">${lastRun(runs, fresh?.lastRunStatus ?? null)}</td>
 <td data-label="Next">${stream.nextDueAt === null ? html`<span class="note">–</span>` : relative(stream.nextDueAt, now)}</td></tr>`
@@ -76,7 +79,7 @@ export function streamsSection({ status, freshness, runs, now }: PageFacts): Htm
   const total = status.streams.reduce((sum, stream) => sum + stream.rows, 0)
   return html`<section aria-labelledby="streams"><h2 id="streams">Streams</h2>
 <p class="note">${counted(total, 'row')} in ${counted(status.streams.length, 'table')}. Of each stream the last ${runsShown} runs: how long they took, and how many changes they brought.</p>
-<div class="wide"><table>
+<div class="wide" tabindex="0" role="region" aria-label="Streams"><table class="streams">
 <caption class="hidden">Streams with their rows, age, last runs and next run</caption>
 <thead><tr><th scope="col">Stream</th><th scope="col">State</th><th scope="col" class="number">Rows</th><th scope="col">As of, target</th><th scope="col">Last runs: time, changes</th><th scope="col">Last run</th><th scope="col">Next</th></tr></thead>
 <tbody>${rows.map((each) => row(each, now))}</tbody>

@@ -95,7 +95,7 @@ export function trafficSection({ status, traffic, now }: PageFacts): Html {
   return html`<section aria-labelledby="api"><h2 id="api">API, last ${trafficShown.hours} hours</h2>
 <div class="figures">${figures}</div>
 <details id="endpoints"><summary>${count(answered)} of ${counted(status.endpoints.length, 'read endpoint')} called with success</summary>
-<div class="wide"><table><caption class="hidden">Every read endpoint with its calls and the last result</caption>
+<div class="wide" tabindex="0" role="region" aria-label="Endpoints"><table><caption class="hidden">Every read endpoint with its calls and the last result</caption>
 <thead><tr><th scope="col">Endpoint</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Failures</th><th scope="col">Last status</th><th scope="col">Last call</th></tr></thead>
 <tbody>${endpoints.map((each) => endpointRow(each, now))}</tbody></table></div></details></section>`
 }

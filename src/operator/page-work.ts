@@ -38,7 +38,8 @@ function runningItem(run: RunningRun): Html {
   return html`<li><span class="name">${run.stream}</span>${bar}<span class="note">${words} · ${counted(run.changes, 'change')} · ${counted(run.requests, 'request')} · since ${duration(run.seconds)}</span></li>`
 }
 
-const runningShown = 8
+/** So few that the section keeps its height whatever runs. */
+const runningShown = 3
 
 /** What is being done at this moment. */
 export function nowSection({ running, waiting, tasks }: PageFacts): Html {
@@ -52,7 +53,7 @@ export function nowSection({ running, waiting, tasks }: PageFacts): Html {
         ]
       : []),
   ]
-  return html`<section aria-labelledby="now"><h2 id="now">Now</h2>
+  return html`<section class="now" aria-labelledby="now"><h2 id="now">Now</h2>
 ${
   items.length === 0
     ? html`<p class="quiet">Nothing runs at this moment.</p>`

@@ -49,17 +49,27 @@ ul{margin:0;padding:0;list-style:none}
 .attention p{overflow-wrap:anywhere}
 .commands{margin-top:6px;display:flex;flex-wrap:wrap;gap:6px}
 .attention code{background:var(--card)}
+.now{min-height:206px}
 .running li{display:grid;grid-template-columns:minmax(150px,240px) minmax(80px,200px) 1fr;gap:4px 14px;align-items:center;padding:3px 0}
 .running li.note{display:block}
-.running .name{font-weight:550;overflow-wrap:anywhere}
+.running .name,.running .note{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+.running .name{font-weight:550}
 progress{width:100%;height:10px;accent-color:var(--busy)}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 table.narrow{width:auto;min-width:220px}
 th,td{text-align:left;padding:5px 14px 5px 0;border-top:1px solid var(--line);vertical-align:middle;font-weight:400}
 thead th{color:var(--note);font-size:13px;border-top:0;white-space:nowrap}
-tbody th{font-weight:550;overflow-wrap:anywhere}
-td .note{white-space:nowrap}
+tbody th{font-weight:550}
+.streams{table-layout:fixed;min-width:1060px}
+.streams th,.streams td{white-space:nowrap}
+.streams th:nth-child(1){width:22%}
+.streams th:nth-child(2){width:12%}
+.streams th:nth-child(3){width:6%}
+.streams th:nth-child(4){width:14%}
+.streams th:nth-child(5){width:19%}
+.streams th:nth-child(6){width:19%}
+.streams th:nth-child(7){width:8%;padding-right:0}
 .number{text-align:right}
 td.number+td,th.number+th{padding-left:8px}
 .state{display:inline-block;border-radius:20px;padding:0 10px;font-size:13px;line-height:21px;white-space:nowrap;color:var(--mute);background:var(--mute-soft)}
@@ -82,7 +92,7 @@ g:hover>rect.hit{fill:var(--mute-soft)}
 .plot{width:100%;height:auto;max-width:520px}
 .grid{stroke:var(--line);stroke-dasharray:3 3}
 .axis{stroke:var(--mute)}
-.heat{min-width:620px}
+.heat{width:100%;height:auto;min-width:620px;max-width:900px}
 .heat-0{fill:var(--h0)}.heat-1{fill:var(--h1)}.heat-2{fill:var(--h2)}.heat-3{fill:var(--h3)}.heat-4{fill:var(--h4)}.heat-5{fill:var(--h5)}.heat-none{fill:var(--none);stroke:var(--line)}
 .heat .today{stroke:var(--text);stroke-width:2}
 .legend{white-space:nowrap}
@@ -90,7 +100,7 @@ g:hover>rect.hit{fill:var(--mute-soft)}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:18px 28px;margin-top:8px}
 figure{margin:0;min-width:0}
 figcaption{min-height:44px;margin-bottom:4px}
-.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(108px,1fr));gap:8px;margin:10px 0 0}
+.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(96px,1fr));gap:8px;margin:10px 0 0}
 .tile{border:1px solid var(--line);border-radius:8px;padding:8px 12px}
 .tile dt{color:var(--note);font-size:13px}
 .tile dd{margin:0;font-size:20px;line-height:1.3;font-weight:600;font-variant-numeric:tabular-nums}
@@ -114,16 +124,17 @@ header{padding-top:12px}
 section{padding:14px}
 h1{font-size:23px}
 .places{flex-direction:column}
-.running li{grid-template-columns:1fr}
-.running li .note{margin-bottom:8px}
-main .wide table,main .wide tbody,main .wide tr,main .wide td,main .wide tbody th{display:block}
-main .wide thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
-main .wide tr{border-top:1px solid var(--line);padding:10px 0}
-main .wide td,main .wide tbody th{border:0;padding:2px 0;text-align:left}
-main .wide td{display:grid;grid-template-columns:92px 1fr;gap:8px;align-items:center}
-main .wide td::before{content:attr(data-label);color:var(--note);font-size:13px}
-td .note{white-space:normal;display:block}
-.sparks{gap:10px}
+.now{min-height:216px}
+.running li{grid-template-columns:1fr 100px}
+.running li>.note{display:none}
+.wide table,.wide tbody{display:block;min-width:0}
+.wide thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.wide tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 14px;border-top:1px solid var(--line);padding:8px 0}
+.wide td,.wide tbody th,.streams th:nth-child(n),.streams td{display:block;width:auto;border:0;padding:0;text-align:left;font-size:14px;white-space:normal}
+.wide tbody th{flex:1 1 62%;font-size:15px;overflow-wrap:anywhere}
+.wide td::before{content:attr(data-label) " ";color:var(--note)}
+.wide td[data-label="State"]::before,.wide td[data-label="Last runs"]::before,.wide td[data-label="Last run"]::before,.wide td[data-label="Last status"]::before{content:none}
+td .plain{display:none}
 }
 @media (prefers-reduced-motion:no-preference){.state,.tile dd{transition:color .2s}}
 @media (forced-colors:active){.state,.attention li{border:1px solid}}

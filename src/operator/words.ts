@@ -23,11 +23,18 @@ export function duration(seconds: number): string {
   return `${Math.floor(whole / size)} ${name}${rest === 0 ? '' : ` ${rest} ${smallerName}`}`
 }
 
+/** A duration in its largest unit, rounded: 45 s, 3 min, 2 h, 5 d. Short, and of nearly the same width from one look to the next. */
+export function about(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds))
+  const unit = units.find(([, size]) => whole >= size)
+  return unit === undefined ? `${whole} s` : `${Math.round(whole / unit[1])} ${unit[0]}`
+}
+
 /** `3 min ago`, `in 20 s`, `never`. */
 export function relative(instant: Date | null, now: Date): string {
   if (instant === null) return 'never'
   const seconds = (now.getTime() - instant.getTime()) / 1_000
-  return seconds >= 0 ? `${duration(Math.round(seconds))} ago` : `in ${duration(Math.round(-seconds))}`
+  return seconds >= 0 ? `${about(seconds)} ago` : `in ${about(-seconds)}`
 }
 
 /** An instant as UTC to the second: 2030-05-01 12:00:00 UTC. */

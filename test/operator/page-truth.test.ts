@@ -1,0 +1,206 @@
+// Every number on the page, in the metrics and in `status --json` is that of the database: the sandbox drives the mirror
+// through fresh, late, failing, held and quarantined, and all four are compared.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openPages, type Pages, readMetrics, textOf } from './pages-rig.ts'
+
+let mirror: TestMirror
+let pages: Pages
+
+beforeAll(async () => {
+  mirror = await openTestMirror({ size: 60 })
+  pages = await openPages(mirror)
+})
+afterAll(async () => {
+  await pages[Symbol.asyncDispose]()
+  await mirror[Symbol.asyncDispose]()
+})
+
+const query = async <R extends object>(sql: string): Promise<R[]> => (await mirror.app.database.pool.query<R>(sql)).rows
+
+/** What all four say, read again when the pages' own memory of a second is over. */
+async function look(): Promise<{
+  page: string
+  text: string
+  metrics: ReadonlyMap<string, number>
+  json: Record<string, never>
+}> {
+  const before = (await (await pages.get('/')).text()).match(/As of [^·]+/)?.[0]
+  let page = ''
+  // The page says its own instant: a page of a later second was read anew.
+  do page = await (await pages.get('/')).text()
+  while (page.match(/As of [^·]+/)?.[0] === before)
+  const metrics = readMetrics(await (await pages.get('/metrics')).text())
+  const json = (await (await pages.get('/api/status')).json()) as Record<string, never>
+  return { page, text: textOf(page), metrics, json }
+}
+
+/** Compares the four for every stream and endpoint. */
+async function compareAll(): Promise<Awaited<ReturnType<typeof look>>> {
+  // Statistics of calls are written a second later.
+  const called = async (): Promise<number> =>
+    Number((await query<{ calls: string }>('select sum(calls) as calls from sync.endpoints'))[0]?.calls)
+  await expect.poll(called, { timeout: 15_000 }).toBe(mirror.sandbox.stats().total)
+  const seen = await look()
+  const { page, metrics, json } = seen
+  expect(json).toEqual(JSON.parse(JSON.stringify(await pages.status())))
+
+  const streams = await query<{
+    stream: string
+    rows: number
+    asOf: number | null
+    state: string
+    bad: number
+    held: number
+  }>(
+    `select s.stream, s.rows::int as rows, extract(epoch from s.as_of)::float8 as "asOf", f.state,
+       (select count(*)::int from sync.quarantine q where q.stream = s.stream) as bad,
+       (select count(*)::int from sync.held h join sync.runs r on r.id = h.run_id where r.id = s.last_run_id and h.released_at is null) as held
+     from sync.streams s join report.freshness f on f.stream = s.stream order by 1`,
+  )
+  expect(streams).toHaveLength(35)
+  for (const { stream, rows, asOf, state, bad, held } of streams) {
+    const label = `{stream="${stream}"}`
+    expect(metrics.get(`boat_mirror_stream_rows${label}`), stream).toBe(rows)
+    expect(metrics.get(`boat_mirror_quarantine_records${label}`), stream).toBe(bad)
+    expect(metrics.get(`boat_mirror_held_deletions${label}`), stream).toBe(held)
+    const shownAsOf = metrics.get(`boat_mirror_stream_as_of_timestamp_seconds${label}`) ?? null
+    if (asOf === null) expect(shownAsOf, stream).toBe(null)
+    else expect(shownAsOf, stream).toBeCloseTo(asOf, 2)
+    for (const each of ['fresh', 'late', 'unknown', 'failing'])
+      expect(metrics.get(`boat_mirror_stream_state{stream="${stream}",state="${each}"}`), stream).toBe(
+        each === state ? 1 : 0,
+      )
+    const row = textOf(page.match(new RegExp(`<tr><th scope="row">${stream}</th>[\\s\\S]*?</tr>`))?.[0] ?? '')
+    expect(row).toContain(
+      `${stream} ${state} ${held > 0 || row.includes(' held ') ? 'held ' : ''}${bad > 0 ? `${bad} bad ` : ''}${rows.toLocaleString('en-US')} `,
+    )
+  }
+  const endpoints = await query<{ endpoint: string; calls: number; failures: number }>(
+    'select endpoint, calls::int as calls, failures::int as failures from sync.endpoints',
+  )
+  expect(endpoints).toHaveLength(56)
+  for (const { endpoint, calls, failures } of endpoints) {
+    expect(metrics.get(`boat_mirror_endpoint_calls{endpoint="${endpoint}"}`), endpoint).toBe(calls)
+    expect(metrics.get(`boat_mirror_endpoint_failures{endpoint="${endpoint}"}`), endpoint).toBe(failures)
+    expect(seen.text, endpoint).toContain(
+      `${endpoint} ${calls.toLocaleString('en-US')} ${failures.toLocaleString('en-US')} `,
+    )
+  }
+  return seen
+}
+
+/** The schedule is not what is tested: every stream may be an hour old. */
+const allowAnHour = (): Promise<object[]> => query('update sync.streams set target_s = 3600')
+
+describe('page, metrics and status say what the database says', { shuffle: false }, () => {
+  it('through the life of a mirror', async () => {
+    // Nothing yet.
+    const empty = await compareAll()
+    expect(empty.text).toContain('Nothing has been read yet')
+    expect(empty.text).toContain('No calendar has been read yet.')
+
+    // Fresh.
+    await mirror.sync()
+    await allowAnHour()
+    const fresh = await compareAll()
+    expect(fresh.text).toContain('Everything is fresh')
+    expect(fresh.text).toContain('35 of 35 streams fresh')
+    expect(fresh.text).toContain('56 of 56 read endpoints called with success')
+    expect(fresh.text).toContain('Nothing. Everything goes on by itself.')
+
+    // Late: one stream should have been younger.
+    await query(`update sync.streams set target_s = 0.001 where stream = 'harbours'`)
+    const late = await compareAll()
+    expect(late.text).toContain('1 stream late')
+    expect(late.metrics.get('boat_mirror_stream_state{stream="harbours",state="late"}')).toBe(1)
+    await allowAnHour()
+
+    // Failing: a list is forbidden.
+    mirror.sandbox.fault({ op: 'GET /v3/equipments', respond: 'forbidden' })
+    await mirror.sync({ streams: ['equipments'] })
+    const failing = await compareAll()
+    expect(failing.text).toContain('1 stream failing')
+    expect(failing.text).toMatch(/equipments: the last run did not read everything: .*403/)
+    expect(failing.text).toContain('boat-mirror runs equipments')
+    mirror.sandbox.clearFaults()
+    await mirror.sync({ streams: ['equipments'] })
+
+    // Held: a list is suddenly empty, though its records are there.
+    mirror.sandbox.fault({ op: 'GET /v3/companies', respond: 'empty' })
+    await mirror.sync({ streams: ['companies'] })
+    mirror.sandbox.clearFaults()
+    const doubtful = await compareAll()
+    expect(doubtful.text).toContain('companies: the list shrank although its records still answer. Nothing was deleted.')
+    await mirror.sync({ streams: ['companies'] })
+
+    // Held: more is gone than may go.
+    const gone = await query<{ id: string }>('select id::text from mirror.rentals order by id limit 30')
+    mirror.sandbox.mutate(gone.map(({ id }) => ({ record: 'rentals', op: 'delete' as const, id })))
+    await mirror.sync({ streams: ['rentals'] })
+    const held = await compareAll()
+    const [run] = await query<{ id: string }>(`select max(id) as id from sync.runs where status = 'held'`)
+    expect(held.metrics.get('boat_mirror_held_deletions{stream="rentals"}')).toBe(30)
+    expect(held.text).toContain('rentals: 30 records missing from the list')
+    expect(held.text).toContain(`boat-mirror runs show ${run?.id} boat-mirror runs release ${run?.id}`)
+    expect(held.text).toContain('Fresh, and something waits for you')
+
+    // Quarantined: a record is no record.
+    mirror.sandbox.raw({ record: 'harbours', id: 990_001 }, '{"id":990001,"name":{"en":"x"},"latitude":"no number"}')
+    await mirror.sync({ streams: ['harbours'] })
+    const bad = await compareAll()
+    expect(bad.text).toContain('1 record cannot be mirrored (harbours 1).')
+    expect(bad.text).toContain('boat-mirror quarantine retry --all')
+  }, 90_000)
+
+  it('a change in the outbox shows with its state and age', async () => {
+    const rental = await query<{ id: string }>('select id::text from mirror.rentals order by id limit 1')
+    await query(`select outbox.enqueue('rental.update', '{"rentalId": ${rental[0]?.id}}', '{"orderLink": "x"}')`)
+    const { page, metrics } = await look()
+    expect(metrics.get('boat_mirror_outbox_changes{status="queued"}')).toBe(1)
+    expect(metrics.get('boat_mirror_outbox_oldest_queued_age_seconds')).toBeGreaterThan(0)
+    expect(textOf(page)).toMatch(/1 change on the way, the oldest queued \d+ s ago\./)
+  })
+
+  it('the plots of the last hours hold every call of the API', async () => {
+    // Sums are written every two seconds.
+    const calls = mirror.sandbox.stats()
+    await expect
+      .poll(async () => Number((await query<{ n: string }>('select sum(calls) as n from sync.traffic'))[0]?.n), {
+        timeout: 15_000,
+      })
+      .toBe(calls.total)
+    const { text } = await look()
+    expect(text).toContain(`Requests ${calls.total.toLocaleString('en-US')} calls`)
+  })
+
+  it('the heat map counts the calendars', async () => {
+    const { page } = await look()
+    const [day] = await query<{ date: string; free: number; known: number }>(
+      `select current_date::text as date, count(*) filter (where substr(days, extract(doy from current_date)::int, 1) = '0')::int as free,
+       count(*)::int as known from mirror.resource_availability_years
+     where _deleted_at is null and year = extract(year from current_date)`,
+    )
+    expect(day?.known).toBeGreaterThan(0)
+    expect(page.includes(`<title>${day?.date}: ${day?.free} of ${day?.known} free</title>`)).toBe(true)
+  })
+
+  it('nothing personal is on the page or in the metrics', async () => {
+    const people = await query<{ email: string; last_name: string }>(`select email, last_name from mirror.users`)
+    expect(people.length).toBeGreaterThan(3)
+    const { page, metrics } = await look()
+    const all = `${page}${[...metrics.keys()].join('\n')}`
+    for (const { email, last_name } of people) {
+      expect(all).not.toContain(email)
+      expect(all).not.toMatch(new RegExp(`\\b${last_name.replace(/\W/g, '.')}\\b`))
+    }
+  })
+
+  it('no label of the metrics holds an id', async () => {
+    const { metrics } = await look()
+    const labels = [...metrics.keys()].filter((name) => name.startsWith('boat_mirror_') && name.includes('endpoint='))
+    for (const label of labels)
+      expect(label).toMatch(/endpoint="(GET|POST|PUT|DELETE) \/v3(\/[a-z0-9-]+|\/\{[A-Za-z0-9]+\})+"/i)
+  })
+})
