@@ -20,6 +20,8 @@ export type Preview = {
   readonly fields: readonly FieldPreview[]
   /** Why nothing would be sent, or what is not known before earlier changes are done; null: it would go as shown. */
   readonly note: string | null
+  /** False when what is there now could not be read. */
+  readonly readable: boolean
 }
 
 /** Earlier changes whose results are not there yet. */
@@ -41,7 +43,7 @@ function fieldsOf(change: Change, body: JsonObject, before: Json): readonly Fiel
 
 async function preview(context: PushContext, change: Change, signal: AbortSignal): Promise<Preview> {
   const [method = '', path = ''] = change.write.endpoint.split(' ')
-  const plain = { id: change.id, operation: change.operation, method, path }
+  const plain = { id: change.id, operation: change.operation, method, path, readable: true }
   const waiting = waitsFor(change)
   if (waiting.length > 0) {
     const fields = Object.entries(change.body).map(([field, to]) => ({ field, from: null, to }))
@@ -61,7 +63,13 @@ async function preview(context: PushContext, change: Change, signal: AbortSignal
     }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    return { ...plain, body: null, fields: [], note: `What is there now can't be read: ${messageOf(error)}` }
+    return {
+      ...plain,
+      body: null,
+      fields: [],
+      note: `What is there now can't be read: ${messageOf(error)}`,
+      readable: false,
+    }
   }
 }
 

@@ -63,11 +63,14 @@ async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise
 async function tellProgress(app: OpenedApp): Promise<void> {
   const { counts } = await countChanges(app.database.pool)
   const [next] = await listChanges(app.database.pool, { statuses: ['queued', 'sending'], limit: 1 })
-  const left = `${number((counts.queued ?? 0) + (counts.sending ?? 0))} changes left`
+  const count = (counts.queued ?? 0) + (counts.sending ?? 0)
+  const left = count === 1 ? '1 change left' : `${number(count)} changes left`
+  const when =
+    next?.status === 'sending'
+      ? 'under way'
+      : `next attempt ${relative(next?.next_attempt_at ?? null, app.clock.now()) ?? 'soon'}`
   const reason = next?.error ? `: ${oneLine(next.error, 200)}` : ''
-  process.stderr.write(
-    `${left}, next attempt ${relative(next?.next_attempt_at ?? null, app.clock.now()) ?? 'soon'}${reason}\n`,
-  )
+  process.stderr.write(`${left}, ${when}${reason}\n`)
 }
 
 /** 3: a conflict or an unknown outcome is left; 1: a change of this push did not succeed. */
@@ -106,7 +109,7 @@ async function dryRun(app: OpenedApp, { limit, json }: PushOptions, signal: Abor
   if (json) printJson(previews)
   else if (previews.length === 0) print('Nothing is queued.')
   else for (const preview of previews) print(previewText(preview))
-  return 0
+  return previews.every((preview) => preview.readable) ? 0 : 1
 }
 
 const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'null', 80)
