@@ -110,7 +110,7 @@ export const calendar: ReportView = {
   name: 'calendar',
   comment: `One row for each live resource and day, for 100 days from today (of TIME_ZONE). Other days: report.calendar(from, to), a function with the same columns. ${calendarNote}`,
   ...calendarFrom(today, '99'),
-  orderBy: 'date, company_name, resource_name, resource_id',
+  orderBy: 'resource_id, date',
 }
 
 /** The calendar on days that are asked for. With its owner's rights, as views have them, so that readers may call it. */
