@@ -1,0 +1,197 @@
+// The pages in a real Chromium: no complaint on the console, nothing from elsewhere, labels and contrast, nothing that
+// jumps, in light and dark, on a phone. SCREENSHOTS=folder keeps pictures of each state.
+
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { chromiumPath, openBrowser, watchPage } from './chromium.ts'
+import {
+  activeLabel,
+  activeParent,
+  place,
+  poorContrast,
+  poorLabels,
+  shifts,
+  sidewaysOverflow,
+  watchShifts,
+} from './page-checks.ts'
+import { openBarePages, openPages, type Pages } from './pages-rig.ts'
+
+const pictures = process.env.SCREENSHOTS
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (pictures === undefined) return
+  await mkdir(pictures, { recursive: true })
+  await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true })
+}
+
+const wide = { width: 1240, height: 900 }
+const phone = { width: 390, height: 844 }
+
+describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none)', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(() => browser.close())
+
+  describe('the status page of a mirror', { shuffle: false }, () => {
+    let mirror: TestMirror
+    let pages: Pages
+    beforeAll(async () => {
+      mirror = await openTestMirror({ size: 60 })
+      pages = await openPages(mirror)
+      await mirror.sync()
+      const { pool } = mirror.app.database
+      await pool.query(
+        `update sync.streams set target_s = 86400, interval_s = 3600, next_due_at = now() + interval '1 h'`,
+      )
+    })
+    afterAll(async () => {
+      await pages[Symbol.asyncDispose]()
+      await mirror[Symbol.asyncDispose]()
+    })
+
+    for (const scheme of ['light', 'dark'] as const)
+      for (const [device, viewport] of Object.entries({ wide, phone }))
+        it(`is right in ${scheme} on a ${device} screen`, async () => {
+          const page = await browser.newPage({ viewport, colorScheme: scheme })
+          const complaints = watchPage(page, pages.url)
+          await page.goto(pages.url)
+          await page.locator('details').first().locator('summary').click()
+          expect(await poorContrast(page)).toEqual([])
+          expect(await poorLabels(page)).toEqual([])
+          expect(await page.evaluate(sidewaysOverflow)).toBe(0)
+          expect(complaints).toEqual([])
+          await page.locator('details').first().locator('summary').click()
+          await picture(page, `fresh-${scheme}-${device}`)
+          await page.close()
+        })
+
+    it('keeps focus, open parts and its place while it is refreshed, and nothing jumps', async () => {
+      const page = await browser.newPage({ viewport: wide })
+      await page.goto(pages.url)
+      const instant = await page.locator('.updated').textContent()
+      await page.locator('#months summary').focus()
+      await page.keyboard.press('Enter')
+      const before = await page.evaluate(place)
+      await page.evaluate(watchShifts)
+      await expect.poll(() => page.locator('.updated').textContent(), { timeout: 20_000 }).not.toBe(instant)
+      expect(await page.evaluate(place)).toEqual(before)
+      expect(await page.evaluate(shifts)).toEqual([])
+      expect(await page.evaluate(activeParent)).toBe('months')
+      expect(await page.locator('#months').getAttribute('open')).not.toBe(null)
+      await page.close()
+    }, 40_000)
+
+    it('is walked through by keyboard from its first link', async () => {
+      const page = await browser.newPage({ viewport: wide })
+      await page.goto(pages.url)
+      const stops: string[] = []
+      for (let stop = 0; stop < 7; stop++) {
+        await page.keyboard.press('Tab')
+        stops.push(await page.evaluate<string>(activeLabel))
+      }
+      expect(stops.slice(0, 4)).toEqual(['Skip to the status', 'Queues', 'JSON', 'Metrics'])
+      expect(stops.some((stop) => stop.includes('read endpoints called with success'))).toBe(true)
+      await page.close()
+    })
+
+    it('shows a sync under way, and says it when the connection is lost', async () => {
+      mirror.sandbox.fault({ op: 'GET /v3/*', respond: { delayMs: 150 } })
+      const page = await browser.newPage({ viewport: wide })
+      await page.goto(pages.url)
+      const syncing = mirror.sync({ full: true })
+      await page.locator('progress').first().waitFor({ timeout: 20_000 })
+      expect(await poorLabels(page)).toEqual([])
+      await picture(page, 'syncing')
+      mirror.sandbox.clearFaults()
+      await syncing
+      await page.context().setOffline(true)
+      await expect.poll(() => page.locator('#connection').textContent(), { timeout: 20_000 }).toContain('No connection')
+      await page.context().setOffline(false)
+      await expect.poll(() => page.locator('#connection').textContent(), { timeout: 20_000 }).toBe('')
+      await page.close()
+    }, 90_000)
+
+    it('shows what fails and what waits, readable in light and dark', async () => {
+      mirror.sandbox.fault({ op: 'GET /v3/equipments', respond: { status: 403 } })
+      mirror.sandbox.mutate(
+        (
+          await mirror.app.database.pool.query<{ id: string }>(
+            'select id::text from mirror.rentals order by id limit 30',
+          )
+        ).rows.map(({ id }) => ({ record: 'rentals', op: 'delete' as const, id })),
+      )
+      mirror.sandbox.raw({ record: 'harbours', id: 990_001 }, '{"id":990001,"latitude":"no number"}')
+      await mirror.sync({ streams: ['equipments', 'rentals', 'harbours'] })
+      mirror.sandbox.clearFaults()
+      await mirror.app.database.pool.query(`update sync.streams set target_s = 1 where stream = 'cities'`)
+      for (const scheme of ['light', 'dark'] as const) {
+        const page = await browser.newPage({ viewport: wide, colorScheme: scheme })
+        const complaints = watchPage(page, pages.url)
+        await page.goto(pages.url)
+        // The server's memory of a second may still hold the state before; the page refreshes itself.
+        await expect.poll(() => page.locator('.attention li').count(), { timeout: 20_000 }).toBe(3)
+        expect(await page.locator('.streams tbody tr').first().textContent()).toContain('failing')
+        expect(await poorContrast(page)).toEqual([])
+        expect(complaints).toEqual([])
+        await picture(page, `failing-${scheme}`)
+        if (scheme === 'dark') {
+          await page.setViewportSize(phone)
+          await picture(page, 'failing-phone')
+        }
+        await page.close()
+      }
+    }, 60_000)
+  })
+
+  it('an empty mirror says so', async () => {
+    await using pages = await openBarePages()
+    const page = await browser.newPage({ viewport: wide })
+    const complaints = watchPage(page, pages.url)
+    await page.goto(pages.url)
+    expect(await page.locator('h1').textContent()).toBe('Nothing has been read yet')
+    expect(await poorContrast(page)).toEqual([])
+    await picture(page, 'empty')
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+
+  it('the queue board wants nothing from the network and finds its way', async () => {
+    await using pages = await openBarePages()
+    const page = await browser.newPage({ viewport: wide })
+    const complaints = watchPage(page, pages.url)
+    await page.goto(`${pages.url}/queues/`)
+    await page.getByText('boat-mirror-sync').first().click()
+    await expect.poll(() => page.url()).toContain('/queues/queue/boat-mirror-sync')
+    await picture(page, 'board')
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+
+  it('a person signs in with the token, and out again', async () => {
+    const token = 'a-token-of-sixteen-and-more'
+    await using pages = await openBarePages({ ADMIN_TOKEN: token })
+    const page = await browser.newPage({ viewport: wide })
+    await page.goto(pages.url)
+    expect(new URL(page.url()).pathname).toBe('/sign-in')
+    expect(await poorLabels(page)).toEqual([])
+    expect(await poorContrast(page)).toEqual([])
+    await page.getByLabel('Token (ADMIN_TOKEN)').fill('not the token at all')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.getByRole('alert').textContent()).toBe('This is not the token.')
+    await picture(page, 'sign-in')
+    await page.getByLabel('Token (ADMIN_TOKEN)').fill(token)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.locator('h1').textContent()).toBe('Nothing has been read yet')
+    expect(page.url()).not.toContain(token)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/sign-in')
+    await page.goto(pages.url)
+    expect(new URL(page.url()).pathname).toBe('/sign-in')
+    await page.close()
+  })
+})
