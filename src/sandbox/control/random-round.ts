@@ -131,7 +131,8 @@ const ideas: readonly Idea[] = [
     record: 'harbours',
     op: 'update',
     id: random.pick(world.references.harbours.order.items).key,
-    set: { name: `Port ${random.int(1, 9999)}` },
+    // Not the name: the generator finds the harbours of new boats by it.
+    set: { latitude: random.int(4_000, 5_000) / 100 },
   }),
   () => ({ record: 'characteristics', op: 'insert' }),
 ]
