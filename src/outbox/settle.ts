@@ -28,13 +28,10 @@ async function write(
   if (rowCount !== 1) throw leaseLost(change)
 }
 
-/** What a change makes of its aggregate: a created record's waiting changes move to it. */
-async function moveToRecord(client: PoolClient, change: Change, done: Done): Promise<string> {
+/** The aggregate of a change once it is done: that of the record it created, or the one it had. */
+function aggregateAfter(change: Change, done: Done): string {
   const id = change.write.kind === 'create' ? done.recordKey?.[0] : undefined
-  if (id === undefined) return change.aggregate
-  const destination = `${change.write.aggregate}:${id}`
-  await client.query(`select outbox.move_aggregate($1, $2)`, [change.id, destination])
-  return destination
+  return id === undefined ? change.aggregate : `${change.write.aggregate}:${id}`
 }
 
 /** A pending rental's steps have until its expiry; once it is confirmed or canceled they have time. */
@@ -64,8 +61,11 @@ async function markDue(client: PoolClient, change: Change, holderId: string): Pr
 }
 
 async function settleDone(client: PoolClient, change: Change, done: Done): Promise<number> {
-  // The aggregate's lock comes before any row lock, in the order of outbox.enqueue.
-  const aggregate = await moveToRecord(client, change, done)
+  const aggregate = aggregateAfter(change, done)
+  const moves = aggregate !== change.aggregate
+  // Locks of aggregates come before any row lock, in the order of outbox.enqueue.
+  if (moves)
+    for (const each of [change.aggregate, aggregate]) await client.query(`select outbox.lock_aggregate($1)`, [each])
   await write(
     client,
     change,
@@ -79,6 +79,8 @@ async function settleDone(client: PoolClient, change: Change, done: Done): Promi
       done.warnings.join(' ') || null,
     ],
   )
+  // Only now: the record's own aggregate may have a change on its way, and never has two.
+  if (moves) await client.query(`select outbox.move_aggregate($1, $2)`, [change.id, aggregate])
   const counts = await applyWrites(client, done.mirror)
   const isDelete = change.write.kind === 'delete'
   if (done.holderId !== null && !isDelete) await markDue(client, change, done.holderId)

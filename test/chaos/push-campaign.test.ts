@@ -1,54 +1,100 @@
-// A seeded slice of the campaign: each of the 22 operations once under each of the nine faults. CHAOS_SEED and CHAOS_RUNS
-// (changes per fault) make it another or a longer one.
+// Changes under faults: a seeded slice in CI (each of the 22 operations once under each of the nine faults, the queue
+// alternating between its backends), the full number on both of them with `npm run chaos`.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { migrateQueue } from '../../src/jobs/backend.ts'
+import { createLogger } from '../../src/log.ts'
 import { buildProgram, type Program, startProgram } from '../helpers/child-program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { faults, runPushCampaign, type StartRunner } from './push-campaign.ts'
+import { type Batch, type Fault, faults, runPushCampaign, type StartRunner } from './push-campaign.ts'
 import type { PushProcessOptions } from './push-process.ts'
+import { isFull, report } from './report.ts'
+
+const redis = inject('redisUrl')
+const operations = 22
+/** Changes under one fault on one backend. */
+const runs = isFull ? 2 * operations : operations
+const firstSeed = 1_000
 
 let database: TestDatabase
 let program: Program
 
 beforeAll(async () => {
   database = await createTestDatabase()
+  await migrateQueue(database.url, createLogger('silent'))
   program = await buildProgram('test/chaos/push-process.ts')
 })
-afterAll(async () => {
-  await program[Symbol.asyncDispose]()
-  await database[Symbol.asyncDispose]()
-})
 
-const start: StartRunner = async (address) => {
-  const options: PushProcessOptions = {
-    ...address,
-    timeoutMs: 1_000,
-    showDelayMs: 200,
-    leaseMs: 1_500,
-    concurrency: 32,
+type Queue = 'Postgres' | 'Redis'
+
+const startOn =
+  (queue: Queue): StartRunner =>
+  async (address) => {
+    const redisUrl = queue === 'Redis' ? redis : null
+    const queuePrefix = `chaos-${new URL(database.url).pathname.slice(1)}`
+    const limits = { timeoutMs: 1_000, showDelayMs: 200, leaseMs: 1_500, concurrency: 32 }
+    const options: PushProcessOptions = { ...address, ...limits, redisUrl, queuePrefix }
+    const child = startProgram(program.file, [JSON.stringify(options)])
+    await child.nextLine()
+    return {
+      kill: async () => void (await child.end('SIGKILL')),
+      stop: async () => void (await child.end('SIGTERM')),
+    }
   }
-  const child = startProgram(program.file, [JSON.stringify(options)])
-  await child.nextLine()
-  return {
-    kill: async () => void (await child.end('SIGKILL')),
-    stop: async () => void (await child.end('SIGTERM')),
-  }
+
+/** In the slice each fault meets one backend, in turn; without Redis all of them meet Postgres. */
+function queuesFor(place: number): readonly Queue[] {
+  if (redis === null) return ['Postgres']
+  if (isFull) return ['Postgres', 'Redis']
+  return [place % 2 === 0 ? 'Postgres' : 'Redis']
 }
 
-const seed = Number(process.env.CHAOS_SEED ?? 1_000)
-const runs = Number(process.env.CHAOS_RUNS ?? 22)
+const results: {
+  readonly queue: Queue
+  readonly fault: Fault
+  readonly seed: number
+  readonly batches: readonly Batch[]
+}[] = []
 
 describe('under faults, every change takes effect exactly once', () => {
   for (const [place, fault] of faults.entries())
-    it(fault, { timeout: 90_000 * Math.ceil(runs / 22) }, async () => {
-      const batches = await runPushCampaign({
-        seed: seed + place,
-        runs,
-        only: [fault],
-        databaseUrl: database.url,
-        start,
+    for (const queue of queuesFor(place))
+      it(`${fault} (queue on ${queue})`, { timeout: (90_000 * runs) / operations }, async () => {
+        const seed = firstSeed + place * 100 + (queue === 'Redis' ? 50 : 0)
+        const batches = await runPushCampaign({
+          seed,
+          runs,
+          only: [fault],
+          databaseUrl: database.url,
+          start: startOn(queue),
+        })
+        results.push({ queue, fault, seed, batches })
+        expect(batches.flatMap((batch) => batch.violations)).toEqual([])
+        expect(batches.reduce((total, batch) => total + batch.runs, 0)).toBeGreaterThanOrEqual(runs)
       })
-      expect(batches.flatMap((batch) => batch.violations)).toEqual([])
-      expect(batches.reduce((total, batch) => total + batch.runs, 0)).toBeGreaterThanOrEqual(runs)
-    })
+})
+
+const sum = (batches: readonly Batch[], of: (batch: Batch) => number): number =>
+  batches.reduce((total, batch) => total + of(batch), 0)
+
+afterAll(async () => {
+  const ordered = faults.flatMap((fault) => results.filter((result) => result.fault === fault))
+  const total = sum(
+    ordered.flatMap(({ batches }) => batches),
+    (batch) => batch.runs,
+  )
+  report('push', [
+    '| fault | queue | seed | changes | done | unknown | violations |',
+    '|---|---|---|---|---|---|---|',
+    ...ordered.map(({ fault, queue, seed, batches }) => {
+      const count = (status: string): number => sum(batches, ({ statuses }) => statuses[status] ?? 0)
+      const violations = sum(batches, (batch) => batch.violations.length)
+      const changes = sum(batches, (batch) => Object.values(batch.statuses).reduce((all, each) => all + each, 0))
+      return `| ${fault} | ${queue} | ${seed} | ${changes} | ${count('done')} | ${count('unknown')} | ${violations} |`
+    }),
+    '',
+    `${total} runs of an operation under a fault; the other changes are sequences on one rental, which must keep their order.`,
+  ])
+  await program[Symbol.asyncDispose]()
+  await database[Symbol.asyncDispose]()
 })

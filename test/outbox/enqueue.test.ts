@@ -311,7 +311,6 @@ describe('a role that may only enqueue', () => {
     `insert into outbox.queue (operation, target, aggregate, enqueued_by) values ('x', '{}', 'x', 'x')`,
     `update outbox.changes set status = 'done'`,
     'select outbox.expire_due()',
-    `select outbox.purge(now(), 1)`,
     'select outbox.erase_person(1)',
     'select * from mirror.users',
     'select * from sync.runs',

@@ -141,6 +141,28 @@ describe('a rental whose creation was lost', () => {
     expect(rig.truth('rentals', { id: Number(change.result?.id) })).toMatchObject({ referenceId: reference })
   })
 
+  it('is settled although a change of the rental, which a sync has shown meanwhile, is on its way', async () => {
+    const id = await rig.queue('rental.create', {}, planner.slot())
+    once('POST /v3/rentals', 'dropAfterEffect')
+    await runOnce()
+    const reference = (await rig.change(id)).request?.body as { referenceId: string }
+    const row = rig.sandbox
+      .truth({ only: ['rentals'] })
+      .rentals?.find(({ record }) => record.referenceId === reference.referenceId)
+    const other = await rig.queue(
+      'rental.update',
+      { rentalId: row?.key.id },
+      { orderLink: 'https://example.com/early' },
+    )
+    const hold = `update outbox.queue set status = $2, owner = 'another', lease_until = $3 where id = $1`
+    await rig.database.pool.query(hold, [other, 'sending', new Date(Date.now() + 60_000)])
+    while ((await rig.change(id)).status === 'sending') await runOnce()
+    expect(await rig.change(id)).toMatchObject({ status: 'done', aggregate: `rental:${row?.key.id}` })
+    await rig.database.pool.query(hold, [other, 'queued', null])
+    await rig.push()
+    expect((await rig.change(other)).status).toBe('done')
+  })
+
   it('has expired when it is not there after 15 minutes: it may have been', async () => {
     const id = await rig.queue('rental.create', {}, planner.slot())
     const step = await rig.queue('rental.update', { rentalId: { change: Number(id) } }, { status: 'VALIDATED' })

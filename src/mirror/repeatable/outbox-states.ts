@@ -108,18 +108,4 @@ comment on function outbox.erase_person(bigint) is
 create or replace function outbox.forget_gone_user() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$ begin perform outbox.erase_person(new.id); return null; end $$;
-
-create or replace function outbox.purge(older_than timestamptz, max_rows int) returns int
-language sql volatile set search_path = pg_catalog, pg_temp
-as $$
-  with old as (
-    select q.id from outbox.queue q
-    where q.settled_at < older_than and q.status in ('done', 'failed', 'expired', 'canceled')
-      and not exists (select from outbox.dependencies d join outbox.queue w on w.id = d.change_id
-                      where d.depends_on = q.id and w.status not in ('done', 'failed', 'expired', 'canceled'))
-    order by q.settled_at limit max_rows
-  ), gone as (delete from outbox.queue q using old where q.id = old.id returning q.id)
-  select count(*)::int from gone
-$$;
-comment on function outbox.purge(timestamptz, int) is 'Deletes settled changes nothing waits for any more; returns how many.';
 `
