@@ -42,6 +42,7 @@ describe('syncs killed with SIGKILL at random moments', () => {
 })
 
 afterAll(() => {
+  results.sort((a, b) => a.backend.localeCompare(b.backend) || a.workers - b.workers)
   report('kills', [
     '| queue | workers a sync | seed | killed with SIGKILL | violations |',
     '|---|---|---|---|---|',
