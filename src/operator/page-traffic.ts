@@ -9,10 +9,12 @@ import { count, counted, duration, oneLine, relative } from './words.ts'
 
 const clock = (at: Date): string => `${at.toISOString().slice(11, 16)} UTC`
 
-/** Marks at whole hours, by index of the interval. */
+/** Marks at whole hours, by index of the interval; none at the edges, where they would be cut. */
 const hourMarks = (points: readonly TrafficPoint[]): readonly { at: number; text: string }[] =>
   points.flatMap((point, at) =>
-    point.at.getUTCMinutes() === 0 ? [{ at, text: point.at.toISOString().slice(11, 16) }] : [],
+    point.at.getUTCMinutes() === 0 && at > 2 && at < points.length - 3
+      ? [{ at, text: point.at.toISOString().slice(11, 16) }]
+      : [],
   )
 
 type Figure = { readonly title: string; readonly words: string; readonly plot: Html }
@@ -61,7 +63,7 @@ function latencyPlot(points: readonly TrafficPoint[]): Figure {
     ],
     title: `${clock(point.at)}: ${point.meanMs === null ? 'no call' : `mean ${seconds(point.meanMs)}, slowest ${seconds(point.slowestMs ?? 0)}`}`,
   }))
-  const words = `mean, and above it the slowest: ${seconds(slowest)} at most`
+  const words = slowest === 0 ? 'no call' : `mean, and above it the slowest: ${seconds(slowest)} at most`
   return {
     title: 'Latency',
     words,

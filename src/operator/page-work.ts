@@ -41,8 +41,20 @@ function runningItem(run: RunningRun): Html {
 /** So few that the section keeps its height whatever runs. */
 const runningShown = 3
 
+/** What was done last, so that an idle mirror is seen to live. */
+function lastRuns({ runs, now }: PageFacts): Html {
+  const ended = runs.map((run) => ({ ...run, at: new Date(run.startedAt.getTime() + run.seconds * 1_000) }))
+  const last = ended.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, runningShown)
+  const items = last.map(
+    (run) =>
+      html`<li><span class="name">${run.stream}</span><span class="note">${relative(run.at, now)}</span><span class="note">${run.status} in ${duration(run.seconds)}, ${counted(run.changes, 'change')}</span></li>`,
+  )
+  return html`<p class="quiet">Nothing runs at this moment.${last.length > 0 && ' Last finished:'}</p><ul class="running">${items}</ul>`
+}
+
 /** What is being done at this moment. */
-export function nowSection({ running, waiting, tasks }: PageFacts): Html {
+export function nowSection(facts: PageFacts): Html {
+  const { running, waiting, tasks } = facts
   const more = running.length - runningShown
   const items = [
     ...running.slice(0, runningShown).map(runningItem),
@@ -56,7 +68,7 @@ export function nowSection({ running, waiting, tasks }: PageFacts): Html {
   return html`<section class="now" aria-labelledby="now"><h2 id="now">Now</h2>
 ${
   items.length === 0
-    ? html`<p class="quiet">Nothing runs at this moment.</p>`
+    ? lastRuns(facts)
     : html`<p class="note">${counted(tasks.running, 'piece')} in work, ${count(tasks.waiting)} waiting</p><ul class="running">${items}</ul>`
 }</section>`
 }

@@ -20,7 +20,7 @@ export function summarize({ freshness, running, waiting, attention }: PageFacts)
   const of = (state: string): number => freshness.filter((each) => each.state === state).length
   const [fresh, late, failing] = [of('fresh'), of('late'), of('failing')]
   const scheduled = fresh + late + failing
-  const people = attention.filter((each) => each.kind !== 'failing' && each.kind !== 'breaker').length
+  const people = attention.length
   const busy = running.length + waiting.length
   const detail = [
     `${fresh} of ${counted(freshness.length, 'stream')} fresh`,
@@ -42,11 +42,13 @@ export function summarize({ freshness, running, waiting, attention }: PageFacts)
 function placesList({ status, now }: PageFacts): Html {
   const { api, database, queue } = status
   const apiState =
-    api.breaker === 'open'
-      ? `down; next try ${relative(api.nextProbeAt, now)}`
-      : api.pausedUntil === null
-        ? 'answering'
-        : `asked us to wait; goes on ${relative(api.pausedUntil, now)}`
+    api.url === ''
+      ? ''
+      : api.breaker === 'open'
+        ? `down; next try ${relative(api.nextProbeAt, now)}`
+        : api.pausedUntil === null
+          ? 'answering'
+          : `asked us to wait; goes on ${relative(api.pausedUntil, now)}`
   return html`<dl class="places">
 <div><dt>API</dt><dd>${api.url === '' ? 'not started' : api.url}${api.sandbox ? ' (sandbox)' : ''} <span class="note">${apiState}</span></dd></div>
 <div><dt>Database</dt><dd>Postgres ${database.version}${database.embedded ? ', embedded' : ''} <span class="note">${bytes(database.size)}</span></dd></div>

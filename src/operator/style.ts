@@ -49,7 +49,7 @@ ul{margin:0;padding:0;list-style:none}
 .attention p{overflow-wrap:anywhere}
 .commands{margin-top:6px;display:flex;flex-wrap:wrap;gap:6px}
 .attention code{background:var(--card)}
-.now{min-height:206px}
+.now{min-height:190px}
 .running li{display:grid;grid-template-columns:minmax(150px,240px) minmax(80px,200px) 1fr;gap:4px 14px;align-items:center;padding:3px 0}
 .running li.note{display:block}
 .running .name,.running .note{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
@@ -64,10 +64,10 @@ tbody th{font-weight:550}
 .streams{table-layout:fixed;min-width:1060px}
 .streams th,.streams td{white-space:nowrap}
 .streams th:nth-child(1){width:22%}
-.streams th:nth-child(2){width:12%}
+.streams th:nth-child(2){width:11%}
 .streams th:nth-child(3){width:6%}
-.streams th:nth-child(4){width:14%}
-.streams th:nth-child(5){width:19%}
+.streams th:nth-child(4){width:13%}
+.streams th:nth-child(5){width:21%}
 .streams th:nth-child(6){width:19%}
 .streams th:nth-child(7){width:8%;padding-right:0}
 .number{text-align:right}
@@ -100,7 +100,7 @@ g:hover>rect.hit{fill:var(--mute-soft)}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:18px 28px;margin-top:8px}
 figure{margin:0;min-width:0}
 figcaption{min-height:44px;margin-bottom:4px}
-.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(96px,1fr));gap:8px;margin:10px 0 0}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(96px,1fr));gap:8px;margin:10px 0 0}
 .tile{border:1px solid var(--line);border-radius:8px;padding:8px 12px}
 .tile dt{color:var(--note);font-size:13px}
 .tile dd{margin:0;font-size:20px;line-height:1.3;font-weight:600;font-variant-numeric:tabular-nums}
@@ -124,9 +124,9 @@ header{padding-top:12px}
 section{padding:14px}
 h1{font-size:23px}
 .places{flex-direction:column}
-.now{min-height:216px}
+.now{min-height:206px}
 .running li{grid-template-columns:1fr 100px}
-.running li>.note{display:none}
+.running li>.note:last-child{display:none}
 .wide table,.wide tbody{display:block;min-width:0}
 .wide thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .wide tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 14px;border-top:1px solid var(--line);padding:8px 0}

@@ -132,7 +132,9 @@ describe('page, metrics and status say what the database says', { shuffle: false
     await mirror.sync({ streams: ['companies'] })
     mirror.sandbox.clearFaults()
     const doubtful = await compareAll()
-    expect(doubtful.text).toContain('companies: the list shrank although its records still answer. Nothing was deleted.')
+    expect(doubtful.text).toContain(
+      'companies: the list shrank although its records still answer. Nothing was deleted.',
+    )
     await mirror.sync({ streams: ['companies'] })
 
     // Held: more is gone than may go.
