@@ -78,7 +78,9 @@ const sum = (batches: readonly Batch[], of: (batch: Batch) => number): number =>
   batches.reduce((total, batch) => total + of(batch), 0)
 
 afterAll(async () => {
-  const ordered = faults.flatMap((fault) => results.filter((result) => result.fault === fault))
+  const ordered = faults.flatMap((fault) =>
+    results.filter((result) => result.fault === fault).sort((a, b) => a.queue.localeCompare(b.queue)),
+  )
   const total = sum(
     ordered.flatMap(({ batches }) => batches),
     (batch) => batch.runs,
