@@ -6,7 +6,8 @@ import { createServer, connect as openSocket, type Server } from 'node:net'
 import pg from 'pg'
 import { sleep } from '../../src/clock.ts'
 import { createSandbox, type FaultRule, type Sandbox } from '../../src/sandbox/index.ts'
-import { effects, type Planned, Planner } from '../outbox/plans.ts'
+import { effects } from '../outbox/effects.ts'
+import { type Planned, Planner } from '../outbox/plans.ts'
 
 /** A running pusher: a process, or several that share a queue. */
 export type Runner = { kill(): Promise<void>; stop(): Promise<void> }

@@ -4,7 +4,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writes } from '../../src/catalog/writes.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { effects, mirroredEffects, type Planned, Planner } from './plans.ts'
+import { effects, mirroredEffects } from './effects.ts'
+import { type Planned, Planner } from './plans.ts'
 import { createRig, type Rig } from './rig.ts'
 
 let testDatabase: TestDatabase

@@ -1,10 +1,9 @@
-// One change for each of the 22 operations on records of their own, and how often the effect of each shows.
+// One change for each of the 22 operations, on records of their own.
 
 import { writes } from '../../src/catalog/writes.ts'
-import type { Database } from '../../src/mirror/database.ts'
 import type { Sandbox, TruthRow } from '../../src/sandbox/index.ts'
 
-type Fields = Readonly<Record<string, unknown>>
+export type Fields = Readonly<Record<string, unknown>>
 type Ids = Readonly<Record<string, number>>
 
 export type Planned = {
@@ -276,29 +275,3 @@ export const newPerson = (name: string) => ({
   language: { code: 'fr' },
   organizationType: 'INDIVIDUAL',
 })
-
-const matches = (wanted: unknown, shown: unknown): boolean =>
-  typeof wanted === 'object' && wanted !== null
-    ? typeof shown === 'object' &&
-      shown !== null &&
-      Object.entries(wanted).every(([key, value]) => matches(value, (shown as Fields)[key]))
-    : wanted === shown
-
-/** How often the effect of a planned change shows at the API: 1 is right, also for what must be gone. */
-export function effects(sandbox: Sandbox, { stream, key, effect }: Planned): number {
-  const rows = sandbox.truth({ only: [stream] })[stream] ?? []
-  const here = rows.filter((row) => Object.entries(key).every(([name, value]) => row.key[name] === value))
-  if (effect === null) return here.length === 0 ? 1 : 0
-  return here.filter((row) => matches(effect, row.record)).length
-}
-
-/** The same question to the mirror, tombstones left out. */
-export async function mirroredEffects(database: Database, { stream, key, effect }: Planned): Promise<number> {
-  const conditions = Object.keys(key).map((name, index) => `and ${name} = $${index + 1}`)
-  const { rows } = await database.pool.query<{ _payload: unknown }>(
-    `select _payload from mirror.${stream} where _deleted_at is null ${conditions.join(' ')}`,
-    Object.values(key),
-  )
-  if (effect === null) return rows.length === 0 ? 1 : 0
-  return rows.filter((row) => matches(effect, row._payload)).length
-}
