@@ -1,7 +1,7 @@
 // Wakes the pusher: by NOTIFY within a fraction of a second, by the clock when a change's next attempt is due, and every
 // second for what was missed. The job carries nothing; the outbox says what to do.
 
-import { sleep } from '../clock.ts'
+import { type Clock, sleep } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { listen } from '../mirror/listen.ts'
@@ -19,12 +19,14 @@ export type PushWorkerOptions = {
   readonly databaseUrl: string
   readonly backend: QueueBackend
   readonly pusher: Pusher
+  /** The database's clock: due times are on it. */
+  readonly clock: Clock
   readonly log: Logger
 }
 
 /** Starts pushing; `stop` waits for what is on its way to the API. */
 export async function startPushWorker(options: PushWorkerOptions): Promise<{ stop(): Promise<void> }> {
-  const { databaseUrl, backend, pusher, log } = options
+  const { databaseUrl, backend, pusher, clock, log } = options
   const stopping = new AbortController()
   const queue = await backend.openQueue(pushQueue)
   const worker = await backend.openWorker(
@@ -62,7 +64,7 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
     while (!stopping.signal.aborted) {
       try {
         const due = await pusher.nextDueAt()
-        if (due !== null && due.getTime() <= Date.now()) wake()
+        if (due !== null && due <= clock.now()) wake()
       } catch (error) {
         log.debug({ event: 'outbox_not_readable', reason: messageOf(error) }, 'the outbox could not be looked at')
       }

@@ -34,11 +34,12 @@ const runs: Rule = {
     and not exists (select from sync.streams s where s.last_run_id = r.id) order by r.id limit $2)`,
 }
 
-/** A settled change stays while an open one refers to it. */
+/** A settled change stays while an open one refers to it, and one that waits for a person until that person decides. */
 const changes: Rule = {
   name: 'outbox.queue',
   days: 'history',
   sql: `delete from outbox.queue where id in (select q.id from outbox.queue q where ${older('q.settled_at')}
+    and q.status not in ('conflict', 'unknown')
     and not exists (select from outbox.dependencies d join outbox.queue w on w.id = d.change_id
       where d.depends_on = q.id and w.settled_at is null) order by q.id limit $2)`,
 }

@@ -30,7 +30,7 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
   await using app = await context.open({ schema: 'migrate', patienceMs: null })
   const backend = await app.openQueue(signal)
   const { syncContext, ratePerSecond } = app
-  const pages = await startOperatorServer({
+  await using pages = await startOperatorServer({
     config,
     log,
     database: app.database,
@@ -42,7 +42,7 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
   })
   const worker = await startScheduledWorker({ context: syncContext, backend, log, config, ratePerSecond })
   const pusher = createPusher(pushContextOf(app))
-  const pushing = await startPushWorker({ databaseUrl: app.databaseUrl, backend, pusher, log })
+  const pushing = await startPushWorker({ databaseUrl: app.databaseUrl, backend, pusher, clock: app.clock, log })
   try {
     print(`API       ${app.apiUrl}${app.sandbox ? ' (the built-in sandbox)' : ''}`)
     print(`Database  ${shownAddress(app.databaseUrl)}   (in full: npm run --silent cli -- db)`)
@@ -58,6 +58,6 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
     log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are given back')
     return 0
   } finally {
-    await Promise.all([pushing.stop(), worker.stop(), pages.close()])
+    await Promise.all([pushing.stop(), worker.stop()])
   }
 }
