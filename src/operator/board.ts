@@ -15,7 +15,7 @@ import type {
 import { Queue } from 'bullmq'
 import ejs from 'ejs'
 import type { FastifyInstance } from 'fastify'
-import { messageOf } from '../errors.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
 import type { OperatorContext } from './context.ts'
 import { contentPolicy } from './guard.ts'
 
@@ -163,7 +163,8 @@ export function registerBoard(server: FastifyInstance, context: OperatorContext)
   }
   for (const name of context.queueNames)
     open(name).catch((error: unknown) => {
-      if (!closed)
+      const stopped = closed || (error instanceof BoatMirrorError && error.kind === 'abort')
+      if (!stopped)
         context.log.warn(
           { event: 'board_without_queue', queue: name, reason: messageOf(error) },
           'the queue board lacks a queue',

@@ -19,7 +19,7 @@ import { createTrafficRecorder } from './traffic.ts'
 
 const factsMaxAgeMs = 1_000
 
-export type OperatorServer = {
+export type OperatorServer = AsyncDisposable & {
   /** Where the pages are; null when they could not be served, which was logged. */
   readonly url: string | null
   close(): Promise<void>
@@ -105,9 +105,9 @@ export async function startOperatorServer(context: OperatorContext): Promise<Ope
     const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
     const why = taken ? `port ${config.port} is taken (PORT=0 takes a free one)` : messageOf(error)
     log.warn({ event: 'pages_not_served', reason: messageOf(error) }, `no operator pages from this process: ${why}`)
-    return { url: null, close }
+    return { url: null, close, [Symbol.asyncDispose]: close }
   }
   const { port, address, family } = server.server.address() as AddressInfo
   const host = family === 'IPv6' ? `[${address}]` : address
-  return { url: `http://${host}:${port}`, close }
+  return { url: `http://${host}:${port}`, close, [Symbol.asyncDispose]: close }
 }

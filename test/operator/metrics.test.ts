@@ -1,0 +1,123 @@
+// The metrics' names and labels, and that alert rules, dashboard and compose file speak of what there is.
+
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { ApiError } from '../../src/errors.ts'
+import { createLogger } from '../../src/log.ts'
+import { createMetrics } from '../../src/operator/metrics.ts'
+import { openBarePages, readMetrics } from './pages-rig.ts'
+
+const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+
+const withoutDatabase = (): ReturnType<typeof createMetrics> =>
+  createMetrics({
+    context: { log: createLogger('silent'), version: '1.2.3' },
+    facts: () => Promise.reject(new Error('no database')),
+    jobs: async () => [],
+  })
+
+const call = { endpoint: 'GET /v3/rentals/{rentalId}', startedAt: new Date(), ms: 120, bytes: 1_000 }
+
+it('calls are counted by endpoint template and class of status', async () => {
+  const metrics = withoutDatabase()
+  const failed = new ApiError('API_SERVER_ERROR', 'x', { endpoint: call.endpoint, status: 503 })
+  const gone = new ApiError('API_NOT_FOUND', 'x', { endpoint: call.endpoint, status: 404 })
+  metrics.observe({ ...call, status: 200, error: null })
+  metrics.observe({ ...call, status: 404, error: gone })
+  metrics.observe({ ...call, status: 503, error: failed })
+  metrics.observe({ ...call, status: null, error: failed })
+  const values = readMetrics(await metrics.text())
+  const labels = (status: string): string => `{endpoint="GET /v3/rentals/{rentalId}",status="${status}"}`
+  for (const status of ['2xx', '4xx', '5xx', 'none'])
+    expect(values.get(`boat_mirror_api_request_duration_seconds_count${labels(status)}`), status).toBe(1)
+  expect(values.get(`boat_mirror_api_request_duration_seconds_sum${labels('2xx')}`)).toBeCloseTo(0.12)
+  expect(values.get(`boat_mirror_api_request_failures_total${labels('4xx')}`)).toBe(undefined)
+  expect(values.get(`boat_mirror_api_request_failures_total${labels('5xx')}`)).toBe(1)
+  expect(values.get(`boat_mirror_api_received_bytes_total{endpoint="GET /v3/rentals/{rentalId}"}`)).toBe(4_000)
+  expect(values.get('boat_mirror_up')).toBe(0)
+})
+
+it('two scrapes at once both hold everything', async () => {
+  const metrics = withoutDatabase()
+  const texts = await Promise.all([metrics.text(), metrics.text()])
+  for (const text of texts) expect(readMetrics(text).get('boat_mirror_info{version="1.2.3"}')).toBe(1)
+})
+
+it('every name is ours, has help, and is in base units', async () => {
+  await using pages = await openBarePages()
+  const text = await (await pages.get('/metrics')).text()
+  const names = [...text.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1] ?? '')
+  expect(names.length).toBeGreaterThan(30)
+  for (const name of names) {
+    expect(name).toMatch(/^boat_mirror_[a-z0-9_]+$/)
+    expect(name).not.toMatch(/_(ms|milliseconds|minutes|hours|kb|mb|percent)(_|$)/)
+    expect(text, name).toContain(`# HELP ${name} `)
+  }
+})
+
+it('alert rules and dashboard ask for metrics that there are', async () => {
+  await using pages = await openBarePages()
+  const text = await (await pages.get('/metrics')).text()
+  const known = new Set(
+    [...text.matchAll(/^# TYPE (\S+) (\S+)/gm)].flatMap(([, name = '', type]) =>
+      type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    ),
+  )
+  const alerts = parse(read('deploy/prometheus/alerts.yml')) as {
+    groups: { rules: { alert: string; expr: string; annotations: { summary: string; description: string } }[] }[]
+  }
+  const rules = alerts.groups.flatMap((group) => group.rules)
+  const dashboard = JSON.parse(read('deploy/grafana/dashboards/boat-mirror.json')) as {
+    panels: { targets?: { expr: string }[] }[]
+  }
+  const expressions = [
+    ...rules.map((rule) => rule.expr),
+    ...dashboard.panels.flatMap((panel) => panel.targets?.map((target) => target.expr) ?? []),
+  ]
+  expect(expressions.length).toBeGreaterThan(20)
+  for (const expression of expressions)
+    for (const [name] of expression.matchAll(/boat_mirror_\w+/g)) expect(known, expression).toContain(name)
+  for (const { alert, annotations } of rules) expect(annotations.description, alert).toMatch(/[a-z]/)
+})
+
+type Service = {
+  readonly environment?: Readonly<Record<string, string>>
+  readonly depends_on?: Readonly<Record<string, object>>
+  readonly ports?: readonly string[]
+  readonly profiles?: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly command?: readonly string[]
+  readonly read_only?: boolean
+}
+
+it('the compose file names services that there are, holds no secret, and publishes on this machine alone', () => {
+  const file = parse(read('docker-compose.yml'), { merge: true }) as {
+    services: Record<string, Service>
+    volumes: Record<string, null>
+  }
+  const { services } = file
+  expect(Object.keys(services)).toEqual(['postgres', 'redis', 'migrate', 'worker', 'sandbox', 'prometheus', 'grafana'])
+  for (const [name, service] of Object.entries(services)) {
+    for (const needed of Object.keys(service.depends_on ?? {})) expect(services, name).toHaveProperty(needed)
+    for (const port of service.ports ?? []) expect(port, name).toMatch(/^127\.0\.0\.1:/)
+    for (const [variable, value] of Object.entries(service.environment ?? {}))
+      if (/PASSWORD|TOKEN|DATABASE_URL/.test(variable)) expect(value, variable).toMatch(/\$\{[A-Z_]+:[?-]/)
+    for (const volume of service.volumes ?? []) {
+      const [source = ''] = volume.split(':')
+      if (source.startsWith('./'))
+        expect(() => readFileSync(new URL(`../../${source}`, import.meta.url))).toThrow(/EISDIR/)
+      else expect(file.volumes, name).toHaveProperty(source)
+    }
+  }
+  for (const name of ['migrate', 'worker', 'sandbox']) expect(services[name]?.read_only, name).toBe(true)
+  expect(services.migrate?.command).toEqual(['migrate'])
+})
+
+it('the image runs unprivileged, is checked for health and gets its signals', () => {
+  const lines = read('Dockerfile').split('\n')
+  const last = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')))
+  expect(last).toContain('USER node')
+  expect(last.some((line) => line.startsWith('HEALTHCHECK'))).toBe(true)
+  expect(last).toContain('ENTRYPOINT ["node", "dist/src/cli/main.js"]')
+})
