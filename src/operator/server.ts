@@ -109,5 +109,7 @@ export async function startOperatorServer(context: OperatorContext): Promise<Ope
   }
   const { port, address, family } = server.server.address() as AddressInfo
   const host = family === 'IPv6' ? `[${address}]` : address
-  return { url: `http://${host}:${port}`, close, [Symbol.asyncDispose]: close }
+  const url = `http://${host}:${port}`
+  log.info({ event: 'pages_served', url }, `operator pages at ${url}`)
+  return { url, close, [Symbol.asyncDispose]: close }
 }

@@ -7,6 +7,8 @@ import { expect, it } from 'vitest'
 import { createLogger } from '../../src/log.ts'
 import { startOperatorServer } from '../../src/operator/server.ts'
 import { sharedRead } from '../../src/operator/shared-read.ts'
+import { openCommandLine } from '../cli/program.ts'
+import { createTestDatabase } from '../helpers/database.ts'
 import { openBarePages, readMetrics } from './pages-rig.ts'
 
 it('a mirror that works is alive and ready, and tells how fresh it is', async () => {
@@ -97,3 +99,20 @@ it('many viewers share one read, a failed one is not kept', async () => {
   clock = 199
   expect(await read()).toBe(3)
 })
+
+it('a worker that waits for its queue has its pages, and ends when it is told to', async () => {
+  await using database = await createTestDatabase()
+  // Nothing listens on the discard port.
+  await using line = await openCommandLine({ DATABASE_URL: database.url, REDIS_URL: 'redis://127.0.0.1:9', PORT: '0' })
+  const worker = line.start(['worker'], { API_BASE_URL: 'http://127.0.0.1:9', API_AUTH: 'none' })
+  const address = (): string | undefined => /pages at (http:[^"\s]+)/.exec(worker.text())?.[1]
+  await expect.poll(address, { timeout: 20_000 }).toBeDefined()
+  const ready = await fetch(`${address()}/readyz`)
+  expect(await ready.json()).toMatchObject({
+    ready: false,
+    database: { ok: true },
+    queue: { ok: false, code: 'QUEUE_UNREACHABLE' },
+  })
+  worker.process.kill('SIGTERM')
+  expect((await worker.ended).code).toBe(0)
+}, 60_000)
