@@ -6,7 +6,7 @@ import { html } from './html.ts'
 import { layout } from './page.ts'
 import { issueSession, isToken, sessionCookie } from './session.ts'
 
-const guesses = { points: 10, duration: 60 } // wrong tokens a minute, from all together: there are few operators
+const guesses = { points: 10, duration: 60 } // wrong tokens a minute from one address
 
 function signInPage(problem: string): string {
   const body = html`<main id="main"><section class="sign-in" aria-labelledby="title">
@@ -40,13 +40,13 @@ export function registerSignIn(server: FastifyInstance, token: string | null): v
   server.post('/sign-in', options, async (request, reply) => {
     if (token === null) return reply.redirect('/', 303)
     const given = request.body instanceof URLSearchParams ? (request.body.get('token') ?? '').trim() : ''
-    const state = await limiter.get('all')
+    const state = await limiter.get(request.ip)
     if (state !== null && state.consumedPoints >= guesses.points) {
       reply.header('retry-after', String(Math.ceil(state.msBeforeNext / 1_000)))
       return show(reply, 429, 'Too many wrong tokens. Wait a minute.')
     }
     if (!isToken(token, given)) {
-      await limiter.penalty('all')
+      await limiter.penalty(request.ip)
       return show(reply, 401, 'This is not the token.')
     }
     reply.header('set-cookie', sessionCookie(issueSession(token, new Date()), isSecure(request)))
