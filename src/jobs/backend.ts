@@ -74,6 +74,8 @@ const schema = 'bullmq'
 /** Three workers pin a LISTEN connection each; the rest serves their jobs. */
 const poolSize = 16
 const quietMs = 5_000
+/** A try that is not answered within this is given up, and another one made. */
+const longestTryMs = 10_000
 
 const workerOptions = {
   autorun: false,
@@ -264,7 +266,7 @@ function redisBackend(options: BackendOptions, url: string): QueueBackend {
     return redis
   }
   const answered = async (opened: { waitUntilReady(): Promise<unknown> }): Promise<void> => {
-    await withDeadline(opened.waitUntilReady(), Math.max(1_000, options.patienceMs))
+    await withDeadline(opened.waitUntilReady(), Math.min(longestTryMs, Math.max(1_000, options.patienceMs)))
   }
   return {
     kind: 'redis',
