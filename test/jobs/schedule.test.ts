@@ -1,10 +1,11 @@
 // The schedule on both backends: what is wanted is there once, what was dropped is gone, what was missed is made up once.
 
 import { describe, expect, inject, it } from 'vitest'
-import type { QueueBackend } from '../../src/jobs/backend.ts'
+import { openBackend, type QueueBackend } from '../../src/jobs/backend.ts'
 import { scheduleQueue } from '../../src/jobs/queues.ts'
 import { applySchedule, requestFirstSync, wantedIntervals } from '../../src/jobs/schedule.ts'
 import { startScheduledWorker, startSyncWorker } from '../../src/jobs/worker.ts'
+import { createLogger } from '../../src/log.ts'
 import { overdueStreams, takeTurn } from '../../src/mirror/stream-state.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
@@ -68,6 +69,27 @@ for (const { name, env } of backends)
       expect(overlapping.rowCount).toBe(0)
     }, 60_000)
   })
+
+describe('a worker on Redis', () => {
+  it.skipIf(inject('redisUrl') === null)(
+    'opens its queue although it would wait for ever',
+    async () => {
+      const backend = openBackend({
+        databaseUrl: 'postgres://unused',
+        redisUrl: String(inject('redisUrl')),
+        prefix: 'endless-patience',
+        log: createLogger('silent'),
+        patienceMs: Number.MAX_SAFE_INTEGER,
+        signal: new AbortController().signal,
+      })
+      const queue = await backend.openQueue(scheduleQueue)
+      expect(await queue.getJobSchedulers(0, -1)).toEqual([])
+      await queue.close()
+      await backend.close()
+    },
+    20_000,
+  )
+})
 
 describe('due times', () => {
   it('that were missed several times are made up once', async () => {
