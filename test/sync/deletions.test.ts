@@ -1,8 +1,9 @@
 // Nothing is deleted on a whim, and what is gone is marked at the next sync (design, section 6.5).
 
-import { describe, expect, it } from 'vitest'
-import type { Run } from '../../src/mirror/runs.ts'
+import { describe, expect, it, vi } from 'vitest'
+import { listRuns, type Run } from '../../src/mirror/runs.ts'
 import { heldRuns } from '../../src/mirror/sweeps.ts'
+import { startRelease } from '../../src/sync/release.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const statusOf = (runs: readonly Run[], stream: string): string | undefined =>
@@ -71,6 +72,18 @@ describe('records that are gone', () => {
     const [held] = await heldRuns(mirror.app.database.pool)
     expect(held).toMatchObject({ stream: 'rentals', held: 40 })
     expect(held?.plan).toMatchObject({ missing: 40, asked: 40, gone: 40, stillThere: 0 })
+
+    if (held === undefined) throw new Error('Nothing is held.')
+    const released = await startRelease(mirror.app.database, held)
+    if (released === 'busy') throw new Error('A run of rentals is still running.')
+    await vi.waitUntil(
+      async () => {
+        const runs = await listRuns(mirror.app.database.pool, { stream: 'rentals', limit: 1 })
+        return runs[0]?.id === released.runId && runs[0].status === 'done'
+      },
+      { timeout: 30_000, interval: 100 },
+    )
+    expect(await liveRentals(mirror)).toEqual(before.slice(40))
   }, 60_000)
 
   it('are erased when they are persons, and stay erased while a rental still names them', async () => {
