@@ -40,6 +40,8 @@ export type ApiSettings = {
   readonly rateLimit: number | null
   readonly concurrency: number
   readonly timeoutMs: number
+  /** A new rental's `referenceId` goes as a number where it is one (upstream-api section 11, row 2). */
+  readonly referenceAsNumber: boolean
 }
 
 export type Config = {
@@ -211,6 +213,13 @@ export const settings = {
     'milliseconds from 100 to 600000',
     'time limit of one request',
     integer(100, 600_000),
+  ),
+  referenceAsNumber: define(
+    'API_REFERENCE_AS_NUMBER',
+    'off',
+    'on or off',
+    'on: the API takes `referenceId` as a number when a rental is created',
+    onOff,
   ),
   databaseUrl: define(
     'DATABASE_URL',
@@ -464,6 +473,7 @@ function assemble(value: ParsedSettings, dataDir: string, file: FileSettings): C
       rateLimit: value.rateLimit,
       concurrency: need(value.concurrency),
       timeoutMs: need(value.timeoutMs),
+      referenceAsNumber: need(value.referenceAsNumber),
     },
     databaseUrl: value.databaseUrl,
     redisUrl: value.redisUrl,

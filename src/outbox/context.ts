@@ -10,13 +10,11 @@ import type { Database } from '../mirror/database.ts'
 import type { Row } from '../mirror/rows.ts'
 
 export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
-  readonly api: Pick<Config['api'], 'paging' | 'timeoutMs' | 'concurrency'>
+  readonly api: Pick<Config['api'], 'paging' | 'timeoutMs' | 'concurrency' | 'referenceAsNumber'>
   /** How long the API may take to show what it did, in milliseconds; unknown upstream, 5 s leave a margin. */
   readonly showDelayMs?: number
   /** How long a claim lasts without a sign of life, in milliseconds; a dead pusher's changes are taken up after it. */
   readonly leaseMs?: number
-  /** The API takes `referenceId` as a number on creation (upstream-api section 11, row 2). */
-  readonly referenceAsNumber?: boolean
 }
 
 /** From a record to its row, or the reason why not: `projectRecord` of the sync, which stands beside this layer. */

@@ -97,7 +97,7 @@ async function prepareRental(
   local: JsonObject,
   signal: AbortSignal,
 ): Promise<Prepared> {
-  const numeric = context.settings.referenceAsNumber === true
+  const numeric = context.settings.api.referenceAsNumber
   const reference = textOf(local.referenceId) ?? ownReference(await installation(context), change.id, numeric)
   const resourceId = String(textOf(local.resourceId))
   const created = creationBody(change.write, { ...local, referenceId: reference })

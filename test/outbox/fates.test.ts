@@ -2,9 +2,10 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { cancelChange, resolveConflict, resolveUnknown, retryChange } from '../../src/outbox/decisions.ts'
+import { createPusher } from '../../src/outbox/pusher.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { newPerson, Planner } from './plans.ts'
-import { createRig, type Rig } from './rig.ts'
+import { contextFor, createRig, type Rig } from './rig.ts'
 
 const timeoutMs = 400
 const showDelayMs = 300
@@ -139,6 +140,24 @@ describe('a rental whose creation was lost', () => {
     const { referenceId: reference } = (sent?.body as Record<string, unknown>) ?? {}
     expect(reference).toMatch(new RegExp(`^bm-[0-9a-f]{10}-${id}$`))
     expect(rig.truth('rentals', { id: Number(change.result?.id) })).toMatchObject({ referenceId: reference })
+  })
+
+  it('is found by a reference that is a number, where API_REFERENCE_AS_NUMBER says that the API takes no other', async () => {
+    const { context, close } = contextFor(rig, { timeoutMs, env: { API_REFERENCE_AS_NUMBER: 'on' } })
+    const numbered = createPusher(context)
+    const ids = [
+      await rig.queue('rental.create', {}, planner.slot()),
+      await rig.queue('rental.create', {}, { ...planner.slot(), referenceId: '471100' }),
+    ]
+    rig.sandbox.resetRequests()
+    once('POST /v3/rentals', 'dropAfterEffect', 2)
+    await numbered.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+    await close()
+    expect((await Promise.all(ids.map((id) => rig.change(id)))).map(({ status }) => status)).toEqual(['done', 'done'])
+    const sent = rig.writes().map(({ body }) => (body as { referenceId: unknown }).referenceId)
+    expect(sent).toHaveLength(2)
+    expect(sent).toContain(471100)
+    expect(sent.map((reference) => typeof reference)).toEqual(['number', 'number'])
   })
 
   it('is settled although a change of the rental, which a sync has shown meanwhile, is on its way', async () => {

@@ -23,6 +23,8 @@ export type RigOptions = {
   readonly timeoutMs?: number
   readonly concurrency?: number
   readonly limiter?: Limiter
+  /** Configuration variables. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export type Rig = AsyncDisposable & {
@@ -51,7 +53,7 @@ export function contextFor(
   readonly context: PushContext
   close(): Promise<void>
 } {
-  const { api: apiSettings, ...rest } = readConfig({}, '/')
+  const { api: apiSettings, ...rest } = readConfig(options.env ?? {}, '/')
   const log = createLogger('silent')
   const settings = {
     ...rest,
