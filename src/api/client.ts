@@ -65,8 +65,15 @@ export function createApi(options: ApiOptions): Api {
     try {
       if (priority === 'read') leave.push(await lanes.enter(priority, signal))
       await limiter.acquire(priority, signal)
-      pass = await gate.enter({ signal, ...(isWrite ? { patienceMs: 0 } : {}) })
-      leave.push(await flight.enter(priority, signal))
+      for (;;) {
+        pass = await gate.enter({ signal, ...(isWrite ? { patienceMs: 0 } : {}) })
+        const land = await flight.enter(priority, signal)
+        leave.push(land)
+        // While this one waited for its place, a 429 of another may have closed the gate: one pause for all, not one each.
+        if (pass.stands()) break
+        land()
+        pass.done('neutral')
+      }
       const result = await send()
       outcome = 'success'
       return result

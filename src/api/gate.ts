@@ -30,7 +30,11 @@ export interface GateStore {
 export type GateOutcome = 'success' | 'failure' | 'neutral'
 
 /** Given to whoever passed; to be handed back once with what came of it. */
-export type GatePass = { done(outcome: GateOutcome): void }
+export type GatePass = {
+  /** False when the gate was closed after this pass was given: the request must not leave any more. */
+  stands(): boolean
+  done(outcome: GateOutcome): void
+}
 
 export type GateStatus = {
   readonly breaker: 'closed' | 'open' | 'half-open'
@@ -100,6 +104,7 @@ export function createGate(options: GateOptions): Gate {
   const passFor = (isProbe: boolean): GatePass => {
     let handedBack = false
     return {
+      stands: () => (isProbe ? state.pausedUntil <= now() : admission(state, now(), probeOut).kind === 'pass'),
       done(outcome) {
         if (handedBack) return
         handedBack = true

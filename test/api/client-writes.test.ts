@@ -66,6 +66,18 @@ describe('a write', () => {
       await expect(test.api.send(create)).rejects.toMatchObject({ code: 'API_UNREACHABLE', mayHaveTakenEffect: false })
     })
 
+  it('that waits for its turn does not leave any more once another was answered 429 with Retry-After', async () => {
+    await using server = await startServer((response) => json(response, {}, 429, { 'retry-after': '30' }))
+    await using test = openApi(server.url, { concurrency: 1 })
+    const answers = await Promise.allSettled([create, create, create].map((call) => test.api.send(call)))
+    expect(answers.map((answer) => answer.status === 'rejected' && answer.reason.code)).toEqual([
+      'API_RATE_LIMITED',
+      'API_PAUSED',
+      'API_PAUSED',
+    ])
+    expect(server.seen).toHaveLength(1)
+  })
+
   it('to a server that does not speak TLS certainly never left', async () => {
     await using server = await startServer((response) => json(response, {}))
     await using test = openApi(server.url.replace('http:', 'https:'))
