@@ -6,10 +6,10 @@ import type { Json, JsonObject } from '../api/json.ts'
 import { isObject, parseJson } from '../api/json.ts'
 import { BoatMirrorError } from '../errors.ts'
 import type { Database } from '../mirror/database.ts'
-import { keyText } from '../mirror/records.ts'
-import { resolveTarget } from './body.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
-import { holderOf, mirrorKey, proofKind, yieldsId } from './operations.ts'
+import { proofKind, yieldsId } from './operations.ts'
+import type { ReadBack } from './read-back.ts'
+import { settleDone } from './settle.ts'
 import { type Event, statesBefore, transition } from './transitions.ts'
 
 /** Locks a change and checks that the decision fits its state. */
@@ -89,33 +89,63 @@ async function conflictOf(client: PoolClient, id: string): Promise<Readonly<Reco
   return isObject(conflict) ? (conflict as Record<string, JsonObject & { remote: Json }>) : {}
 }
 
-/**
- * Ends a conflict. `local`: what the API shows was seen, the change goes over it. `remote`: the conflicting fields stay
- * as they are upstream, the others are sent.
- * @throws BoatMirrorError NOT_FOUND, USAGE
- */
-export async function resolveConflict(database: Database, id: string, side: 'local' | 'remote'): Promise<void> {
+/** Settles a change as done on a person's word. The look at the API holds no lock, so that the state is checked before and after. */
+async function settleByPerson(
+  database: Database,
+  check: (client: PoolClient) => Promise<Change>,
+  resultId: string | null,
+  readBack: ReadBack,
+): Promise<void> {
+  const done = await readBack(await database.transaction(check), resultId)
   await database.transaction(async (client) => {
-    const change = await take(client, id, 'resolved-done', 'decided with --take')
-    if (change.status !== 'conflict')
-      throw new BoatMirrorError('USAGE', `Change ${id} is ${change.status}; decide it with --took-effect or --did-not.`)
-    const conflict = await conflictOf(client, id)
-    if (proofKind(change.write) !== 'update') {
-      if (side === 'local')
-        throw new BoatMirrorError('USAGE', `Change ${id}: ${change.operation} can't replace what is there.`, {
-          remedy: 'Take remote, and queue an update or another user for another rental instead.',
-        })
-      await finish(client, change, null)
-      return
-    }
-    const seen = Object.fromEntries(Object.entries(conflict).map(([name, sides]) => [name, sides.remote]))
-    const sent =
-      side === 'local'
-        ? { assignment: 'base = base || $2::jsonb', value: JSON.stringify(seen) }
-        : { assignment: 'kept_remote = kept_remote || $2::text[]', value: Object.keys(seen) }
-    await client.query(`update outbox.queue set ${afresh}, ${sent.assignment} where id = $1`, [id, sent.value])
+    const change = await check(client)
+    await settleDone(client, change, done)
+    await tell(client, change.id)
     await wake(client)
   })
+}
+
+async function takeConflict(client: PoolClient, id: string): Promise<Change> {
+  const change = await take(client, id, 'resolved-done', 'decided with --take')
+  if (change.status === 'conflict') return change
+  throw new BoatMirrorError('USAGE', `Change ${id} is ${change.status}; decide it with --took-effect or --did-not.`)
+}
+
+/** The change goes again: over what was seen, or without the fields in conflict. */
+async function takeSide(client: PoolClient, change: Change, side: 'local' | 'remote'): Promise<void> {
+  const conflict = await conflictOf(client, change.id)
+  const seen = Object.fromEntries(Object.entries(conflict).map(([name, sides]) => [name, sides.remote]))
+  const sent =
+    side === 'local'
+      ? { assignment: 'base = base || $2::jsonb', value: JSON.stringify(seen) }
+      : { assignment: 'kept_remote = kept_remote || $2::text[]', value: Object.keys(seen) }
+  await client.query(`update outbox.queue set ${afresh}, ${sent.assignment} where id = $1`, [change.id, sent.value])
+  await wake(client)
+}
+
+/**
+ * Ends a conflict. `local`: what the API shows was seen, the change goes over it. `remote`: the conflicting fields stay
+ * as they are upstream, the others are sent; what can't be replaced (a user, a document) is read back and done.
+ * @throws BoatMirrorError NOT_FOUND, USAGE
+ */
+export async function resolveConflict(
+  database: Database,
+  id: string,
+  side: 'local' | 'remote',
+  readBack: ReadBack,
+): Promise<void> {
+  const replaceable = await database.transaction(async (client) => {
+    const change = await takeConflict(client, id)
+    if (proofKind(change.write) === 'update') {
+      await takeSide(client, change, side)
+      return true
+    }
+    if (side === 'remote') return false
+    throw new BoatMirrorError('USAGE', `Change ${id}: ${change.operation} can't replace what is there.`, {
+      remedy: 'Take remote, and queue an update or another user for another rental instead.',
+    })
+  })
+  if (!replaceable) await settleByPerson(database, (client) => takeConflict(client, id), null, readBack)
 }
 
 /** Ids that may be the result of an unknown change, as a person sees them. */
@@ -128,61 +158,42 @@ async function needsResult(client: PoolClient, id: string): Promise<boolean> {
   return (rowCount ?? 0) > 0
 }
 
-/** Settles a change as done on a person's word: the mirror follows with the next read. */
-async function finish(client: PoolClient, change: Change, resultId: string | null): Promise<void> {
-  const params = resolveTarget(change.target, change.results) ?? {}
-  const key = mirrorKey(change.write, params, resultId)
-  const { stream, param } = holderOf(change.write)
-  const holderId = change.write.kind === 'create' ? resultId : (params[param] ?? null)
-  if (change.write.kind === 'create' && resultId !== null)
-    await client.query(`select outbox.move_aggregate($1, $2)`, [change.id, `${change.write.aggregate}:${resultId}`])
-  await client.query(
-    `update outbox.queue set status = 'done', settled_at = clock_timestamp(), departed = false, proof = null, error = null,
-       conflict = null, result = $2::jsonb, record_key = $3, warning = 'Settled by a person.' where id = $1`,
-    [
-      change.id,
-      resultId === null ? null : JSON.stringify({ id: numberOrText(resultId) }),
-      key === null ? null : keyText(key),
-    ],
-  )
-  if (holderId !== null)
-    await client.query(
-      `insert into sync.records (stream, key) values ($1, $2)
-       on conflict (stream, key) do update set changed_at = clock_timestamp()`,
-      [stream.name, keyText([holderId])],
-    )
-  await client.query(`select outbox.revive_dependants($1)`, [change.id])
-  await tell(client, change.id)
-  await wake(client)
+async function takeUnknown(client: PoolClient, id: string, event: Event): Promise<Change> {
+  const change = await take(client, id, event, 'resolved')
+  if (change.status === 'unknown') return change
+  throw new BoatMirrorError('USAGE', `Change ${id} is ${change.status}; decide it with --take local or remote.`)
 }
 
-const numberOrText = (id: string): number | string => (/^\d{1,15}$/.test(id) ? Number(id) : id)
+/** Decides that a change had no effect: it is sent again. @throws BoatMirrorError NOT_FOUND, USAGE */
+export async function resolveDidNot(database: Database, id: string): Promise<void> {
+  await database.transaction(async (client) => {
+    await takeUnknown(client, id, 'resolved-again')
+    await client.query(`update outbox.queue set ${afresh}, proof = null, response = null where id = $1`, [id])
+    await wake(client)
+  })
+}
 
 /**
- * Decides a change whose effect can't be proven.
- * @param resultId id of the record it made; needed when other changes wait for it.
+ * Decides that a change took effect; the mirror gets what the API shows of it.
+ * @param resultId id of the record it made, null where it makes none; needed when other changes wait for it.
  * @throws BoatMirrorError NOT_FOUND, USAGE
  */
-export async function resolveUnknown(
+export async function resolveTookEffect(
   database: Database,
   id: string,
-  decision: { readonly tookEffect: boolean; readonly resultId?: string | undefined },
+  resultId: string | null,
+  readBack: ReadBack,
 ): Promise<void> {
-  await database.transaction(async (client) => {
-    const event = decision.tookEffect ? 'resolved-done' : 'resolved-again'
-    const change = await take(client, id, event, 'resolved')
-    if (change.status !== 'unknown')
-      throw new BoatMirrorError('USAGE', `Change ${id} is ${change.status}; decide it with --take local or remote.`)
-    if (!decision.tookEffect) {
-      await client.query(`update outbox.queue set ${afresh}, proof = null, response = null where id = $1`, [id])
-      await wake(client)
-      return
-    }
-    const resultId = yieldsId(change.operation) ? (decision.resultId ?? null) : null
-    if (resultId === null && yieldsId(change.operation) && (await needsResult(client, id)))
+  const check = async (client: PoolClient): Promise<Change> => {
+    const change = await takeUnknown(client, id, 'resolved-done')
+    const makes = yieldsId(change.operation)
+    if (resultId !== null && !makes)
+      throw new BoatMirrorError('USAGE', `Change ${id} (${change.operation}) makes no record that --id could name.`)
+    if (resultId === null && makes && (await needsResult(client, id)))
       throw new BoatMirrorError('USAGE', `Other changes wait for the id that change ${id} made.`, {
         remedy: `Name it: changes resolve ${id} --took-effect --id ID. "changes show ${id}" lists the candidates.`,
       })
-    await finish(client, change, resultId)
-  })
+    return change
+  }
+  await settleByPerson(database, check, resultId, readBack)
 }

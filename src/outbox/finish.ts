@@ -83,7 +83,8 @@ async function readBack(read: () => Promise<Seen>, fallback: Seen | null, signal
   }
 }
 
-const unverified = 'Not read back: the API did not answer.'
+/** Warning of a change whose effect could not be looked at. */
+export const unverified = 'Not read back: the API did not answer.'
 
 async function finishUpdate(context: PushContext, change: Change, effect: Effect, signal: AbortSignal): Promise<Done> {
   const { write } = change

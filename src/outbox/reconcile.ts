@@ -22,8 +22,8 @@ export function sentOf(change: Change): Sent {
   }
 }
 
-/** The fields of an update that came from the change, not from the record as read. */
-function appliedOf(change: Change, body: JsonObject): JsonObject | null {
+/** The fields of an update that came from the change, not from the record as read; null for other operations. */
+export function appliedOf(change: Change, body: JsonObject): JsonObject | null {
   if (proofKind(change.write) !== 'update') return null
   const own = (name: string): boolean => Object.hasOwn(change.body, name) && !change.keptRemote.includes(name)
   return Object.fromEntries(Object.entries(body).filter(([name]) => own(name)))

@@ -11,7 +11,7 @@ import type { PushContext } from './context.ts'
 import { holderOf } from './operations.ts'
 import { type Done, jsonParameter, type Outcome } from './outcome.ts'
 
-const ours = `where id = $1 and fence = $2 and status = 'sending'`
+const ours = `where id = $1 and fence = $2 and status = $3`
 const released = `owner = null, lease_until = null`
 
 async function write(
@@ -23,6 +23,7 @@ async function write(
   const { rowCount } = await client.query(`update outbox.queue set ${assignments} ${ours}`, [
     change.id,
     change.fence,
+    change.status,
     ...values,
   ])
   if (rowCount !== 1) throw leaseLost(change)
@@ -60,7 +61,12 @@ async function markDue(client: PoolClient, change: Change, holderId: string): Pr
   )
 }
 
-async function settleDone(client: PoolClient, change: Change, done: Done): Promise<number> {
+/**
+ * Makes a change `done`: result, mirror rows, the moved aggregate, deadlines, what waited for it.
+ * @returns how many rows of the mirror changed.
+ * @throws BoatMirrorError LEASE_LOST when the change is no longer as it was taken.
+ */
+export async function settleDone(client: PoolClient, change: Change, done: Done): Promise<number> {
   const aggregate = aggregateAfter(change, done)
   const moves = aggregate !== change.aggregate
   // Locks of aggregates come before any row lock, in the order of outbox.enqueue.
@@ -69,8 +75,8 @@ async function settleDone(client: PoolClient, change: Change, done: Done): Promi
   await write(
     client,
     change,
-    `status = 'done', settled_at = clock_timestamp(), departed = false, result = $3::jsonb, response = $4::jsonb,
-     record_key = $5, left_behind = $6::jsonb, warning = $7, error = null, conflict = null, proof = null, ${released}`,
+    `status = 'done', settled_at = clock_timestamp(), departed = false, result = $4::jsonb, response = $5::jsonb,
+     record_key = $6, left_behind = $7::jsonb, warning = $8, error = null, conflict = null, proof = null, ${released}`,
     [
       jsonParameter(done.result),
       jsonParameter(done.response),
@@ -95,16 +101,16 @@ async function settleUndone(client: PoolClient, change: Change, outcome: Exclude
       return await write(
         client,
         change,
-        `status = 'queued', departed = false, error = $3, next_attempt_at = clock_timestamp() + $4 * interval '1 ms',
-         left_out = left_out || $5::text[], attempts = attempts - $6::int, proof = case when proof ? 'ambiguous' then proof end, ${released}`,
+        `status = 'queued', departed = false, error = $4, next_attempt_at = clock_timestamp() + $5 * interval '1 ms',
+         left_out = left_out || $6::text[], attempts = attempts - $7::int, proof = case when proof ? 'ambiguous' then proof end, ${released}`,
         [outcome.error, outcome.delayMs, outcome.leaveOut ?? [], outcome.heldBack ? 1 : 0],
       )
     case 'look':
       return await write(
         client,
         change,
-        `error = $3, looks = looks + 1, next_attempt_at = clock_timestamp() + $4 * interval '1 ms',
-         proof = coalesce(proof, '{}') || $5::jsonb, ${released}`,
+        `error = $4, looks = looks + 1, next_attempt_at = clock_timestamp() + $5 * interval '1 ms',
+         proof = coalesce(proof, '{}') || $6::jsonb, ${released}`,
         [
           outcome.error,
           outcome.delayMs,
@@ -115,7 +121,7 @@ async function settleUndone(client: PoolClient, change: Change, outcome: Exclude
       return await write(
         client,
         change,
-        `status = 'conflict', settled_at = clock_timestamp(), departed = false, conflict = $3::jsonb, error = $4, ${released}`,
+        `status = 'conflict', settled_at = clock_timestamp(), departed = false, conflict = $4::jsonb, error = $5, ${released}`,
         [
           jsonParameter(outcome.conflict),
           `Changed upstream and here: ${Object.keys(outcome.conflict).join(', ')}. Decide with: changes resolve ${change.id} --take local|remote.`,
@@ -127,8 +133,8 @@ async function settleUndone(client: PoolClient, change: Change, outcome: Exclude
       return await write(
         client,
         change,
-        `status = $3, settled_at = clock_timestamp(), departed = false, error = $4, response = $5::jsonb,
-         proof = case when $3 = 'unknown' then proof end, ${released}`,
+        `status = $4, settled_at = clock_timestamp(), departed = false, error = $5, response = $6::jsonb,
+         proof = case when $4 = 'unknown' then proof end, ${released}`,
         [outcome.kind, outcome.error, jsonParameter(outcome.response)],
       )
     default:

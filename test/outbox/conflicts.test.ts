@@ -169,7 +169,7 @@ describe('a conflict', () => {
 
   it('resolved with local sends the change over what was seen', async () => {
     const { id, next } = await provoke()
-    await resolveConflict(rig.database, id, 'local')
+    await resolveConflict(rig.database, id, 'local', rig.readBack)
     await rig.push()
     expect([(await rig.change(id)).status, (await rig.change(next)).status]).toEqual(['done', 'done'])
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/mine', contractLink: 'https://example.com/c' })
@@ -178,7 +178,7 @@ describe('a conflict', () => {
   it('resolved with local is a conflict again when the API has moved on', async () => {
     const { id } = await provoke()
     upstream({ orderLink: 'https://example.com/even-newer' })
-    await resolveConflict(rig.database, id, 'local')
+    await resolveConflict(rig.database, id, 'local', rig.readBack)
     await rig.push()
     expect(await rig.change(id)).toMatchObject({
       status: 'conflict',
@@ -188,7 +188,7 @@ describe('a conflict', () => {
 
   it('resolved with remote sends the other fields only', async () => {
     const { id } = await provoke()
-    await resolveConflict(rig.database, id, 'remote')
+    await resolveConflict(rig.database, id, 'remote', rig.readBack)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/theirs', contractLink: 'https://example.com/c' })
@@ -198,7 +198,7 @@ describe('a conflict', () => {
     const id = await update({ orderLink: 'https://example.com/mine' })
     upstream({ orderLink: 'https://example.com/theirs' })
     await rig.push()
-    await resolveConflict(rig.database, id, 'remote')
+    await resolveConflict(rig.database, id, 'remote', rig.readBack)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
     expect(rig.writes()).toEqual([])
@@ -218,9 +218,13 @@ describe('a second user on a rental', () => {
       status: 'conflict',
       conflict: { userId: { local: other?.key.id, remote: taken?.user } },
     })
-    await expect(resolveConflict(rig.database, id, 'local')).rejects.toThrow("can't replace what is there")
-    await resolveConflict(rig.database, id, 'remote')
-    expect((await rig.change(id)).status).toBe('done')
+    await expect(resolveConflict(rig.database, id, 'local', rig.readBack)).rejects.toThrow(
+      "can't replace what is there",
+    )
+    await resolveConflict(rig.database, id, 'remote', rig.readBack)
+    expect(await rig.change(id)).toMatchObject({ status: 'done', warning: expect.stringContaining('userId') })
+    const { rows } = await rig.database.pool.query('select user_id::int from mirror.rentals where id = $1', [taken?.id])
+    expect(rows).toEqual([{ user_id: taken?.user }])
   })
 })
 

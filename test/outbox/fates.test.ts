@@ -1,7 +1,13 @@
 // What becomes of changes whose answer was lost, whose time is over, or whose record is gone.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { cancelChange, resolveConflict, resolveUnknown, retryChange } from '../../src/outbox/decisions.ts'
+import {
+  cancelChange,
+  resolveConflict,
+  resolveDidNot,
+  resolveTookEffect,
+  retryChange,
+} from '../../src/outbox/decisions.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { newPerson, Planner } from './plans.ts'
@@ -33,6 +39,15 @@ const paymentsOf = (rentalId: number, reference: string) =>
   (rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []).filter(
     (row) => row.key.rental_id === rentalId && row.record.reference === reference,
   )
+/** What the mirror shows in one column. */
+async function mirrored(table: string, column: string, key: Readonly<Record<string, unknown>>): Promise<unknown[]> {
+  const conditions = Object.keys(key).map((name, index) => `and ${name} = $${index + 1}`)
+  const { rows } = await rig.database.pool.query<{ value: unknown }>(
+    `select ${column} as value from mirror.${table} where _deleted_at is null ${conditions.join(' ')}`,
+    Object.values(key),
+  )
+  return rows.map(({ value }) => value)
+}
 const postsTo = (path: string) => rig.writes().filter((request) => request.method === 'POST' && request.path === path)
 
 describe('an add whose answer was lost', () => {
@@ -87,8 +102,10 @@ describe('an add whose answer was lost', () => {
     expect(await rig.change(id)).toMatchObject({ status: 'unknown', response: { body: { candidates: [{}, {}] } } })
     expect((await rig.change(edit)).status).toBe('queued')
 
-    await expect(resolveUnknown(rig.database, id, { tookEffect: true })).rejects.toThrow('wait for the id')
-    await resolveUnknown(rig.database, id, { tookEffect: true, resultId: String(own?.key.id) })
+    await expect(resolveTookEffect(rig.database, id, null, rig.readBack)).rejects.toThrow('wait for the id')
+    await expect(resolveTookEffect(rig.database, id, '123', rig.readBack)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await resolveTookEffect(rig.database, id, String(own?.key.id), rig.readBack)
+    expect(await mirrored('rental_payments', 'price', { rental_id: rentalId, id: own?.key.id })).toEqual(['10'])
     await rig.push()
     expect([(await rig.change(id)).status, (await rig.change(edit)).status]).toEqual(['done', 'done'])
     expect(rig.truth('rental_payments', { rental_id: rentalId, id: Number(own?.key.id) })).toMatchObject({ price: 11 })
@@ -104,7 +121,7 @@ describe('an add whose answer was lost', () => {
       error: expect.stringContaining('answered with success'),
     })
     expect(postsTo(`/v3/rentals/${rentalId}/payments`)).toHaveLength(1)
-    await resolveUnknown(rig.database, id, { tookEffect: false })
+    await resolveDidNot(rig.database, id)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
     expect(paymentsOf(rentalId, 'silent')).toHaveLength(1)
@@ -115,7 +132,7 @@ describe('an update whose answer was lost', () => {
   it('is unknown when someone else wrote the field meanwhile, and a person decides', async () => {
     const rentalId = planner.rental()
     const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/mine' })
-    once('PUT /v3/rentals/{rentalId}', 'hang')
+    once('PUT /v3/rentals/{rentalId}', 'hang', 100)
     await runOnce()
     rig.sandbox.mutate([
       { record: 'rentals', op: 'update', id: rentalId, set: { orderLink: 'https://example.com/other' } },
@@ -123,9 +140,30 @@ describe('an update whose answer was lost', () => {
     await rig.push()
     expect(await rig.change(id)).toMatchObject({ status: 'unknown', error: expect.stringContaining('orderLink') })
     await expect(cancelChange(rig.database, id)).rejects.toThrow('is unknown')
-    await expect(resolveConflict(rig.database, id, 'local')).rejects.toThrow('--took-effect or --did-not')
-    await resolveUnknown(rig.database, id, { tookEffect: true })
-    expect((await rig.change(id)).status).toBe('done')
+    await expect(resolveConflict(rig.database, id, 'local', rig.readBack)).rejects.toThrow('--took-effect or --did-not')
+    await resolveTookEffect(rig.database, id, null, rig.readBack)
+    expect(await rig.change(id)).toMatchObject({
+      status: 'done',
+      warning: 'Settled by a person. Not taken by the API: orderLink.',
+    })
+    expect(await mirrored('rentals', 'order_link', { id: rentalId })).toEqual(['https://example.com/other'])
+  })
+
+  it('is settled on a person’s word although the API can’t be asked, and says that it was not', async () => {
+    const rentalId = planner.rental()
+    const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/mine' })
+    once('PUT /v3/rentals/{rentalId}', 'hang', 100)
+    await runOnce()
+    rig.sandbox.mutate([
+      { record: 'rentals', op: 'update', id: rentalId, set: { orderLink: 'https://example.com/other' } },
+    ])
+    await rig.push()
+    once('GET /v3/rentals/{rentalId}', 'forbidden')
+    await resolveTookEffect(rig.database, id, null, rig.readBack)
+    expect(await rig.change(id)).toMatchObject({
+      status: 'done',
+      warning: 'Settled by a person. Not read back: the API did not answer.',
+    })
   })
 })
 
@@ -185,7 +223,7 @@ describe('a rental whose creation was lost', () => {
   it('has expired when it is not there after 15 minutes: it may have been', async () => {
     const id = await rig.queue('rental.create', {}, planner.slot())
     const step = await rig.queue('rental.update', { rentalId: { change: Number(id) } }, { status: 'VALIDATED' })
-    once('POST /v3/rentals', 'hang')
+    once('POST /v3/rentals', 'hang', 100)
     await runOnce()
     await rig.database.pool.query(`update outbox.queue set sent_at = sent_at - interval '15 minutes' where id = $1`, [
       id,

@@ -13,6 +13,7 @@ import { applyWrites } from '../../src/mirror/writer.ts'
 import type { PushContext, PushSettings } from '../../src/outbox/context.ts'
 import { type ChangeInfo, findChange } from '../../src/outbox/inspect.ts'
 import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
+import { type ReadBack, readBackFrom } from '../../src/outbox/read-back.ts'
 import { createSandbox, type LoggedRequest, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
 import { projectRecord } from '../../src/sync/project.ts'
 
@@ -32,6 +33,8 @@ export type Rig = AsyncDisposable & {
   readonly sandbox: Sandbox
   readonly context: PushContext
   readonly pusher: Pusher
+  /** What a person's decision reads from the API. */
+  readonly readBack: ReadBack
   /** Calls outbox.enqueue. */
   queue(operation: string, target: object, body?: object, options?: object): Promise<string>
   /** Pushes until nothing can settle by itself. */
@@ -99,6 +102,7 @@ export async function createRig(options: RigOptions): Promise<Rig> {
     sandbox,
     context,
     pusher,
+    readBack: readBackFrom(context, new AbortController().signal),
     truth,
     queue: async (operation, target, body = {}, wishes = {}) => {
       const { rows } = await database.pool.query<{ id: string }>('select outbox.enqueue($1, $2, $3, $4) as id', [

@@ -2,9 +2,11 @@
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
+import type { Database } from '../../mirror/database.ts'
 import { sqlStateOf } from '../../mirror/sql-states.ts'
-import { cancelChange, resolveConflict, resolveUnknown, retryChange } from '../../outbox/decisions.ts'
+import { cancelChange, resolveConflict, resolveDidNot, resolveTookEffect, retryChange } from '../../outbox/decisions.ts'
 import { type ChangeInfo, changesForPerson, findChange, listChanges, neighboursOf } from '../../outbox/inspect.ts'
+import { readBackFrom } from '../../outbox/read-back.ts'
 import { type Status, statuses } from '../../outbox/transitions.ts'
 import {
   type CommandContext,
@@ -17,6 +19,7 @@ import {
   withJson,
 } from '../context.ts'
 import { instant, oneLine, print, printJson, table } from '../output.ts'
+import { pushContextOf } from '../push-context.ts'
 import { changesTable } from './push.ts'
 
 const quiet = { logLevel: 'warn' } as const
@@ -121,8 +124,8 @@ async function runList(context: CommandContext, _: [], options: ListOptions & Js
   return 0
 }
 
-async function existing(opened: OpenedDatabase, id: string): Promise<ChangeInfo> {
-  const change = await findChange(opened.database.pool, id)
+async function existing(database: Database, id: string): Promise<ChangeInfo> {
+  const change = await findChange(database.pool, id)
   if (change !== null) return change
   throw new BoatMirrorError('NOT_FOUND', `There is no change ${id}.`, {
     remedy: 'See them with: boat-mirror changes list',
@@ -131,7 +134,7 @@ async function existing(opened: OpenedDatabase, id: string): Promise<ChangeInfo>
 
 async function runShow(context: CommandContext, [id]: [string], { json }: Json): Promise<ExitCode> {
   await using opened = await context.openDatabase()
-  const change = await existing(opened, id)
+  const change = await existing(opened.database, id)
   const neighbours = await neighboursOf(opened.database.pool, id)
   if (json) printJson({ ...change, ...neighbours })
   else print(describe(change, neighbours))
@@ -238,12 +241,15 @@ async function decideEach(
   decide: (id: string) => Promise<void>,
 ): Promise<ExitCode> {
   for (const id of ids) await decide(id)
-  const changes = await Promise.all(ids.map((id) => existing(opened, id)))
+  const changes = await Promise.all(ids.map((id) => existing(opened.database, id)))
   if (json) printJson(changes.map(({ id, operation, status }) => ({ id, operation, status })))
   else if (changes.length === 0) print('There is none.')
   else print(changesTable([...changes].reverse()))
   return 0
 }
+
+/** How long a read waits while the API is paused. */
+const patienceMs = 10_000
 
 type ResolveFlags = {
   readonly take?: 'local' | 'remote'
@@ -256,13 +262,18 @@ async function runResolve(context: CommandContext, [id]: [string], flags: Resolv
   const chosen = [flags.take !== undefined, flags.tookEffect, flags.didNot].filter(Boolean)
   if (chosen.length !== 1)
     throw new BoatMirrorError('USAGE', 'Give one of --take local, --take remote, --took-effect, --did-not.')
-  await using opened = await context.openDatabase()
-  const { database } = opened
-  if (flags.take !== undefined) await resolveConflict(database, id, flags.take)
-  else await resolveUnknown(database, id, { tookEffect: flags.tookEffect, resultId: flags.id })
-  const change = await existing(opened, id)
+  await using app = await context.open({ schema: 'check', patienceMs })
+  const { database } = app
+  const readBack = readBackFrom(pushContextOf(app), context.signal)
+  if (flags.take !== undefined) await resolveConflict(database, id, flags.take, readBack)
+  else if (flags.didNot) await resolveDidNot(database, id)
+  else await resolveTookEffect(database, id, flags.id ?? null, readBack)
+  const change = await existing(database, id)
   const left = await changesForPerson(database.pool)
   if (flags.json) printJson({ id, operation: change.operation, status: change.status, needPerson: left })
-  else print(`Change ${id} (${change.operation}) is ${change.status}.`)
+  else
+    print(
+      `Change ${id} (${change.operation}) is ${change.status}.${change.warning === null ? '' : ` ${change.warning}`}`,
+    )
   return 0
 }
