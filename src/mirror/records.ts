@@ -67,6 +67,30 @@ export async function knownRecords(
   return new Map(rows.map(({ key, ...known }) => [key, known]))
 }
 
+/**
+ * Which of these keys have a row, alive or a tombstone, and whether it comes from a read of its own (`direct`: a stub
+ * changes nothing there) or from inside another record (`stub`). By stream name and key.
+ */
+export async function knownSources(
+  db: Queryable,
+  asked: readonly { readonly stream: StreamDef; readonly keys: readonly string[] }[],
+): Promise<ReadonlyMap<string, ReadonlyMap<string, 'direct' | 'stub'>>> {
+  const found = new Map<string, Map<string, 'direct' | 'stub'>>(asked.map(({ stream }) => [stream.name, new Map()]))
+  if (asked.length === 0) return found
+  const selects = asked.map(({ stream }, index) => {
+    const type = stream.columns.find(({ name }) => name === stream.key[0])?.type ?? 'text'
+    const key = `t.${identifier(stream.key[0] ?? '')}`
+    return `select '${stream.name}' as stream, ${key}::text as key, position('#' in t._source) > 0 as stub
+      from mirror.${identifier(stream.name)} t where ${key} = any($${index + 1}::text[]::${type}[])`
+  })
+  const { rows } = await db.query<{ stream: string; key: string; stub: boolean }>(
+    selects.join(' union all '),
+    asked.map(({ keys }) => keys),
+  )
+  for (const { stream, key, stub } of rows) found.get(stream)?.set(key, stub ? 'stub' : 'direct')
+  return found
+}
+
 /** JSON text and source of the payloads of live records, exact; stubs are left out. */
 export async function readPayloads(
   db: Queryable,

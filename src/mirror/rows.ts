@@ -39,6 +39,8 @@ export type TableWrite = {
   readonly rows: readonly SourcedRow[]
   readonly mode: 'record' | 'stub'
   readonly replace?: readonly Scope[]
+  /** None of the keys had a row when it was looked a moment ago: the rows may be tried without a comparison. */
+  readonly fresh?: boolean
 }
 
 /** Values for the columns of `stream.filledBy`, on live rows that exist. */
@@ -77,3 +79,9 @@ export type WriteCounts = {
 
 /** Marks the source of a stub: what stands after it is the place inside the other record. */
 export const stubMark = '#'
+
+/** Where a row came from; a stub is always marked as one. */
+export function sourceOfRow(table: TableWrite, row: SourcedRow): string {
+  const source = row.source ?? table.source
+  return table.mode === 'stub' && !source.includes(stubMark) ? `${source}${stubMark}` : source
+}

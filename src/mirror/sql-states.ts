@@ -80,6 +80,9 @@ export const isRepeatable = (error: unknown): boolean => repeatable.has(sqlState
 /** True when Postgres refused the data of a statement, not the statement. */
 export const isDataError = (error: unknown): boolean => dataClasses.has((sqlStateOf(error) ?? '').slice(0, 2))
 
+/** True when a row of the same key is there. */
+export const isUniqueViolation = (error: unknown): boolean => sqlStateOf(error) === '23505'
+
 /** True when the connection broke, could not be made, or did not answer in time. */
 export function isConnectionError(error: unknown): boolean {
   if (sqlStateOf(error) !== undefined) return false

@@ -2,10 +2,10 @@
 // streams and one COPY for a whole batch; the statements of `merge-statements.ts` take their rows from it.
 
 import type { PoolClient } from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
 import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { stubMark, type TableWrite } from './rows.ts'
+import { copyRows, copyText } from './copy.ts'
+import { sourceOfRow, type TableWrite } from './rows.ts'
 
 /** The table, qualified so that no table of the same name on the search path is meant. */
 export const stageTable = 'pg_temp.boat_mirror_stage'
@@ -25,37 +25,19 @@ const prepare = `set local timezone = 'UTC'; set local work_mem = '32MB';
 
 const copyStatement = `copy ${stageTable} from stdin`
 
-const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }
-
-/** A value in COPY's text format. */
-export const copyText = (value: string | null): string =>
-  value === null
-    ? '\\N'
-    : /[\\\n\r\t]/.test(value)
-      ? value.replace(/[\\\n\r\t]/g, (found) => escapes[found] ?? '')
-      : value
-
 /** Lines of the batch in COPY's text format. */
 function* copyLines(batch: number, tables: readonly TableWrite[]): Generator<string> {
   for (const table of tables) {
     const stub = table.mode === 'stub' ? 't' : 'f'
     const filler = '\t\\N'.repeat(width - table.stream.columns.length)
     for (const row of table.rows) {
-      const source = sourceOf(table, row.source)
+      const source = sourceOfRow(table, row)
       const readAt = (row.readAt ?? table.readAt).toISOString()
       const fixed = `${batch}\t${table.stream.name}\t${stub}\t${copyText(source)}\t${readAt}\t${copyText(row.payload)}`
       yield `${fixed}\t${row.values.map(copyText).join('\t')}${filler}\n`
     }
   }
 }
-
-/** Where a row came from; a stub is always marked as one. */
-function sourceOf(table: TableWrite, own: string | undefined): string {
-  const source = own ?? table.source
-  return table.mode === 'stub' && !source.includes(stubMark) ? `${source}${stubMark}` : source
-}
-
-const chunkCharacters = 256 * 1024
 
 let lastBatch = 0
 
@@ -68,19 +50,7 @@ export async function stageRows(client: PoolClient, tables: readonly TableWrite[
   const batch = lastBatch
   await client.query(prepare)
   if (tables.every((table) => table.rows.length === 0)) return batch
-  await new Promise<void>((resolve, reject) => {
-    const copy = client.query(copyFrom(copyStatement))
-    copy.on('error', reject)
-    copy.on('finish', resolve)
-    let chunk = ''
-    for (const line of copyLines(batch, tables)) {
-      chunk += line
-      if (chunk.length < chunkCharacters) continue
-      copy.write(chunk)
-      chunk = ''
-    }
-    copy.end(chunk)
-  })
+  await copyRows(client, copyStatement, copyLines(batch, tables))
   return batch
 }
 

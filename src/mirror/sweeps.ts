@@ -3,15 +3,18 @@
 import type { StreamDef } from '../catalog/types.ts'
 import { keySql, type Queryable } from './sql.ts'
 
-/** Stores the keys of one page, in the page's own transaction. */
-export async function saveSweepPage(
+/** Stores the keys of pages that follow one another, in the pages' own transaction. */
+export async function saveSweepPages(
   db: Queryable,
-  page: { readonly runId: string; readonly pass: number; readonly index: number; readonly keys: readonly string[] },
+  pass: { readonly runId: string; readonly pass: number; readonly first: number },
+  pages: readonly (readonly string[])[],
 ): Promise<void> {
   await db.query(
-    `insert into sync.sweep_pages (run_id, pass, page, keys) values ($1, $2, $3, $4)
+    `insert into sync.sweep_pages (run_id, pass, page, keys)
+     select $1, $2, $3 + place - 1, array(select jsonb_array_elements_text(keys))
+     from jsonb_array_elements($4::jsonb) with ordinality as given(keys, place)
      on conflict (run_id, pass, page) do update set keys = excluded.keys`,
-    [page.runId, page.pass, page.index, page.keys],
+    [pass.runId, pass.pass, pass.first, JSON.stringify(pages)],
   )
 }
 

@@ -13,6 +13,7 @@ import {
   tombstoneInScope,
 } from './change-statements.ts'
 import type { Database } from './database.ts'
+import { insertFresh, splitFresh } from './fresh-rows.ts'
 import { mergeStatement } from './merge-statements.ts'
 import { erasePersons } from './persons.ts'
 import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts } from './rows.ts'
@@ -61,13 +62,16 @@ class Counts {
 export async function applyWrites(client: PoolClient, writes: MirrorWrites): Promise<ReadonlyMap<string, WriteCounts>> {
   const { tables = [], filled = [], tombstones = [] } = writes
   const counts = new Counts()
-  const batch = tables.length === 0 ? 0 : await refusing(null, () => stageRows(client, tables))
+  const { fresh, others } = splitFresh(tables)
+  const batch = tables.length === 0 ? 0 : await refusing(null, () => stageRows(client, others))
   for (const stream of streams) {
-    const own = tables.filter((table) => table.stream.name === stream.name)
+    const straight = fresh.filter((table) => table.stream.name === stream.name)
+    const own = others.filter((table) => table.stream.name === stream.name)
     const gone = tombstones.filter((each) => each.stream.name === stream.name)
     const fills = filled.filter((each) => each.stream.name === stream.name)
-    if (own.length + gone.length + fills.length === 0) continue
+    if (straight.length + own.length + gone.length + fills.length === 0) continue
     await refusing(stream.name, async () => {
+      if (straight.length > 0) await insert(client, stream, straight, counts.of(stream))
       if (own.some((table) => table.rows.length > 0)) await merge(client, stream, batch, counts.of(stream))
       for (const table of own) await replaceScopes(client, table, batch, counts)
       for (const write of fills) await fill(client, write, counts.of(stream))
@@ -84,6 +88,17 @@ async function refusing<T>(stream: string | null, work: () => Promise<T>): Promi
   } catch (error) {
     throw sqlStateOf(error) !== undefined && isDataError(error) ? new DataRefused(stream, error) : error
   }
+}
+
+async function insert(
+  client: PoolClient,
+  stream: StreamDef,
+  tables: readonly TableWrite[],
+  tally: Tally,
+): Promise<void> {
+  const inserted = await insertFresh(client, stream, tables)
+  if (inserted === null) await merge(client, stream, await stageRows(client, tables), tally)
+  else tally.inserted += inserted
 }
 
 const maxMergeRounds = 5 // each round, another transaction must have inserted one of our keys in between

@@ -22,6 +22,7 @@ const integerPattern = /^-?\d{1,19}$/
 const decimalPattern = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?$/
 
 function toBigint(value: Json): Converted {
+  if (Number.isSafeInteger(value)) return good(String(value))
   const text = typeof value === 'string' ? value.trim() : (numberText(value) ?? '')
   const whole = text.replace(/\.0+$/, '')
   if (!integerPattern.test(whole)) return bad('a whole number of at most 64 bits')
@@ -51,13 +52,15 @@ const datePattern = /^(\d{4})-(\d{2})-(\d{2})/
 const timestampPattern =
   /^(\d{4}-\d{2}-\d{2})[T ](\d{2}):(\d{2})(?::(\d{2})(\.\d{1,9})?)?\s?(Z|z|[+-]\d{2}(?::?\d{2})?)?$/
 
+const daysInMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
 /** True for a day that exists in the calendar; the year 0000 is no year for Postgres. */
 function isCalendarDate(text: string): boolean {
   const match = datePattern.exec(text)
   if (match === null || match[1] === '0000') return false
-  const day = text.slice(0, 10)
-  const instant = new Date(`${day}T00:00:00Z`)
-  return !Number.isNaN(instant.getTime()) && instant.toISOString().slice(0, 10) === day
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
+  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return day >= 1 && day <= (daysInMonth[month - 1] ?? 0) + (leap ? 1 : 0)
 }
 
 function toDate(value: Json): Converted {

@@ -8,14 +8,13 @@ import { tombstonedUsers } from '../mirror/persons.ts'
 import { keyText, knownRecords, readPayloads } from '../mirror/records.ts'
 import type { Row, TableWrite } from '../mirror/rows.ts'
 import type { SyncContext } from './context.ts'
-import { embeddedStubs } from './embeds.ts'
 import { hashOf, isObject, keyOf, projectionVersion, valueAt } from './project.ts'
 import { overlay } from './summary.ts'
 import { countAnswer, emptyWork, projectInto, type Work } from './work.ts'
 
-type Entry = { readonly record: Json; readonly hash: string; readonly key: string | null }
+type Entry = { readonly record: Json; readonly text: string; readonly hash: string; readonly key: string | null }
 
-/** What one record of a list or a single read leads to, besides its own row: stubs of embedded records, rows from inside it. */
+/** What one record of a list or a single read leads to, besides its own row: embedded records, rows from inside it. */
 export function belowRecord(
   work: Work,
   stream: StreamDef,
@@ -23,14 +22,8 @@ export function belowRecord(
   key: string,
   origin: { readonly endpoint: string; readonly readAt: Date; readonly timeZone: string },
 ): void {
-  for (const stub of embeddedStubs(stream, record, origin.timeZone))
-    work.tables.push({
-      stream: stub.stream,
-      mode: 'stub',
-      source: `${origin.endpoint}#${stub.path}`,
-      readAt: origin.readAt,
-      rows: [stub.row],
-    })
+  if (stream.embeds !== undefined)
+    work.holders.push({ stream, record, endpoint: origin.endpoint, readAt: origin.readAt })
   for (const child of childrenOf(stream.name)) {
     if (child.reads.kind !== 'inside') continue
     const entries = valueAt(record, child.reads.path)
@@ -95,7 +88,8 @@ export async function workOfPages(
   const entriesOfPage = pages.map((page) =>
     page.items.map((record): Entry => {
       const parts = keyOf(stream, record, timeZone)
-      return { record, hash: hashOf(stringifyJson(record)), key: parts === null ? null : keyText(parts) }
+      const text = stringifyJson(record)
+      return { record, text, hash: hashOf(text), key: parts === null ? null : keyText(parts) }
     }),
   )
   const keys = entriesOfPage.flat().flatMap((entry) => (entry.key === null ? [] : [entry.key]))
@@ -112,7 +106,16 @@ export async function workOfPages(
     work.counts.read += entries.length
     const changed = entries.filter((entry) => !isUnchanged(entry))
     work.counts.unchanged += entries.length - changed.length
-    await addChanged(context, stream, work, changed, { endpoint, readAt: page.startedAt, summary })
+    const isThere = ({ key }: Entry): boolean => key === null || known.get(key)?.exists === true
+    const origin = { endpoint, readAt: page.startedAt, summary }
+    await addChanged(context, stream, work, changed.filter(isThere), { ...origin, fresh: false })
+    await addChanged(
+      context,
+      stream,
+      work,
+      changed.filter((entry) => !isThere(entry)),
+      { ...origin, fresh: true },
+    )
   }
   return { work, keysOfPage: entriesOfPage.map((entries) => entries.flatMap(({ key }) => (key === null ? [] : [key]))) }
 }
@@ -122,12 +125,13 @@ async function addChanged(
   stream: StreamDef,
   work: Work,
   changed: readonly Entry[],
-  origin: { readonly endpoint: string; readonly readAt: Date; readonly summary: boolean },
+  origin: { readonly endpoint: string; readonly readAt: Date; readonly summary: boolean; readonly fresh: boolean },
 ): Promise<void> {
   if (changed.length === 0) return
   const { timeZone } = context.settings
   const keys = changed.flatMap(({ key }) => (key === null ? [] : [key]))
-  const payloads = origin.summary ? await readPayloads(context.database.pool, stream, keys) : new Map<string, never>()
+  const payloads =
+    origin.summary && !origin.fresh ? await readPayloads(context.database.pool, stream, keys) : new Map<string, never>()
   const records = await withoutErasedUsers(
     context,
     stream,
@@ -140,7 +144,8 @@ async function addChanged(
     const known = entry.key === null ? undefined : payloads.get(entry.key)
     const detail = known?.source === origin.endpoint ? undefined : known
     const record = detail === undefined ? listed : overlay(parseJson(detail.payload).value, listed)
-    const projected = projectInto(work, stream, record, {}, origin.endpoint, timeZone)
+    const text = record === entry.record ? entry.text : undefined
+    const projected = projectInto(work, stream, record, {}, origin.endpoint, timeZone, text)
     if (!projected.ok) continue
     rows.push(
       detail === undefined ? projected.row : { ...projected.row, payload: detail.payload, source: detail.source },
@@ -149,5 +154,6 @@ async function addChanged(
     work.records.push({ stream: stream.name, key, listHash: entry.hash, projection: projectionVersion, changed: true })
     belowRecord(work, stream, listed, key, { ...origin, timeZone })
   }
-  work.tables.push({ stream, mode: 'record', source: origin.endpoint, readAt: origin.readAt, rows })
+  const { endpoint: source, readAt, fresh } = origin
+  work.tables.push({ stream, mode: 'record', source, readAt, rows, fresh })
 }

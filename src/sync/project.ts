@@ -22,9 +22,22 @@ export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('isLosslessNumber' in value)
 
 /** The value at a dotted path; undefined where a member is absent or its holder is no object. */
-export function valueAt(record: Json | undefined, path: string): Json | undefined {
+export const valueAt = (record: Json | undefined, path: string): Json | undefined => valueBelow(record, stepsOf(path))
+
+const split = new Map<string, readonly string[]>()
+
+/** The members of a dotted path. Paths come from the catalog: there are only so many. */
+function stepsOf(path: string): readonly string[] {
+  const known = split.get(path)
+  if (known !== undefined) return known
+  const steps = path.split('.')
+  split.set(path, steps)
+  return steps
+}
+
+function valueBelow(record: Json | undefined, steps: readonly string[]): Json | undefined {
   let value: Json | undefined = record
-  for (const member of path.split('.')) {
+  for (const member of steps) {
     if (!isObject(value)) return undefined
     value = Object.hasOwn(value, member) ? value[member] : undefined
   }
@@ -45,10 +58,16 @@ const shown = (value: Json | undefined): string =>
  * Projects one record to its row.
  * @param record the record as received; anything but an object cannot be mirrored, except where columns come from the request.
  * @param request values for the columns that do not stand in the record.
+ * @param payload the record as JSON text, where that is known already.
  * @returns the row, or the reason (naming field, value and what was expected) with a key for the quarantine.
  */
-export function projectRecord(stream: StreamDef, record: Json, request: RequestValues, timeZone: string): Projected {
-  const payload = stringifyJson(record)
+export function projectRecord(
+  stream: StreamDef,
+  record: Json,
+  request: RequestValues,
+  timeZone: string,
+  payload = stringifyJson(record),
+): Projected {
   const fail = (reason: string): Projected => ({
     ok: false,
     reason,

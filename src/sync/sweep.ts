@@ -8,10 +8,10 @@ import type { StreamDef } from '../catalog/types.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { contradictPin, getPin, setPin } from '../mirror/pinned.ts'
 import { addCounts, addWarnings, markSwept, noteRunError } from '../mirror/runs.ts'
-import { holdDeletions, passFacts, saveSweepPage, sweepResult } from '../mirror/sweeps.ts'
+import { holdDeletions, passFacts, saveSweepPages, sweepResult } from '../mirror/sweeps.ts'
 import { addTasks, endTask, type NewTask, type Task } from '../mirror/tasks.ts'
 import { batches } from './batches.ts'
-import { commitWork } from './commit.ts'
+import { addStubs, commitWork } from './commit.ts'
 import type { SyncContext } from './context.ts'
 import { judgeDeletions, sampleSize } from './deletions.ts'
 import { workOfPages } from './list-records.ts'
@@ -20,6 +20,7 @@ import { portions, priorities } from './plan.ts'
 import { judgePass } from './progress.ts'
 import { keyOf } from './project.ts'
 import { missingInList } from './summary.ts'
+import type { Work } from './work.ts'
 
 type ListReads = Extract<StreamDef['reads'], { kind: 'list' }>
 
@@ -87,13 +88,12 @@ async function runPass(
     ...(start.next === null ? {} : { from: start.next }),
   })
   const limit = Math.max(1, Math.floor(rowsPerCommit / paging.pageSize))
+  const portions = prepared(context, task, stream, reads, batches(source, { limit, lingerMs: 0 }), signal)
   let at = start
-  let summary: boolean | undefined
   try {
-    for await (const pages of batches(source, { limit, lingerMs: 0 })) {
-      summary ??= await isSummary(context, task, stream, reads, pages, signal)
-      at = await commitPages(context, task, stream, reads, pages, at, summary)
-    }
+    // While Postgres writes one portion, the next is made ready and the pages after it are read.
+    for await (const [portion] of batches(portions, { limit: 1, lingerMs: 0 }))
+      if (portion !== undefined) at = await commitPages(context, task, portion, at)
   } catch (error) {
     if (error instanceof ApiError && error.code === 'PAGING_IGNORED')
       await contradictPageBase(context, messageOf(error))
@@ -102,16 +102,40 @@ async function runPass(
   return judged(context, task, at)
 }
 
-async function commitPages(
+/** What one commit writes, and where its pages lead. */
+type Portion = {
+  readonly work: Work
+  readonly pages: readonly {
+    readonly keys: readonly string[]
+    readonly next: string | null
+    readonly total: number | null
+  }[]
+}
+
+/** Turns pages into work; the pages themselves are let go. */
+async function* prepared(
   context: SyncContext,
   task: Task,
   stream: StreamDef,
   reads: ListReads,
-  pages: readonly Page[],
+  source: AsyncIterable<readonly Page[]>,
+  signal: AbortSignal,
+): AsyncGenerator<Portion> {
+  let summary: boolean | undefined
+  for await (const pages of source) {
+    summary ??= await isSummary(context, task, stream, reads, pages, signal)
+    const { work, keysOfPage } = await workOfPages(context, stream, reads.list, pages, summary)
+    await addStubs(context, work)
+    yield { work, pages: pages.map(({ next, total }, index) => ({ keys: keysOfPage[index] ?? [], next, total })) }
+  }
+}
+
+async function commitPages(
+  context: SyncContext,
+  task: Task,
+  { work, pages }: Portion,
   at: Checkpoint,
-  summary: boolean,
 ): Promise<Checkpoint> {
-  const { work, keysOfPage } = await workOfPages(context, stream, reads.list, pages, summary)
   const next: Checkpoint = {
     ...at,
     next: pages.at(-1)?.next ?? null,
@@ -124,10 +148,12 @@ async function commitPages(
   }
   await commitWork(context, task, work, {
     checkpoint: next,
-    also: async (client) => {
-      for (const [index, keys] of keysOfPage.entries())
-        await saveSweepPage(client, { runId: task.runId, pass: passNumber(at), index: at.pages + index, keys })
-    },
+    also: (client) =>
+      saveSweepPages(
+        client,
+        { runId: task.runId, pass: passNumber(at), first: at.pages },
+        pages.map(({ keys }) => keys),
+      ),
   })
   return next
 }

@@ -60,11 +60,13 @@ const maxDepth = 6
 
 function walk(value: Json, shape: Shape, prefix: string, depth: number, found: Map<string, Json>): void {
   if (!isObject(value) || depth > maxDepth) return
-  for (const [name, member] of Object.entries(value)) {
-    const path = prefix === '' ? name : `${prefix}.${name}`
+  for (const name of Object.keys(value)) {
     const known = shape.members.get(name)
+    if (known?.leaf === true) continue
+    const path = prefix === '' ? name : `${prefix}.${name}`
+    const member = value[name] ?? null
     if (known === undefined) found.set(path, member)
-    else if (!known.leaf) walk(member, known, path, depth + 1, found)
+    else walk(member, known, path, depth + 1, found)
   }
 }
 

@@ -5,6 +5,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import type { RecordState } from '../mirror/records.ts'
 import type { FilledWrite, TableWrite, Tombstones } from '../mirror/rows.ts'
 import type { RunCounts } from '../mirror/runs.ts'
+import type { Holder } from './embeds.ts'
 import type { Projected, RequestValues } from './project.ts'
 import { projectRecord } from './project.ts'
 import { unknownFields } from './unknown-fields.ts'
@@ -30,6 +31,8 @@ export type UnknownField = {
 
 export type Work = {
   readonly tables: TableWrite[]
+  /** Records whose embedded records become stubs; looked into when the work is committed, where each is needed once. */
+  readonly holders: Holder[]
   readonly filled: FilledWrite[]
   readonly tombstones: Tombstones[]
   readonly records: RecordState[]
@@ -43,6 +46,7 @@ export type Work = {
 
 export const emptyWork = (): Work => ({
   tables: [],
+  holders: [],
   filled: [],
   tombstones: [],
   records: [],
@@ -68,6 +72,7 @@ export const emptyWork = (): Work => ({
 /** Adds the second piece of work to the first. */
 export function addWork(target: Work, more: Work): void {
   target.tables.push(...more.tables)
+  target.holders.push(...more.holders)
   target.filled.push(...more.filled)
   target.tombstones.push(...more.tombstones)
   target.records.push(...more.records)
@@ -95,7 +100,7 @@ export function countAnswer(
 const sampleOf = (stream: StreamDef, value: Json): string | null =>
   stream.person === true || stream.document === true ? null : stringifyJson(value).slice(0, 200)
 
-/** Projects a record; a bad one goes to `work.bad`, and unknown fields are noted. */
+/** Projects a record; a bad one goes to `work.bad`, and unknown fields are noted. `payload`: its JSON text, where that is known. */
 export function projectInto(
   work: Work,
   stream: StreamDef,
@@ -103,14 +108,15 @@ export function projectInto(
   request: RequestValues,
   endpoint: string,
   timeZone: string,
+  payload = stringifyJson(record),
 ): Projected {
-  const projected = projectRecord(stream, record, request, timeZone)
+  const projected = projectRecord(stream, record, request, timeZone, payload)
   if (!projected.ok) {
     const bad = {
       stream: stream.name,
       key: projected.key,
       endpoint,
-      payload: stringifyJson(record),
+      payload,
       reason: projected.reason,
       request,
     }

@@ -3,12 +3,19 @@ import { describe, expect, it } from 'vitest'
 import { type Json, parseJson, stringifyJson } from '../../src/api/json.ts'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { convertValue } from '../../src/sync/convert.ts'
-import { embeddedStubs } from '../../src/sync/embeds.ts'
+import { embeddedRecords, type Holder } from '../../src/sync/embeds.ts'
 import { contentKeys, keyOf, projectRecord } from '../../src/sync/project.ts'
 import { missingInList, overlay } from '../../src/sync/summary.ts'
 import { unknownFields } from '../../src/sync/unknown-fields.ts'
 
 const json = (text: string): Json => parseJson(text).value
+
+const holderOf = (stream: string, text: string, readAt = new Date(0)): Holder => ({
+  stream: streamNamed(stream),
+  record: json(text),
+  endpoint: 'GET /v3/x',
+  readAt,
+})
 
 describe('values', () => {
   const good: readonly [string, Parameters<typeof convertValue>[0], string, string | null][] = [
@@ -79,12 +86,27 @@ describe('projection', () => {
       projected.row.values[stream.columns.findIndex((column) => column.name === name)]
     expect([value('departure_harbour_id'), value('user_id'), value('status')]).toEqual(['7', '5', 'PENDING'])
     expect(
-      embeddedStubs(stream, json(rental), 'UTC').map((stub) => [stub.stream.name, stub.row.key, stub.path]),
+      embeddedRecords([holderOf('rentals', rental)], 'UTC').map(({ stream, key, source }) => [
+        stream.name,
+        key,
+        source,
+      ]),
     ).toEqual([
-      ['harbours', ['7'], 'departureHarbour'],
-      ['cities', ['3'], 'departureHarbour.city'],
-      ['users', ['5'], 'user'],
+      ['harbours', ['7'], 'GET /v3/x#departureHarbour'],
+      ['cities', ['3'], 'GET /v3/x#departureHarbour.city'],
+      ['users', ['5'], 'GET /v3/x#user'],
     ])
+  })
+
+  it('takes an embedded record once: as its latest holder shows it, and of one instant the look that says more', () => {
+    const poor = '{"id":1,"user":{"id":5}}'
+    const rich = '{"id":2,"user":{"id":5,"firstName":"Ann","addressCountry":{"code":"FR"}}}'
+    const later = '{"id":3,"user":{"id":5,"firstName":"Anne"}}'
+    const namesIn = (holders: readonly Holder[]): unknown[] =>
+      embeddedRecords(holders, 'UTC').map(({ record }) => record.firstName ?? record.code)
+    expect(namesIn([holderOf('rentals', poor), holderOf('rentals', rich)])).toEqual(['Ann', 'FR'])
+    const both = [holderOf('rentals', rich), holderOf('rentals', later, new Date(1))]
+    expect([namesIn(both)[0], namesIn([...both].reverse())[0]]).toEqual(['Anne', 'Anne'])
   })
 
   it('lists fields the catalog does not know, at any depth, and no others', () => {
@@ -102,7 +124,7 @@ describe('projection', () => {
         expect(() => [
           ...unknownFields(stream, record),
           keyOf(stream, record, 'UTC'),
-          embeddedStubs(stream, record, 'UTC'),
+          embeddedRecords([{ stream, record, endpoint: 'GET /v3/x', readAt: new Date() }], 'UTC'),
         ]).not.toThrow()
       }),
       { numRuns: 500 },

@@ -5,7 +5,6 @@ import { streamNamed, streams } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { SyncContext } from '../context.ts'
 import { convertValue } from '../convert.ts'
-import { embeddedStubs } from '../embeds.ts'
 import { valueAt } from '../project.ts'
 import { readOutcome } from '../single.ts'
 import { projectInto, type Work } from '../work.ts'
@@ -37,14 +36,7 @@ export async function readDocument(
   const { timeZone } = context.settings
   const projected = projectInto(work, stream, body, request, endpoint, timeZone)
   if (!projected.ok) return { outcome: { kind: 'there', value: { startedAt } }, writes: [] }
-  for (const stub of embeddedStubs(stream, body, timeZone))
-    work.tables.push({
-      stream: stub.stream,
-      mode: 'stub',
-      source: `${endpoint}#${stub.path}`,
-      readAt: startedAt,
-      rows: [stub.row],
-    })
+  if (stream.embeds !== undefined) work.holders.push({ stream, record: body, endpoint, readAt: startedAt })
   fillParent(work, stream, holderKey, body, startedAt)
   return {
     outcome: { kind: 'there', value: { startedAt } },
