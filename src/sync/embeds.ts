@@ -1,12 +1,12 @@
 // Records of other streams that stand inside a record: stubs until they are read themselves (design, section 6.6).
 
-import type { Json } from '../api/json.ts'
+import { isObject, type Json } from '../api/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { keyText, knownSources } from '../mirror/records.ts'
 import type { SourcedRow, TableWrite } from '../mirror/rows.ts'
 import type { Queryable } from '../mirror/sql.ts'
-import { isObject, type JsonObject, keyOf, projectRecord, valueAt } from './project.ts'
+import { type JsonObject, keyOf, projectRecord, valueAt } from './project.ts'
 
 /** A record that was read, with whatever stands inside it. */
 export type Holder = {

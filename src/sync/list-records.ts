@@ -1,14 +1,14 @@
 // One page of a list: which records are new or changed, and what follows from that (design, section 6.2).
 
 import type { Page } from '../api/client.ts'
-import { type Json, parseJson, stringifyJson } from '../api/json.ts'
+import { isObject, type Json, parseJson, stringifyJson } from '../api/json.ts'
 import { childrenOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { tombstonedUsers } from '../mirror/persons.ts'
 import { keyText, knownRecords, readPayloads } from '../mirror/records.ts'
 import type { Row, TableWrite } from '../mirror/rows.ts'
 import type { SyncContext } from './context.ts'
-import { hashOf, isObject, keyOf, projectionVersion, valueAt } from './project.ts'
+import { hashOf, keyOf, projectionVersion, valueAt } from './project.ts'
 import { overlay } from './summary.ts'
 import { countAnswer, emptyWork, projectInto, type Work } from './work.ts'
 

@@ -1,8 +1,9 @@
 // From a record as received to a row of its table, or the reason why it cannot be one. Pure.
 
 import { createHash } from 'node:crypto'
-import { type Json, stringifyJson } from '../api/json.ts'
+import { isObject, type Json, stringifyJson, textOf } from '../api/json.ts'
 import type { Column, StreamDef } from '../catalog/types.ts'
+import { keyText } from '../mirror/records.ts'
 import type { Row } from '../mirror/rows.ts'
 import { convertValue } from './convert.ts'
 
@@ -17,9 +18,6 @@ export type Projected =
 
 /** Values of columns that do not stand in the record: path parameters, the asked date, the place in the answer. */
 export type RequestValues = Readonly<Record<string, string | null>>
-
-export const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !('isLosslessNumber' in value)
 
 /** The value at a dotted path; undefined where a member is absent or its holder is no object. */
 export const valueAt = (record: Json | undefined, path: string): Json | undefined => valueBelow(record, stepsOf(path))
@@ -71,7 +69,7 @@ export function projectRecord(
   const fail = (reason: string): Projected => ({
     ok: false,
     reason,
-    key: quarantineKey(stream, record, request, payload),
+    key: quarantineKey(stream, record, request, timeZone) ?? `#${hashOf(payload)}`,
   })
   if (!isObject(record) && stream.columns.some((column) => column.path !== null))
     return fail(`Expected an object, got ${shown(record)}.`)
@@ -93,16 +91,18 @@ export function projectRecord(
   return { ok: true, row: { key: stream.key.map((name) => keyValues.get(name) ?? ''), values, payload } }
 }
 
-/** The best name for a record that cannot be mirrored: what there is of its key, else a hash of it. */
-function quarantineKey(stream: StreamDef, record: Json, request: RequestValues, payload: string): string {
-  const parts = stream.key.map((name) => {
-    const column = stream.columns.find((candidate) => candidate.name === name)
-    const value = column === undefined ? undefined : sourceOf(column, record, request)
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : null
+/**
+ * The key under which a record that cannot be mirrored is kept: the one a good version of it will have, so that that one
+ * clears it. A key that is itself wrong stands as it came; undefined where a part is missing.
+ */
+function quarantineKey(stream: StreamDef, record: Json, request: RequestValues, timeZone: string): string | undefined {
+  const columns = stream.key.flatMap((name) => stream.columns.filter((column) => column.name === name))
+  const parts = columns.map((column) => {
+    const value = sourceOf(column, record, request)
+    const converted = convertValue(column.type, value, timeZone)
+    return (converted.ok ? converted.text : textOf(value)) ?? ''
   })
-  const known = parts.every((part) => part !== null && part !== '')
-  if (!known) return `#${hashOf(payload)}`
-  return parts.length === 1 ? String(parts[0]) : JSON.stringify(parts)
+  return parts.includes('') ? undefined : keyText(parts)
 }
 
 /** The key columns of a list record, as text, or null when they are not usable. */

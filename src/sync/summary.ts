@@ -1,7 +1,6 @@
 // Is a list record only a summary of the single one, and how are the two put together? Pure (design, section 6.3).
 
-import type { Json } from '../api/json.ts'
-import { isObject } from './project.ts'
+import { isObject, type Json } from '../api/json.ts'
 
 /** Dotted paths of members that the single has and the list record lacks. Members that are null count as absent. */
 export function missingInList(listed: Json, single: Json, prefix = ''): readonly string[] {

@@ -4,7 +4,7 @@ import { type Json, parseJson, stringifyJson } from '../../src/api/json.ts'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { convertValue } from '../../src/sync/convert.ts'
 import { embeddedRecords, type Holder } from '../../src/sync/embeds.ts'
-import { contentKeys, keyOf, projectRecord } from '../../src/sync/project.ts'
+import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src/sync/project.ts'
 import { missingInList, overlay } from '../../src/sync/summary.ts'
 import { unknownFields } from '../../src/sync/unknown-fields.ts'
 
@@ -76,6 +76,43 @@ describe('projection', () => {
     const projected = projectRecord(streamNamed('rentals'), json('{"status":"PENDING"}'), {}, 'UTC')
     expect(projected.ok ? '' : projected.reason).toContain('id: the key is missing')
     expect(projected.ok ? '' : projected.key).toMatch(/^#/)
+  })
+
+  const kept: readonly { name: string; stream: string; record: string; request?: RequestValues; key: string }[] = [
+    {
+      name: 'by its id to the last digit',
+      stream: 'rentals',
+      record: '{"id":9007199254740993,"crewAdults":"many"}',
+      key: '9007199254740993',
+    },
+    {
+      name: 'by its id as its table would show it',
+      stream: 'rentals',
+      record: '{"id":" 42.0 ","crewAdults":"many"}',
+      key: '42',
+    },
+    {
+      name: 'by its own id and its holder’s',
+      stream: 'rental_options',
+      record: '{"id":5,"quantity":"many"}',
+      request: { rental_id: '7' },
+      key: '["7","5"]',
+    },
+    {
+      name: 'by an id that is itself wrong, as it came',
+      stream: 'rentals',
+      record: '{"id":"A-7"}',
+      key: 'A-7',
+    },
+  ]
+  for (const { name, stream, record, request = {}, key } of kept)
+    it(`keeps a record that cannot be mirrored ${name}, so that a good version of it clears it`, () => {
+      expect(projectRecord(streamNamed(stream), json(record), request, 'UTC')).toMatchObject({ ok: false, key })
+    })
+
+  it('takes a record for a record, whatever its members are called', () => {
+    const harbour = json('{"id":1,"isLosslessNumber":true,"value":"2"}')
+    expect(projectRecord(streamNamed('harbours'), harbour, {}, 'UTC')).toMatchObject({ ok: true, row: { key: ['1'] } })
   })
 
   it('flattens embedded records to references and finds them as stubs', () => {

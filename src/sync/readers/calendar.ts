@@ -1,11 +1,10 @@
 // Yearly calendars: one character per day, 0 free, 1 full [public: reference/retrieve-resource-availability-details/get-resource-availabilities].
 
-import type { Json } from '../../api/json.ts'
+import { isObject, type Json } from '../../api/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { dateIn } from '../../clock.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
 import type { SyncContext } from '../context.ts'
-import { isObject } from '../project.ts'
 import { readOutcome } from '../single.ts'
 import { projectInto, type Work } from '../work.ts'
 import { parentValues } from './collection.ts'

@@ -1,11 +1,11 @@
 // Price tables: per day and duration, asked in portions of a month [public: reference/retrieve-resource-details/get-the-resource-pricetable].
 
-import type { Json } from '../../api/json.ts'
+import { isObject, type Json } from '../../api/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { addDays, dateIn } from '../../clock.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
 import type { SyncContext } from '../context.ts'
-import { isObject, type JsonObject, valueAt } from '../project.ts'
+import { type JsonObject, valueAt } from '../project.ts'
 import { readOutcome } from '../single.ts'
 import { projectInto, type Work } from '../work.ts'
 import { parentValues } from './collection.ts'
