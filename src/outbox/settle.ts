@@ -52,11 +52,14 @@ async function setDeadline(client: PoolClient, change: Change, done: Done, aggre
   )
 }
 
-/** The record is read again with all that belongs to it, as soon as its stream is looked at. */
+/**
+ * The record is read again with all that belongs to it, as soon as its stream is looked at. The row is no longer as the
+ * list brought it: should the list show the same as before, that is a change.
+ */
 async function markDue(client: PoolClient, change: Change, holderId: string): Promise<void> {
   await client.query(
     `insert into sync.records (stream, key) values ($1, $2)
-     on conflict (stream, key) do update set changed_at = clock_timestamp()`,
+     on conflict (stream, key) do update set changed_at = clock_timestamp(), list_hash = null`,
     [holderOf(change.write).stream.name, keyText([holderId])],
   )
 }

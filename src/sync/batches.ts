@@ -5,7 +5,7 @@ import { sleep } from '../clock.ts'
 type Bounds = {
   /** At most this many items wait; then the source is not asked for more. */
   readonly limit: number
-  /** After the first item, wait this long for company, in milliseconds. */
+  /** After the first item, wait at most this long for company, in milliseconds. */
   readonly lingerMs: number
 }
 
@@ -38,11 +38,17 @@ export async function* batches<T>(
     wakeReader()
   }
   const pumping = pump()
+  /** Until the batch is full, the source has ended, or time is up. */
+  const company = async (): Promise<void> => {
+    const timeIsUp = sleep(lingerMs).then(() => true)
+    while (waiting.length < limit && !ended)
+      if (await Promise.race([timeIsUp, new Promise<false>((resolve) => (wakeReader = () => resolve(false)))])) return
+  }
 
   try {
     for (;;) {
       while (waiting.length === 0 && !ended) await new Promise<void>((resolve) => (wakeReader = resolve))
-      if (waiting.length > 0 && waiting.length < limit && !ended && lingerMs > 0) await sleep(lingerMs)
+      if (waiting.length < limit && !ended && lingerMs > 0) await company()
       if (waiting.length === 0) break
       const batch = waiting
       waiting = []

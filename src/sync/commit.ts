@@ -11,7 +11,7 @@ import { checkpointTask, type Task } from '../mirror/tasks.ts'
 import { noteUnknownFields } from '../mirror/unknown-fields.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
 import type { SyncContext } from './context.ts'
-import { stubsOf } from './embeds.ts'
+import { embeddedRecords, stubsOf } from './embeds.ts'
 import type { Work } from './work.ts'
 
 export type CommitExtras = {
@@ -46,8 +46,9 @@ export async function commitWork(
 
 /** Adds the stubs of what stands inside the records read so far; they may be added before the commit, to save its time. */
 export async function addStubs(context: SyncContext, work: Work): Promise<void> {
-  const holders = work.holders.splice(0)
-  work.tables.push(...(await stubsOf(context.database.pool, holders, context.settings.timeZone)))
+  const { timeZone } = context.settings
+  const embedded = embeddedRecords(work.holders.splice(0), work.embedded.splice(0), timeZone)
+  work.tables.push(...(await stubsOf(context.database.pool, embedded, timeZone)))
 }
 
 async function writeAll(client: PoolClient, task: Task, work: Work, extras: CommitExtras): Promise<number> {

@@ -5,7 +5,14 @@ import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { addDays, dateIn } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { type DetailState, type DueSettings, detailStates, dueKeys, firstDurations } from '../mirror/due.ts'
+import {
+  type DetailState,
+  type DueSettings,
+  detailStates,
+  dueKeys,
+  firstDurations,
+  hashesFromList,
+} from '../mirror/due.ts'
 import type { TableWrite } from '../mirror/rows.ts'
 import { markSwept } from '../mirror/runs.ts'
 import { addTasks, endTask, type Task } from '../mirror/tasks.ts'
@@ -56,6 +63,9 @@ export async function runPlan(context: SyncContext, task: Task): Promise<void> {
 /** After this many failures in a row a portion gives up: the API is down, not the record bad. */
 const patience = 20
 
+/** Details are committed together once in this time, in milliseconds: a kill repeats no more than that. */
+const commitEveryMs = 1_000
+
 /** Reads the details of a portion of records. What a killed worker had done of it is left out. */
 export async function runDetails(context: SyncContext, task: Task, signal: AbortSignal): Promise<void> {
   const stream = streamNamed(task.stream)
@@ -70,7 +80,7 @@ export async function runDetails(context: SyncContext, task: Task, signal: Abort
     harvest(context, stream, key, states.get(key), read, signal),
   )
   let failuresInARow = 0
-  for await (const batch of batches(harvests, { limit: 500, lingerMs: 20 })) {
+  for await (const batch of batches(harvests, { limit: 500, lingerMs: commitEveryMs })) {
     const work = emptyWork()
     for (const each of batch) {
       addWork(work, each.work)
@@ -94,8 +104,10 @@ export async function prepareReader(
 ): Promise<Reader> {
   const { reads } = stream
   switch (reads.kind) {
-    case 'list':
-      return (key, work) => readListDetail(context, stream, key, work, signal)
+    case 'list': {
+      const hashes = await hashesFromList(context.database.pool, stream, reads.list, keys)
+      return (key, work) => readListDetail(context, stream, key, hashes.get(key), work, signal)
+    }
     case 'collection': {
       // Durations depend on the day; the mirror holds what they are today.
       const query: Record<string, string> =
@@ -135,11 +147,12 @@ async function readListDetail(
   context: SyncContext,
   stream: StreamDef,
   key: string,
+  mirroredHash: string | undefined,
   work: Work,
   signal: AbortSignal,
 ): Promise<DetailRead> {
   const [single] = await Promise.all([
-    readSingleRecord(context, stream, key, signal),
+    readSingleRecord(context, stream, key, signal, mirroredHash),
     readRelated(context, stream, key, work, signal),
   ])
   addWork(work, single.work)

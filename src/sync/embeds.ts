@@ -16,6 +16,7 @@ export type Holder = {
   readonly readAt: Date
 }
 
+/** A record of another stream: found inside a record, or answered by a read of something else. */
 export type Embedded = {
   readonly stream: StreamDef
   readonly key: readonly string[]
@@ -26,43 +27,54 @@ export type Embedded = {
 }
 
 /**
- * The records that stand inside others, at any depth, each once: as its latest holder shows it. Hundreds of rentals
- * name the same harbour, so that what was seen is not looked into again. Those without a key are left to their own read. Pure.
+ * The records that stand inside others, at any depth, and those that were answered on their own: each once, as its latest
+ * look shows it. Hundreds of rentals name the same harbour, so that what was seen is not looked into again. Those without
+ * a key are left to their own read. Pure.
  */
-export function embeddedRecords(holders: readonly Holder[], timeZone: string): readonly Embedded[] {
+export function embeddedRecords(
+  holders: readonly Holder[],
+  answered: readonly Embedded[],
+  timeZone: string,
+): readonly Embedded[] {
   const found = new Map<string, Embedded>()
+  /** True when this is the first or the better look at the record. */
+  const take = (embedded: Embedded): boolean => {
+    const id = `${embedded.stream.name} ${keyText(embedded.key)}`
+    const before = found.get(id)
+    if (before !== undefined && !isBetter(embedded, before)) return false
+    found.set(id, embedded)
+    return true
+  }
   const collect = (stream: StreamDef, record: Json, prefix: string, holder: Holder): void => {
     for (const { path, stream: name } of stream.embeds ?? []) {
       const embedded = valueAt(record, path)
       if (!isObject(embedded)) continue
       const target = streamNamed(name)
       const key = keyOf(target, embedded, timeZone)
-      if (key !== null) {
-        const id = `${name} ${keyText(key)}`
-        const before = found.get(id)
-        if (before !== undefined && !saysMore(embedded, holder, before)) continue
-        const source = `${holder.endpoint}#${prefix}${path}`
-        found.set(id, { stream: target, key, record: embedded, source, readAt: holder.readAt })
-      }
-      collect(target, embedded, `${prefix}${path}.`, holder)
+      const source = `${holder.endpoint}#${prefix}${path}`
+      if (key === null || take({ stream: target, key, record: embedded, source, readAt: holder.readAt }))
+        collect(target, embedded, `${prefix}${path}.`, holder)
     }
   }
   const latestFirst = [...holders].sort((a, b) => b.readAt.getTime() - a.readAt.getTime())
   for (const holder of latestFirst) collect(holder.stream, holder.record, '', holder)
+  for (const embedded of answered) take(embedded)
   return [...found.values()]
 }
 
-/** Of two looks at the same instant the one with more members stands, as it does in the mirror. */
-const saysMore = (record: JsonObject, { readAt }: Holder, before: Embedded): boolean =>
-  readAt.getTime() === before.readAt.getTime() && Object.keys(record).length > Object.keys(before.record).length
+/** The later look; of two at the same instant the one with more members, as in the mirror. */
+const isBetter = (look: Embedded, before: Embedded): boolean =>
+  look.readAt.getTime() === before.readAt.getTime()
+    ? Object.keys(look.record).length > Object.keys(before.record).length
+    : look.readAt > before.readAt
 
 /**
- * Stubs of what stands inside records, one write per stream. What has been read itself, alive or gone, takes no stub and
+ * Stubs of these records, at most two writes per stream. What has been read itself, alive or gone, takes no stub and
  * is left out; what cannot be projected is left to its own read.
  */
-export async function stubsOf(db: Queryable, holders: readonly Holder[], timeZone: string): Promise<TableWrite[]> {
+export async function stubsOf(db: Queryable, records: readonly Embedded[], timeZone: string): Promise<TableWrite[]> {
   const byStream = new Map<StreamDef, Embedded[]>()
-  for (const embedded of embeddedRecords(holders, timeZone)) {
+  for (const embedded of records) {
     const others = byStream.get(embedded.stream)
     if (others === undefined) byStream.set(embedded.stream, [embedded])
     else others.push(embedded)

@@ -10,7 +10,7 @@ import { keyText } from '../mirror/records.ts'
 import { stubMark, type TableWrite } from '../mirror/rows.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
 import type { SyncContext } from './context.ts'
-import { stubsOf } from './embeds.ts'
+import { embeddedRecords, stubsOf } from './embeds.ts'
 import { belowRecord, withoutErasedUsers } from './list-records.ts'
 import type { RequestValues } from './project.ts'
 import { calendarDays, daysOf } from './readers/calendar.ts'
@@ -30,7 +30,8 @@ export async function replayRecord(context: SyncContext, record: QuarantineEntry
   if (reason !== null) return { kind: 'refused', reason }
   try {
     const written = await context.database.transaction(async (client) => {
-      const stubs = await stubsOf(client, work.holders, context.settings.timeZone)
+      const { timeZone } = context.settings
+      const stubs = await stubsOf(client, embeddedRecords(work.holders, [], timeZone), timeZone)
       const counts = await applyWrites(client, { tables: [...work.tables, ...stubs] })
       await clearQuarantine(client, [{ stream: record.stream, keys: [record.key] }])
       return [...counts.values()].reduce((sum, each) => sum + each.inserted + each.updated, 0)

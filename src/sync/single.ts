@@ -56,12 +56,16 @@ export function singleParams(stream: StreamDef, key: string): Record<string, str
   return { [stream.reads.single.param]: keyParts(stream, key)[0] ?? key }
 }
 
-/** Reads the single of a record of a list stream and turns it into work: row, stubs, rows inside, hash. */
+/**
+ * Reads the single of a record of a list stream and turns it into work: row, stubs, rows inside, hash.
+ * @param mirroredHash hash of what the row holds, where that is known: an answer that equals it leads to nothing more.
+ */
 export async function readSingleRecord(
   context: SyncContext,
   stream: StreamDef,
   key: string,
   signal: AbortSignal,
+  mirroredHash?: string,
 ): Promise<{ readonly outcome: Outcome<ReadValue>; readonly work: Work }> {
   const work = emptyWork()
   if (stream.reads.kind !== 'list') throw new Error(`${stream.name} has no single read.`)
@@ -70,8 +74,17 @@ export async function readSingleRecord(
   if (outcome.kind !== 'there') return { outcome, work }
   work.counts.read += 1
   const { startedAt } = outcome.value
-  const [record = outcome.value.body] = await withoutErasedUsers(context, stream, [outcome.value.body])
-  const projected = projectInto(work, stream, record, {}, endpoint, context.settings.timeZone)
+  const { body } = outcome.value
+  const text = stringifyJson(body)
+  const detailHash = hashOf(text)
+  if (detailHash === mirroredHash) {
+    work.counts.unchanged += 1
+    work.records.push({ stream: stream.name, key, detailHash, detailReadAt: startedAt })
+    return { outcome, work }
+  }
+  const [record = body] = await withoutErasedUsers(context, stream, [body])
+  const payload = record === body ? text : undefined
+  const projected = projectInto(work, stream, record, {}, endpoint, context.settings.timeZone, payload)
   if (!projected.ok) return { outcome, work }
   const own = keyText(projected.row.key)
   if (own !== key) {
@@ -80,12 +93,7 @@ export async function readSingleRecord(
     return { outcome, work }
   }
   work.tables.push({ stream, mode: 'record', source: endpoint, readAt: startedAt, rows: [projected.row] })
-  work.records.push({
-    stream: stream.name,
-    key,
-    detailHash: hashOf(stringifyJson(outcome.value.body)),
-    detailReadAt: startedAt,
-  })
+  work.records.push({ stream: stream.name, key, detailHash, detailReadAt: startedAt })
   belowRecord(work, stream, record, key, { endpoint, readAt: startedAt, timeZone: context.settings.timeZone })
   return { outcome, work }
 }

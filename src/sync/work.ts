@@ -5,7 +5,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import type { RecordState } from '../mirror/records.ts'
 import type { FilledWrite, TableWrite, Tombstones } from '../mirror/rows.ts'
 import type { RunCounts } from '../mirror/runs.ts'
-import type { Holder } from './embeds.ts'
+import type { Embedded, Holder } from './embeds.ts'
 import type { Projected, RequestValues } from './project.ts'
 import { projectRecord } from './project.ts'
 import { unknownFields } from './unknown-fields.ts'
@@ -33,6 +33,8 @@ export type Work = {
   readonly tables: TableWrite[]
   /** Records whose embedded records become stubs; looked into when the work is committed, where each is needed once. */
   readonly holders: Holder[]
+  /** Records of other streams that were answered on their own, and are stubs all the same. */
+  readonly embedded: Embedded[]
   readonly filled: FilledWrite[]
   readonly tombstones: Tombstones[]
   readonly records: RecordState[]
@@ -47,6 +49,7 @@ export type Work = {
 export const emptyWork = (): Work => ({
   tables: [],
   holders: [],
+  embedded: [],
   filled: [],
   tombstones: [],
   records: [],
@@ -73,6 +76,7 @@ export const emptyWork = (): Work => ({
 export function addWork(target: Work, more: Work): void {
   target.tables.push(...more.tables)
   target.holders.push(...more.holders)
+  target.embedded.push(...more.embedded)
   target.filled.push(...more.filled)
   target.tombstones.push(...more.tombstones)
   target.records.push(...more.records)

@@ -59,6 +59,40 @@ describe('a record', () => {
     expect(logged?.diff).not.toContain('message')
   })
 
+  it('that is thought to be new goes straight into the table, and leaves the same row and the same log', async () => {
+    const [straight, merged] = [harbour(61, 'Le Palais \\N\t👍'), harbour(62, 'Le Palais \\N\t👍')]
+    const counts = await mirror.write({ tables: [tableOf('harbours', 1, [straight], { fresh: true })] })
+    await mirror.write({ tables: [tableOf('harbours', 1, [merged])] })
+    expect(counts.get('harbours')).toEqual({ inserted: 1, updated: 0, unchanged: 0, deleted: 0 })
+    const rows = await mirror.all(
+      `select name, _payload - 'id' as payload, _source, _read_at, _deleted_at from mirror.harbours where id in (61, 62) order by id`,
+    )
+    expect(rows).toHaveLength(2)
+    expect(rows[0]).toEqual(rows[1])
+    const [one, two] = [(await logOf(61))[0], (await logOf(62))[0]]
+    expect({ ...one, key: null, diff: { ...one?.diff, id: null } }).toEqual({
+      ...two,
+      key: null,
+      diff: { ...two?.diff, id: null },
+    })
+  })
+
+  it('that is thought to be new and is there by now is merged, and so are those with it', async () => {
+    await mirror.write({ tables: [tableOf('harbours', 5, [harbour(71, 'here already')])] })
+    const guessed = [harbour(71, 'read earlier'), harbour(72, 'really new')]
+    const counts = await mirror.write({ tables: [tableOf('harbours', 3, guessed, { fresh: true })] })
+    expect(counts.get('harbours')).toEqual({ inserted: 1, updated: 0, unchanged: 1, deleted: 0 })
+    const rows = await mirror.all(`select id, name from mirror.harbours where id in (71, 72) order by id`)
+    expect(rows.map(({ name }) => name)).toEqual(['here already', 'really new'])
+    expect([(await logOf(71)).length, (await logOf(72)).length]).toEqual([1, 1])
+  })
+
+  it('that is refused by Postgres is found, however new it is', async () => {
+    const write = tableOf('harbours', 1, [harbour(81, 'fine'), harbour(82, 'bad \u0000')], { fresh: true })
+    await expect(mirror.write({ tables: [write] })).rejects.toBeInstanceOf(DataRefused)
+    expect((await findRefusedRows(mirror.db, write)).map(({ row }) => row.key)).toEqual([['82']])
+  })
+
   it('that differs updates what differs, and the log has the old and the new values only', async () => {
     await mirror.write({ tables: [tableOf('harbours', 1, [harbour(1, 'Brest')])] })
     const counts = await mirror.write({ tables: [tableOf('harbours', 2, [harbour(1, 'Lorient')])] })

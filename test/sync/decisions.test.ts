@@ -183,6 +183,12 @@ describe('overlap', () => {
     expect(seen).toEqual(Array.from({ length: 1_000 }, (_, i) => i))
   })
 
+  it('waits for company no longer than until the batch is full or the source has ended', async () => {
+    const sizes: number[] = []
+    for await (const batch of batches(counting(25), { limit: 10, lingerMs: 3_600_000 })) sizes.push(batch.length)
+    expect(sizes).toEqual([10, 10, 5])
+  })
+
   it('passes on an error after what arrived before it', async () => {
     const failing = async function* (): AsyncGenerator<number> {
       yield 1

@@ -123,7 +123,7 @@ describe('projection', () => {
       projected.row.values[stream.columns.findIndex((column) => column.name === name)]
     expect([value('departure_harbour_id'), value('user_id'), value('status')]).toEqual(['7', '5', 'PENDING'])
     expect(
-      embeddedRecords([holderOf('rentals', rental)], 'UTC').map(({ stream, key, source }) => [
+      embeddedRecords([holderOf('rentals', rental)], [], 'UTC').map(({ stream, key, source }) => [
         stream.name,
         key,
         source,
@@ -140,7 +140,7 @@ describe('projection', () => {
     const rich = '{"id":2,"user":{"id":5,"firstName":"Ann","addressCountry":{"code":"FR"}}}'
     const later = '{"id":3,"user":{"id":5,"firstName":"Anne"}}'
     const namesIn = (holders: readonly Holder[]): unknown[] =>
-      embeddedRecords(holders, 'UTC').map(({ record }) => record.firstName ?? record.code)
+      embeddedRecords(holders, [], 'UTC').map(({ record }) => record.firstName ?? record.code)
     expect(namesIn([holderOf('rentals', poor), holderOf('rentals', rich)])).toEqual(['Ann', 'FR'])
     const both = [holderOf('rentals', rich), holderOf('rentals', later, new Date(1))]
     expect([namesIn(both)[0], namesIn([...both].reverse())[0]]).toEqual(['Anne', 'Anne'])
@@ -161,7 +161,7 @@ describe('projection', () => {
         expect(() => [
           ...unknownFields(stream, record),
           keyOf(stream, record, 'UTC'),
-          embeddedRecords([{ stream, record, endpoint: 'GET /v3/x', readAt: new Date() }], 'UTC'),
+          embeddedRecords([{ stream, record, endpoint: 'GET /v3/x', readAt: new Date() }], [], 'UTC'),
         ]).not.toThrow()
       }),
       { numRuns: 500 },

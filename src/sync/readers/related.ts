@@ -3,6 +3,7 @@
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { SyncContext } from '../context.ts'
+import { isObject } from '../project.ts'
 import { readOutcome, singleParams } from '../single.ts'
 import { projectInto, type Work } from '../work.ts'
 
@@ -26,13 +27,13 @@ export async function readRelated(
     const { body, startedAt } = outcome.value
     work.counts.read += 1
     const projected = projectInto(work, target, body, {}, endpoint, context.settings.timeZone)
-    if (projected.ok)
-      work.tables.push({
+    if (projected.ok && isObject(body))
+      work.embedded.push({
         stream: target,
-        mode: 'stub',
+        key: projected.row.key,
+        record: body,
         source: `${endpoint}#user`,
         readAt: startedAt,
-        rows: [projected.row],
       })
   }
 }
