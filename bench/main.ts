@@ -1,0 +1,252 @@
+// `npm run bench`: the same work by the product, by its floors and by the usual ways, in one run. Prints tables, writes JSON.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cpus, tmpdir, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { Command, InvalidArgumentError } from 'commander'
+import { openTestRedis } from '../test/helpers/redis-server.ts'
+import { nodeFlags, type Place, prepareRounds, type Round, type Work } from './lists.ts'
+import { runOnce } from './processes.ts'
+import { buildPrograms, type Programs } from './programs.ts'
+import { type PushResult, runPush } from './push.ts'
+import { ratioHead, ratioRows, roundHead, roundRows, terminal, workerHead, workerRows } from './report.ts'
+import type { SyncOptions } from './sync-process.ts'
+import { detailRatios, growthRatios, listRatios, type Ratio, workerRatios } from './targets.ts'
+import { forgetDetails, runWorkers, type WorkersResult } from './workers.ts'
+import { type Databases, openDatabases, openWorld } from './world.ts'
+
+const parts = ['lists', 'details', 'latency', 'push', 'workers'] as const
+type Part = (typeof parts)[number]
+
+/** Rentals, who rents them, and all that hangs below. */
+const detailStreams = ['users', 'rentals', 'rental_options', 'rental_payments', 'rental_crew_members']
+
+type Flags = { readonly only: readonly Part[]; readonly rounds: number; readonly quick: boolean; readonly json: string }
+
+function partsOf(text: string): readonly Part[] {
+  const names = text.split(',')
+  const unknown = names.find((name) => !parts.some((part) => part === name))
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`There is no part "${unknown}"; there are ${parts.join(', ')}.`)
+  return names as Part[]
+}
+
+function roundsOf(text: string): number {
+  const rounds = Number(text)
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100)
+    throw new InvalidArgumentError('It takes a whole number from 1 to 100.')
+  return rounds
+}
+
+const program = new Command('bench')
+  .description('Measures syncs and pushes against floors and against the usual ways, on the same data, in one run.')
+  .option('--only <parts>', `parts, separated by commas: ${parts.join(', ')}`, partsOf, parts)
+  .option('--rounds <number>', 'repetitions; the order turns around in every other one', roundsOf, 3)
+  .option('--quick', 'a tenth of the data, to see that everything works', false)
+  .option('--json <file>', 'where the numbers are written', 'bench-results.json')
+  .parse()
+const flags = program.opts<Flags>()
+const scale = (size: number): number => (flags.quick ? Math.max(200, size / 10) : size)
+
+type Results = {
+  readonly rounds: Record<string, readonly Round[]>
+  readonly workers: Record<string, readonly WorkersResult[]>
+  push: PushResult | null
+}
+
+const results: Results = { rounds: {}, workers: {}, push: null }
+const ratios: Ratio[] = []
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+const print = (text: string): void => void process.stdout.write(`${text}\n\n`)
+
+await using programs = await buildPrograms()
+const databases = await openDatabases()
+try {
+  if (flags.only.includes('lists')) await benchLists(databases, programs)
+  if (flags.only.includes('details')) await benchDetails(databases, programs)
+  if (flags.only.includes('latency')) await benchLatency(databases, programs)
+  if (flags.only.includes('push')) await benchPush(databases, programs)
+  if (flags.only.includes('workers')) await benchWorkers(databases, programs)
+} finally {
+  await databases.close()
+}
+report()
+await writeFile(flags.json, `${JSON.stringify({ machine: machine(), ...results, ratios }, null, 2)}\n`)
+say(`Written to ${flags.json}.`)
+
+function machine(): object {
+  const [processor] = cpus()
+  return {
+    node: process.version,
+    processors: cpus().length,
+    model: processor?.model,
+    memoryMb: Math.round(totalmem() / 2 ** 20),
+  }
+}
+
+function report(): void {
+  const rows = Object.entries(results.rounds).flatMap(([title, rounds]) => roundRows(title, rounds))
+  if (rows.length > 0) print(terminal(roundHead, rows))
+  const workers = Object.entries(results.workers).flatMap(([queue, all]) => workerRows(queue, all))
+  if (workers.length > 0) print(terminal(workerHead, workers))
+  if (results.push !== null) {
+    const { latencyMs, full } = results.push
+    print(
+      terminal(
+        ['push', 'measured'],
+        [
+          ['from enqueue to the request at the API, idle, median', `${latencyMs.median} ms`],
+          ['the same, 99th percentile', `${latencyMs.p99} ms (of ${latencyMs.samples})`],
+          [
+            `${full.changes} changes over ${full.rentals} rentals`,
+            `${Math.round((full.changes / full.ms) * 1000)} changes/s`,
+          ],
+        ],
+      ),
+    )
+  }
+  print(terminal(ratioHead, ratioRows(ratios)))
+}
+
+/** Rounds of one piece of work on a world of its own. */
+async function runRounds(
+  title: string,
+  place: { readonly databases: Databases; readonly programs: Programs },
+  work: {
+    size: number
+    latencyMs?: number
+    depth: 'lists' | 'details'
+    streams: readonly string[]
+    against: Work['against']
+  },
+): Promise<readonly Round[]> {
+  say(`${title}: making a world of ${work.size} rentals`)
+  const world = await openWorld(work.size, work.latencyMs)
+  try {
+    const run = prepareRounds(work, { ...place, world })
+    const rounds: Round[] = []
+    for (let round = 1; round <= flags.rounds; round++) {
+      say(`${title}: round ${round} of ${flags.rounds}`)
+      rounds.push(await run(round))
+    }
+    results.rounds[title] = rounds
+    return rounds
+  } finally {
+    await world.close()
+  }
+}
+
+async function benchLists(databases: Databases, programs: Programs): Promise<void> {
+  const all: (readonly Round[])[] = []
+  for (const size of [1_000, 10_000, 100_000].map(scale)) {
+    const title = `list of ${size.toLocaleString('en')}`
+    const rounds = await runRounds(
+      title,
+      { databases, programs },
+      {
+        size,
+        depth: 'lists',
+        streams: ['rentals'],
+        against: size > 10_000 ? ['write floor'] : ['write floor', 'usual ways'],
+      },
+    )
+    ratios.push(...listRatios(title, rounds))
+    all.push(rounds)
+  }
+  const [smallest, largest] = [all.at(0), all.at(-1)]
+  if (smallest !== undefined && largest !== undefined) ratios.push(...growthRatios(smallest, largest))
+}
+
+async function benchDetails(databases: Databases, programs: Programs): Promise<void> {
+  for (const size of [1_000, 10_000].map(scale)) {
+    const title = `${size.toLocaleString('en')} with details`
+    const rounds = await runRounds(
+      title,
+      { databases, programs },
+      { size, depth: 'details', streams: detailStreams, against: [] },
+    )
+    ratios.push(...detailRatios(title, rounds))
+  }
+}
+
+async function benchLatency(databases: Databases, programs: Programs): Promise<void> {
+  const title = `${scale(1_000).toLocaleString('en')} with details, 20 ms upstream`
+  const work = {
+    size: scale(1_000),
+    latencyMs: 20,
+    depth: 'details',
+    streams: detailStreams,
+    against: [],
+  } as const
+  ratios.push(...detailRatios(title, await runRounds(title, { databases, programs }, work)))
+}
+
+/** A database whose rentals were read once, with their details. */
+async function prepared(place: Place, streams: readonly string[]): Promise<string> {
+  const database = await place.databases.create()
+  const env = { DATABASE_URL: database }
+  const options: SyncOptions = {
+    role: 'ask',
+    apiUrl: place.world.url,
+    env,
+    streams,
+    full: false,
+    until: 'end',
+    addresses: null,
+  }
+  await runOnce(place.programs.sync, options, nodeFlags)
+  return database
+}
+
+async function benchPush(databases: Databases, programs: Programs): Promise<void> {
+  say('push: making a world')
+  const world = await openWorld(scale(2_000))
+  try {
+    const place = { databases, programs, world }
+    const database = await prepared(place, ['rentals', 'rental_crew_members'])
+    results.push = await runPush(place, {
+      prepared: database,
+      samples: flags.quick ? 20 : 100,
+      changes: scale(2_000),
+      rentals: scale(2_000) / 10,
+    })
+    ratios.push({
+      name: 'push: 99th percentile of the idle latency in ms',
+      value: results.push.latencyMs.p99,
+      target: { kind: 'at most', value: 1_000 },
+    })
+  } finally {
+    await world.close()
+  }
+}
+
+async function benchWorkers(databases: Databases, programs: Programs): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-bench-redis-'))
+  const redis = await openTestRedis(folder)
+  if (redis === null) say('workers: no redis-server here, so only the queue on Postgres is measured')
+  const world = await openWorld(scale(1_000), 20)
+  try {
+    const place = { databases, programs, world }
+    const database = await prepared(place, ['rentals'])
+    await forgetDetails(database)
+    for (const [queue, redisUrl] of [
+      ['Postgres', null],
+      ['Redis', redis?.url],
+    ] as const) {
+      if (redisUrl === undefined) continue
+      const all: WorkersResult[] = []
+      for (let round = 1; round <= flags.rounds; round++)
+        for (const workers of round % 2 === 1 ? [1, 2, 4] : [4, 2, 1]) {
+          say(`workers: queue on ${queue}, round ${round} of ${flags.rounds}, ${workers} at once`)
+          all.push(await runWorkers(workers, { redisUrl, prepared: database, inFlight: 2 }, place))
+        }
+      all.sort((a, b) => a.workers - b.workers)
+      results.workers[queue] = all
+      ratios.push(...workerRatios(`queue on ${queue}`, all))
+    }
+  } finally {
+    await world.close()
+    await redis?.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,41 @@
+// Starts bench processes and reads what they tell.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+
+export type Child = {
+  readonly process: ChildProcess
+  /** The next line of JSON; rejects when the process ends without one. */
+  next<T>(): Promise<T>
+  /** Asks the process to end, and waits for it. */
+  end(): Promise<void>
+}
+
+/** Starts a program with this Node. `flags` are Node's own. */
+export function start(file: string, args: readonly string[], flags: readonly string[] = []): Child {
+  const child = spawn(process.execPath, [...flags, file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const closed = new Promise<void>((resolve) => child.on('close', () => resolve()))
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  return {
+    process: child,
+    next: async <T>() => {
+      const { value, done } = await lines.next()
+      if (done) throw new Error(`${file} ended without a result (exit code ${child.exitCode ?? child.signalCode}).`)
+      return JSON.parse(value) as T
+    },
+    end: async () => {
+      child.kill('SIGTERM')
+      await closed
+    },
+  }
+}
+
+/** Runs a bench process to its end and returns the one thing it tells. */
+export async function runOnce<T>(file: string, options: object, flags: readonly string[] = []): Promise<T> {
+  const child = start(file, [JSON.stringify(options)], flags)
+  try {
+    return await child.next<T>()
+  } finally {
+    await child.end()
+  }
+}

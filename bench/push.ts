@@ -1,0 +1,96 @@
+// The way back: how soon a queued change reaches an idle API, and how many changes a second go through.
+
+import { Client } from 'pg'
+import { sleep } from '../src/clock.ts'
+import type { Place } from './lists.ts'
+import { start } from './processes.ts'
+import type { PushOptions } from './push-process.ts'
+import { quantile } from './statistics.ts'
+
+export type PushResult = {
+  /** Milliseconds from the commit of `outbox.enqueue` to the arrival of the write at the API. */
+  readonly latencyMs: { readonly median: number; readonly p99: number; readonly samples: number }
+  readonly full: { readonly changes: number; readonly rentals: number; readonly ms: number }
+}
+
+type Logged = { readonly time: string; readonly method: string; readonly body: unknown }
+
+const idleMs = 250
+
+/** Runs a push worker on a database whose rentals were mirrored. */
+export async function runPush(
+  { databases, programs, world }: Place,
+  wishes: { readonly prepared: string; readonly samples: number; readonly changes: number; readonly rentals: number },
+): Promise<PushResult> {
+  const database = await databases.copy(wishes.prepared)
+  const options: PushOptions = { apiUrl: world.url, env: { DATABASE_URL: database } }
+  const worker = start(programs.push, [JSON.stringify(options)])
+  const client = new Client({ connectionString: database })
+  try {
+    await client.connect()
+    await worker.next()
+    const { rows } = await client.query<{ id: string }>(
+      `select id from mirror.rentals where status = 'VALIDATED' order by id limit $1`,
+      [wishes.rentals],
+    )
+    const ids = rows.map(({ id }) => Number(id))
+    if (ids.length < wishes.rentals) throw new Error(`The world has only ${ids.length} validated rentals.`)
+    const latencies: number[] = []
+    for (let sample = 0; sample < wishes.samples; sample++) {
+      await sleep(idleMs)
+      latencies.push(await latency(client, world.url, ids[sample % ids.length] ?? 0, sample))
+    }
+    const ms = await drain(client, ids, wishes.changes)
+    return {
+      latencyMs: { median: quantile(latencies, 0.5), p99: quantile(latencies, 0.99), samples: latencies.length },
+      full: { changes: wishes.changes, rentals: ids.length, ms },
+    }
+  } finally {
+    await client.end()
+    await worker.end()
+    await databases.drop(database)
+  }
+}
+
+/** Queues one crew member and waits until its request arrived. */
+async function latency(client: Client, apiUrl: string, rentalId: number, sample: number): Promise<number> {
+  const firstName = `Sample ${sample}`
+  await client.query(`select outbox.enqueue('rental_crew_member.add', $1, $2)`, [
+    JSON.stringify({ rentalId }),
+    JSON.stringify({ firstName, lastName: 'Bench', type: 'ADULT' }),
+  ])
+  const committedAt = Date.now()
+  for (;;) {
+    const requests = (await (await fetch(`${apiUrl}/_sandbox/requests`)).json()) as Logged[]
+    const sent = requests.find(({ method, body }) => method === 'POST' && JSON.stringify(body).includes(firstName))
+    if (sent !== undefined) {
+      await fetch(`${apiUrl}/_sandbox/requests`, { method: 'DELETE' })
+      return Date.parse(sent.time) - committedAt
+    }
+    if (Date.now() - committedAt > 60_000) throw new Error('A queued change did not reach the API within a minute.')
+    await sleep(20)
+  }
+}
+
+/** Queues changes in one transaction, spread over the rentals; returns how long it takes until all are done. */
+async function drain(client: Client, ids: readonly number[], changes: number): Promise<number> {
+  await client.query('begin')
+  for (let change = 0; change < changes; change++)
+    await client.query(`select outbox.enqueue('rental_crew_member.add', $1, $2)`, [
+      JSON.stringify({ rentalId: ids[change % ids.length] }),
+      JSON.stringify({ firstName: `Drain ${change}`, lastName: 'Bench', type: 'ADULT' }),
+    ])
+  await client.query('commit')
+  const began = performance.now()
+  for (;;) {
+    await sleep(50)
+    const { rows } = await client.query<{ status: string; count: number }>(
+      `select status, count(*)::int as count from outbox.changes group by status`,
+    )
+    const open = rows.filter(({ status }) => status === 'queued' || status === 'sending')
+    if (open.length > 0) continue
+    const bad = rows.filter(({ status }) => status !== 'done')
+    if (bad.length > 0) throw new Error(`Not all changes are done: ${JSON.stringify(rows)}`)
+    return performance.now() - began
+  }
+}

@@ -1,0 +1,123 @@
+// The tables of a bench, as text for a terminal and for docs/performance.md. Pure.
+
+import Table from 'cli-table3'
+import type { Round } from './lists.ts'
+import { summary } from './statistics.ts'
+import { isMet, limitOf, type Ratio } from './targets.ts'
+import type { WorkersResult } from './workers.ts'
+
+type Cell = string | number
+
+/** A table in Markdown's form. */
+export function markdown(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const line = (cells: readonly Cell[]): string => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+/** The same table for a terminal. */
+export function terminal(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const table = new Table({ head: [...head], style: { head: [], border: [] } })
+  table.push(...rows.map((row) => [...row]))
+  return table.toString()
+}
+
+const shown = (value: number): string =>
+  value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)
+
+/** Seconds, as median and spread. */
+function seconds(values: readonly number[]): string {
+  const { median, min, max } = summary(values.map((ms) => ms / 1000))
+  return `${shown(median)} (${shown(min)}–${shown(max)})`
+}
+
+const medianOf = (values: readonly number[]): number => summary(values).median
+
+export const roundHead = [
+  'work',
+  'seconds, median (least–most)',
+  'records/s',
+  'requests',
+  'CPU s',
+  'peak MB',
+  'WAL MB',
+  'statements/page',
+] as const
+
+/** One row per kind of sync, floor and baseline. */
+export function roundRows(title: string, rounds: readonly Round[]): Cell[][] {
+  const syncRow = (name: string, kind: 'first' | 'again' | 'changed'): Cell[] => {
+    const all = rounds.map((round) => round[kind])
+    return [
+      `${title}: ${name}`,
+      seconds(all.map(({ ms }) => ms)),
+      shown(medianOf(all.map(({ read, ms }) => (read / ms) * 1000))),
+      shown(medianOf(all.map(({ requests }) => requests))),
+      shown(medianOf(all.map(({ cpuS }) => cpuS))),
+      shown(medianOf(all.map(({ peakMb }) => peakMb))),
+      shown(medianOf(all.map(({ walBytes }) => walBytes / 1e6))),
+      shown(medianOf(all.map(({ roundTrips, pages }) => roundTrips / Math.max(1, pages)))),
+    ]
+  }
+  const plainRow = (name: string, all: readonly { ms: number; cpuS?: number; peakMb?: number }[]): Cell[] => [
+    `${title}: ${name}`,
+    seconds(all.map(({ ms }) => ms)),
+    '',
+    '',
+    ...[all.map(({ cpuS }) => cpuS), all.map(({ peakMb }) => peakMb)].map((values) =>
+      values.some((value) => value === undefined) ? '' : shown(medianOf(values as number[])),
+    ),
+    '',
+    '',
+  ]
+  const given = <T>(values: readonly (T | null)[]): readonly T[] => values.filter((value) => value !== null)
+  const writes = given(rounds.map((round) => round.write))
+  const rowByRow = given(rounds.map((round) => round.rowByRow))
+  const multiRow = given(rounds.map((round) => round.multiRow))
+  return [
+    plainRow(
+      'download floor',
+      rounds.map((round) => round.download),
+    ),
+    ...(writes.length > 0 ? [plainRow('write floor (COPY)', writes)] : []),
+    ...(writes.length > 0
+      ? [
+          plainRow(
+            'limit',
+            rounds.map((round) => ({ ms: limitOf(round) })),
+          ),
+        ]
+      : []),
+    syncRow('first sync', 'first'),
+    syncRow('nothing changed', 'again'),
+    syncRow('1 % changed', 'changed'),
+    ...(rowByRow.length > 0 ? [plainRow('row-by-row upserts', rowByRow)] : []),
+    ...(multiRow.length > 0 ? [plainRow('one multi-row upsert per page', multiRow)] : []),
+  ]
+}
+
+export const ratioHead = ['ratio', 'measured', 'target', ''] as const
+
+/** One row per ratio. */
+export const ratioRows = (ratios: readonly Ratio[]): Cell[][] =>
+  ratios.map((ratio) => [
+    ratio.name,
+    shown(ratio.value),
+    `${ratio.target.kind} ${ratio.target.value}`,
+    isMet(ratio) ? 'met' : 'missed',
+  ])
+
+export const workerHead = ['queue', 'workers', 'seconds, median (least–most)', 'requests/s', 'processor load'] as const
+
+/** One row per number of workers. */
+export function workerRows(queue: string, results: readonly WorkersResult[]): Cell[][] {
+  return [...new Set(results.map(({ workers }) => workers))].map((workers) => {
+    const all = results.filter((result) => result.workers === workers)
+    return [
+      queue,
+      workers,
+      seconds(all.map(({ ms }) => ms)),
+      shown(medianOf(all.map(({ requests, ms }) => (requests / ms) * 1000))),
+      shown(medianOf(all.map(({ load }) => load))),
+    ]
+  })
+}

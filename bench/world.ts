@@ -1,0 +1,103 @@
+// What a bench works on: a Postgres of its own with the settings of the embedded one, and worlds served by the sandbox,
+// each in a process of its own.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Client, escapeIdentifier } from 'pg'
+import { openEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts'
+import { migrateQueue } from '../src/jobs/backend.ts'
+import { createLogger } from '../src/log.ts'
+import { migrate } from '../src/mirror/migrate.ts'
+import { type Child, start } from './processes.ts'
+
+const log = createLogger('error')
+const template = 'bench_template'
+
+export type Databases = {
+  /** A folder for files of this bench. */
+  readonly folder: string
+  /** A fresh database with our tables and the queue's. Returns its address. */
+  create(): Promise<string>
+  /** A copy of a database that nobody is connected to. Returns its address. */
+  copy(url: string): Promise<string>
+  drop(url: string): Promise<void>
+  /** Bytes of WAL written so far. */
+  wal(): Promise<number>
+  close(): Promise<void>
+}
+
+/** Starts a Postgres in a folder that disappears afterwards. */
+export async function openDatabases(): Promise<Databases> {
+  const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-bench-'))
+  const server = await openEmbeddedPostgres({
+    dataDir: join(folder, 'data'),
+    log,
+    settings: { autovacuum_naptime: '5s' },
+  })
+  const admin = new Client({ connectionString: server.url })
+  await admin.connect()
+  const addressOf = (name: string): string => Object.assign(new URL(server.url), { pathname: `/${name}` }).href
+  const nameOf = (url: string): string => new URL(url).pathname.slice(1)
+  let made = 0
+  const copy = async (from: string): Promise<string> => {
+    const name = `bench_${++made}`
+    await admin.query(`create database ${name} template ${escapeIdentifier(from)} strategy file_copy`)
+    // What copying left to write back is not to be written during the next measurement.
+    await admin.query('checkpoint')
+    return addressOf(name)
+  }
+  await admin.query(`create database ${template} encoding 'UTF8' template template0`)
+  await migrate(addressOf(template))
+  await migrateQueue(addressOf(template), log)
+  return {
+    folder,
+    create: () => copy(template),
+    copy: (url) => copy(nameOf(url)),
+    drop: async (url) => void (await admin.query(`drop database ${escapeIdentifier(nameOf(url))} with (force)`)),
+    wal: async () => {
+      const { rows } = await admin.query<{ bytes: string }>(`select pg_current_wal_insert_lsn() - '0/0' as bytes`)
+      return Number(rows[0]?.bytes)
+    },
+    close: async () => {
+      await admin.end()
+      await server.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export type World = {
+  readonly url: string
+  /** Changes `share` of the rentals (0 to 1), spread over all of them. Returns their number. */
+  change(size: number, share: number, seed: number): Promise<number>
+  close(): Promise<void>
+}
+
+const program = resolve('dist/src/cli/main.js')
+
+/** Serves a world of so many rentals, in a process of its own. */
+export async function openWorld(size: number, latencyMs = 0): Promise<World> {
+  const args = ['sandbox', '--port', '0', '--size', String(size), '--latency', String(latencyMs), '--json']
+  const child: Child = start(program, args)
+  const { url } = await child.next<{ url: string }>()
+  const get = async <T>(path: string): Promise<T> => (await (await fetch(`${url}${path}`)).json()) as T
+  return {
+    url,
+    change: async (rentals, share, seed) => {
+      const step = Math.round(1 / share)
+      const changes: object[] = []
+      for (let first = 1; first <= rentals; first += 100) {
+        const page = (first - 1) / 100 + 1
+        const records = await get<{ id: number }[]>(`/v3/rentals?order=creationDateAsc&perPage=100&page=${page}`)
+        for (const [index, { id }] of records.entries())
+          if ((first + index) % step === 0)
+            changes.push({ record: 'rentals', op: 'update', id, set: { message: `changed in round ${seed}` } })
+      }
+      const answer = await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify(changes) })
+      if (!answer.ok) throw new Error(`The sandbox refused the changes: ${await answer.text()}`)
+      return changes.length
+    },
+    close: () => child.end(),
+  }
+}
