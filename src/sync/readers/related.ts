@@ -1,9 +1,9 @@
 // Reads below a record that answer a record of another stream: the rental's user.
 
+import { isObject } from '../../api/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { SyncContext } from '../context.ts'
-import { isObject } from '../project.ts'
 import { readOutcome, singleParams } from '../single.ts'
 import { projectInto, type Work } from '../work.ts'
 
