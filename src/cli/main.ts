@@ -80,3 +80,6 @@ try {
     process.exitCode = exitCodeOf(error)
   }
 }
+
+// Everything is closed by now. Should a connection that never answers hold the process, it is let go.
+setTimeout(() => process.stdout.writableLength === 0 && process.exit(), 5_000).unref()

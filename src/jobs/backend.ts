@@ -77,6 +77,9 @@ const quietMs = 5_000
 /** A try that is not answered within this is given up, and another one made. */
 const longestTryMs = 10_000
 
+/** BullMQ waits for ever for a backend that is gone; a process with nothing left to do does not, in milliseconds. */
+const closeMs = 10_000
+
 const workerOptions = {
   autorun: false,
   lockDuration: 10_000,
@@ -88,6 +91,16 @@ const workerOptions = {
   removeOnComplete: { age: 60 },
   removeOnFail: { age: 3_600 },
 } as const
+
+/** Lets `close` wait no longer than `closeMs`: what the backend did not hear of, it finds out by its own time limits. */
+function endingInTime<T extends { close(force?: boolean): Promise<void> }>(opened: T, log: Logger): T {
+  const close = opened.close.bind(opened)
+  opened.close = (force) =>
+    withDeadline(close(force), closeMs).catch((error: unknown) =>
+      log.warn({ event: 'queue_close_failed', reason: messageOf(error) }, 'the queue could not be closed cleanly'),
+    )
+  return opened
+}
 
 /** Says the same error once in five seconds. */
 function quietly(log: Logger): (error: Error) => void {
@@ -118,7 +131,7 @@ function queueError(kind: BackendKind, error: unknown): BoatMirrorError {
 }
 
 /** Tries until it works, patience runs out or the backend refuses for good. Each try uses new objects: a failed one stays failed (BullMQ 6.7). */
-async function untilReady<T extends { close(): Promise<void> }>(
+async function untilReady<T extends { close(force?: boolean): Promise<void> }>(
   kind: BackendKind,
   options: BackendOptions,
   open: () => T,
@@ -129,7 +142,7 @@ async function untilReady<T extends { close(): Promise<void> }>(
     const opened = open()
     try {
       await ready(opened)
-      return opened
+      return endingInTime(opened, options.log)
     } catch (error) {
       await opened
         .close()
