@@ -20,21 +20,26 @@ const itsTurn = `case when q.status = 'sending' then true else
 const urgent = `(q.status = 'sending' or (q.status = 'queued' and q.deadline is not null))`
 const any = `q.status in ('queued', 'sending')`
 
-const claimSql = (which: string): string => `
-  with candidate as (
+/** The oldest change of some kind that is due, locked. */
+const due = (which: string): string => `
     select q.id from outbox.queue q
     where ${which} and q.next_attempt_at <= clock_timestamp()
       and (q.lease_until is null or q.lease_until < clock_timestamp())
       and (q.expires_at is null or q.expires_at > clock_timestamp() or q.status = 'sending')
       and ${itsTurn}
-    order by q.id limit 1 for update of q skip locked
-  )
+    order by q.id limit 1 for update of q skip locked`
+
+const claimSql = `
+  with first as materialized (${due(urgent)}
+  ), other as materialized (${due(`not exists (select from first) and ${any}`)}
+  ), candidate as (select id from first union all select id from other)
   update outbox.queue q set status = 'sending', owner = $1, fence = q.fence + 1,
     lease_until = clock_timestamp() + $2 * interval '1 ms',
     attempts = q.attempts + case when q.departed then 0 else 1 end
   from candidate where q.id = candidate.id
   returning ${changeColumns}`
 
+const claimAttempts = 2
 const uniqueViolation = '23505' // another pusher took a change of the same aggregate at the same moment
 
 /**
@@ -43,10 +48,10 @@ const uniqueViolation = '23505' // another pusher took a change of the same aggr
  * @returns null when nothing is due.
  */
 export async function claimChange(db: Queryable, owner: string, leaseMs: number): Promise<Change | null> {
-  for (const which of [urgent, any]) {
+  for (let attempt = 1; attempt <= claimAttempts; attempt++) {
     try {
-      const { rows } = await db.query<ChangeRow>(claimSql(which), [owner, leaseMs])
-      if (rows[0] !== undefined) return toChange(rows[0])
+      const { rows } = await db.query<ChangeRow>(claimSql, [owner, leaseMs])
+      return rows[0] === undefined ? null : toChange(rows[0])
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === uniqueViolation)) throw error
     }

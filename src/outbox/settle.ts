@@ -35,37 +35,8 @@ function aggregateAfter(change: Change, done: Done): string {
   return id === undefined ? change.aggregate : `${change.write.aggregate}:${id}`
 }
 
-/** A pending rental's steps have until its expiry; once it is confirmed or canceled they have time. */
-async function setDeadline(client: PoolClient, change: Change, done: Done, aggregate: string): Promise<void> {
-  if (done.rentalStatus === null) return
-  if (done.rentalStatus !== 'PENDING') {
-    await client.query(`update outbox.queue set deadline = null where aggregate = $1 and deadline is not null`, [
-      aggregate,
-    ])
-    return
-  }
-  if (change.operation !== 'rental.create') return
-  await client.query(
-    `update outbox.queue set deadline = (select sent_at from outbox.queue where id = $2) + $3 * interval '1 ms'
-     where aggregate = $1 and (id = $2 or status in ('queued', 'blocked'))`,
-    [aggregate, change.id, pendingRentalMs],
-  )
-}
-
 /**
- * The record is read again with all that belongs to it, as soon as its stream is looked at. The row is no longer as the
- * list brought it: should the list show the same as before, that is a change.
- */
-async function markDue(client: PoolClient, change: Change, holderId: string): Promise<void> {
-  await client.query(
-    `insert into sync.records (stream, key) values ($1, $2)
-     on conflict (stream, key) do update set changed_at = clock_timestamp(), list_hash = null`,
-    [holderOf(change.write).stream.name, keyText([holderId])],
-  )
-}
-
-/**
- * Makes a change `done`: result, mirror rows, the moved aggregate, deadlines, what waited for it.
+ * Makes a change `done`: result, mirror rows, the moved aggregate, deadlines, what waited for it, the news.
  * @returns how many rows of the mirror changed.
  * @throws BoatMirrorError LEASE_LOST when the change is no longer as it was taken.
  */
@@ -91,10 +62,15 @@ export async function settleDone(client: PoolClient, change: Change, done: Done)
   // Only now: the record's own aggregate may have a change on its way, and never has two.
   if (moves) await client.query(`select outbox.move_aggregate($1, $2)`, [change.id, aggregate])
   const counts = await applyWrites(client, done.mirror)
-  const isDelete = change.write.kind === 'delete'
-  if (done.holderId !== null && !isDelete) await markDue(client, change, done.holderId)
-  await setDeadline(client, change, done, aggregate)
-  await client.query(`select outbox.revive_dependants($1)`, [change.id])
+  const holder = change.write.kind === 'delete' ? null : done.holderId
+  await client.query(`select outbox.after_done($1, $2, $3, $4, $5, $6)`, [
+    change.id,
+    aggregate,
+    holderOf(change.write).stream.name,
+    holder === null ? null : keyText([holder]),
+    done.rentalStatus,
+    pendingRentalMs,
+  ])
   return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)
 }
 
@@ -159,10 +135,9 @@ export async function settleChange(context: PushContext, change: Change, outcome
     if (outcome.kind !== 'done') await settleUndone(client, change, outcome)
     if (outcome.kind === 'failed' || outcome.kind === 'expired')
       await client.query(`select outbox.block_dependants($1)`, [change.id])
-    if (isFinal(outcome)) {
-      await forgetGonePerson(client, change)
+    if (isFinal(outcome)) await forgetGonePerson(client, change)
+    if (isFinal(outcome) && outcome.kind !== 'done')
       await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
-    }
     return rows
   })
   if (written > 0) context.onCommit?.(written)

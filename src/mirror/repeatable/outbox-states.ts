@@ -93,6 +93,29 @@ end $$;
 comment on function outbox.move_aggregate(bigint, text) is
   'Once a record exists its waiting changes belong to it. Locks in the same order as outbox.enqueue.';
 
+create or replace function outbox.after_done(done_change bigint, belongs_to text, holder_stream text, holder_key text,
+  rental_status text, pending_ms int) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if holder_key is not null then
+    -- The row is no longer as the list brought it: should the list show the same as before, that is a change.
+    insert into sync.records (stream, key) values (holder_stream, holder_key)
+      on conflict (stream, key) do update set changed_at = clock_timestamp(), list_hash = null;
+  end if;
+  if rental_status <> 'PENDING' then
+    update outbox.queue q set deadline = null where q.aggregate = belongs_to and q.deadline is not null;
+  elsif rental_status = 'PENDING' then
+    update outbox.queue q set deadline = c.sent_at + pending_ms * interval '1 ms' from outbox.queue c
+      where c.id = done_change and c.operation = 'rental.create'
+        and q.aggregate = belongs_to and (q.id = done_change or q.status in ('queued', 'blocked'));
+  end if;
+  perform outbox.revive_dependants(done_change);
+  perform pg_notify('boat_mirror_settled', done_change::text);
+end $$;
+comment on function outbox.after_done(bigint, text, text, text, text, int) is
+  'What follows a change that is done: its record is read again with all that belongs to it, a pending rental''s steps get its deadline and lose it once it is confirmed or canceled, what waited is revived, whoever listens is told.';
+
 create or replace function outbox.erase_person(user_id bigint) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
