@@ -7,6 +7,7 @@ import * as changeLog from './0002_mirror_change_log.ts'
 import * as outbox from './0003_outbox.ts'
 import * as reports from './0004_reports.ts'
 import * as traffic from './0005_traffic.ts'
+import * as outboxSeen from './0006_outbox_seen.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -15,4 +16,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003_outbox': outbox,
   '0004_reports': reports,
   '0005_traffic': traffic,
+  '0006_outbox_seen': outboxSeen,
 }

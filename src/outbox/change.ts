@@ -32,7 +32,8 @@ export type Change = {
   readonly body: JsonObject
   readonly aggregate: string
   readonly enqueuedBy: string
-  readonly enqueuedAt: Date
+  /** When its base was seen: at enqueue, or when a person took local. */
+  readonly seenAt: Date
   readonly attempts: number
   readonly looks: number
   readonly fence: string
@@ -58,7 +59,7 @@ export type ChangeRow = {
   body: string | null
   aggregate: string
   enqueued_by: string
-  enqueued_at: Date
+  seen_at: Date
   attempts: number
   looks: number
   fence: string
@@ -77,7 +78,7 @@ export type ChangeRow = {
 
 /** The columns of a {@link ChangeRow}; JSON as text, so that no digit is lost. */
 export const changeColumns = `q.id, q.operation, q.status, q.target::text, q.body::text, q.aggregate, q.enqueued_by,
-  q.enqueued_at, q.attempts, q.looks, q.fence, q.on_conflict, q.base::text, q.kept_remote, q.left_out, q.proof::text,
+  greatest(q.enqueued_at, q.seen_at) as seen_at, q.attempts, q.looks, q.fence, q.on_conflict, q.base::text, q.kept_remote, q.left_out, q.proof::text,
   q.request::text, q.departed, q.sent_at, q.deadline, q.warning,
   (select jsonb_object_agg(d.depends_on::text, c.result->'id')::text from outbox.dependencies d
    join outbox.queue c on c.id = d.depends_on where d.change_id = q.id and c.status = 'done') as results`
@@ -100,7 +101,7 @@ export function toChange(row: ChangeRow): Change {
     body: objectOf(row.body),
     aggregate: row.aggregate,
     enqueuedBy: row.enqueued_by,
-    enqueuedAt: row.enqueued_at,
+    seenAt: row.seen_at,
     attempts: row.attempts,
     looks: row.looks,
     fence: row.fence,

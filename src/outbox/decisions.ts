@@ -100,7 +100,6 @@ async function settleByPerson(
   await database.transaction(async (client) => {
     const change = await check(client)
     await settleDone(client, change, done)
-    await tell(client, change.id)
     await wake(client)
   })
 }
@@ -117,7 +116,7 @@ async function takeSide(client: PoolClient, change: Change, side: 'local' | 'rem
   const seen = Object.fromEntries(Object.entries(conflict).map(([name, sides]) => [name, sides.remote]))
   const sent =
     side === 'local'
-      ? { assignment: 'base = base || $2::jsonb', value: JSON.stringify(seen) }
+      ? { assignment: 'base = base || $2::jsonb, seen_at = clock_timestamp()', value: JSON.stringify(seen) }
       : { assignment: 'kept_remote = kept_remote || $2::text[]', value: Object.keys(seen) }
   await client.query(`update outbox.queue set ${afresh}, ${sent.assignment} where id = $1`, [change.id, sent.value])
   await wake(client)

@@ -42,14 +42,14 @@ export type Prepared = {
   readonly warnings: readonly string[]
 }
 
-/** What the mirror showed at enqueue, overlaid by what the same role's earlier changes of this record left since. */
+/** What the editor saw, overlaid by what the same role's earlier changes of this record left since. */
 async function baseOf(db: Queryable, change: Change, recordKey: string): Promise<JsonObject> {
   const { rows } = await db.query<{ left_behind: string }>(
     `select q.left_behind::text from outbox.queue q join outbox.operations o using (operation)
      where q.aggregate = $1 and q.id < $2 and q.status = 'done' and q.enqueued_by = $3 and q.settled_at > $4
        and q.record_key = $5 and o.stream = $6 and q.left_behind is not null
      order by q.id`,
-    [change.aggregate, change.id, change.enqueuedBy, change.enqueuedAt, recordKey, change.write.stream],
+    [change.aggregate, change.id, change.enqueuedBy, change.seenAt, recordKey, change.write.stream],
   )
   return overlayBase(
     change.base,

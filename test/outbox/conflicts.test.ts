@@ -1,7 +1,7 @@
 // Read, merge, write, verify: two partners, the API's own changes, and what a person decides.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { resolveConflict } from '../../src/outbox/decisions.ts'
+import { resolveConflict, retryChange } from '../../src/outbox/decisions.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createRig, type Rig } from './rig.ts'
 
@@ -173,6 +173,22 @@ describe('a conflict', () => {
     await rig.push()
     expect([(await rig.change(id)).status, (await rig.change(next)).status]).toEqual(['done', 'done'])
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/mine', contractLink: 'https://example.com/c' })
+  })
+
+  it('resolved with local goes over what was seen, whatever earlier changes of one’s own had left', async () => {
+    const first = await update({ orderLink: 'https://example.com/first' })
+    const id = await update({ orderLink: 'https://example.com/second' })
+    rig.sandbox.fault({ op: 'PUT *', after: 1, times: 1, respond: { status: 400, body: { message: 'no' } } })
+    await rig.push()
+    expect([(await rig.change(first)).status, (await rig.change(id)).status]).toEqual(['done', 'failed'])
+    upstream({ orderLink: 'https://example.com/theirs' })
+    await retryChange(rig.database, id)
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('conflict')
+    await resolveConflict(rig.database, id, 'local', rig.readBack)
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('done')
+    expect(truth()).toMatchObject({ orderLink: 'https://example.com/second' })
   })
 
   it('resolved with local is a conflict again when the API has moved on', async () => {
