@@ -1,0 +1,296 @@
+// The outbox against its model: whatever partners queue, the API does and people decide, in any order, the states, the
+// order, the API's truth and the mirror are after each step what the contract says.
+// A failure prints `seed`, `path` and `replayPath`: put them into `replay` to see it again.
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { canProgress } from '../../src/outbox/claim.ts'
+import {
+  cancelChange,
+  resolveConflict,
+  resolveDidNot,
+  resolveTookEffect,
+  retryChange,
+} from '../../src/outbox/decisions.ts'
+import type { FaultRule } from '../../src/sandbox/index.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import {
+  type Disturbance,
+  type Fault,
+  faults,
+  type Kind,
+  linkOf,
+  Model,
+  type ModelChange,
+  noteOf,
+  priceOf,
+  type Status,
+} from './model.ts'
+import { Planner } from './plans.ts'
+import { createRig, type Rig } from './rig.ts'
+
+const rentals = 2
+const runs = 60
+const commandsPerRun = 25
+const replay: { readonly seed?: number; readonly path?: string; readonly replayPath?: string } = {}
+
+let testDatabase: TestDatabase
+let rig: Rig
+let rentalIds: readonly number[]
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  rig = await createRig({ databaseUrl: testDatabase.url })
+  const planner = new Planner(rig.sandbox)
+  rentalIds = Array.from({ length: rentals }, () => planner.rental())
+})
+afterAll(async () => {
+  await rig[Symbol.asyncDispose]()
+  await testDatabase[Symbol.asyncDispose]()
+})
+
+const responses: Readonly<Record<Fault, FaultRule['respond']>> = {
+  refused: { status: 400, body: { message: 'no' } },
+  lostBefore: 'reset',
+  serverError: { status: 500 },
+  tooMany: { status: 429 },
+  lostAfter: 'dropAfterEffect',
+  badGateway: 'errorAfterEffect',
+  silent: { status: 200, body: {} },
+}
+
+const idOf = (rental: number): number => rentalIds[rental] ?? 0
+const upstream = (rental: number, set: Readonly<Record<string, unknown>>): unknown =>
+  rig.sandbox.mutate([{ record: 'rentals', op: 'update', id: idOf(rental), set }])
+const all = async <Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> =>
+  (await rig.database.pool.query<Row>(sql, values)).rows
+
+let links = 0
+const newLink = (): string => `https://example.com/${links++}`
+
+/** An empty outbox, and rentals that API and mirror show alike. */
+async function startAfresh(start: string): Promise<ReadonlySet<number>> {
+  await rig.database.pool.query('truncate outbox.queue, outbox.dependencies restart identity')
+  for (const rental of rentalIds.keys()) {
+    upstream(rental, { orderLink: start, referenceId: start })
+    await rig.mirror('rentals', { id: idOf(rental) })
+  }
+  return paymentIds()
+}
+
+const paymentsNow = () =>
+  (rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []).filter(({ key }) =>
+    rentalIds.includes(Number(key.rental_id)),
+  )
+const paymentIds = (): ReadonlySet<number> => new Set(paymentsNow().map(({ key }) => Number(key.id)))
+
+type Real = { readonly before: ReadonlySet<number> }
+
+/** What API and mirror show must be what the model says; payments go by the ids that their changes made. */
+async function compare(model: Model, { before }: Real): Promise<void> {
+  const rows = await all<{ status: string; made: string | null }>(
+    `select status, result->>'id' as made from outbox.queue order by id`,
+  )
+  expect(rows.map(({ status }) => status)).toEqual(model.changes.map(({ status }) => status))
+
+  const made = new Map(model.changes.map((change) => [`id of payment ${change.id}`, rows[change.id - 1]?.made]))
+  const named =
+    (cells: ReadonlyMap<string, unknown>) =>
+    (cell: string): unknown => {
+      const value = cells.get(cell)
+      return made.get(String(value)) ?? value
+    }
+  const [truth, mirror] = [named(model.truth), named(model.mirror)]
+  const paid = model.changes.filter(({ hasResult }) => hasResult)
+  const payments = paymentsNow().filter(({ key }) => !before.has(Number(key.id)))
+  expect(payments.map(({ key, record }) => [String(key.id), record.price]).sort()).toEqual(
+    paid.map(({ id }) => [rows[id - 1]?.made, truth(priceOf(id))]).sort(),
+  )
+  const mirrored = await all<{ id: string; price: string }>(
+    `select id, price from mirror.rental_payments where id = any($1) and _deleted_at is null`,
+    [paid.map(({ id }) => rows[id - 1]?.made)],
+  )
+  expect(mirrored.map(({ id, price }) => [id, Number(price)]).sort()).toEqual(
+    paid.map(({ id }) => [rows[id - 1]?.made, mirror(priceOf(id))]).sort(),
+  )
+  for (const rental of rentalIds.keys()) {
+    expect(rig.truth('rentals', { id: idOf(rental) })).toMatchObject({
+      orderLink: truth(linkOf(rental)),
+      referenceId: truth(noteOf(rental)),
+    })
+    expect(await all('select order_link, reference_id from mirror.rentals where id = $1', [idOf(rental)])).toEqual([
+      { order_link: mirror(linkOf(rental)), reference_id: mirror(noteOf(rental)) },
+    ])
+  }
+}
+
+type Step = (model: Model, real: Real) => Promise<void>
+
+/** A command of fast-check that compares everything once it has run. */
+const command = (name: string, step: Step, needsChange = false): fc.AsyncCommand<Model, Real> => ({
+  check: (model) => !needsChange || model.changes.length > 0,
+  run: async (model, real) => {
+    await step(model, real)
+    await compare(model, real)
+  },
+  toString: () => name,
+})
+
+const enqueue = (wish: Kind, rental: number, pick: number) =>
+  command(`enqueue ${wish} on ${rental} (${pick})`, async (model) => {
+    const causes = model.causes(wish, rental)
+    const kind = causes.length === 0 && wish !== 'pay' ? 'link' : wish
+    // A payment may stand alone, or carry the id of another one as its reference.
+    const cause = (kind === 'pay' && pick % 2 === 0 ? null : causes[pick % causes.length]) ?? null
+    const value = kind === 'link' ? newLink() : 100 + model.changes.length
+    const change = model.enqueue(kind, rental, cause, value)
+    expect(await rig.queue(...asked(change))).toBe(String(change.id))
+  })
+
+function asked({ kind, rental, cause, value }: ModelChange): [string, object, object] {
+  const target = { rentalId: idOf(rental) }
+  const result = { change: cause?.id }
+  const payment = { currency: 'EUR', method: { id: 1 }, price: value }
+  if (kind === 'pay') return ['rental_payment.add', target, { ...payment, reference: cause === null ? 'own' : result }]
+  if (kind === 'reprice') return ['rental_payment.update', { ...target, paymentId: result }, { price: value }]
+  return ['rental.update', target, kind === 'link' ? { orderLink: value } : { referenceId: result }]
+}
+
+/** Pushes to the end. What would be waited for passes at once: next attempts, and the time after which a write is sent again. */
+const push = (disturbances: readonly (readonly [number, Disturbance])[]) =>
+  command(`push ${JSON.stringify(disturbances)}`, async (model) => {
+    const byRental = new Map(disturbances)
+    for (const [rental, { after, fault }] of byRental)
+      rig.sandbox.fault({
+        op: 'P* /v3/rentals/{rentalId}*',
+        match: { rentalId: idOf(rental) },
+        after,
+        times: 1,
+        respond: responses[fault],
+      })
+    rig.sandbox.resetRequests()
+    const [{ now } = { now: new Date(0) }] = await all<{ now: Date }>('select clock_timestamp() as now')
+    const pushed = model.push(byRental)
+    do {
+      await rig.pusher.runOnce(AbortSignal.timeout(60_000))
+      await rig.database.pool.query(`update outbox.queue set next_attempt_at = clock_timestamp(),
+        sent_at = sent_at - interval '1 minute' where status in ('queued', 'sending')`)
+    } while (await canProgress(rig.database.pool))
+    rig.sandbox.clearFaults()
+
+    const ended = await all<{ id: string; aggregate: string }>(
+      `select id, aggregate from outbox.queue where settled_at >= $1 and status <> 'expired' order by settled_at`,
+      [now],
+    )
+    for (const [rental, { settled, requests }] of pushed.entries()) {
+      const here = ended.filter(({ aggregate }) => aggregate === `rental:${idOf(rental)}`)
+      expect(here.map(({ id }) => Number(id))).toEqual(settled)
+      const path = `/v3/rentals/${idOf(rental)}`
+      const sent = rig.writes().filter((request) => request.path === path || request.path.startsWith(`${path}/`))
+      expect(sent).toHaveLength(requests)
+    }
+  })
+
+/** A person decides about some change: where that means nothing it is refused, and nothing happens. */
+const decide = (
+  name: string,
+  pick: number,
+  from: readonly Status[],
+  inModel: (model: Model, change: ModelChange) => boolean,
+  inReality: (id: string) => Promise<void>,
+) =>
+  command(
+    `${name} (${pick})`,
+    async (model) => {
+      const change = model.pick(pick, from)
+      const decided = inReality(String(change.id))
+      if (inModel(model, change)) await decided
+      else await expect(decided).rejects.toMatchObject({ code: 'USAGE' })
+    },
+    true,
+  )
+
+const expire = (pick: number) =>
+  command(
+    `time passes expires_at of (${pick})`,
+    async (model) => {
+      const change = model.pick(pick, ['queued', 'blocked'])
+      change.late = true
+      await all(`update outbox.queue set expires_at = clock_timestamp() - interval '1 minute' where id = $1`, [
+        change.id,
+      ])
+    },
+    true,
+  )
+
+const foreign = (rental: number) =>
+  command(`others change ${rental} upstream`, async (model) => {
+    const value = newLink()
+    model.truth.set(linkOf(rental), value)
+    upstream(rental, { orderLink: value })
+  })
+
+const rental = fc.nat(rentals - 1)
+const pick = fc.nat(1_000)
+const kind = fc.constantFrom<Kind>('pay', 'pay', 'reprice', 'link', 'link', 'note')
+const fault = fc.constantFrom<Fault>(...(Object.keys(faults) as Fault[]), 'refused', 'silent')
+const disturbance = fc.record({ after: fc.constantFrom(0, 0, 1), fault })
+const enqueues = fc.tuple(kind, rental, pick).map((given) => enqueue(...given))
+const disturbed = fc
+  .array(disturbance, { minLength: rentals, maxLength: rentals })
+  .map((list) => push(list.map((each, index) => [index, each])))
+
+type Decision = Parameters<typeof decide> extends [infer Name, number, ...infer Rest] ? [Name, ...Rest] : never
+const decisions: readonly Decision[] = [
+  [
+    'retry',
+    ['failed', 'expired', 'canceled', 'conflict'],
+    (m, change) => m.retry(change),
+    (id) => retryChange(rig.database, id),
+  ],
+  ['cancel', ['queued', 'blocked', 'failed'], (m, change) => m.cancel(change), (id) => cancelChange(rig.database, id)],
+  ['did not', ['unknown'], (m, change) => m.didNot(change), (id) => resolveDidNot(rig.database, id)],
+  [
+    'took effect',
+    ['unknown'],
+    (m, change) => m.tookEffect(change),
+    (id) => resolveTookEffect(rig.database, id, null, rig.readBack),
+  ],
+  [
+    'take local',
+    ['conflict'],
+    (m, change) => m.take(change, 'local'),
+    (id) => resolveConflict(rig.database, id, 'local', rig.readBack),
+  ],
+  [
+    'take remote',
+    ['conflict'],
+    (m, change) => m.take(change, 'remote'),
+    (id) => resolveConflict(rig.database, id, 'remote', rig.readBack),
+  ],
+]
+
+const allCommands = [
+  ...Array.from({ length: 5 }, () => enqueues),
+  disturbed,
+  disturbed,
+  fc.constant(push([])),
+  rental.map(foreign),
+  pick.map(expire),
+  ...decisions.map(([name, ...rest]) => pick.map((id) => decide(name, id, ...rest))),
+]
+
+it('is what the contract says after any steps of partners, the API and people', { timeout: 600_000 }, async () => {
+  const { replayPath, ...again } = replay
+  await fc.assert(
+    fc.asyncProperty(
+      fc.commands(allCommands, { maxCommands: commandsPerRun, size: 'max', ...(replayPath && { replayPath }) }),
+      async (commands) => {
+        const start = newLink()
+        const before = await startAfresh(start)
+        await fc.asyncModelRun(() => ({ model: new Model(rentals, start), real: { before } }), commands)
+      },
+    ),
+    { numRuns: runs, ...again },
+  )
+})
