@@ -4,12 +4,25 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
+import { writeBlock } from '../test/helpers/doc-block.ts'
 import { openTestRedis } from '../test/helpers/redis-server.ts'
 import { nodeFlags, type Place, prepareRounds, type Round, type Work } from './lists.ts'
 import { runOnce } from './processes.ts'
 import { buildPrograms, type Programs } from './programs.ts'
 import { type PushResult, runPush } from './push.ts'
-import { ratioHead, ratioRows, roundHead, roundRows, terminal, workerHead, workerRows } from './report.ts'
+import {
+  markdown,
+  pushHead,
+  pushRows,
+  ratioHead,
+  ratioRows,
+  roundHead,
+  roundRows,
+  type TableOf,
+  terminal,
+  workerHead,
+  workerRows,
+} from './report.ts'
 import type { SyncOptions } from './sync-process.ts'
 import { detailRatios, growthRatios, listRatios, type Ratio, workerRatios } from './targets.ts'
 import { forgetDetails, runWorkers, type WorkersResult } from './workers.ts'
@@ -21,7 +34,13 @@ type Part = (typeof parts)[number]
 /** Rentals, who rents them, and all that hangs below. */
 const detailStreams = ['users', 'rentals', 'rental_options', 'rental_payments', 'rental_crew_members']
 
-type Flags = { readonly only: readonly Part[]; readonly rounds: number; readonly quick: boolean; readonly json: string }
+type Flags = {
+  readonly only: readonly Part[]
+  readonly rounds: number
+  readonly quick: boolean
+  readonly json: string
+  readonly docs: boolean
+}
 
 function partsOf(text: string): readonly Part[] {
   const names = text.split(',')
@@ -44,6 +63,7 @@ const program = new Command('bench')
   .option('--rounds <number>', 'repetitions; the order turns around in every other one', roundsOf, 3)
   .option('--quick', 'a tenth of the data, to see that everything works', false)
   .option('--json <file>', 'where the numbers are written', 'bench-results.json')
+  .option('--docs', 'write the tables into docs/performance.md', false)
   .parse()
 const flags = program.opts<Flags>()
 const scale = (size: number): number => (flags.quick ? Math.max(200, size / 10) : size)
@@ -70,9 +90,19 @@ try {
 } finally {
   await databases.close()
 }
-report()
+const tables = tablesOf()
+for (const { head, rows } of tables) print(terminal(head, rows))
 await writeFile(flags.json, `${JSON.stringify({ machine: machine(), ...results, ratios }, null, 2)}\n`)
 say(`Written to ${flags.json}.`)
+if (flags.docs) {
+  const text = tables.flatMap(({ head, rows }) => [markdown(head, rows), ''])
+  writeBlock('docs/performance.md', 'bench', [
+    `Node ${process.version}, ${cpus().length} processors, ${flags.rounds} rounds.`,
+    '',
+    ...text,
+  ])
+  say('Written to docs/performance.md.')
+}
 
 function machine(): object {
   const [processor] = cpus()
@@ -84,28 +114,15 @@ function machine(): object {
   }
 }
 
-function report(): void {
-  const rows = Object.entries(results.rounds).flatMap(([title, rounds]) => roundRows(title, rounds))
-  if (rows.length > 0) print(terminal(roundHead, rows))
+function tablesOf(): readonly TableOf[] {
+  const rounds = Object.entries(results.rounds).flatMap(([title, all]) => roundRows(title, all))
   const workers = Object.entries(results.workers).flatMap(([queue, all]) => workerRows(queue, all))
-  if (workers.length > 0) print(terminal(workerHead, workers))
-  if (results.push !== null) {
-    const { latencyMs, full } = results.push
-    print(
-      terminal(
-        ['push', 'measured'],
-        [
-          ['from enqueue to the request at the API, idle, median', `${latencyMs.median} ms`],
-          ['the same, 99th percentile', `${latencyMs.p99} ms (of ${latencyMs.samples})`],
-          [
-            `${full.changes} changes over ${full.rentals} rentals`,
-            `${Math.round((full.changes / full.ms) * 1000)} changes/s`,
-          ],
-        ],
-      ),
-    )
-  }
-  print(terminal(ratioHead, ratioRows(ratios)))
+  return [
+    { head: roundHead, rows: rounds },
+    { head: workerHead, rows: workers },
+    { head: pushHead, rows: results.push === null ? [] : pushRows(results.push) },
+    { head: ratioHead, rows: ratioRows(ratios) },
+  ].filter(({ rows }) => rows.length > 0)
 }
 
 /** Rounds of one piece of work on a world of its own. */

@@ -2,11 +2,14 @@
 
 import Table from 'cli-table3'
 import type { Round } from './lists.ts'
+import type { PushResult } from './push.ts'
 import { summary } from './statistics.ts'
 import { isMet, limitOf, type Ratio } from './targets.ts'
 import type { WorkersResult } from './workers.ts'
 
 type Cell = string | number
+
+export type TableOf = { readonly head: readonly string[]; readonly rows: readonly (readonly Cell[])[] }
 
 /** A table in Markdown's form. */
 export function markdown(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
@@ -121,3 +124,12 @@ export function workerRows(queue: string, results: readonly WorkersResult[]): Ce
     ]
   })
 }
+
+export const pushHead = ['push', 'measured'] as const
+
+/** Latency and throughput of the way back. */
+export const pushRows = ({ latencyMs, full }: PushResult): Cell[][] => [
+  ['from enqueue to the request at the API, idle, median', `${latencyMs.median} ms`],
+  ['the same, 99th percentile', `${latencyMs.p99} ms (of ${latencyMs.samples})`],
+  [`${full.changes} changes over ${full.rentals} rentals`, `${Math.round((full.changes / full.ms) * 1000)} changes/s`],
+]
