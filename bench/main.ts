@@ -217,15 +217,15 @@ async function prepared(place: Place, streams: readonly string[]): Promise<strin
 
 async function benchPush(databases: Databases, programs: Programs): Promise<void> {
   say('push: making a world')
-  const world = await openWorld(scale(2_000))
+  const world = await openWorld(scale(4_000))
   try {
     const place = { databases, programs, world }
     const database = await prepared(place, ['rentals', 'rental_crew_members'])
     results.push = await runPush(place, {
       prepared: database,
       samples: flags.quick ? 20 : 100,
-      changes: scale(2_000),
-      rentals: scale(2_000) / 10,
+      changes: scale(10_000),
+      rentals: scale(10_000) / 10,
     })
     ratios.push({
       name: 'push: 99th percentile of the idle latency in ms',
