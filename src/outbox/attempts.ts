@@ -24,7 +24,7 @@ export type NextAttempt = {
  */
 export function nextDelayMs({ attempts, random, retryAfterMs = 0, deadlineInMs }: NextAttempt): number {
   if (retryAfterMs > 0) return Math.round(retryAfterMs + firstDelayMs * random)
-  const ceiling = Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(attempts - 1, 16))
+  const ceiling = Math.min(longestDelayMs, firstDelayMs * 2 ** (attempts - 1))
   const jittered = ceiling / 2 + (ceiling / 2) * random
   const left = deadlineInMs === undefined || deadlineInMs <= 0 ? Number.POSITIVE_INFINITY : deadlineInMs
   return Math.round(Math.min(jittered, Math.max(0, left - deadlineMarginMs)))
@@ -32,7 +32,7 @@ export function nextDelayMs({ attempts, random, retryAfterMs = 0, deadlineInMs }
 
 /** Milliseconds to the next look at a change whose fate is unknown: 1 s, 2 s, 4 s, then every 5 s, with jitter. */
 export function nextLookMs(looks: number, random: number): number {
-  return Math.round(Math.min(5_000, 1_000 * 2 ** Math.min(looks, 8)) * (0.75 + 0.25 * random))
+  return Math.round(Math.min(5_000, 1_000 * 2 ** looks) * (0.75 + 0.25 * random))
 }
 
 export type Again = {

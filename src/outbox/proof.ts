@@ -137,7 +137,7 @@ export function proveAssignment(field: BodyField, sent: Readonly<JsonObject>, re
 
 /** A document that was added: absent, as sent, or another one. */
 export function proveDocument(write: WriteDef, sent: Readonly<JsonObject>, now: Json): Verdict {
-  if (now === null || !isObject(now)) return not
+  if (!isObject(now)) return not
   const differing = observable(write, sent).filter(
     (field) => !sameValue(field, sent[field.name], readValue(field, now)),
   )

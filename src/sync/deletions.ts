@@ -30,12 +30,10 @@ export const sampleSize = 50
 export function judgeDeletions(input: FuseInput): Verdict {
   const { live, seen, missing, deletedLately, limit } = input
   const going = missing + deletedLately
-  if (going > alwaysAllowed && going > limit * (live + deletedLately)) {
-    const percent = Math.round((going / Math.max(1, live + deletedLately)) * 100)
-    return {
-      kind: 'hold',
-      reason: `${going} of ${live + deletedLately} records (${percent} %) would go within 24 hours.`,
-    }
+  const base = live + deletedLately
+  if (going > alwaysAllowed && going > limit * base) {
+    const percent = Math.round((going / base) * 100)
+    return { kind: 'hold', reason: `${going} of ${base} records (${percent} %) would go within 24 hours.` }
   }
   if (missing > 0 && seen === 0) return shrunk('The list is suddenly empty.', missing)
   if (missing > 0 && seen * 2 <= live)

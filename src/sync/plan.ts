@@ -49,17 +49,14 @@ export type Dependency = { readonly stream: string; readonly state: 'swept' | 'f
 
 /** What must have been read before this stream, where it is read in the same request. */
 export function dependenciesOf(stream: StreamDef): readonly Dependency[] {
-  // A document that is missing is proven by its user, whose own read therefore comes first.
-  const parentState = stream.reads.kind === 'document' && stream.reads.optional ? 'finished' : 'swept'
+  // A document that is missing is proven by its user, whose own read therefore comes first. Slots have no list.
+  const isProvenByParent = stream.reads.kind === 'document' && stream.reads.optional
+  const parentState = isProvenByParent || stream.parent === 'resource_slots' ? 'finished' : 'swept'
   const parent = stream.parent === undefined ? [] : [{ stream: stream.parent, state: parentState } as const]
-  const slotParent =
-    stream.parent === 'resource_slots' ? [{ stream: 'resource_slots', state: 'finished' } as const] : []
   // Embedded records are stubs until they are read themselves: read them first, and no stub is made.
-  const embeds = (stream.embeds ?? [])
-    .filter((embed) => embed.stream !== stream.name)
-    .map((embed) => ({ stream: embed.stream, state: 'swept' }) as const)
+  const embeds = (stream.embeds ?? []).map((embed) => ({ stream: embed.stream, state: 'swept' }) as const)
   const needed = alsoNeeded(stream).map((each) => ({ stream: each.name, state: 'finished' }) as const)
-  return [...parent, ...slotParent, ...embeds, ...needed]
+  return [...parent, ...embeds, ...needed]
 }
 
 export type StreamProgress = 'waiting' | 'running' | 'swept' | 'finished'

@@ -27,7 +27,7 @@ export function judgePass(facts: PassFacts): PassVerdict {
 function problemOf({ answered, distinct, totals }: PassFacts): string | null {
   const first = totals[0]
   const last = totals.at(-1)
-  if (first !== undefined && totals.some((total) => total !== first))
+  if (totals.some((total) => total !== first))
     return `The total moved from ${first} to ${last} while the list was read.`
   if (answered > distinct) return `${answered - distinct} records came twice: the list moved while it was read.`
   if (last !== undefined && last !== distinct)

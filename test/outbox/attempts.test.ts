@@ -23,6 +23,11 @@ describe('the next attempt', () => {
     )
   })
 
+  it('comes up to a second after Retry-After, so that all do not come at once', () => {
+    const delays = [0, 0.25, 1].map((chance) => nextDelayMs({ attempts: 1, random: chance, retryAfterMs: 2_000 }))
+    expect(delays).toEqual([2_000, 2_250, 3_000])
+  })
+
   it('never passes the expiry of a pending rental', () => {
     fc.assert(
       fc.property(attempts, random, fc.integer({ min: 1, max: 900_000 }), (count, chance, deadlineInMs) => {
@@ -33,10 +38,16 @@ describe('the next attempt', () => {
 
   it('is no longer hurried once the expiry has passed', () => {
     expect(nextDelayMs({ attempts: 7, random: 1, deadlineInMs: -1 })).toBe(60_000)
+    expect(nextDelayMs({ attempts: 7, random: 1, deadlineInMs: 0 })).toBe(60_000)
   })
 })
 
 describe('the next look', () => {
+  it('comes after 1 s, 2 s, 4 s, then every 5 s, or up to a quarter earlier', () => {
+    expect([0, 1, 2, 3, 2_000].map((looks) => nextLookMs(looks, 1))).toEqual([1_000, 2_000, 4_000, 5_000, 5_000])
+    expect([0, 1, 2, 3, 2_000].map((looks) => nextLookMs(looks, 0))).toEqual([750, 1_500, 3_000, 3_750, 3_750])
+  })
+
   it('begins within 15 s of a lost answer and comes at least each 5 s', () => {
     fc.assert(
       fc.property(fc.nat({ max: 1_000 }), random, (looks, chance) => {

@@ -90,6 +90,8 @@ describe('a merge', () => {
   it('names the fields that give way because only the other side changed them', () => {
     const merged = merge({ orderLink: 'a' }, { orderLink: 'a' }, { orderLink: 'c' })
     expect(merged).toEqual({ kind: 'merged', apply: {}, kept: ['orderLink'] })
+    const insistent = merge({ orderLink: 'a' }, { orderLink: 'a' }, { orderLink: 'c' }, 'local_wins')
+    expect(insistent, 'to win takes a change of one’s own').toEqual(merged)
   })
 
   it('sees what one’s own earlier changes left as the base', () => {

@@ -49,6 +49,20 @@ describe('an update', () => {
     })
   })
 
+  it('names the fields that nobody can explain, and shows what is there', () => {
+    const both = { status: 'VALIDATED', orderLink: 'b' }
+    const now = { ...before, status: 'CANCELED_BY_CLIENT', orderLink: 'c' }
+    expect(proveUpdate(update, both, before, now)).toEqual({
+      kind: 'unclear',
+      why: 'status, orderLink: neither what was sent nor what was there before.',
+      candidates: [now],
+    })
+  })
+
+  it('that changes nothing took effect', () => {
+    expect(proveUpdate(update, sent, sent, sent)).toEqual({ kind: 'took', record: sent, ignored: [] })
+  })
+
   it('is told apart for any record: as sent took effect, as before did not', () => {
     const links = fc.record({ contractLink: fc.string(), orderLink: fc.string(), referenceId: fc.string() })
     fc.assert(
@@ -81,7 +95,7 @@ describe('an add', () => {
       { id: 2, ...payment, price: 60 },
       { id: 3, ...payment },
     ]
-    expect(proveAddition(add, payment, known, now)).toMatchObject({ kind: 'took', record: { id: 3 } })
+    expect(proveAddition(add, payment, known, now)).toEqual({ kind: 'took', record: now[2], ignored: [] })
   })
 
   it('did not when only known records have it', () => {
@@ -93,13 +107,22 @@ describe('an add', () => {
       { id: 3, ...payment },
       { id: 4, ...payment },
     ]
-    expect(proveAddition(add, payment, known, now)).toMatchObject({ kind: 'unclear', candidates: now })
+    const why = '2 new records could be this one: 3, 4.'
+    expect(proveAddition(add, payment, known, now)).toEqual({ kind: 'unclear', why, candidates: now })
+  })
+
+  it('is recognised though the API does not show all of it, but never without an id', () => {
+    const { reference: _, ...shown } = payment
+    expect(proveAddition(add, payment, known, [{ id: 3, ...shown }])).toMatchObject({ kind: 'took' })
+    expect(proveAddition(add, payment, known, [{ ...payment }])).toEqual({ kind: 'not' })
   })
 
   it('recognises an option by the option it is of, and does not miss the commission that is not shown', () => {
     const option = { optionId: 7, quantity: 2, commissionPrice: '5' }
     const now = [{ id: 9, option: { id: 7 }, quantity: 2 }]
-    expect(proveAddition(writeNamed('rental_option.add'), option, new Set(), now)).toMatchObject({ kind: 'took' })
+    const beside = now.map((record) => ({ ...record, commissionPrice: null }))
+    for (const shown of [now, beside])
+      expect(proveAddition(writeNamed('rental_option.add'), option, new Set(), shown)).toMatchObject({ kind: 'took' })
   })
 
   it('never takes a record for its own that was known before, whatever is there', () => {
@@ -126,6 +149,23 @@ describe('a new user', () => {
     ]
     expect(proveUser(body, new Set(['1']), now)).toMatchObject({ kind: 'took', record: { id: 2 } })
   })
+
+  it('is the same with space around its name, and without one where none was given', () => {
+    const spaced = { ...body, firstName: ' Ann ' }
+    expect(proveUser(spaced, new Set(), [{ id: 2, ...body }])).toMatchObject({ kind: 'took' })
+    expect(proveUser(body, new Set(), [{ id: 2, ...spaced }])).toMatchObject({ kind: 'took' })
+    const { lastName: _, ...nameless } = body
+    expect(proveUser(nameless, new Set(), [{ id: 2, ...nameless, lastName: null }])).toMatchObject({ kind: 'took' })
+    expect(proveUser(nameless, new Set(), [{ id: 2, ...body }])).toEqual({ kind: 'not' })
+  })
+
+  it('is not guessed when several could be it', () => {
+    const now = [
+      { id: 1, ...body },
+      { id: 2, ...body },
+    ]
+    expect(proveUser(body, new Set(), now)).toMatchObject({ why: '2 users could be this one: 1, 2.' })
+  })
 })
 
 describe('a new rental', () => {
@@ -143,7 +183,17 @@ describe('a new rental', () => {
   })
 
   it('is found by its reference alone where the slot is not known', () => {
-    expect(proveRental({ ...trace, departure: null }, [{ id: 2, referenceId: 'bm-1' }])).toMatchObject({ kind: 'took' })
+    const shown = { id: 2, referenceId: 'bm-1', departureDatetime: departure }
+    expect(proveRental({ ...trace, departure: null }, [shown])).toMatchObject({ kind: 'took' })
+    expect(proveRental(trace, [{ id: 2, referenceId: 'bm-1' }])).toMatchObject({ kind: 'took' })
+  })
+
+  it('is not guessed when several could be it', () => {
+    const now = [
+      { id: 2, referenceId: 'bm-1' },
+      { id: 3, referenceId: 'bm-1' },
+    ]
+    expect(proveRental(trace, now)).toMatchObject({ why: '2 rentals could be this one: 2, 3.' })
   })
 })
 
@@ -159,6 +209,13 @@ describe('an assignment', () => {
   ])('$name', ({ rental, kind }) => {
     expect(proveAssignment(field, { userId: 7 }, rental).kind).toBe(kind)
   })
+
+  it('shows both users of a conflict', () => {
+    expect(proveAssignment(field, { userId: 7 }, { user: { id: 8 } })).toEqual({
+      kind: 'conflict',
+      conflict: { userId: { base: null, local: 7, remote: 8 } },
+    })
+  })
 })
 
 describe('a document', () => {
@@ -170,4 +227,14 @@ describe('a document', () => {
     { name: 'did not when there is none', now: null, kind: 'not' },
     { name: 'is a conflict when another one is there', now: { ...license, number: 'L-2' }, kind: 'conflict' },
   ])('$name', ({ now, kind }) => expect(proveDocument(add, license, now).kind).toBe(kind))
+
+  it('shows what differs in a conflict, and nothing else', () => {
+    expect(proveDocument(add, license, { ...license, number: 'L-2', country: { code: 'IT', name: 'Italy' } })).toEqual({
+      kind: 'conflict',
+      conflict: {
+        number: { base: null, local: 'L-1', remote: 'L-2' },
+        country: { base: null, local: { code: 'FR' }, remote: { code: 'IT' } },
+      },
+    })
+  })
 })

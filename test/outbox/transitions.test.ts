@@ -45,6 +45,9 @@ const walk = (sequence: readonly Event[]): readonly { from: Status; event: Event
   return steps
 }
 
+const statusesAfter = (event: Event): Readonly<Record<string, Status | null>> =>
+  Object.fromEntries(statesBefore(event).map((from) => [from, transition(from, event)]))
+
 describe('a change', () => {
   it('never leaves done', () => {
     expect(events.map((event) => transition('done', event)).filter((state) => state !== null)).toEqual([])
@@ -80,7 +83,54 @@ describe('a change', () => {
   })
 })
 
+describe('a change that is on its way', () => {
+  const outcomes: readonly [Event, Status][] = [
+    ['claimed', 'sending'],
+    ['retry-later', 'queued'],
+    ['look-later', 'sending'],
+    ['succeeded', 'done'],
+    ['refused', 'failed'],
+    ['conflicted', 'conflict'],
+    ['undecidable', 'unknown'],
+    ['too-late', 'expired'],
+  ]
+  for (const [event, state] of outcomes)
+    it(`is ${state} after ${event}`, () => expect(transition('sending', event)).toBe(state))
+})
+
+describe('a person', () => {
+  it('queues again what failed, came too late, was canceled or is in conflict', () => {
+    expect(statuses.filter((from) => transition(from, 'retried') === 'queued')).toEqual([
+      'failed',
+      'conflict',
+      'expired',
+      'canceled',
+    ])
+  })
+
+  it('ends a conflict or a doubt either way', () => {
+    const decided = (event: Event, to: Status) => statuses.filter((from) => transition(from, event) === to)
+    expect(decided('resolved-done', 'done')).toEqual(['conflict', 'unknown'])
+    expect(decided('resolved-again', 'queued')).toEqual(['conflict', 'unknown'])
+  })
+})
+
+describe('what a change builds on', () => {
+  it('blocks it by failing and queues it by succeeding', () => {
+    expect(transition('queued', 'cause-failed')).toBe('blocked')
+    expect(transition('blocked', 'cause-done')).toBe('queued')
+  })
+
+  it('may come too late for it', () => {
+    expect(statusesAfter('too-late')).toEqual({ queued: 'expired', sending: 'expired', blocked: 'expired' })
+  })
+})
+
 describe('a state', () => {
+  it('is settled when nothing happens any more without a person', () => {
+    expect(statuses.filter(isSettled)).toEqual(['done', 'failed', 'conflict', 'expired', 'canceled', 'unknown'])
+  })
+
   it('holds its aggregate as long as something may still happen to the record', () => {
     expect(statuses.filter(holdsAggregate)).toEqual(['queued', 'sending', 'conflict', 'unknown'])
   })

@@ -34,9 +34,42 @@ describe('the fuse', () => {
       { live: 1000, seen: 0, missing: 1000, deletedLately: 0, limit: 1 },
       'hold',
     ],
+    ['a tenth exactly is confirmed', { live: 300, seen: 270, missing: 30, deletedLately: 0, limit: 0.1 }, 'confirm'],
+    ['more than twenty of many go', { live: 1000, seen: 979, missing: 21, deletedLately: 0, limit: 0.1 }, 'confirm'],
+    [
+      'what went already belongs to what the tenth is of',
+      { live: 200, seen: 198, missing: 2, deletedLately: 20, limit: 0.1 },
+      'confirm',
+    ],
+    [
+      'a list of twenty that is empty is asked for whole',
+      { live: 20, seen: 0, missing: 20, deletedLately: 0, limit: 0.1 },
+      'confirm-all',
+    ],
+    [
+      'a list of many that is halved is held even when the limit allows all',
+      { live: 42, seen: 21, missing: 21, deletedLately: 0, limit: 1 },
+      'hold',
+    ],
     ['nothing missing is nothing to hold', { live: 0, seen: 0, missing: 0, deletedLately: 0, limit: 0.1 }, 'confirm'],
   ]
   for (const [name, input, expected] of cases) it(name, () => expect(judgeDeletions(input).kind).toBe(expected))
+
+  it('says in numbers why it holds', () => {
+    const reasonOf = (input: Parameters<typeof judgeDeletions>[0]): unknown => judgeDeletions(input)
+    expect(reasonOf({ live: 190, seen: 180, missing: 10, deletedLately: 15, limit: 0.1 })).toEqual({
+      kind: 'hold',
+      reason: '25 of 205 records (12 %) would go within 24 hours.',
+    })
+    expect(reasonOf({ live: 5, seen: 0, missing: 5, deletedLately: 0, limit: 0.1 })).toEqual({
+      kind: 'confirm-all',
+      reason: 'The list is suddenly empty.',
+    })
+    expect(reasonOf({ live: 10, seen: 5, missing: 5, deletedLately: 0, limit: 0.1 })).toEqual({
+      kind: 'confirm-all',
+      reason: 'The list has suddenly shrunk from 10 to 5 records.',
+    })
+  })
 
   it('never confirms more than the limit and more than twenty', () => {
     fc.assert(
@@ -65,6 +98,16 @@ describe('a pass', () => {
     ['that lacks records is partial after three tries', { pass: 3, answered: 2, distinct: 2, totals: [3] }, 'partial'],
   ]
   for (const [name, facts, expected] of cases) it(name, () => expect(judgePass(facts).kind).toBe(expected))
+
+  it('says in numbers why it is read again', () => {
+    const reasonOf = (answered: number, distinct: number, totals: readonly number[]): unknown =>
+      judgePass({ pass: 1, answered, distinct, totals })
+    expect([reasonOf(4, 4, [3, 4]), reasonOf(5, 3, []), reasonOf(2, 2, [3, 3])]).toEqual([
+      { kind: 'again', reason: 'The total moved from 3 to 4 while the list was read.' },
+      { kind: 'again', reason: '2 records came twice: the list moved while it was read.' },
+      { kind: 'again', reason: 'The API names a total of 3, and answered 2 records.' },
+    ])
+  })
 })
 
 describe('the plan', () => {

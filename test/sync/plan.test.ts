@@ -1,0 +1,124 @@
+// What is read under which settings, what has to be read before, and in which portions.
+
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { streamNamed, streams } from '../../src/catalog/catalog.ts'
+import {
+  dependenciesOf,
+  detailPriority,
+  type PlanSettings,
+  portions,
+  priorities,
+  startableStreams,
+  streamsToRead,
+} from '../../src/sync/plan.ts'
+
+const everything: PlanSettings = {
+  mirrorDocuments: true,
+  slotDays: 1,
+  slotDurations: 1,
+  calendarYears: 1,
+  priceDays: 1,
+}
+const slots = ['resource_availability', 'resource_slots', 'resource_slot_options', 'resource_slot_tides']
+
+describe('a setting that is switched off leaves out', () => {
+  const all = streamsToRead([], everything)
+  const cases: readonly { name: string; off: Partial<PlanSettings>; left: readonly string[] }[] = [
+    { name: 'nothing when none is', off: {}, left: [] },
+    { name: 'identity and license', off: { mirrorDocuments: false }, left: ['user_identities', 'user_licenses'] },
+    { name: 'calendars', off: { calendarYears: 0 }, left: ['resource_availability_years'] },
+    { name: 'price tables', off: { priceDays: 0 }, left: ['resource_pricetable'] },
+    { name: 'slots and availability, without days', off: { slotDays: 0 }, left: slots },
+    { name: 'slots and availability, without durations', off: { slotDurations: 0 }, left: slots },
+  ]
+  for (const { name, off, left } of cases)
+    it(name, () => {
+      const read = streamsToRead([], { ...everything, ...off })
+      expect(all.filter((stream) => !read.includes(stream)).sort()).toEqual([...left].sort())
+    })
+})
+
+describe('a stream', () => {
+  it('that asks for durations is read with them', () => {
+    expect(streamsToRead(['resource_availability'], everything)).toEqual([
+      'resources',
+      'resource_durations',
+      'resource_availability',
+    ])
+  })
+
+  it('that does not exist is refused with the names of all that do', () => {
+    expect(() => streamsToRead(['boats'], everything)).toThrow(
+      expect.objectContaining({
+        code: 'USAGE',
+        remedy: expect.stringContaining(streams.map((s) => s.name).join(', ')),
+      }),
+    )
+  })
+
+  const dependencies: readonly { name: string; stream: string; expected: ReturnType<typeof dependenciesOf> }[] = [
+    { name: 'without anything above or inside it waits for nothing', stream: 'equipments', expected: [] },
+    {
+      name: 'of documents that may be missing waits until every user is read',
+      stream: 'user_identities',
+      expected: [{ stream: 'users', state: 'finished' }],
+    },
+    {
+      name: 'of documents that are always there waits for the list alone',
+      stream: 'rental_resources',
+      expected: [
+        { stream: 'rentals', state: 'swept' },
+        { stream: 'resources', state: 'swept' },
+      ],
+    },
+    {
+      name: 'below slots waits until every slot is read',
+      stream: 'resource_slot_tides',
+      expected: [{ stream: 'resource_slots', state: 'finished' }],
+    },
+    {
+      name: 'that asks for durations waits until they are read',
+      stream: 'resource_availability',
+      expected: [
+        { stream: 'resources', state: 'swept' },
+        { stream: 'resource_durations', state: 'finished' },
+      ],
+    },
+  ]
+  for (const { name, stream, expected } of dependencies)
+    it(name, () => expect(dependenciesOf(streamNamed(stream))).toEqual(expected))
+
+  it('waits for nothing that was not asked for in the same request', () => {
+    expect(startableStreams(new Map([['rental_options', 'waiting']]))).toEqual(['rental_options'])
+  })
+})
+
+describe('portions', () => {
+  const keys = fc.integer({ min: 1, max: 8_000 }).map((count) => [...Array(count).keys()])
+
+  it('are never empty nor larger than 200, and of one size but for the last', () => {
+    expect(portions([])).toEqual([])
+    fc.assert(
+      fc.property(keys, (all) => {
+        const sizes = portions(all).map((portion) => portion.length)
+        const [first = 0] = sizes
+        expect(first).toBeLessThanOrEqual(200)
+        for (const size of sizes.slice(0, -1)) expect(size).toBe(first)
+        expect(sizes.at(-1)).toBeGreaterThan(0)
+      }),
+    )
+  })
+
+  it('are of 20 keys until there is work for 16, and grow then', () => {
+    const first = (count: number): number | undefined => portions([...Array(count).keys()])[0]?.length
+    expect([30, 320, 640, 3_200, 6_400].map(first)).toEqual([20, 20, 40, 200, 200])
+  })
+})
+
+it('lists come before details, and details in the order of the catalog', () => {
+  const order = streams.map((stream) => detailPriority(stream.name))
+  expect(Math.min(...order)).toBeGreaterThan(Math.max(...Object.values(priorities)))
+  expect(order).toEqual([...new Set(order)].sort((a, b) => a - b))
+  expect(priorities.sweep).toBeLessThan(priorities.plan)
+})
