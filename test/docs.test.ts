@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { settings } from '../src/config.ts'
 import { errorCodes } from '../src/errors.ts'
 import { repeatableSteps } from '../src/mirror/repeatable/index.ts'
+import { settings } from '../src/settings.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 

@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { type App, type AppOptions, openApp, openDatabaseServer } from '../app.ts'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
 import { BoatMirrorError, exitCodeOf, messageOf } from '../errors.ts'
+import { assertKnownStreams } from '../jobs/schedule.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { type Database, openDatabase } from '../mirror/database.ts'
 import { assertSchemaCurrent } from '../mirror/migrate.ts'
@@ -54,6 +55,11 @@ export function printError(error: unknown): void {
 const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
   signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))
 
+/** OpenTelemetry reads the process's own variables: what stands in `.env` is set there, too. */
+function passOnToOpenTelemetry(environment: Readonly<Record<string, string | undefined>>): void {
+  for (const [name, value] of Object.entries(environment)) if (name.startsWith('OTEL_')) process.env[name] ??= value
+}
+
 /** Runs a command to its exit code: settings, signals, errors. A second signal ends the process at once. */
 export async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   const stopping = new AbortController()
@@ -66,7 +72,9 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
   process.on('SIGINT', onSignal)
   try {
     const environment = readEnvironment()
+    passOnToOpenTelemetry(environment)
     const config = readConfig(environment)
+    assertKnownStreams(config)
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     process.exitCode = await run({
       config,

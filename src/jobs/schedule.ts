@@ -3,18 +3,19 @@
 
 import { findStream, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { type Config, parseDuration } from '../config.ts'
+import type { Config } from '../config.ts'
 import { BoatMirrorError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Database } from '../mirror/database.ts'
 import { isAnythingDue } from '../mirror/due.ts'
 import { createRequest, isRequested } from '../mirror/runs.ts'
 import { inheritFreshness, listStreams, saveIntervals, takeTurn, turnCosts } from '../mirror/stream-state.ts'
+import { parseDuration } from '../settings.ts'
 import { stretchFactor } from '../sync/budget.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { dueSettings } from '../sync/details.ts'
 import { isEnabled } from '../sync/plan.ts'
-import type { JobQueue } from './backend.ts'
+import type { JobQueue } from './backend-types.ts'
 import type { TickJob } from './queues.ts'
 
 type ScheduleConfig = Pick<
@@ -25,13 +26,21 @@ type ScheduleConfig = Pick<
 /** A tick may come this much before the table's due time, in seconds: timers are not exact. */
 const earlyS = 0.5
 
-/** Wanted intervals by stream, in milliseconds, before stretching. @throws BoatMirrorError CONFIG_INVALID for an unknown stream. */
+/** @throws BoatMirrorError CONFIG_INVALID when the file's sections name streams that there are not: a slip would go unnoticed. */
+export function assertKnownStreams({ schedules, targets, api }: Pick<Config, 'schedules' | 'targets' | 'api'>): void {
+  const problems = Object.entries({ schedules, targets, lists: api.lists }).flatMap(([section, entries]) =>
+    Object.keys(entries)
+      .filter((name) => findStream(name) === undefined)
+      .map((name) => `${section}.${name} in the file: there is no stream "${name}".`),
+  )
+  if (problems.length > 0)
+    throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'), {
+      remedy: `Streams are named by their tables: ${streams.map((stream) => stream.name).join(', ')}.`,
+    })
+}
+
+/** Wanted intervals by stream, in milliseconds, before stretching. */
 export function wantedIntervals(config: ScheduleConfig): ReadonlyMap<string, number> {
-  for (const name of [...Object.keys(config.schedules), ...Object.keys(config.targets)])
-    if (findStream(name) === undefined)
-      throw new BoatMirrorError('CONFIG_INVALID', `schedules or targets name "${name}", and there is no such stream.`, {
-        remedy: `Streams are named by their tables: ${streams.map((stream) => stream.name).join(', ')}.`,
-      })
   const wanted = streams.filter((stream) => stream.reads.kind !== 'inside' && isEnabled(stream, config))
   const intervals = wanted.map(
     (stream) => [stream.name, config.schedules[stream.name] ?? parseDuration(stream.every) ?? 0] as const,

@@ -1,10 +1,13 @@
 // One clear message, what to do about it, and the right exit code; never a stack trace.
 
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase, withDatabase } from '../helpers/database.ts'
+import { findOnPath, startRedis } from '../helpers/redis-server.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
 
 let database: TestDatabase
@@ -16,6 +19,11 @@ beforeAll(async () => {
   guarded = await createSandbox({ size: 5, auth: 'bearer', token: 'right' })
   cli = await openCommandLine({ DATABASE_URL: database.url, API_AUTH: 'none' })
   await cli.run(['migrate'])
+  await writeFile(join(cli.folder, 'streams.yaml'), 'targets: { boats: 5m }\nlists: { citis: { paging: page } }\n')
+  await writeFile(
+    join(cli.folder, 'values.yaml'),
+    'schedules: { rentals: soon }\nlists: { cities: { paging: pag, pages: 3 } }\n',
+  )
 })
 afterAll(async () => {
   await cli[Symbol.asyncDispose]()
@@ -84,6 +92,28 @@ const cases: readonly Case[] = [
     says: [/404 to GET \/v3\/countries/, /root of the API, without \/v3/],
   },
   { name: 'an unknown stream', args: ['sync', 'boats'], code: 2, says: [/no stream "boats"/, /rental_options/] },
+  {
+    name: 'a configuration file with streams that there are not',
+    args: ['status'],
+    env: () => ({ BOAT_MIRROR_CONFIG: 'streams.yaml' }),
+    code: 2,
+    says: [
+      /targets\.boats in the file: there is no stream "boats"/,
+      /lists\.citis .*"citis"/,
+      /named by their tables: .*rental_options/,
+    ],
+  },
+  {
+    name: 'a configuration file with wrong values',
+    args: ['status'],
+    env: () => ({ BOAT_MIRROR_CONFIG: 'values.yaml' }),
+    code: 2,
+    says: [
+      /schedules\.rentals is "soon"; it takes a duration such as 15m, or off/,
+      /lists\.cities\.paging is "pag"; it takes page, offset, cursor, link or none/,
+      /lists\.cities\.pages is 3; known are paging, pageParam/,
+    ],
+  },
   { name: 'an unknown flag', args: ['sync', '--fast'], code: 2, says: [/unknown option '--fast'/] },
   { name: 'an unknown command', args: ['frobnicate'], code: 2, says: [/unknown command 'frobnicate'/] },
   { name: 'a run that does not exist', args: ['runs', 'show', '99'], code: 1, says: [/no run 99/, /boat-mirror runs/] },
@@ -145,6 +175,25 @@ describe('check', () => {
       lists: 17,
     })
   })
+
+  it('warns of a Redis that may drop keys of the queue, and so does a worker', async (test) => {
+    const program = findOnPath('redis-server')
+    if (program === undefined) return test.skip('there is no redis-server')
+    const redis = await startRedis(program, cli.folder, ['--maxmemory-policy', 'allkeys-lru'])
+    const env = { REDIS_URL: redis.url, API_BASE_URL: guarded.url, API_AUTH: 'bearer', API_TOKEN: 'right', PORT: '0' }
+    try {
+      const { code, stdout } = await cli.run(['check'], env)
+      expect(stdout).toMatch(/warn {2}queue .*maxmemory-policy is allkeys-lru/)
+      expect(stdout).toMatch(/queue: Set maxmemory-policy noeviction in Redis/)
+      expect(code).toBe(0)
+      const worker = cli.start(['worker'], env)
+      await expect.poll(() => worker.text(), { timeout: 60_000 }).toMatch(/"event":"queue_risk".*allkeys-lru/)
+      worker.process.kill('SIGTERM')
+      await worker.ended
+    } finally {
+      await redis.close()
+    }
+  }, 90_000)
 
   it('goes on after a failure and ends with 1', async () => {
     const env = {

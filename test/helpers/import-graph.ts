@@ -25,7 +25,8 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   embedded: foundation,
   sandbox: [],
   migrations: [],
-  config: ['errors'],
+  config: ['errors', 'settings'],
+  settings: [],
   log: ['errors'],
   errors: [],
   clock: [],
@@ -47,8 +48,8 @@ export function judge({ from, to, typeOnly }: Import): string | null {
   const few = apart[user]
   if (few !== undefined) return few.includes(used) ? null : verdict(`${user} may use ${few.join(', ') || 'nothing'}`)
   if (foundation.includes(used)) return null
-  if (used === 'config')
-    return typeOnly || withSettings.includes(user) ? null : verdict(`${user} may use types of config only`)
+  if (used === 'config' || used === 'settings')
+    return typeOnly || withSettings.includes(user) ? null : verdict(`${user} may use types of ${used} only`)
   if (used === 'migrations') return user === 'mirror' ? null : verdict('only the mirror applies migrations')
   const [upper, lower] = [user, used].map((part) => layers.findIndex((layer) => layer.includes(part)))
   if (upper === undefined || lower === undefined || upper < 0 || lower < 0)

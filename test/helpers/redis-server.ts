@@ -36,9 +36,18 @@ export async function openTestRedis(folder: string): Promise<TestRedis | null> {
   const program = findOnPath('redis-server')
   if (program === undefined) return null
 
+  return await startRedis(program, folder)
+}
+
+/** Starts a Redis of its own on a free port, with its files in `folder`. `settings`: what differs, as on its command line. */
+export async function startRedis(
+  program: string,
+  folder: string,
+  settings: readonly string[] = [],
+): Promise<TestRedis> {
   const port = await findFreePort()
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
-  const child = spawn(program, [...args, '--pidfile', join(folder, pidFile)], { stdio: 'ignore' })
+  const child = spawn(program, [...args, '--pidfile', join(folder, pidFile), ...settings], { stdio: 'ignore' })
   const close = (): Promise<void> => stop(child)
   try {
     await untilReady(port, child)
