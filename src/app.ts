@@ -10,7 +10,9 @@ import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { openEmbeddedPostgres } from './embedded/embedded-postgres.ts'
 import { BoatMirrorError, messageOf } from './errors.ts'
-import { migrateQueue, openBackend, type QueueBackend } from './jobs/backend.ts'
+import { migrateQueue, openBackend } from './jobs/backend.ts'
+import type { QueueBackend } from './jobs/backend-types.ts'
+import { openTracing } from './jobs/tracing.ts'
 import type { Logger } from './log.ts'
 import { createChangeNotifier } from './mirror/change-notifier.ts'
 import { type Database, openDatabase } from './mirror/database.ts'
@@ -18,6 +20,7 @@ import { createEndpointRecorder } from './mirror/endpoint-stats.ts'
 import { createGateStore } from './mirror/gate-store.ts'
 import { assertSchemaCurrent, migrate } from './mirror/migrate.ts'
 import { saveTimeZone } from './mirror/repeatable/report-time-zone.ts'
+import { createTrafficRecorder } from './mirror/traffic.ts'
 import type { SyncContext } from './sync/context.ts'
 
 export type App = {
@@ -155,7 +158,9 @@ export async function openApp(options: AppOptions): Promise<App> {
     })
     const recorder = createEndpointRecorder(database, log)
     release.defer(() => recorder.close())
-    const listeners: ((call: CallRecord) => void)[] = [(call) => recorder.record(call)]
+    const traffic = createTrafficRecorder(database.pool, log)
+    release.defer(() => traffic.close())
+    const listeners: ((call: CallRecord) => void)[] = [(call) => recorder.record(call), traffic.record]
     const api = createApi({
       settings: { ...config.api, baseUrl: options.apiUrl },
       limiter,
@@ -189,7 +194,10 @@ export async function openApp(options: AppOptions): Promise<App> {
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
         const prefix = await queuePrefix(database)
+        const tracing = await openTracing(process.env, log)
+        release.defer(() => tracing?.close())
         const backend = openBackend({
+          telemetry: tracing?.telemetry,
           databaseUrl: server.url,
           redisUrl: config.redisUrl,
           prefix,

@@ -6,7 +6,7 @@ import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { listen } from '../mirror/listen.ts'
 import type { Pusher } from '../outbox/pusher.ts'
-import type { QueueBackend } from './backend.ts'
+import type { QueueBackend } from './backend-types.ts'
 import { pushQueue } from './queues.ts'
 
 /** What `outbox.enqueue` notifies, with a constant payload. */

@@ -7,7 +7,7 @@ import type { Logger } from '../log.ts'
 import type { Database } from '../mirror/database.ts'
 import { takeWakeable } from '../mirror/tasks.ts'
 import { type Advanced, advance } from '../sync/advance.ts'
-import type { JobQueue } from './backend.ts'
+import type { JobQueue } from './backend-types.ts'
 import type { SyncJob } from './queues.ts'
 
 const intervalMs = 1_000

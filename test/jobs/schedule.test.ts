@@ -1,7 +1,8 @@
 // The schedule on both backends: what is wanted is there once, what was dropped is gone, what was missed is made up once.
 
 import { describe, expect, inject, it } from 'vitest'
-import { openBackend, type QueueBackend } from '../../src/jobs/backend.ts'
+import { openBackend } from '../../src/jobs/backend.ts'
+import type { QueueBackend } from '../../src/jobs/backend-types.ts'
 import { scheduleQueue } from '../../src/jobs/queues.ts'
 import { applySchedule, requestFirstSync, wantedIntervals } from '../../src/jobs/schedule.ts'
 import { startScheduledWorker, startSyncWorker } from '../../src/jobs/worker.ts'

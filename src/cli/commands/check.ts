@@ -159,7 +159,8 @@ async function checkQueue(
   })
   try {
     await backend.ping()
-    return ok('queue', where)
+    const risk = await backend.risk()
+    return risk === null ? ok('queue', where) : warn('queue', `${where}: ${risk.detail}`, risk.remedy)
   } catch (error) {
     if (config.redisUrl === null && !schemaCurrent)
       return warn('queue', `${where}: not set up yet`, 'Nothing to do: it is made with the schema.')

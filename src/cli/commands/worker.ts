@@ -3,9 +3,12 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import { packageVersion } from '../../api/version.ts'
+import { messageOf } from '../../errors.ts'
+import type { QueueBackend } from '../../jobs/backend-types.ts'
 import { startPushWorker } from '../../jobs/push-worker.ts'
 import { queueNames } from '../../jobs/queues.ts'
 import { startScheduledWorker } from '../../jobs/worker.ts'
+import type { Logger } from '../../log.ts'
 import { shownAddress } from '../../mirror/sql-states.ts'
 import { startOperatorServer } from '../../operator/server.ts'
 import { createPusher } from '../../outbox/pusher.ts'
@@ -25,11 +28,22 @@ export function registerWorker(program: Command): void {
     .action(() => runCommand(runWorker, { stoppedCode: 0 }))
 }
 
+/** Says what may cost jobs later. A backend that does not answer yet is waited for by those who use it. */
+async function warnOfRisk(backend: QueueBackend, log: Logger): Promise<void> {
+  try {
+    const risk = await backend.risk()
+    if (risk !== null) log.warn({ event: 'queue_risk' }, `${risk.detail}. ${risk.remedy}`)
+  } catch (error) {
+    log.debug({ event: 'queue_risk_unknown', reason: messageOf(error) })
+  }
+}
+
 async function runWorker(context: CommandContext): Promise<ExitCode> {
   const { config, log, signal } = context
   await using app = await context.open({ schema: 'migrate', patienceMs: null })
   const backend = await app.openQueue(signal)
   const { syncContext, ratePerSecond } = app
+  await warnOfRisk(backend, log)
   await using pages = await startOperatorServer({
     config,
     log,
