@@ -1,4 +1,4 @@
-// What `status` knows, as one value: the contract's shape of `status --json` (design, section 5).
+// Reads what `status` knows, as one value.
 
 import { isGateState } from '../api/breaker.ts'
 import type { Config } from '../config.ts'
@@ -8,57 +8,9 @@ import { quarantineTotals } from '../mirror/quarantine.ts'
 import { shownAddress } from '../mirror/sql-states.ts'
 import { heldRuns } from '../mirror/sweeps.ts'
 import { listUnknownFields } from '../mirror/unknown-fields.ts'
-import {
-  databaseClock,
-  databaseFacts,
-  type EndpointFacts,
-  endpointFacts,
-  outboxFacts,
-  type StreamFacts,
-  streamFacts,
-} from '../operator/queries.ts'
+import { databaseClock, databaseFacts, endpointFacts, outboxFacts, streamFacts } from '../operator/queries.ts'
+import type { StatusFacts } from '../operator/status.ts'
 import { statuses } from '../outbox/transitions.ts'
-
-export type StatusFacts = {
-  readonly api: {
-    readonly url: string
-    /** True when it is the built-in sandbox. */
-    readonly sandbox: boolean
-    /** `open`: the API failed so often that requests wait, but for one probe at a time. */
-    readonly breaker: 'closed' | 'open'
-    /** The API asked to wait until then. */
-    readonly pausedUntil: Date | null
-    readonly nextProbeAt: Date | null
-  }
-  readonly database: {
-    /** Without its password. */
-    readonly url: string
-    readonly version: string
-    /** Bytes. */
-    readonly size: number
-    readonly embedded: boolean
-  }
-  readonly queue: { readonly backend: 'redis' | 'postgres'; readonly url: string | null }
-  readonly streams: readonly StreamFacts[]
-  readonly endpoints: readonly EndpointFacts[]
-  readonly outbox: Readonly<Record<string, number | Date | null>>
-  readonly quarantine: { readonly total: number; readonly byStream: Readonly<Record<string, number>> }
-  readonly heldRuns: readonly {
-    readonly id: number
-    readonly stream: string
-    readonly held: number
-    readonly startedAt: Date
-    readonly plan: unknown
-  }[]
-  readonly unknownFields: readonly {
-    readonly stream: string
-    readonly path: string
-    readonly times: number
-    readonly firstSeenAt: Date
-    readonly lastSeenAt: Date
-    readonly sample: unknown
-  }[]
-}
 
 /** Reads everything; the parts are read one after the other and may differ by moments. */
 export async function readStatus(
@@ -113,6 +65,3 @@ async function gateFacts(
     nextProbeAt: state.opened === 0 ? null : new Date(state.probeAt),
   }
 }
-
-/** Was this endpoint ever answered with success? */
-export const wasAnswered = (endpoint: EndpointFacts): boolean => endpoint.calls > endpoint.failures

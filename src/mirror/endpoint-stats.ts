@@ -2,16 +2,11 @@
 
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { isFailure, type ObservedCall } from './calls.ts'
 import type { Queryable } from './sql.ts'
 
-/** One call as the API client tells of it. */
-export type EndpointCall = {
-  readonly endpoint: string
-  /** null: no answer came. */
-  readonly status: number | null
-  readonly startedAt: Date
-  readonly error: Error | null
-}
+/** What is needed of a call to count it. */
+export type EndpointCall = Pick<ObservedCall, 'endpoint' | 'status' | 'startedAt'> & { readonly error: Error | null }
 
 /** Calls of one endpoint, added up. */
 export type EndpointStats = {
@@ -22,12 +17,9 @@ export type EndpointStats = {
   readonly lastError: string | null
 }
 
-/** 404 and 410 are answers (an optional document, a record that is gone), not failures. */
-const isAnswer = ({ status, error }: EndpointCall): boolean => error === null || status === 404 || status === 410
-
 /** Adds one call to what is known of its endpoint. The latest call says status and error. */
 export function addCall(before: EndpointStats | undefined, call: EndpointCall): EndpointStats {
-  const failed = !isAnswer(call)
+  const failed = isFailure(call)
   const isLatest = before === undefined || call.startedAt >= before.lastCalledAt
   const latest = {
     lastStatus: call.status,

@@ -1,7 +1,7 @@
 // What waits for a person, and the command that helps. Pure. Counts and names of streams only: nothing personal.
 
-import type { StatusView } from './context.ts'
 import type { StreamFreshness } from './page-queries.ts'
+import type { StatusFacts } from './status.ts'
 import { count, counted, oneLine } from './words.ts'
 
 export type Attention = {
@@ -11,10 +11,10 @@ export type Attention = {
   readonly commands: readonly string[]
 }
 
-const outboxCount = (status: StatusView, state: string): number => Number(status.outbox[state] ?? 0)
+const outboxCount = (status: StatusFacts, state: string): number => Number(status.outbox[state] ?? 0)
 
 /** Everything that stays as it is until a person acts, the most urgent first. */
-export function whatNeedsPeople(status: StatusView, freshness: readonly StreamFreshness[]): readonly Attention[] {
+export function whatNeedsPeople(status: StatusFacts, freshness: readonly StreamFreshness[]): readonly Attention[] {
   return [
     ...apiTrouble(status),
     ...failingStreams(freshness),
@@ -24,7 +24,7 @@ export function whatNeedsPeople(status: StatusView, freshness: readonly StreamFr
   ]
 }
 
-function apiTrouble({ api }: StatusView): Attention[] {
+function apiTrouble({ api }: StatusFacts): Attention[] {
   if (api.breaker === 'closed') return []
   const text = 'The API failed so often that requests wait, but for one probe at a time.'
   return [{ kind: 'breaker', text, commands: ['check'] }]
@@ -49,7 +49,7 @@ function failingStreams(freshness: readonly StreamFreshness[]): Attention[] {
   })
 }
 
-function heldDeletions({ heldRuns, streams }: StatusView, freshness: readonly StreamFreshness[]): Attention[] {
+function heldDeletions({ heldRuns, streams }: StatusFacts, freshness: readonly StreamFreshness[]): Attention[] {
   const waiting = heldRuns.map(
     ({ id, stream, held }): Attention => ({
       kind: 'held',
@@ -68,7 +68,7 @@ function heldDeletions({ heldRuns, streams }: StatusView, freshness: readonly St
   return [...waiting, ...doubtful]
 }
 
-function changes(status: StatusView): Attention[] {
+function changes(status: StatusFacts): Attention[] {
   const conflicts = outboxCount(status, 'conflict')
   const unknown = outboxCount(status, 'unknown')
   const failed = outboxCount(status, 'failed')
@@ -98,7 +98,7 @@ function changes(status: StatusView): Attention[] {
   return found.filter((each) => each !== null)
 }
 
-function bad({ quarantine }: StatusView): Attention[] {
+function bad({ quarantine }: StatusFacts): Attention[] {
   if (quarantine.total === 0) return []
   const streams = Object.entries(quarantine.byStream).map(([stream, number]) => `${stream} ${count(number)}`)
   const text = `${counted(quarantine.total, 'record')} cannot be mirrored (${streams.join(', ')}).`

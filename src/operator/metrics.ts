@@ -4,8 +4,10 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { messageOf } from '../errors.ts'
-import { isFailure, type ObservedCall, type OperatorContext } from './context.ts'
+import { isFailure, type ObservedCall } from '../mirror/calls.ts'
+import type { OperatorContext } from './context.ts'
 import type { PageFacts } from './page-facts.ts'
+import { isFailing } from './status.ts'
 
 const freshnessStates = ['fresh', 'late', 'unknown', 'failing'] as const
 
@@ -152,15 +154,11 @@ function fill(facts: PageFacts, set: SetGauge): void {
   set('unknownFields', {}, status.unknownFields.length)
   set('breaker', {}, status.api.breaker === 'open' ? 1 : 0)
   set('databaseSize', {}, status.database.size)
-  for (const { endpoint, calls, failures, lastStatus } of status.endpoints) {
+  for (const each of status.endpoints) {
+    const { endpoint, calls, failures } = each
     set('endpointCalls', { endpoint }, calls)
     set('endpointFailures', { endpoint }, failures)
-    if (calls > 0)
-      set(
-        'endpointOk',
-        { endpoint },
-        lastStatus !== null && (lastStatus < 400 || lastStatus === 404 || lastStatus === 410) ? 1 : 0,
-      )
+    if (calls > 0) set('endpointOk', { endpoint }, isFailing(each) ? 0 : 1)
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { dateIn } from '../clock.ts'
 import { type Attention, whatNeedsPeople } from './attention.ts'
-import type { OperatorContext, StatusView } from './context.ts'
+import type { OperatorContext } from './context.ts'
 import { countFleet, type FleetDay, shownRange, yearsOf } from './fleet-calendar.ts'
 import {
   calendarVersion,
@@ -19,12 +19,13 @@ import {
   waitingStreams,
 } from './page-queries.ts'
 import { databaseClock } from './queries.ts'
+import type { StatusFacts } from './status.ts'
 
 export type PageFacts = {
   /** The database's clock. */
   readonly now: Date
   readonly today: string
-  readonly status: StatusView
+  readonly status: StatusFacts
   readonly freshness: readonly StreamFreshness[]
   readonly runs: readonly FinishedRun[]
   readonly running: readonly RunningRun[]

@@ -59,7 +59,7 @@ function row({ stream, fresh, runs, bad }: Row, now: Date): Html {
 <td data-label="As of">${relative(stream.asOf, now)} <span class="note">${target === null ? 'no target' : `of ${about(target)}`}</span></td>
 <td data-label="Last runs">${plots(stream.stream, runs)}</td>
 <td data-label="Last run">${lastRun(runs, fresh?.lastRunStatus ?? null)}</td>
-<td data-label="Next">${stream.nextDueAt === null ? html`<span class="note">–</span>` : relative(stream.nextDueAt, now)}</td></tr>`
+<td data-label="Next">${stream.nextDueAt === null ? html`<span class="note">–</span>` : stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now)}</td></tr>`
 }
 
 const order: Readonly<Record<Freshness, number>> = { failing: 0, late: 1, unknown: 2, fresh: 3 }

@@ -5,6 +5,7 @@ import { type PageFacts, trafficShown } from './page-facts.ts'
 import type { TrafficPoint } from './page-queries.ts'
 import { columnPlot } from './plots.ts'
 import type { EndpointFacts } from './queries.ts'
+import { isFailing, wasAnswered } from './status.ts'
 import { count, counted, duration, oneLine, relative } from './words.ts'
 
 const clock = (at: Date): string => `${at.toISOString().slice(11, 16)} UTC`
@@ -71,11 +72,6 @@ function latencyPlot(points: readonly TrafficPoint[]): Figure {
   }
 }
 
-/** The last call failed; a 404 is an answer. */
-const isFailing = (each: EndpointFacts): boolean =>
-  each.calls > 0 &&
-  (each.lastStatus === null || (each.lastStatus >= 400 && each.lastStatus !== 404 && each.lastStatus !== 410))
-
 function endpointRow(each: EndpointFacts, now: Date): Html {
   const failing = isFailing(each)
   const error = each.lastError === null ? '' : oneLine(each.lastError, 160)
@@ -88,7 +84,7 @@ function endpointRow(each: EndpointFacts, now: Date): Html {
 
 /** Plots of the last hours, and all endpoints. */
 export function trafficSection({ status, traffic, now }: PageFacts): Html {
-  const answered = status.endpoints.filter((each) => each.calls > each.failures).length
+  const answered = status.endpoints.filter(wasAnswered).length
   const figures = [ratePlot(traffic), errorPlot(traffic), latencyPlot(traffic)].map(
     ({ title, words, plot }) =>
       html`<figure><figcaption><strong>${title}</strong> <span class="note">${words}</span></figcaption>${plot}</figure>`,

@@ -15,7 +15,6 @@ import { createFactsReader } from './page-facts.ts'
 import { sharedRead } from './shared-read.ts'
 import { registerSignIn } from './sign-in.ts'
 import { styleSheet } from './style.ts'
-import { createTrafficRecorder } from './traffic.ts'
 
 const factsMaxAgeMs = 1_000
 
@@ -84,19 +83,16 @@ function registerPages(server: FastifyInstance, context: OperatorContext): Board
 }
 
 /**
- * Serves the pages on HOST and PORT, and keeps the traffic of this process in the database. Never throws: where the
+ * Serves the pages on HOST and PORT. Never throws: where the
  * pages can't be served (the port is taken by another worker), it says so and the worker goes on without them.
  */
 export async function startOperatorServer(context: OperatorContext): Promise<OperatorServer> {
-  const { config, database, log } = context
-  const traffic = createTrafficRecorder(database.pool, log)
-  context.onCall(traffic.record)
+  const { config, log } = context
   const server = createServer()
   let board: Board | undefined
   const close = async (): Promise<void> => {
     await server.close()
     await board?.close()
-    await traffic.close()
   }
   try {
     board = registerPages(server, context)

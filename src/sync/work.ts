@@ -101,9 +101,6 @@ export function countAnswer(
     )
 }
 
-const sampleOf = (stream: StreamDef, value: Json): string | null =>
-  stream.person === true || stream.document === true ? null : stringifyJson(value).slice(0, 200)
-
 /** Projects a record; a bad one goes to `work.bad`, and unknown fields are noted. `payload`: its JSON text, where that is known. */
 export function projectInto(
   work: Work,
@@ -128,6 +125,6 @@ export function projectInto(
     return projected
   }
   for (const [path, value] of unknownFields(stream, record))
-    work.unknown.push({ stream: stream.name, path, sample: sampleOf(stream, value), times: 1 })
+    work.unknown.push({ stream: stream.name, path, sample: stringifyJson(value).slice(0, 200), times: 1 })
   return projected
 }

@@ -24,7 +24,7 @@ it('lists unknown fields in catalog order, how often they were seen, with a samp
   const fields = await readDrift(pool)
   expect(fields.map(({ stream, path, sample }) => ({ stream, path, sample }))).toEqual([
     { stream: 'harbours', path: 'berths', sample: '120' },
-    { stream: 'users', path: 'nickname', sample: null },
+    { stream: 'users', path: 'nickname', sample: 'text' },
   ])
   for (const { times, firstSeenAt, lastSeenAt } of fields) {
     expect(times).toBeGreaterThan(0)

@@ -5,8 +5,8 @@ import { readStatus } from '../../src/cli/status-facts.ts'
 import { readConfig } from '../../src/config.ts'
 import { queueNames } from '../../src/jobs/queues.ts'
 import { createLogger } from '../../src/log.ts'
-import type { StatusView } from '../../src/operator/context.ts'
 import { type OperatorServer, startOperatorServer } from '../../src/operator/server.ts'
+import type { StatusFacts } from '../../src/operator/status.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import type { TestMirror } from '../helpers/mirror.ts'
 
@@ -16,7 +16,7 @@ export type Pages = {
   readonly url: string
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Response>
   /** What `status --json` would print at this moment. */
-  status(): Promise<StatusView>
+  status(): Promise<StatusFacts>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -28,7 +28,7 @@ const readerOf = (url: string): Pages['get'] => {
 export async function openPages(mirror: TestMirror, env: Readonly<Record<string, string>> = {}): Promise<Pages> {
   const { app } = mirror
   const config = readConfig({ DATABASE_URL: app.databaseUrl, PORT: '0', ...env }, '/nonexistent')
-  const status = (): Promise<StatusView> =>
+  const status = (): Promise<StatusFacts> =>
     readStatus(config, { database: app.database, url: app.databaseUrl }, mirror.sandbox.url)
   const server = await startOperatorServer({
     config,
@@ -74,7 +74,7 @@ export async function openBarePages(
     schema: 'migrate',
     patienceMs: 5_000,
   })
-  const status = (): Promise<StatusView> => readStatus(config, { database: app.database, url: database.url }, null)
+  const status = (): Promise<StatusFacts> => readStatus(config, { database: app.database, url: database.url }, null)
   const server = await startOperatorServer({
     config,
     log,

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { streams } from '../../catalog/catalog.ts'
 import { effectiveIntervals, wantedIntervals } from '../../jobs/schedule.ts'
 import { listStreams, turnCosts } from '../../mirror/stream-state.ts'
+import { freshnessTarget } from '../../operator/freshness.ts'
 import { scheduledShare, stretchFactor } from '../../sync/budget.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
 import { duration, number, print, printJson, relative, table } from '../output.ts'
@@ -40,7 +41,7 @@ async function runSchedule({ config, open }: CommandContext, json: boolean): Pro
       wantedS: seconds(wanted.get(name)),
       effectiveS: seconds(effective.get(name)),
       requestsPerTurn: costs.get(name) ?? null,
-      targetS: seconds(config.targets[name]),
+      targetS: freshnessTarget({ targetS: seconds(config.targets[name]), intervalS: seconds(effective.get(name)) }),
       asOf: states.get(name)?.as_of ?? null,
       nextDueAt: states.get(name)?.next_due_at ?? null,
     }))

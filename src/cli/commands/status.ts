@@ -6,10 +6,11 @@ import type { Run } from '../../mirror/runs.ts'
 import { freshness, freshnessTarget, scheduledStream } from '../../operator/freshness.ts'
 import { type Backlog, backlog, lastRuns } from '../../operator/queries.ts'
 import { type LastRun, lastEndedRuns } from '../../operator/report-queries.ts'
+import { isFailing, type StatusFacts, wasAnswered } from '../../operator/status.ts'
 import { type CommandContext, type ExitCode, type OpenedDatabase, runCommand, withJson } from '../context.ts'
 import { duration, number, oneLine, print, relative, table } from '../output.ts'
 import { knownSandbox } from '../sandbox-file.ts'
-import { readStatus, type StatusFacts, wasAnswered } from '../status-facts.ts'
+import { readStatus } from '../status-facts.ts'
 
 /** Registers `status`. */
 export function registerStatus(program: Command): void {
@@ -101,7 +102,7 @@ function streamsTable({ streams, quarantine }: StatusFacts, { last, ended }: Str
         stream.rows,
         relative(stream.asOf, now) ?? 'never',
         run === undefined ? null : run.status,
-        relative(stream.nextDueAt, now),
+        stream.nextDueAt !== null && stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now),
         stream.intervalS === null ? null : duration(stream.intervalS),
         freshnessText(stream, streams, ended, now),
         bad === 0 ? null : bad,
@@ -144,9 +145,7 @@ function endpointsText(
 ): string {
   const answered = endpoints.filter(wasAnswered)
   const summary = `${answered.length} of ${endpoints.length} read endpoints called with success.`
-  const shown = options.allEndpoints
-    ? endpoints
-    : endpoints.filter((each) => each.lastError !== null && isFailing(each))
+  const shown = options.allEndpoints ? endpoints : endpoints.filter(isFailing)
   if (shown.length === 0) return summary
   const rows = shown.map((each) => [
     each.endpoint,
@@ -158,10 +157,6 @@ function endpointsText(
   ])
   return `${summary}\n\n${table(['ENDPOINT', 'CALLS', 'FAILURES', 'STATUS', 'LAST CALL', 'LAST ERROR'], rows)}`
 }
-
-/** The last call failed; a 404 is an answer. */
-const isFailing = (each: StatusFacts['endpoints'][number]): boolean =>
-  each.calls > 0 && (each.lastStatus === null || (each.lastStatus >= 400 && each.lastStatus !== 404))
 
 /** Changes that a person has to look at. */
 const changesForPeople = ['conflict', 'unknown', 'failed'] as const

@@ -1,10 +1,10 @@
 // Rate, errors and latency of the API over the last hours: calls are added up by minute in memory and written every few
-// seconds to sync.traffic, which all workers share.
+// seconds to sync.traffic, which workers and one-off commands share.
 
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import type { Queryable } from '../mirror/sql.ts'
-import { isFailure, type ObservedCall } from './context.ts'
+import { isFailure, type ObservedCall } from './calls.ts'
+import type { Queryable } from './sql.ts'
 
 /** Calls of one endpoint in one minute. */
 export type TrafficSum = {

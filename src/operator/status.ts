@@ -1,0 +1,51 @@
+// What is known of a mirror at one moment, as `status --json` and /api/status show it whole (design, section 5).
+
+import type { EndpointFacts, StreamFacts } from './queries.ts'
+
+export type StatusFacts = {
+  readonly api: {
+    readonly url: string
+    /** True when it is the built-in sandbox. */
+    readonly sandbox: boolean
+    /** `open`: the API failed so often that requests wait, but for one probe at a time. */
+    readonly breaker: 'closed' | 'open'
+    /** The API asked to wait until then. */
+    readonly pausedUntil: Date | null
+    readonly nextProbeAt: Date | null
+  }
+  readonly database: {
+    /** Without its password. */
+    readonly url: string
+    readonly version: string
+    /** Bytes. */
+    readonly size: number
+    readonly embedded: boolean
+  }
+  readonly queue: { readonly backend: 'redis' | 'postgres'; readonly url: string | null }
+  readonly streams: readonly StreamFacts[]
+  readonly endpoints: readonly EndpointFacts[]
+  readonly outbox: Readonly<Record<string, number | Date | null>>
+  readonly quarantine: { readonly total: number; readonly byStream: Readonly<Record<string, number>> }
+  readonly heldRuns: readonly {
+    readonly id: number
+    readonly stream: string
+    readonly held: number
+    readonly startedAt: Date
+    readonly plan: unknown
+  }[]
+  readonly unknownFields: readonly {
+    readonly stream: string
+    readonly path: string
+    readonly times: number
+    readonly firstSeenAt: Date
+    readonly lastSeenAt: Date
+    readonly sample: unknown
+  }[]
+}
+
+/** Was this endpoint ever answered with success? */
+export const wasAnswered = ({ calls, failures }: EndpointFacts): boolean => calls > failures
+
+/** Did the last call of this endpoint fail? 404 and 410 are answers. */
+export const isFailing = ({ calls, lastStatus }: EndpointFacts): boolean =>
+  calls > 0 && (lastStatus === null || (lastStatus >= 400 && lastStatus !== 404 && lastStatus !== 410))
