@@ -80,7 +80,8 @@ export async function createSandbox(wishes: Partial<SandboxOptions> = {}): Promi
     resetRequests: () => log.reset(),
     stats: () => log.stats(),
     mutate: (changes: readonly Change[]) => applyChanges(world, random, changes),
-    mutateRandomly: (count: number, seed: number) => randomRound(world, count, seed),
+    mutateRandomly: (count: number, seed: number, spares?: (change: Change) => boolean) =>
+      randomRound(world, count, seed, spares),
     raw: (target: Omit<Change, 'op' | 'set'>, text: string) => overrideText(world, random, target, text),
     truth: (wanted?: TruthOptions) => JSON.parse(truthText(world, wanted)) as ReturnType<Sandbox['truth']>,
     truthText: (wanted?: TruthOptions) => truthText(world, wanted),

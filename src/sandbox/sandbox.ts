@@ -28,8 +28,12 @@ export interface Sandbox extends AsyncDisposable {
   readonly stats: () => Stats
   /** Changes the world; RangeError for a change that can not be applied. */
   readonly mutate: (changes: readonly Change[]) => readonly AppliedChange[]
-  /** Applies `count` random inserts, updates and deletes. */
-  readonly mutateRandomly: (count: number, seed: number) => readonly AppliedChange[]
+  /** Applies `count` random inserts, updates and deletes, but none that `spares` says yes to. */
+  readonly mutateRandomly: (
+    count: number,
+    seed: number,
+    spares?: (change: Change) => boolean,
+  ) => readonly AppliedChange[]
   /** Serves a record as this JSON text, verbatim; inserts the record if it does not exist. */
   readonly raw: (target: Omit<Change, 'op' | 'set'>, text: string) => void
   /** What a complete mirror must hold, by table. Numbers beyond 2^53 lose digits here; `truthText` keeps them. */

@@ -125,6 +125,16 @@ describe('changes from outside', () => {
     expect((await send(other, 'POST /_sandbox/mutate', { random: 150, seed: 6 })).body).not.toEqual(round)
   })
 
+  it('come in random rounds that leave alone what they are told to spare', async () => {
+    const before = truthOf(sandbox, 'rentals')
+    const round = sandbox.mutateRandomly(150, 5, ({ record }) => record === 'rentals' || record.startsWith('rental_'))
+    expect(round).toHaveLength(150)
+    const afterwards = truthOf(sandbox, 'rentals')
+    expect(afterwards.map(({ key }) => key)).toEqual(before.map(({ key }) => key))
+    for (const table of ['rental_options', 'rental_payments', 'rental_crew_members'])
+      expect(round.filter(({ record }) => record === table)).toEqual([])
+  })
+
   it('leave a world whose lists agree with its truth', async () => {
     sandbox.mutateRandomly(200, 9)
     const active = truthOf(sandbox, 'users').filter(({ record }) => record.deactivated !== true)

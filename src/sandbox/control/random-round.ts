@@ -137,14 +137,22 @@ const ideas: readonly Idea[] = [
   () => ({ record: 'characteristics', op: 'insert' }),
 ]
 
-/** Applies `count` random changes; the same seed and world give the same changes. */
-export function randomRound(world: World, count: number, seed: number): AppliedChange[] {
+/**
+ * Applies `count` random changes; the same seed and world give the same changes. Those for which `spares` says yes are
+ * left out, so that records stay untouched which somebody else works on.
+ */
+export function randomRound(
+  world: World,
+  count: number,
+  seed: number,
+  spares: (change: Change) => boolean = () => false,
+): AppliedChange[] {
   world.expire()
   const random = createRandom(seed, 'round')
   const applied: AppliedChange[] = []
   for (let attempt = 0; applied.length < count && attempt < count * 20; attempt++) {
     const change = random.pick(ideas)(world, random)
-    if (!change) continue
+    if (!change || spares(change)) continue
     try {
       applied.push(applyChange(world, random, change))
     } catch (error) {
