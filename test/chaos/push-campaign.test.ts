@@ -1,11 +1,14 @@
-// Changes under faults: a seeded slice in CI (each of the 22 operations once under each of the nine faults, the queue
-// alternating between its backends), the full number on both of them with `npm run chaos`.
+// Changes under faults: a seeded slice in CI (each of the 22 operations once under each of the ten faults, the queue
+// alternating between its backends), the full number on both of them with `npm run chaos -- --only changes`.
 
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { migrateQueue } from '../../src/jobs/backend.ts'
 import { createLogger } from '../../src/log.ts'
+import { migrate } from '../../src/mirror/migrate.ts'
 import { buildProgram, type Program, startProgram } from '../helpers/child-program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { type OwnPostgres, openOwnPostgres } from '../helpers/postgres-server.ts'
 import { type Batch, type Fault, faults, runPushCampaign, type StartRunner } from './push-campaign.ts'
 import type { PushProcessOptions } from './push-process.ts'
 import { isFull, report } from './report.ts'
@@ -17,13 +20,24 @@ const runs = isFull ? 2 * operations : operations
 const firstSeed = 1_000
 
 let database: TestDatabase
+/** The server that is restarted; the others share theirs with all tests. */
+let own: OwnPostgres
 let program: Program
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  await migrateQueue(database.url, createLogger('silent'))
+  own = await openOwnPostgres(join(inject('runFolder'), 'restarted'))
+  await migrate(own.url)
+  for (const { url } of [database, own]) await migrateQueue(url, createLogger('silent'))
   program = await buildProgram('test/chaos/push-process.ts')
-})
+}, 240_000)
+
+let restarts = 0
+/** In turn as an administrator does it, and as a crash does. */
+async function restartDatabase(): Promise<void> {
+  await own.stop(restarts++ % 2 === 0 ? 'fast' : 'immediate')
+  await own.start()
+}
 
 type Queue = 'Postgres' | 'Redis'
 
@@ -31,7 +45,8 @@ const startOn =
   (queue: Queue): StartRunner =>
   async (address) => {
     const redisUrl = queue === 'Redis' ? redis : null
-    const queuePrefix = `chaos-${new URL(database.url).pathname.slice(1)}`
+    const { port, pathname } = new URL(address.databaseUrl)
+    const queuePrefix = `chaos-${port}-${pathname.slice(1)}`
     const limits = { timeoutMs: 1_000, showDelayMs: 200, leaseMs: 1_500, concurrency: 32 }
     const options: PushProcessOptions = { ...address, ...limits, redisUrl, queuePrefix }
     const child = startProgram(program.file, [JSON.stringify(options)])
@@ -59,13 +74,15 @@ const results: {
 describe('under faults, every change takes effect exactly once', () => {
   for (const [place, fault] of faults.entries())
     for (const queue of queuesFor(place))
-      it(`${fault} (queue on ${queue})`, { timeout: (90_000 * runs) / operations }, async () => {
+      it(`${fault} (queue on ${queue})`, { timeout: (180_000 * runs) / operations }, async () => {
         const seed = firstSeed + place * 100 + (queue === 'Redis' ? 50 : 0)
         const batches = await runPushCampaign({
           seed,
           runs,
           only: [fault],
-          databaseUrl: database.url,
+          databaseUrl: fault === 'database restarted' ? own.url : database.url,
+          restartDatabase,
+          patienceMs: 120_000,
           start: startOn(queue),
         })
         results.push({ queue, fault, seed, batches })
@@ -98,5 +115,6 @@ afterAll(async () => {
     `${total} runs of an operation under a fault; the other changes are sequences on one rental, which must keep their order.`,
   ])
   await program[Symbol.asyncDispose]()
+  await own.close()
   await database[Symbol.asyncDispose]()
-})
+}, 120_000)

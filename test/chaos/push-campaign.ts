@@ -24,6 +24,7 @@ export const faults = [
   '429 with Retry-After',
   'connection refused',
   'database connections lost',
+  'database restarted',
   'two workers at once',
 ] as const
 export type Fault = (typeof faults)[number]
@@ -35,7 +36,9 @@ export type CampaignOptions = {
   /** A migrated database; its outbox is emptied. */
   readonly databaseUrl: string
   readonly start: StartRunner
-  /** Only these; default: all nine. */
+  /** Stops the server of that database and starts it again; needed for the fault of that name. */
+  readonly restartDatabase?: () => Promise<void>
+  /** Only these; default: all ten. */
   readonly only?: readonly Fault[]
   /** Longest time for a batch to settle, in milliseconds. */
   readonly patienceMs?: number
@@ -162,6 +165,16 @@ async function act(fault: Fault, scene: Scene): Promise<() => Promise<void>> {
         await pool.query(
           `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and application_name <> 'campaign'`,
         )
+      }
+      return () => runner.stop()
+    }
+    case 'database restarted': {
+      if (options.restartDatabase === undefined) throw new Error('There is no server that may be restarted.')
+      disturb(scene, { delayMs: 300 })
+      const runner = await start()
+      for (let round = 0; round < 3; round++) {
+        await until(() => writesOf(sandbox).length > 5 * round, 4_000)
+        await options.restartDatabase()
       }
       return () => runner.stop()
     }

@@ -1,28 +1,82 @@
-// The Postgres of a test run: TEST_DATABASE_URL, or an embedded one that disappears afterwards.
+// The Postgres of a test run: TEST_DATABASE_URL, or an embedded one that disappears afterwards; and servers of a test's
+// own, which may be stopped and started.
 
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
+import { chooseIdentity } from '../../src/embedded/identity.ts'
+import { clusterFolder, type Settings } from '../../src/embedded/server.ts'
+import { runTool } from '../../src/embedded/tools.ts'
 import { createLogger } from '../../src/log.ts'
 
 export type TestPostgres = { readonly url: string; close(): Promise<void> }
 
 /** Durability is of no use to a database that lives as long as the tests. */
-const fastSettings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' }
+const fastSettings: Settings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: '200',
+}
 
 /** Opens the Postgres of this run, with its files below `folder`. Its address may create databases and roles. */
 export async function openTestPostgres(folder: string): Promise<TestPostgres> {
   const given = process.env.TEST_DATABASE_URL
   if (given !== undefined && given !== '') return { url: given, close: async () => {} }
+  return await open(join(folder, 'postgres'), fastSettings)
+}
 
-  const dataDir = join(folder, 'postgres')
-  const log = createLogger('warn')
-  const server = await openEmbeddedPostgres({ dataDir, log, settings: fastSettings })
+async function open(
+  dataDir: string,
+  settings: Settings,
+): Promise<TestPostgres & Pick<EmbeddedPostgres, 'binDir' | 'location'>> {
+  const server = await openEmbeddedPostgres({ dataDir, log: createLogger('warn'), settings })
   return {
     url: server.url,
+    binDir: server.binDir,
+    location: server.location,
     close: async () => {
       await server.close()
       await rm(server.location, { recursive: true, force: true })
+    },
+  }
+}
+
+/** `fast` ends connections and writes everything down; `immediate` is a crash: the next start recovers from the log. */
+export type StopMode = 'fast' | 'immediate'
+
+export type OwnPostgres = TestPostgres & {
+  stop(mode: StopMode): Promise<void>
+  /** Starts it with the port and the settings it had, whether it was stopped or has crashed; one that runs is left alone. */
+  start(): Promise<void>
+}
+
+/** A Postgres server of a test's own, with its files in `dataDir`. What it has acknowledged survives its crashes. */
+export async function openOwnPostgres(dataDir: string, settings: Settings = {}): Promise<OwnPostgres> {
+  // The machine does not crash, so nothing needs to reach the disk; but a crash of the server must lose no commit.
+  const { url, binDir, location, close } = await open(dataDir, {
+    ...fastSettings,
+    synchronous_commit: 'on',
+    ...settings,
+  })
+  const folder = clusterFolder(location)
+  const identity = await chooseIdentity(folder)
+  const pgCtl = (args: readonly string[]) =>
+    runTool(join(binDir, 'pg_ctl'), [...args, '-D', folder], { identity, folder: location })
+  const isRunning = async (): Promise<boolean> => (await pgCtl(['status'])).code === 0
+  const run = async (args: readonly string[]): Promise<void> => {
+    const { code, output } = await pgCtl([...args, '-w', '-t', '60', '-s'])
+    if (code !== 0) throw new Error(`pg_ctl ${args[0]} ended with ${code}: ${output.trim()}`)
+  }
+  return {
+    url,
+    close,
+    stop: async (mode) => {
+      if (await isRunning()) await run(['stop', '-m', mode])
+    },
+    start: async () => {
+      // `restart` takes port and settings from what the last start left, also where nothing runs.
+      if (!(await isRunning())) await run(['restart', '-l', join(folder, 'server.log')])
     },
   }
 }
