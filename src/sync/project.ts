@@ -49,8 +49,7 @@ export const hashOf = (text: string): string => createHash('md5').update(text).d
 const sourceOf = (column: Column, record: Json, request: RequestValues): Json | undefined =>
   column.path === null ? request[column.name] : valueAt(record, column.path)
 
-const shown = (value: Json | undefined): string =>
-  value === undefined ? 'nothing' : stringifyJson(value).slice(0, 100)
+const shown = (value: Json | undefined): string => stringifyJson(value ?? null).slice(0, 100)
 
 /**
  * Projects one record to its row.
@@ -84,7 +83,7 @@ export function projectRecord(
     const text = converted.ok ? converted.text : null
     values.push(text)
     if (stream.key.includes(column.name)) {
-      if (text === null || text === '') return fail(`${column.path ?? column.name}: the key is missing.`)
+      if (!text) return fail(`${column.path ?? column.name}: the key is missing.`)
       keyValues.set(column.name, text)
     }
   }
@@ -112,7 +111,7 @@ export function keyOf(stream: StreamDef, record: Json, timeZone: string): readon
     const column = stream.columns.find((candidate) => candidate.name === name)
     if (column === undefined || column.path === null) return null
     const converted = convertValue(column.type, valueAt(record, column.path), timeZone)
-    if (!converted.ok || converted.text === null || converted.text === '') return null
+    if (!converted.ok || !converted.text) return null
     parts.push(converted.text)
   }
   return parts
@@ -125,8 +124,7 @@ export function keyOf(stream: StreamDef, record: Json, timeZone: string): readon
 export function contentKeys(records: readonly Json[]): readonly string[] {
   const seen = new Map<string, number>()
   return records.map((record) => {
-    const id = convertValue('text', valueAt(record, 'id'), 'UTC')
-    const base = id.ok && id.text !== null && id.text !== '' ? id.text : hashOf(canonical(record))
+    const base = textOf(valueAt(record, 'id')) || hashOf(canonical(record))
     const count = (seen.get(base) ?? 0) + 1
     seen.set(base, count)
     return count === 1 ? base : `${base}~${count}`

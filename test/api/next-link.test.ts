@@ -40,6 +40,18 @@ for (const link of [
     )
   })
 
+it('a refusal names where the link leads, and nothing of its path', () => {
+  expect(() => resolveNextLink('https://evil.example/v3/x?token=1', base)).toThrow(
+    /^A next link points to https:\/\/evil\.example, not below https:\/\/api\.example\/base\/v3\/\.$/,
+  )
+  expect(() => resolveNextLink('http://', base)).toThrow(/points to no address,/)
+})
+
+it('only the parameter of the secret is taken out of a link', () => {
+  const open = { ...base, secretParam: null }
+  expect(resolveNextLink('?page=2&null=1&key=x', open)).toBe('/base/v3/rentals?page=2&null=1&key=x')
+})
+
 it('whatever a link says, the result stays on the path of the API', () => {
   const scheme = fc.constantFrom('https://', 'http://', 'ftp://', '//')
   const port = fc.constantFrom('', ':444', '@evil.example', '.evil.example')
@@ -85,6 +97,12 @@ describe('Link header', () => {
     [undefined, undefined],
     ['<https://x/?a=1,2>; rel=next', 'https://x/?a=1,2'],
     ['<a>; title="x, y; rel=next"; rel="prev", <b>; REL="last next"', 'b'],
+    ['<a>;rel="next"', 'a'],
+    ['<a> ; rel = "next"', 'a'],
+    ['<a>; crossorigin; rel=next', 'a'],
+    ['<a>; rel="next prev"', 'a'],
+    ['<a>; rel="nextpage"', undefined],
+    ['<a>; title="next"; rel="last"', undefined],
     ['<a>; rel="prev"', undefined],
     ['<a>', undefined],
     ['nonsense', undefined],
@@ -98,7 +116,7 @@ describe('Link header', () => {
 
 it('tokens are told from links, even tokens that begin with a slash', () => {
   const links = ['https://x/y', 'HTTP://x', '?page=2', '/base/v3/rentals?after=1']
-  const tokens = ['abc', '/9j/4AAQSkZJRg==', '2', 'eyJpZCI6MX0=']
+  const tokens = ['xhttps://x/y', 'abc', '/9j/4AAQSkZJRg==', '2', 'eyJpZCI6MX0=']
   expect(links.map((next) => looksLikeLink(next, '/base'))).toEqual(links.map(() => true))
   expect(tokens.map((next) => looksLikeLink(next, '/base'))).toEqual(tokens.map(() => false))
 })

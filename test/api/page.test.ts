@@ -83,6 +83,20 @@ describe('refused', () => {
       })
   })
 
+  it('is not a short list whose only page repeats', async () => {
+    expect(idsOf((await read(numbered(5, { past: 'last' }), callOf('page'))).pages)).toEqual(allIds(5))
+  })
+
+  it('is not a full last page that repeats after a list was taken up there', async () => {
+    const { pages } = await read(numbered(20, { past: 'last' }), callOf('page', { from: '2' }))
+    expect(idsOf(pages)).toEqual(allIds(20).slice(10))
+  })
+
+  it('is not a list that holds more than its total says', async () => {
+    const server = numbered(9, { mostPerPage: 4, wrap: (data) => ({ data, total: 1 }) })
+    expect(idsOf((await read(server, callOf('page'))).pages)).toEqual(allIds(9))
+  })
+
   it('is not a full first page that repeats while the total says it is all', async () => {
     const { pages } = await read(() => ({ body: { data: records(10), total: 10 } }), callOf('page'))
     expect(idsOf(pages)).toEqual(allIds(10))
