@@ -4,8 +4,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { config as readDotenv } from 'dotenv'
-import { parse as parseYaml } from 'yaml'
-import { BoatMirrorError, messageOf } from './errors.ts'
+import { parseDocument } from 'yaml'
+import { BoatMirrorError } from './errors.ts'
 import { type AuthSetting, oneOf, parseDuration, type Setting, settings } from './settings.ts'
 
 export type { AuthSetting } from './settings.ts'
@@ -75,45 +75,88 @@ type ParsedSettings = { [K in SettingKey]: Exclude<ReturnType<(typeof settings)[
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** At most so much of a value or name is repeated in a message. */
+const shownLength = 100
+
 /** A setting's value without what must not be shown: passwords in addresses, and the secrets as a whole. */
 function shown(name: string, value: string): string {
-  if (name === 'API_TOKEN' || name === 'ADMIN_TOKEN') return 'a value that is not shown'
-  return JSON.stringify(value.replace(/\/\/[^@/]*@/, '//***@').slice(0, 100))
+  // A secret may have been given as the way to send it.
+  const isSecret =
+    name === 'API_TOKEN' || name === 'ADMIN_TOKEN' || (name === 'API_AUTH' && !/^\w{1,8}(:|$)/.test(value))
+  if (isSecret) return 'a value that is not shown'
+  return JSON.stringify(withoutSecret(name, value).slice(0, shownLength))
 }
 
+function withoutSecret(name: string, value: string): string {
+  if (name === 'API_AUTH') return value.replace(/:.*/s, ':…')
+  if (!name.endsWith('_URL')) return value
+  // A password may hold @, / and ?, and stand in the query as well.
+  return value.replace(/^([a-z][a-z0-9+.-]*:?\/*)?.*@/is, '$1***@').replace(/\?.*/s, '?…')
+}
+
+/** A name from the file, on one line. */
+const label = (name: string): string =>
+  /^[\w.-]{1,60}$/.test(name) ? name : JSON.stringify(name.slice(0, shownLength))
+
+/** A value from the file as a message repeats it. */
+const given = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(value.slice(0, shownLength)) : Array.isArray(value) ? 'a list' : 'a map'
+
 function readFile(env: Readonly<Record<string, string | undefined>>, cwd: string): Record<string, unknown> {
-  const named = env.BOAT_MIRROR_CONFIG
+  const named = env.BOAT_MIRROR_CONFIG || undefined
   const path = resolve(cwd, named ?? 'boat-mirror.yaml')
   if (!existsSync(path)) {
     if (named === undefined) return {}
-    throw new BoatMirrorError('CONFIG_INVALID', `BOAT_MIRROR_CONFIG names ${named}, and there is no such file.`)
+    throw new BoatMirrorError('CONFIG_INVALID', `BOAT_MIRROR_CONFIG names ${label(named)}, and there is no such file.`)
   }
-  let parsed: unknown
+  let text: string
   try {
-    parsed = parseYaml(readFileSync(path, 'utf8'))
+    text = readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} is not valid YAML: ${messageOf(cause).split('\n')[0]}`, {
-      cause,
-    })
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be read.`, { cause })
   }
-  if (parsed === null || parsed === undefined) return {}
+  const parsed = parseYaml(text, path)
+  if (parsed === null || parsed === '') return {}
   if (!isRecord(parsed)) throw new BoatMirrorError('CONFIG_INVALID', `${path} must hold names and values.`)
   return parsed
 }
 
+/** Names, lists and texts: each value is what was written (YAML's failsafe schema), so that no digit of a secret is lost. */
+function parseYaml(text: string, path: string): unknown {
+  const document = parseDocument(text, { schema: 'failsafe', logLevel: 'silent' })
+  // The parser's own message quotes the file, which may hold secrets.
+  const [problem] = [...document.errors, ...document.warnings]
+  const at = problem?.linePos?.[0]
+  const refused = (cause: unknown): BoatMirrorError =>
+    new BoatMirrorError(
+      'CONFIG_INVALID',
+      `${path} is not valid YAML${at === undefined ? '' : ` at line ${at.line}, column ${at.col}`}.`,
+      { cause },
+    )
+  if (problem !== undefined) throw refused(problem)
+  try {
+    return document.toJS()
+  } catch (cause) {
+    throw refused(cause) // an alias that stands for nothing, or unfolds without end
+  }
+}
+
 const fileSections = ['schedules', 'targets', 'lists']
 
+/** A value that YAML takes for none. */
+const isUnset = (value: unknown): boolean => value === undefined || value === '' || value === '~' || value === 'null'
+
 function durations(section: unknown, name: string, problems: string[]): Record<string, number> {
-  if (section === undefined) return {}
+  if (isUnset(section)) return {}
   if (!isRecord(section)) {
-    problems.push(`${name} in the file takes stream names with durations such as 15m.`)
+    problems.push(`${name} in the file is ${given(section)}; it takes stream names with durations such as 15m.`)
     return {}
   }
   const entries: [string, number][] = []
   for (const [stream, value] of Object.entries(section)) {
-    const ms = value === false || value === 'off' ? 0 : parseDuration(String(value))
+    const ms = value === 'false' || value === 'off' ? 0 : typeof value === 'string' ? parseDuration(value) : undefined
     if (ms === undefined)
-      problems.push(`${name}.${stream} is ${JSON.stringify(value)}; it takes a duration such as 15m, or off.`)
+      problems.push(`${name}.${label(stream)} is ${given(value)}; it takes a duration such as 15m, or off.`)
     else entries.push([stream, ms])
   }
   return Object.fromEntries(entries)
@@ -136,31 +179,31 @@ const listStyle = {
 }
 
 function lists(section: unknown, problems: string[]): Record<string, Partial<PagingSettings>> {
-  if (section === undefined) return {}
+  if (isUnset(section)) return {}
   if (!isRecord(section)) {
-    problems.push('lists in the file takes stream names with paging settings.')
+    problems.push(`lists in the file is ${given(section)}; it takes stream names with paging settings.`)
     return {}
   }
-  const result: Record<string, Partial<PagingSettings>> = {}
+  const result: [string, Partial<PagingSettings>][] = []
   for (const [stream, raw] of Object.entries(section)) {
     if (!isRecord(raw)) {
-      problems.push(`lists.${stream} takes settings such as {paging: page}.`)
+      problems.push(`lists.${label(stream)} is ${given(raw)}; it takes settings such as {paging: page}.`)
       continue
     }
     const entry: Record<string, unknown> = {}
     for (const [key, value] of Object.entries(raw)) {
-      const target = listKeys[key]
+      const target = Object.hasOwn(listKeys, key) ? listKeys[key] : undefined
       const setting = target === undefined ? undefined : target === 'style' ? listStyle : settings[target]
-      const parsed = setting?.parse(String(value))
+      const parsed = typeof value === 'string' ? setting?.parse(value) : undefined
       const known =
         setting === undefined ? `known are ${Object.keys(listKeys).join(', ')}` : `it takes ${setting.takes}`
       if (target === undefined || parsed === undefined)
-        problems.push(`lists.${stream}.${key} is ${JSON.stringify(value)}; ${known}.`)
+        problems.push(`lists.${label(stream)}.${label(key)} is ${given(value)}; ${known}.`)
       else entry[target] = parsed
     }
-    result[stream] = entry as Partial<PagingSettings>
+    result.push([stream, entry as Partial<PagingSettings>])
   }
-  return result
+  return Object.fromEntries(result)
 }
 
 /** The environment a program starts with: `.env` of the folder first, then the process's own variables, which win. */
@@ -178,15 +221,17 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, cw
   const file = readFile(env, cwd)
   const problems: string[] = []
   const names = new Set<string>([...Object.values(settings).map((setting) => setting.name), ...fileSections])
-  for (const key of Object.keys(file)) if (!names.has(key)) problems.push(`${key} in the file is not a setting.`)
+  for (const key of Object.keys(file)) if (!names.has(key)) problems.push(`${label(key)} in the file is not a setting.`)
 
   const read = (setting: Setting<unknown>): unknown => {
-    const given = env[setting.name] || (file[setting.name] === undefined ? undefined : String(file[setting.name]))
-    const value = given ?? setting.fallback
-    if (value === null || value === '') return null
-    const parsed = setting.parse(value.trim())
-    if (parsed === undefined)
-      problems.push(`${setting.name} is ${shown(setting.name, value)}; it takes ${setting.takes}.`)
+    const written = isUnset(file[setting.name]) ? undefined : file[setting.name]
+    const value = env[setting.name] || written || setting.fallback
+    if (value === null) return null
+    const parsed = typeof value === 'string' ? setting.parse(value.trim()) : undefined
+    if (parsed === undefined) {
+      const got = typeof value === 'string' ? shown(setting.name, value) : given(value)
+      problems.push(`${setting.name} is ${got}; it takes ${setting.takes}.`)
+    }
     return parsed ?? null
   }
   const value = Object.fromEntries(
@@ -195,11 +240,17 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, cw
 
   const loopback = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/
   if (value.host !== null && !loopback.test(value.host) && value.adminToken === null)
-    problems.push(`HOST is "${value.host}", which is not loopback: set ADMIN_TOKEN (at least 16 characters) as well.`)
+    problems.push(
+      `HOST is ${shown('HOST', value.host)}, which is not loopback: set ADMIN_TOKEN (at least 16 characters) as well.`,
+    )
   if (value.baseUrl !== null && value.auth !== null && value.auth.kind !== 'none' && value.token === null)
     problems.push(`API_TOKEN is not set, and API_AUTH is ${value.auth.kind}: set API_TOKEN, or API_AUTH=none.`)
   if (value.auth?.kind === 'basic' && value.token !== null && !value.token.includes(':'))
     problems.push('API_TOKEN must be user:password, because API_AUTH is basic.')
+  if ((value.auth?.kind === 'bearer' || value.auth?.kind === 'header') && /[^\t\x20-\x7e]/.test(value.token ?? ''))
+    problems.push(
+      `API_TOKEN holds a character that no header can carry, and API_AUTH is ${value.auth.kind}; it takes printable ASCII.`,
+    )
 
   const config = assemble(value, resolve(cwd, value.dataDir ?? '.boat-mirror'), {
     schedules: durations(file.schedules, 'schedules', problems),

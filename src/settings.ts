@@ -26,7 +26,7 @@ export const oneOf =
   <const T extends string>(...allowed: readonly T[]) =>
   (value: string): T | undefined =>
     allowed.find((item) => item === value)
-const onOff = (value: string): boolean | undefined => ({ on: true, off: false })[value]
+const onOff = (value: string): boolean | undefined => (value === 'on' ? true : value === 'off' ? false : undefined)
 const url =
   (...protocols: readonly string[]) =>
   (value: string): string | undefined => {
@@ -36,11 +36,16 @@ const url =
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Parses `90s`, `15m`, `24h`, `7d` into milliseconds; undefined when it is none of these. */
+/** A hundred years: an instant further away than that has no date in JavaScript or Postgres. */
+const longestMs = 36_500 * 86_400_000
+
+/** Parses `90s`, `15m`, `24h`, `7d` into milliseconds; undefined when it is none of these, or longer than 36500d. */
 export function parseDuration(value: string): number | undefined {
   const match = /^(\d{1,9})(ms|s|m|h|d)$/.exec(value)
   const unit = match?.[2]
-  return match?.[1] === undefined || unit === undefined ? undefined : Number(match[1]) * (unitMs[unit] ?? 1)
+  if (match?.[1] === undefined || unit === undefined) return undefined
+  const ms = Number(match[1]) * (unitMs[unit] ?? 1)
+  return ms <= longestMs ? ms : undefined
 }
 
 function parseAuth(value: string): AuthSetting | undefined {
@@ -57,6 +62,7 @@ function parseShare(value: string): number | undefined {
 }
 
 function parseTimeZone(value: string): string | undefined {
+  if (!/^[A-Za-z]/.test(value)) return undefined // newer Nodes take "+02:00", which Postgres reads the other way round
   try {
     return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone && value
   } catch {

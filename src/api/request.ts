@@ -65,17 +65,19 @@ export function withoutSecrets(text: string, secrets: readonly string[]): string
 
 /**
  * Fills the path template, every value encoded as one segment (slashes, colons and commas too).
- * @throws ApiError API_REJECTED when a value is missing or empty: the request would reach another endpoint
+ * @throws ApiError API_REJECTED when a value is missing or empty, or a step in the path of a write: the request would
+ *   reach another endpoint
  */
 export function buildRequest(target: Target, call: WriteCall): BuiltRequest {
   const space = call.endpoint.indexOf(' ')
   const path = call.endpoint.slice(space + 1).replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = call.params?.[name]
+    const details = { endpoint: call.endpoint, mayHaveTakenEffect: false }
     if (value === undefined || value === '')
-      throw new ApiError('API_REJECTED', `${call.endpoint} was called without a value for ${name}.`, {
-        endpoint: call.endpoint,
-        mayHaveTakenEffect: false,
-      })
+      throw new ApiError('API_REJECTED', `${call.endpoint} was called without a value for ${name}.`, details)
+    // Even encoded, a proxy may take dots for a step up; a read that strays is noticed, a write would be done.
+    if (!call.endpoint.startsWith('GET ') && /^\.{1,2}$/.test(value))
+      throw new ApiError('API_REJECTED', `${call.endpoint}: ${value} is no value for ${name}.`, details)
     return encodeSegment(value)
   })
   const search = new URLSearchParams(call.query)

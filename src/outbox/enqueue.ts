@@ -68,6 +68,9 @@ export type Command<O extends Operation> = {
 
 const refused: ReadonlySet<string> = new Set(['22023', '23505']) // what outbox.enqueue raises for a wrong change
 
+/** What Postgres says of arguments that are no jsonb: NUL, half a surrogate pair, a number or a nesting beyond its limits. */
+const unstorable: ReadonlySet<string> = new Set(['22P05', '22P02', '22003', '54001'])
+
 /**
  * Queues a change inside a Kysely transaction, of whatever schema; it is sent only if that transaction commits.
  * @returns the change's id.
@@ -80,7 +83,21 @@ export async function enqueue<DB, O extends Operation>(trx: Transaction<DB>, com
       ${JSON.stringify(body)}::jsonb, ${JSON.stringify(options)}::jsonb)::text as id`.execute(trx)
     return String(rows[0]?.id)
   } catch (error) {
-    if (refused.has(sqlStateOf(error) ?? '')) throw new BoatMirrorError('USAGE', messageOf(error), { cause: error })
-    throw error
+    throw refusalOf(operation, error)
   }
+}
+
+/** A refusal as an error of ours; anything else as it is. */
+export function refusalOf(operation: string, error: unknown): unknown {
+  const state = sqlStateOf(error) ?? ''
+  if (refused.has(state)) return new BoatMirrorError('USAGE', messageOf(error), { cause: error })
+  if (!unstorable.has(state)) return error
+  return new BoatMirrorError(
+    'USAGE',
+    `${operation}: target, body or options hold what Postgres can't store as JSON: ${messageOf(error)}.`,
+    {
+      remedy: 'Leave out NUL and halves of surrogate pairs, and keep numbers and nesting within reason.',
+      cause: error,
+    },
+  )
 }

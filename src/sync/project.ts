@@ -123,11 +123,16 @@ export function keyOf(stream: StreamDef, record: Json, timeZone: string): readon
  */
 export function contentKeys(records: readonly Json[]): readonly string[] {
   const seen = new Map<string, number>()
-  return records.map((record) => {
-    const base = textOf(valueAt(record, 'id')) || hashOf(canonical(record))
-    const count = (seen.get(base) ?? 0) + 1
+  const bases = records.map((record) => textOf(valueAt(record, 'id')) || hashOf(canonical(record)))
+  const taken = new Set(bases)
+  return bases.map((base) => {
+    let count = (seen.get(base) ?? 0) + 1
+    // An own id may look like a counted one.
+    while (count > 1 && taken.has(`${base}~${count}`)) count += 1
     seen.set(base, count)
-    return count === 1 ? base : `${base}~${count}`
+    if (count === 1) return base
+    taken.add(`${base}~${count}`)
+    return `${base}~${count}`
   })
 }
 

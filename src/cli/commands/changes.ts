@@ -1,10 +1,10 @@
 // `changes`: the outbox for people: list, show, enqueue, retry, cancel, resolve.
 
 import { type Command, InvalidArgumentError } from 'commander'
-import { BoatMirrorError, messageOf } from '../../errors.ts'
+import { BoatMirrorError } from '../../errors.ts'
 import type { Database } from '../../mirror/database.ts'
-import { sqlStateOf } from '../../mirror/sql-states.ts'
 import { cancelChange, resolveConflict, resolveDidNot, resolveTookEffect, retryChange } from '../../outbox/decisions.ts'
+import { refusalOf } from '../../outbox/enqueue.ts'
 import { type ChangeInfo, changesForPerson, findChange, listChanges, neighboursOf } from '../../outbox/inspect.ts'
 import { readBackFrom } from '../../outbox/read-back.ts'
 import { type Status, statuses } from '../../outbox/transitions.ts'
@@ -204,8 +204,7 @@ async function runEnqueue(
     else print(`Queued as change ${id}.`)
     return 0
   } catch (error) {
-    if (!['22023', '23505'].includes(sqlStateOf(error) ?? '')) throw error
-    throw new BoatMirrorError('USAGE', messageOf(error), { cause: error })
+    throw refusalOf(operation, error)
   }
 }
 

@@ -24,6 +24,9 @@ begin
     if jsonb_typeof(options->'base') <> 'object' or spec.kind <> 'update' then
       perform outbox.refuse(format('%s: options.base takes an object of the fields the editor saw, for updates only.', operation));
     end if;
+    if jsonb_path_exists(options->'base', 'strict $.**{10}') then
+      perform outbox.refuse(format('%s: options.base is nested deeper than nine levels; no record of the API is.', operation));
+    end if;
     for given in select jsonb_object_keys(options->'base') loop
       if not spec.body @> jsonb_build_array(jsonb_build_object('name', given)) then
         perform outbox.refuse(format('%s: options.base.%s can''t be written; allowed: %s.', operation, left(given, 100), outbox.names(spec.body)));
@@ -41,7 +44,7 @@ begin
     raise invalid_datetime_format;
   end if;
   return (options->>'expires_at')::timestamptz;
-exception when invalid_datetime_format or datetime_field_overflow or invalid_parameter_value then
+exception when data_exception then
   perform outbox.refuse(format('%s: options.expires_at is %s; it takes a date-time such as 2026-07-14T09:00:00+02:00.',
     operation, outbox.shown(options->'expires_at')));
 end $$;
@@ -93,7 +96,11 @@ begin
   select string_agg(format('%I = %L', part->>'column', outbox.resolve(target->(part->>'param')) #>> '{}'), ' and ')
     into condition
     from jsonb_array_elements(spec.key) as list (part);
-  execute format('select _payload from mirror.%I where %s and _deleted_at is null', spec.stream, condition) into payload;
+  begin
+    execute format('select _payload from mirror.%I where %s and _deleted_at is null', spec.stream, condition) into payload;
+  exception when data_exception then
+    return '{}'; -- the API named an id that is none for this table: nothing of it is mirrored
+  end;
   if payload is null then return '{}'; end if;
   return (select coalesce(jsonb_object_agg(field.name, coalesce(payload->field.name, 'null')), '{}')
           from jsonb_object_keys(body) as field (name));

@@ -24,8 +24,8 @@ export async function readRelated(
     const outcome = await readOutcome(context, work, { endpoint, params: singleParams(stream, key), signal })
     if (outcome.kind === 'failed') work.problems.push(`${endpoint}: ${outcome.reason}`)
     if (outcome.kind !== 'there') continue
+    // Not counted as read: what becomes of a record of another table is counted by that table's runs.
     const { body, startedAt } = outcome.value
-    work.counts.read += 1
     const projected = projectInto(work, target, body, {}, endpoint, context.settings.timeZone)
     if (projected.ok && isObject(body))
       work.embedded.push({

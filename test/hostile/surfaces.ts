@@ -1,0 +1,46 @@
+// How many hostile cases each surface gets, and how they are drawn: the same ones in every run, unless asked otherwise.
+// FUZZ_RUNS multiplies the numbers, FUZZ_SEED draws others; docs/reliability.md shows this table.
+
+import fc from 'fast-check'
+
+/** Cases by surface in one `npm test`. */
+export const surfaces = {
+  'JSON texts': 20_000,
+  'numbers, digit by digit': 6_000,
+  'envelopes and their headers': 12_000,
+  'next links and Link headers': 8_000,
+  'Retry-After headers': 4_000,
+  'lists that page oddly': 3_000,
+  'answers on the wire': 400,
+  'values of columns': 12_000,
+  'random JSON as a record of each stream': 10_500,
+  'mutated records of each stream': 7_000,
+  'whole syncs': 2,
+  'calls of outbox.enqueue': 12_000,
+  'paths of writes': 5_000,
+  'accepted changes sent upstream': 150,
+  'environments and files of settings': 4_000,
+  'command lines': 400,
+  'keys and reasons on the status page, in explain and report': 300,
+} as const
+
+export type Surface = keyof typeof surfaces
+
+const factor = Number(process.env.FUZZ_RUNS ?? '1')
+if (!Number.isFinite(factor) || factor <= 0) throw new Error('FUZZ_RUNS takes a number above 0, such as 10.')
+
+/** The cases of a surface in this run, or of one of `parts` equal parts of it. */
+export const casesOf = (surface: Surface, parts = 1): number =>
+  Math.max(1, Math.round((surfaces[surface] * factor) / parts))
+
+const seed = Number(process.env.FUZZ_SEED ?? '20260713')
+
+/** What fast-check is to do for a surface; a failure prints seed and path. */
+export const settingsOf = (surface: Surface, parts = 1): fc.Parameters<unknown> => ({
+  numRuns: casesOf(surface, parts),
+  seed,
+})
+
+/** Cases as values, for surfaces that take many at once: the n-th of `parts` equal parts. */
+export const sampleOf = <T>(surface: Surface, cases: fc.Arbitrary<T>, part = 1, parts = 1): readonly T[] =>
+  fc.sample(cases, { numRuns: casesOf(surface, parts), seed: seed + part })
