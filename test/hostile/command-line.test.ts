@@ -1,0 +1,175 @@
+// Hostile arguments: every command ends with an exit code and a sentence of ours, never with a stack trace or with what
+// Postgres says of a wrong literal.
+
+import { Command, CommanderError } from 'commander'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { streams } from '../../src/catalog/catalog.ts'
+import { registerChanges } from '../../src/cli/commands/changes.ts'
+import { registerDrift } from '../../src/cli/commands/drift.ts'
+import { registerExplain } from '../../src/cli/commands/explain.ts'
+import { registerQuarantine } from '../../src/cli/commands/quarantine.ts'
+import { registerReport } from '../../src/cli/commands/report.ts'
+import { registerRuns } from '../../src/cli/commands/runs.ts'
+import { registerSchedule } from '../../src/cli/commands/schedule.ts'
+import { registerStatus } from '../../src/cli/commands/status.ts'
+import { errorCodes } from '../../src/errors.ts'
+import { reportViews } from '../../src/mirror/repeatable/report-views.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { digits, jsonText, text } from './generators.ts'
+import { sampleOf } from './surfaces.ts'
+
+const registers = [
+  registerChanges,
+  registerDrift,
+  registerExplain,
+  registerQuarantine,
+  registerReport,
+  registerRuns,
+  registerSchedule,
+  registerStatus,
+]
+
+const commands = [
+  ['changes', 'list'],
+  ['changes', 'show'],
+  ['changes', 'enqueue', 'rental.update'],
+  ['changes', 'enqueue'],
+  ['changes', 'retry'],
+  ['changes', 'cancel'],
+  ['changes', 'resolve', '1'],
+  ['runs'],
+  ['runs', 'show'],
+  ['runs', 'release'],
+  ['quarantine'],
+  ['quarantine', 'show'],
+  ['report'],
+  ['report', 'calendar'],
+  ['explain'],
+  ['explain', 'rentals'],
+  ['explain', 'resources'],
+  ['explain', 'resource_pricetable'],
+  ['drift'],
+  ['schedule'],
+  ['status'],
+]
+const flags = [
+  '--json',
+  '--csv',
+  '--limit',
+  '--from',
+  '--to',
+  '--status',
+  '--aggregate',
+  '--take',
+  '--took-effect',
+  '--did-not',
+  '--id',
+  '--target',
+  '--body',
+  '--options',
+  '--payload',
+  '--all',
+  '--stream',
+  '--',
+  '-x',
+  '--help',
+]
+const argument = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(...flags) },
+  { weight: 3, arbitrary: text.map((each) => each.replaceAll('\0', '')) },
+  { weight: 2, arbitrary: digits },
+  { weight: 1, arbitrary: jsonText },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      '1',
+      '2',
+      '9223372036854775808',
+      '2026-07-14',
+      '2026-02-30',
+      'local',
+      'queued',
+      '{"rentalId":1}',
+      '{"status":"VALIDATED"}',
+      '{"reference":"a\\u0000b"}',
+      '["1","2"]',
+    ),
+  },
+  { weight: 1, arbitrary: fc.constantFrom(...streams.map(({ name }) => name), ...reportViews.map(({ name }) => name)) },
+)
+const commandLine = fc
+  .tuple(fc.constantFrom(...commands), fc.array(argument, { maxLength: 4 }))
+  .map(([command, more]) => [...command, ...more])
+
+type Ended = { readonly code: number; readonly said: string }
+
+/** Runs a command in this process, as `main` does. */
+async function run(args: readonly string[]): Promise<Ended> {
+  let said = ''
+  const program = new Command('boat-mirror').exitOverride().configureOutput({
+    writeErr: (each) => {
+      said += each
+    },
+    writeOut: () => {},
+  })
+  for (const register of registers) register(program)
+  const inherited = (command: Command): void => {
+    for (const each of command.commands) inherited(each.exitOverride().configureOutput(program.configureOutput()))
+  }
+  inherited(program)
+  const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((each) => {
+    said += String(each)
+    return true
+  })
+  const stdout = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+  const log = vi.spyOn(console, 'log').mockReturnValue(undefined)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return { code: Number(process.exitCode ?? 0), said }
+  } catch (error) {
+    if (error instanceof CommanderError) return { code: error.exitCode === 0 ? 0 : 2, said }
+    return { code: -1, said: `${said}${error instanceof Error ? error.stack : String(error)}` }
+  } finally {
+    process.exitCode = undefined
+    for (const spy of [stderr, stdout, log]) spy.mockRestore()
+  }
+}
+
+const codes = Object.keys(errorCodes).join('|')
+
+describe('a command line', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    vi.stubEnv('DATABASE_URL', database.url)
+    await database.pool.query(`insert into outbox.queue (operation, target, body, aggregate, enqueued_by, status) values
+      ('rental.update', '{"rentalId": 1}', '{"status": "VALIDATED"}', 'rental:1', current_user, 'unknown'),
+      ('rental.create', '{}', '{"slotId": "x", "resourceId": "y"}', 'change:2', current_user, 'conflict')`)
+  })
+  afterAll(async () => {
+    vi.unstubAllEnvs()
+    await database?.[Symbol.asyncDispose]()
+  })
+
+  it('ends with 0, or with a code and a sentence of ours, whatever it says', async () => {
+    const wrong: string[] = []
+    const seen = new Map<number, number>()
+    for (const args of sampleOf('command lines', commandLine)) {
+      const { code, said } = await run(args)
+      seen.set(code, (seen.get(code) ?? 0) + 1)
+      const explained =
+        code === 0 ||
+        code === 3 ||
+        (code === 2 ? /error: |\[(USAGE|CONFIG_INVALID)\]/.test(said) : new RegExp(`\\[(${codes})\\]`).test(said))
+      if (code < 0 || !explained || /\n\s+at /.test(said) || said.includes('[INTERNAL]'))
+        wrong.push(`${JSON.stringify(args).slice(0, 300)} → ${code}: ${said.slice(0, 400)}`)
+    }
+    expect(wrong.slice(0, 15)).toEqual([])
+    expect([...seen.keys()].sort()).toEqual([0, 1, 2])
+    const { rows } = await database.pool.query(
+      `select count(*)::int as tables from information_schema.tables where table_schema in ('mirror', 'outbox', 'sync')`,
+    )
+    expect(rows[0].tables).toBeGreaterThan(50)
+  }, 300_000)
+})
