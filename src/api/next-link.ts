@@ -19,6 +19,9 @@ export function looksLikeLink(next: string, prefix: string): boolean {
   return /^https?:\/\//i.test(next) || next.startsWith('?') || next.startsWith(`${prefix}/v3/`)
 }
 
+/** So much of a foreign address is named: the API chose its length. */
+const shownLength = 100
+
 export type LinkBase = {
   /** `https://host:port` of the API. */
   readonly origin: string
@@ -40,7 +43,7 @@ export function resolveNextLink(link: string, base: LinkBase): string {
   if (url === null || url.origin !== base.origin || !url.pathname.startsWith(`${base.prefix}/v3/`))
     throw new BoatMirrorError(
       'PAGING_FOREIGN_LINK',
-      `A next link points to ${url?.origin ?? 'no address'}, not below ${base.origin}${base.prefix}/v3/.`,
+      `A next link points to ${url?.origin.slice(0, shownLength) ?? 'no address'}, not below ${base.origin}${base.prefix}/v3/.`,
       {
         remedy:
           'Check API_BASE_URL: it must be the address under which the API writes its links; or set API_PAGING=page.',

@@ -3,6 +3,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseJson } from '../../src/api/json.ts'
+import { resolveNextLink } from '../../src/api/next-link.ts'
 import { buildRequest, buildTarget } from '../../src/api/request.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/mirror/unknown-fields.ts'
@@ -29,6 +30,14 @@ describe('a record', () => {
   it('keeps a key of its own beside one whose id looks like a counted one', () => {
     const records = [json('{"id":"a","n":1}'), json('{"id":"a","n":2}'), json('{"id":"a~2","n":3}')]
     expect(new Set(contentKeys(records)).size).toBe(3)
+  })
+})
+
+describe('a next link', () => {
+  it('to a host of any length is refused in one line', () => {
+    const base = { origin: 'http://api', prefix: '', path: '/v3/rentals', secretParam: null }
+    const foreign = `https://${'x'.repeat(4_000)}.example/v3/rentals`
+    expect(() => resolveNextLink(foreign, base)).toThrow(/^A next link points to https:\/\/x{92}, not below/)
   })
 })
 
