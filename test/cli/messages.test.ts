@@ -111,7 +111,7 @@ const cases: readonly Case[] = [
     says: [
       /schedules\.rentals is "soon"; it takes a duration such as 15m, or off/,
       /lists\.cities\.paging is "pag"; it takes page, offset, cursor, link or none/,
-      /lists\.cities\.pages is 3; known are paging, pageParam/,
+      /lists\.cities\.pages is "3"; known are paging, pageParam/,
     ],
   },
   { name: 'an unknown flag', args: ['sync', '--fast'], code: 2, says: [/unknown option '--fast'/] },
