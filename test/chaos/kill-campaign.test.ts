@@ -1,4 +1,4 @@
-// Syncs killed with SIGKILL: a slice in CI, the full number with `npm run chaos`.
+// Syncs killed with SIGKILL: a slice in CI, the full number with `npm run chaos -- --only syncs`.
 
 import { afterAll, describe, expect, inject, it } from 'vitest'
 import { createTestDatabase } from '../helpers/database.ts'

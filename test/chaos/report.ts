@@ -2,15 +2,14 @@
 // docs/reliability.md.
 
 import { readFileSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 
-/** True under `npm run chaos`. */
+/** True in a full campaign of one fault at a time. */
 export const isFull = process.env.CHAOS === 'full'
 
-const file = new URL('../../docs/reliability.md', import.meta.url)
-
-/** In a full campaign, replaces the block of that name in docs/reliability.md. */
-export function report(block: string, lines: readonly string[]): void {
-  if (!isFull) return
+/** Replaces the block of that name in docs/reliability.md; run from the project's folder. */
+export function writeBlock(block: string, lines: readonly string[]): void {
+  const file = resolve('docs/reliability.md')
   const text = readFileSync(file, 'utf8')
   const pattern = new RegExp(`<!-- ${block} -->[\\s\\S]*?<!-- /${block} -->`)
   if (!pattern.test(text)) throw new Error(`docs/reliability.md has no block ${block}.`)
@@ -18,4 +17,9 @@ export function report(block: string, lines: readonly string[]): void {
     file,
     text.replace(pattern, () => [`<!-- ${block} -->`, ...lines, `<!-- /${block} -->`].join('\n')),
   )
+}
+
+/** In a full campaign, replaces the block of that name. */
+export function report(block: string, lines: readonly string[]): void {
+  if (isFull) writeBlock(block, lines)
 }

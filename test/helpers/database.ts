@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { Client, escapeIdentifier, Pool } from 'pg'
 import { inject } from 'vitest'
 import { migrate } from '../../src/mirror/migrate.ts'
+import { withDatabase } from './addresses.ts'
 
 export type TestDatabase = AsyncDisposable & {
   readonly url: string
@@ -57,13 +58,6 @@ async function findTemplate(adminUrl: string): Promise<string> {
 
 async function create(admin: Client, name: string, template: string): Promise<void> {
   await admin.query(`create database ${escapeIdentifier(name)} encoding 'UTF8' template ${escapeIdentifier(template)}`)
-}
-
-/** The same address with another database. */
-export function withDatabase(address: string, database: string): string {
-  const url = new URL(address)
-  url.pathname = `/${database}`
-  return url.href
 }
 
 async function asAdmin(url: string, work: (client: Client) => Promise<unknown>): Promise<void> {

@@ -1,4 +1,5 @@
-// The Redis of a test run: TEST_REDIS_URL, or a `redis-server` from the path on a free port, or none.
+// The Redis of a test run: TEST_REDIS_URL, or a `redis-server` from the path on a free port, or none; and servers of a
+// test's own, which may be killed and started again.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -39,29 +40,41 @@ export async function openTestRedis(folder: string): Promise<TestRedis | null> {
   return await startRedis(program, folder)
 }
 
-/** Starts a Redis of its own on a free port, with its files in `folder`. `settings`: what differs, as on its command line. */
-export async function startRedis(
-  program: string,
-  folder: string,
-  settings: readonly string[] = [],
-): Promise<TestRedis> {
-  const port = await findFreePort()
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
-  const child = spawn(program, [...args, '--pidfile', join(folder, pidFile), ...settings], { stdio: 'ignore' })
-  const close = (): Promise<void> => stop(child)
-  try {
-    await untilReady(port, child)
-  } catch (error) {
-    await close()
-    throw error
-  }
-  return { url: `redis://127.0.0.1:${port}`, close }
+export type OwnRedis = TestRedis & {
+  /** Ends it with SIGKILL, and starts it on the same port, with nothing in it, after `downMs`. */
+  restartEmpty(downMs: number): Promise<void>
 }
 
-async function stop(child: ChildProcess): Promise<void> {
+/** Starts a Redis of its own on a free port, with its files in `folder`. `settings`: what differs, as on its command line. */
+export async function startRedis(program: string, folder: string, settings: readonly string[] = []): Promise<OwnRedis> {
+  const port = await findFreePort()
+  const launch = async (): Promise<ChildProcess> => {
+    const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
+    const started = spawn(program, [...args, '--pidfile', join(folder, pidFile), ...settings], { stdio: 'ignore' })
+    try {
+      await untilReady(port, started)
+      return started
+    } catch (error) {
+      await stop(started)
+      throw error
+    }
+  }
+  let child = await launch()
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    restartEmpty: async (downMs) => {
+      await stop(child, 'SIGKILL')
+      await sleep(downMs)
+      child = await launch()
+    },
+    close: () => stop(child),
+  }
+}
+
+async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
-  child.kill('SIGTERM')
+  child.kill(signal)
   await exited
 }
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { openDatabase } from '../../src/mirror/database.ts'
 import { shownAddress, translateDatabaseError } from '../../src/mirror/sql-states.ts'
-import { withDatabase } from '../helpers/database.ts'
+import { withDatabase } from '../helpers/addresses.ts'
 import { type Mirror, openMirror, quiet } from './support.ts'
 
 let mirror: Mirror

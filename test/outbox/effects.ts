@@ -4,7 +4,8 @@ import type { Database } from '../../src/mirror/database.ts'
 import type { Sandbox } from '../../src/sandbox/index.ts'
 import type { Fields, Planned } from './plans.ts'
 
-const matches = (wanted: unknown, shown: unknown): boolean =>
+/** Does a record show these fields? Objects within are compared by the fields that are named. */
+export const matches = (wanted: unknown, shown: unknown): boolean =>
   typeof wanted === 'object' && wanted !== null
     ? typeof shown === 'object' &&
       shown !== null &&
