@@ -22,6 +22,7 @@ export const errorCodes = {
   API_SERVER_ERROR: { kind: 'retry', meaning: 'The API answered 5xx or 408.' },
   API_REDIRECT: { kind: 'fatal', meaning: 'The API answered with a redirect, which is never followed.' },
   API_NOT_JSON: { kind: 'retry', meaning: 'The body of the answer is not JSON, or is cut off.' },
+  API_WRONG_RECORD: { kind: 'retry', meaning: 'A read of a change was answered with something else than asked for.' },
   API_TOO_LARGE: { kind: 'skip', meaning: 'The decoded answer is larger or nested deeper than allowed.' },
   API_PAUSED: { kind: 'retry', meaning: 'The breaker is open: the API failed so often that everything waits.' },
   PAGING_IGNORED: {

@@ -4,7 +4,7 @@ import { readEnvelope } from '../api/envelope.ts'
 import { get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { WriteDef } from '../catalog/types.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { PushContext } from './context.ts'
 import { holderOf, listRead, singleRead } from './operations.ts'
 
@@ -16,12 +16,30 @@ export type Seen = { readonly record: Json; readonly readAt: Date; readonly sour
 const isAbsent = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 404 || error.status === 410)
 
+/** An answer that is not what was asked for proves nothing, neither presence nor absence: it is asked for again. */
+const misread = (endpoint: string, what: string): ApiError =>
+  new ApiError('API_WRONG_RECORD', `${endpoint} was answered with ${what}.`, { endpoint })
+
+/** The record in an answer; null where there is none. A document has no id of its own to know it by. */
+function recordIn(body: Json | undefined, endpoint: string, params: Params): Json {
+  if (body === undefined || body === null) return null
+  if (!isObject(body)) throw misread(endpoint, 'something that is no record')
+  const [, param] = /\{(\w+)\}$/.exec(endpoint) ?? []
+  if (param === undefined) return Object.keys(body).length > 0 ? body : null
+  if (textOf(body.id) !== params[param]) throw misread(endpoint, 'another record, or none')
+  return body
+}
+
+function recordsIn(items: readonly Json[], endpoint: string): readonly Json[] {
+  if (!items.every(isObject)) throw misread(endpoint, 'a list that holds something else than records')
+  return items
+}
+
 async function readOne(context: PushContext, endpoint: string, params: Params, signal: AbortSignal): Promise<Seen> {
   const readAt = context.clock.now()
   try {
     const answer = await context.api.read({ endpoint, params, priority: 'write', signal })
-    const record = isObject(answer.body) && Object.keys(answer.body).length > 0 ? answer.body : null
-    return { record, readAt: answer.startedAt, source: endpoint }
+    return { record: recordIn(answer.body, endpoint, params), readAt: answer.startedAt, source: endpoint }
   } catch (error) {
     if (!isAbsent(error)) throw error
     return { record: null, readAt, source: endpoint }
@@ -61,7 +79,7 @@ export async function readCollection(
       priority: 'write',
       signal,
     })
-    for await (const page of pages) items.push(...page.items)
+    for await (const page of pages) items.push(...recordsIn(page.items, listRead(write)))
   } catch (error) {
     if (!isAbsent(error)) throw error
     return null
@@ -84,7 +102,12 @@ async function readFirst(
     priority: 'write',
     signal,
   })
-  return readEnvelope(answer.body ?? [], answer.headers, paging).items
+  try {
+    return recordsIn(readEnvelope(answer.body ?? [], answer.headers, paging).items, endpoint)
+  } catch (error) {
+    if (!(error instanceof BoatMirrorError) || error instanceof ApiError) throw error
+    throw new ApiError(error.code, `${endpoint}: ${error.message}`, { endpoint, cause: error })
+  }
 }
 
 /** The newest rentals of a resource; the list has no filter for references [public: list-rentals-paginated]. @throws ApiError */

@@ -1,0 +1,83 @@
+// Reads that are answered with something else than asked for: nothing is concluded from them, neither that the record is
+// gone, nor that it changed, nor that an effect is missing.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { newPerson, Planner } from './plans.ts'
+import { createRig, type Rig } from './rig.ts'
+
+let testDatabase: TestDatabase
+let rig: Rig
+let planner: Planner
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  rig = await createRig({ databaseUrl: testDatabase.url, timeoutMs: 400, settings: { showDelayMs: 300 } })
+  planner = new Planner(rig.sandbox)
+})
+afterAll(async () => {
+  await rig[Symbol.asyncDispose]()
+  await testDatabase[Symbol.asyncDispose]()
+})
+afterEach(() => rig.sandbox.clearFaults())
+
+const answer = (op: string, body: unknown, after = 0): void =>
+  rig.sandbox.fault({ op, after, times: 1, respond: { status: 200, body: JSON.stringify(body) } })
+
+describe('a record that is answered with something else', () => {
+  const wrong: readonly (readonly [string, unknown])[] = [
+    ['a number', 42],
+    ['words', 'words'],
+    ['a list', [[]]],
+    ['an object without an id', { items: 'words' }],
+    ['an empty object', {}],
+    ['another record', { id: 999_999, orderLink: 'https://example.com/other' }],
+  ]
+  for (const [name, body] of wrong)
+    it(`(${name}) is asked for again, before an update is sent`, async () => {
+      const rentalId = planner.rental()
+      await rig.mirror('rentals', { id: rentalId })
+      const orderLink = `https://example.com/${rentalId}`
+      answer('GET /v3/rentals/{rentalId}', body)
+      const id = await rig.queue('rental.update', { rentalId }, { orderLink })
+      await rig.push()
+      expect(await rig.change(id)).toMatchObject({ status: 'done', warning: null })
+      expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink })
+    })
+
+  it('is not taken for gone when a removal whose answer was lost is looked into', async () => {
+    const [row] = rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []
+    const [rentalId, paymentId] = [Number(row?.key.rental_id), Number(row?.key.id)]
+    rig.sandbox.fault({ op: 'DELETE /v3/rentals/{rentalId}/payments/{paymentId}', times: 1, respond: 'reset' })
+    answer('GET /v3/rentals/{rentalId}/payments/{paymentId}', 42)
+    const id = await rig.queue('rental_payment.remove', { rentalId, paymentId })
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('done')
+    expect(rig.truth('rental_payments', { rental_id: rentalId, id: paymentId })).toBeUndefined()
+  })
+})
+
+describe('a list that is answered with something else', () => {
+  it('does not prove that a lost addition is missing', async () => {
+    const rentalId = planner.rental()
+    const op = 'GET /v3/rentals/{rentalId}/payments'
+    rig.sandbox.fault({ op: 'POST /v3/rentals/{rentalId}/payments', times: 1, respond: 'dropAfterEffect' })
+    // The first read comes before the addition; all that look for it within the time it may take are misled.
+    rig.sandbox.fault({ op, after: 1, times: 2, respond: { status: 200, body: [[], 7, null, 'words'] } })
+    const body = { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'misread' }
+    const id = await rig.queue('rental_payment.add', { rentalId }, body)
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('done')
+    const made = (rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []).filter(
+      ({ record }) => record.reference === 'misread',
+    )
+    expect(made).toHaveLength(1)
+  })
+
+  it('delays a creation, and counts as an attempt', async () => {
+    answer('GET /v3/users', { items: 'words' })
+    const id = await rig.queue('user.create', {}, newPerson('misread'))
+    await rig.push()
+    expect(await rig.change(id)).toMatchObject({ status: 'done', attempts: 2 })
+  })
+})
