@@ -32,6 +32,8 @@ export type Work = {
   /** What is read: the list of rentals, or also the details of each. */
   readonly depth: 'lists' | 'details'
   readonly streams: readonly string[]
+  /** Lists that are in the mirror before the first measured sync, as they are in every complete one. */
+  readonly before: readonly string[]
   /** What the sync is measured against, besides the download floor: the write floor, the usual ways. */
   readonly against: readonly ('write floor' | 'usual ways')[]
 }
@@ -55,30 +57,40 @@ async function callOffDetails(databaseUrl: string): Promise<void> {
  * Prepares the rounds of one piece of work. The first round syncs first, because it finds out which addresses are read and
  * which rows are written; after that the order is turned around in every other round.
  */
-export function prepareRounds(work: Work, { databases, programs, world }: Place): (round: number) => Promise<Round> {
+export async function prepareRounds(
+  work: Work,
+  { databases, programs, world }: Place,
+): Promise<(round: number) => Promise<Round>> {
   const addresses = join(databases.folder, 'addresses')
   let rows: Rows | undefined
 
+  const optionsOf = (database: string): SyncOptions => ({
+    role: 'ask',
+    apiUrl: world.url,
+    env: { DATABASE_URL: database, API_PAGE_SIZE: String(pageSize), API_CONCURRENCY: String(concurrency) },
+    streams: work.streams,
+    full: false,
+    until: work.depth === 'lists' ? 'lists' : 'end',
+    addresses: rows === undefined ? addresses : null,
+  })
+  const start = await databases.create()
+  if (work.before.length > 0) {
+    const options: SyncOptions = { ...optionsOf(start), streams: work.before, until: 'lists', addresses: null }
+    await runOnce<SyncResult>(programs.sync, options, nodeFlags)
+    await callOffDetails(start)
+  }
+
   const sync = async (database: string): Promise<SyncMeasure> => {
     const wal = await databases.wal()
-    const options: SyncOptions = {
-      role: 'ask',
-      apiUrl: world.url,
-      env: { DATABASE_URL: database, API_PAGE_SIZE: String(pageSize), API_CONCURRENCY: String(concurrency) },
-      streams: work.streams,
-      full: false,
-      until: work.depth === 'lists' ? 'lists' : 'end',
-      addresses: rows === undefined ? addresses : null,
-    }
-    const result = await runOnce<SyncResult>(programs.sync, options, nodeFlags)
+    const result = await runOnce<SyncResult>(programs.sync, optionsOf(database), nodeFlags)
     if (result.notDone.length > 0) throw new Error(`The sync did not end well: ${result.notDone.join(', ')}`)
     const walBytes = (await databases.wal()) - wal
     if (work.depth === 'lists') await callOffDetails(database)
-    rows ??= await saveRows(database, databases.folder)
+    rows ??= await saveRows(database, databases.folder, work.streams)
     return { ...result, walBytes }
   }
   const syncs = async (round: number): Promise<Partial<Round>> => {
-    const database = await databases.create()
+    const database = await databases.copy(start)
     const first = await sync(database)
     const again = await sync(database)
     const changedRecords = await world.change(work.size, 0.01, round)

@@ -23,6 +23,7 @@ import {
   workerHead,
   workerRows,
 } from './report.ts'
+import { detailStreams, listsBeforeRentals } from './streams.ts'
 import type { SyncOptions } from './sync-process.ts'
 import { detailRatios, growthRatios, listRatios, type Ratio, workerRatios } from './targets.ts'
 import { forgetDetails, runWorkers, type WorkersResult } from './workers.ts'
@@ -30,9 +31,6 @@ import { type Databases, openDatabases, openWorld } from './world.ts'
 
 const parts = ['lists', 'details', 'latency', 'push', 'workers'] as const
 type Part = (typeof parts)[number]
-
-/** Rentals, who rents them, and all that hangs below. */
-const detailStreams = ['users', 'rentals', 'rental_options', 'rental_payments', 'rental_crew_members']
 
 type Flags = {
   readonly only: readonly Part[]
@@ -134,13 +132,14 @@ async function runRounds(
     latencyMs?: number
     depth: 'lists' | 'details'
     streams: readonly string[]
+    before: readonly string[]
     against: Work['against']
   },
 ): Promise<readonly Round[]> {
   say(`${title}: making a world of ${work.size} rentals`)
   const world = await openWorld(work.size, work.latencyMs)
   try {
-    const run = prepareRounds(work, { ...place, world })
+    const run = await prepareRounds(work, { ...place, world })
     const rounds: Round[] = []
     for (let round = 1; round <= flags.rounds; round++) {
       say(`${title}: round ${round} of ${flags.rounds}`)
@@ -164,6 +163,7 @@ async function benchLists(databases: Databases, programs: Programs): Promise<voi
         size,
         depth: 'lists',
         streams: ['rentals'],
+        before: listsBeforeRentals,
         against: size > 10_000 ? ['write floor'] : ['write floor', 'usual ways'],
       },
     )
@@ -180,7 +180,7 @@ async function benchDetails(databases: Databases, programs: Programs): Promise<v
     const rounds = await runRounds(
       title,
       { databases, programs },
-      { size, depth: 'details', streams: detailStreams, against: [] },
+      { size, depth: 'details', streams: detailStreams, before: [], against: [] },
     )
     ratios.push(...detailRatios(title, rounds))
   }
@@ -193,6 +193,7 @@ async function benchLatency(databases: Databases, programs: Programs): Promise<v
     latencyMs: 20,
     depth: 'details',
     streams: detailStreams,
+    before: [],
     against: [],
   } as const
   ratios.push(...detailRatios(title, await runRounds(title, { databases, programs }, work)))

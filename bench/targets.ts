@@ -91,9 +91,9 @@ export function growthRatios(small: readonly Round[], large: readonly Round[]): 
   const peak = (rounds: readonly Round[]): number => middle(rounds, (round) => round.first.peakMb)
   const perRecord = (rounds: readonly Round[]): number => middle(rounds, (round) => round.first.ms / round.first.read)
   return [
-    atMost('largest / smallest list: peak memory', peak(large) / peak(small), 1.3),
-    atMost('largest list: peak memory in MB', peak(large), 250),
-    atMost('largest / smallest list: time per record', perRecord(large) / perRecord(small), 1.1),
+    atMost('longest / shortest list: peak memory', peak(large) / peak(small), 1.3),
+    atMost('longest list: peak memory in MB', peak(large), 250),
+    atMost('longest / shortest list: time per record', perRecord(large) / perRecord(small), 1.1),
   ]
 }
 

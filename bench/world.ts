@@ -33,7 +33,6 @@ export async function openDatabases(): Promise<Databases> {
   const server = await openEmbeddedPostgres({
     dataDir: join(folder, 'data'),
     log,
-    settings: { autovacuum_naptime: '5s' },
   })
   const admin = new Client({ connectionString: server.url })
   await admin.connect()

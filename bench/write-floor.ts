@@ -5,16 +5,15 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Client } from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
-import { streams } from '../src/catalog/catalog.ts'
 
 /** The mirror's rows as files, to be written again and again. */
 export type Rows = readonly { readonly table: string; readonly file: string }[]
 
-/** Copies all rows of a mirror into files below `folder`. Generated columns are left out. */
-export async function saveRows(databaseUrl: string, folder: string): Promise<Rows> {
+/** Copies the rows of some tables of a mirror into files below `folder`. */
+export async function saveRows(databaseUrl: string, folder: string, tables: readonly string[]): Promise<Rows> {
   return await withClient(databaseUrl, async (client) => {
     const saved: { table: string; file: string }[] = []
-    for (const { name: table } of streams) {
+    for (const table of tables) {
       const file = join(folder, `${table}.copy`)
       await pipeline(client.query(copyTo(`copy mirror.${table} to stdout`)), createWriteStream(file))
       saved.push({ table, file })
