@@ -53,7 +53,7 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
 
     received += items.length
     // A resumed call has not seen what came before, so the total proves nothing to it.
-    const more = !resumed && total !== null && total > received
+    const more = !resumed && (total ?? 0) > received
     const next =
       items.length === 0 ? null : named(call, () => nextCursor(call, cursor, envelope, { base: source.linkBase, more }))
     if (next === null && index === 0 && !resumed) await assertEnded(call, envelope, more, source)

@@ -46,6 +46,24 @@ describe('a page', () => {
     expect([pages.length, pages.at(-1)?.next, asked.length]).toEqual([2, '3', 2])
   })
 
+  it('is asked for once where its answer says that it is all, or where its list has no pages', async () => {
+    const full = records(10)
+    for (const [style, body] of [
+      ['cursor', { data: full, nextCursor: null }],
+      ['link', { data: full, next: null }],
+      ['page', { data: full, next: null }],
+      ['none', full],
+    ] as const)
+      expect((await read(() => ({ body }), callOf(style))).asked, style).toHaveLength(1)
+    expect((await read(() => ({ body: records(1) }), callOf('cursor', { pageSize: 1 }))).asked).toHaveLength(1)
+  })
+
+  it('is the last one where its answer says so, though a list taken up there did not see its total', async () => {
+    const server = numbered(25, { wrap: (data) => ({ data, next: data.length < 10 ? null : 'more', total: 25 }) })
+    const { pages, asked } = await read(server, callOf('page', { from: '3' }))
+    expect([idsOf(pages), asked.length]).toEqual([allIds(25).slice(20), 1])
+  })
+
   it('of another paging style, stored before the setting changed, means the beginning', async () => {
     expect(idsOf((await read(numbered(5), callOf('page', { from: '/v3/users?after=x' }))).pages)).toEqual(allIds(5))
   })
@@ -78,6 +96,7 @@ describe('refused', () => {
       expect(await refusal(() => ({ body: records(10) }), callOf(style))).toMatchObject({
         code: 'PAGING_IGNORED',
         kind: 'skip',
+        message: 'GET /v3/users answered the second page with the first.',
         endpoint: 'GET /v3/users',
         remedy: expect.stringContaining('API_PAGE_PARAM'),
       })
@@ -104,12 +123,20 @@ describe('refused', () => {
 
   it('is a page that came before', async () => {
     const server: Server = (query) => ({ body: records(10, 10 * (Number(query.page) % 3)) })
-    expect(await refusal(server, callOf('page'))).toMatchObject({ code: 'PAGING_ENDLESS' })
+    expect(await refusal(server, callOf('page'))).toMatchObject({
+      code: 'PAGING_ENDLESS',
+      message: 'GET /v3/users does not end: page 4 is an earlier page again.',
+      endpoint: 'GET /v3/users',
+      remedy: 'Check API_PAGING and API_PAGE_PARAM.',
+    })
   })
 
   it('are more pages than the total allows', async () => {
     const server: Server = (query) => ({ body: { data: records(1, Number(query.page)), total: 4 } })
-    expect(await refusal(server, callOf('page'))).toMatchObject({ code: 'PAGING_ENDLESS' })
+    expect(await refusal(server, callOf('page'))).toMatchObject({
+      code: 'PAGING_ENDLESS',
+      message: 'GET /v3/users does not end: page 6 came, of a list that can have 4.',
+    })
   })
 
   it('is a list without pages that holds less than its total', async () => {
@@ -129,6 +156,7 @@ describe('refused', () => {
   it('is a list by cursor whose cursor is not found, if the total says so', async () => {
     expect(await refusal(() => ({ body: { data: records(10), total: 25 } }), callOf('cursor'))).toMatchObject({
       code: 'PAGING_ENVELOPE',
+      message: 'GET /v3/users: The answer holds 10 of 25 records and no next page.',
       remedy: expect.stringContaining('API_NEXT_PATH'),
     })
   })
@@ -137,7 +165,20 @@ describe('refused', () => {
     const hidden = (total: number) =>
       byCursor(total, (data, next) => ({ body: next === null ? { data } : { data, odd: { place: next } } }))
     for (const style of ['cursor', 'link'] as const)
-      expect(await refusal(hidden(25), callOf(style))).toMatchObject({ code: 'PAGING_ENVELOPE' })
+      expect(await refusal(hidden(25), callOf(style))).toMatchObject({
+        code: 'PAGING_ENVELOPE',
+        message: `GET /v3/users: The first page is full, there are more records, and no next ${style} was found.`,
+      })
+  })
+
+  it('is not a list by cursor whose pages have one size whatever is asked for: nothing tells that there is more', async () => {
+    const { pages, asked } = await read(() => ({ body: records(10) }), callOf('cursor'))
+    expect([idsOf(pages), asked.map((query) => query.perPage)]).toEqual([allIds(10), ['10', '9']])
+  })
+
+  it('is not a list by cursor that loses its cursor on the way; that its total disagrees is for the sweep to see', async () => {
+    const server = byCursor(25, (data, next) => ({ body: { data, total: 25, nextCursor: next === 20 ? null : next } }))
+    expect(idsOf((await read(server, callOf('cursor'))).pages)).toEqual(allIds(20))
   })
 
   it('is not a list by cursor of exactly one full page', async () => {
@@ -159,6 +200,7 @@ describe('refused', () => {
       expect(await refusal(() => ({ body }), callOf('page'))).toMatchObject({
         code: 'PAGING_ENVELOPE',
         message: expect.stringMatching(/^GET \/v3\/users: No array of records/),
+        remedy: expect.stringContaining('API_ITEMS_PATH'),
       })
   })
 })

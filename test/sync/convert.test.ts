@@ -24,7 +24,18 @@ const expected: Readonly<Partial<Record<ColumnType, string>>> = {
 
 describe('refused, with what was expected, is', () => {
   const cases: Readonly<Partial<Record<ColumnType, readonly string[]>>> = {
-    bigint: ['9223372036854775808', '-9223372036854775809', '"1 2"', '"x1"', '"1x"', '"1.0.5"', '""', 'true', '{}'],
+    bigint: [
+      '9223372036854775808',
+      '-9223372036854775809',
+      '"1 2"',
+      '"x1"',
+      '"1x"',
+      '"1.0.5"',
+      '"1.05"',
+      '""',
+      'true',
+      '{}',
+    ],
     numeric: ['"1x"', '"x1"', '"1.2.3"', '"."', '"+"', '"1e"', '"1e+x"', '"1e12345"', '""', 'false', '[1]'],
     boolean: ['"yes"', '0', '1', '""', '[]'],
     text: ['[]', '{"a":1}'],
