@@ -13,6 +13,7 @@ import {
   tombstoneInScope,
 } from './change-statements.ts'
 import type { Database } from './database.ts'
+import { keepFeedOrder } from './feed-order.ts'
 import { insertFresh, splitFresh } from './fresh-rows.ts'
 import { mergeStatement } from './merge-statements.ts'
 import { erasePersons } from './persons.ts'
@@ -78,6 +79,7 @@ export async function applyWrites(client: PoolClient, writes: MirrorWrites): Pro
       for (const each of gone) await bury(client, each, counts)
     })
   }
+  if (counts.byStream.size > 0) await keepFeedOrder(client)
   return counts.byStream
 }
 

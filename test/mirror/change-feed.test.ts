@@ -3,9 +3,11 @@
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { streamNamed } from '../../src/catalog/catalog.ts'
 import { changesChannel, createChangeNotifier } from '../../src/mirror/change-notifier.ts'
 import type { Queryable } from '../../src/mirror/sql.ts'
-import { type Mirror, openMirror, quiet } from './support.ts'
+import { applyWrites } from '../../src/mirror/writer.ts'
+import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from './support.ts'
 
 let mirror: Mirror
 beforeAll(async () => {
@@ -79,6 +81,36 @@ describe('mirror.changes_since', () => {
     } finally {
       late.release()
     }
+  })
+
+  it('gives the changes of a record in their order, also when an earlier transaction comes to it last', async () => {
+    const harbours = streamNamed('harbours')
+    const named = (minute: number, name: string) => ({
+      tables: [tableOf('harbours', minute, [rowOf('harbours', { id: 1, name })])],
+    })
+    const gone = { tombstones: [{ stream: harbours, keys: [['1']], source: 'GET /v3/harbours/1', readAt: at(3) }] }
+    await mirror.db.transaction(async (oldest) => {
+      await oldest.query('select pg_current_xact_id()')
+      await mirror.db.transaction(async (older) => {
+        await older.query('select pg_current_xact_id()')
+        await mirror.write(named(1, 'Brest'))
+        await applyWrites(older, named(2, 'Roscoff'))
+      })
+      // Overtaken by one that was itself overtaken; and what was not overtaken keeps its place.
+      await applyWrites(oldest, gone)
+      await applyWrites(oldest, named(4, 'Camaret'))
+      await applyWrites(oldest, { tables: [tableOf('harbours', 4, [rowOf('harbours', { id: 2 })])] })
+    })
+    await settled()
+    const told = (await readAll(null, 2)) as (Change & { diff: Record<string, unknown[]> })[]
+    const ofOne = told.filter(({ key }) => key.id === 1)
+    expect(ofOne.map(({ operation, diff }) => [operation, diff.name?.[1]])).toEqual([
+      ['insert', 'Brest'],
+      ['update', 'Roscoff'],
+      ['delete', undefined],
+      ['insert', 'Camaret'],
+    ])
+    expect(ids(told)[0]).toBe(2)
   })
 
   it('loses and doubles nothing while twelve writers commit late, roll back and overtake each other', async () => {
