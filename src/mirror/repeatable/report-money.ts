@@ -1,15 +1,15 @@
 // The report views that add rentals up: revenue and cancellations, by company, month and currency.
 
-import { currencyNote, dayNote, localMonth, paymentCurrencies, rentalCurrency } from './report-pieces.ts'
+import { agreedCurrency, currencyNote, dayNote, localMonth } from './report-pieces.ts'
 import { isCanceled } from './report-rentals.ts'
 import type { ReportView } from './report-view.ts'
 
 /** All live rentals but PENDING ones with what they are added up by, before names are looked up. */
 const counted = `(select r.company_id, r.status, ${isCanceled} as canceled,
     ${localMonth("(r._payload ->> 'departureDatetime')", 'r.departure_datetime')} as month,
-    ${rentalCurrency} as currency, r.total_to_pay, r.total_paid, r.rental_price, r.discount_price, r.commission_price
-  from mirror.rentals r left join ${paymentCurrencies()} p on p.rental_id = r.id
-  where r._deleted_at is null and coalesce(r.status, '') <> 'PENDING')`
+    ${agreedCurrency} as currency, r.total_to_pay, r.total_paid, r.rental_price, r.discount_price, r.commission_price
+  from mirror.rentals r left join mirror.rental_payments p on p.rental_id = r.id and p._deleted_at is null
+  where r._deleted_at is null and coalesce(r.status, '') <> 'PENDING' group by r.id)`
 
 const dimensions: ReportView['columns'] = {
   company_id: ['g.company_id', 'mirror.companies.id; null until the resource of the rental was read.'],

@@ -40,15 +40,9 @@ export const currencyFunction = `create or replace function report.currency_code
 comment on function report.currency_code(jsonb) is
   'The code of a currency that is a text, or an object with code, iso or id; null for anything else.';`
 
-/** The currency that the payments of each rental agree on (or of the rental whose id is given), by `rental_id`. */
-export const paymentCurrencies = (rentalId?: string): string => `(select p.rental_id,
-    case when min(report.currency_code(p.currency)) = max(report.currency_code(p.currency))
-      then min(report.currency_code(p.currency)) end as currency
-  from mirror.rental_payments p
-  where p._deleted_at is null${rentalId === undefined ? '' : ` and p.rental_id = ${rentalId}`} group by p.rental_id)`
-
-/** The currency of a rental (alias `r`) with {@link paymentCurrencies} (alias `p`): the payments', else the deposit's, else null. */
-export const rentalCurrency = 'coalesce(p.currency, report.currency_code(r.deposit_currency))'
+/** The currency that payments (alias `p`) agree on, else the deposit's of their rental (alias `r`), else null. */
+export const agreedCurrency = `coalesce(case when min(report.currency_code(p.currency)) = max(report.currency_code(p.currency))
+  then min(report.currency_code(p.currency)) end, report.currency_code(r.deposit_currency))`
 
 /** What every comment of a view with money says. */
 export const currencyNote =

@@ -1,14 +1,6 @@
 // The report views about rentals one by one: all of them, those that depart, those that are still to be paid.
 
-import {
-  currencyNote,
-  dayNote,
-  localDay,
-  localTime,
-  paymentCurrencies,
-  rentalCurrency,
-  today,
-} from './report-pieces.ts'
+import { agreedCurrency, currencyNote, dayNote, localDay, localTime, today } from './report-pieces.ts'
 import type { ReportView } from './report-view.ts'
 
 /** True for a rental that was called off; its status is text that may grow [upstream-api section 11, row 1]. */
@@ -16,6 +8,13 @@ export const isCanceled = `coalesce(r.status, '') like 'CANCELED%'`
 
 /** True for a rental that takes place: not called off, and no option that lapses after 15 minutes. */
 export const takesPlace = `not ${isCanceled} and coalesce(r.status, '') <> 'PENDING'`
+
+/**
+ * Asked for each rental by key: joined with the sums of all payments, the rentals of one company, one boat or the first
+ * hundred would cost as much as all.
+ */
+const currencyByKey = `(select ${agreedCurrency}
+  from mirror.rental_payments p where p.rental_id = r.id and p._deleted_at is null)`
 
 export const rentals: ReportView = {
   name: 'rentals',
@@ -46,7 +45,7 @@ export const rentals: ReportView = {
     user_id: ['r.user_id', 'mirror.users.id: the customer, by number only.'],
     crew_adults: ['r.crew_adults', 'Adults.'],
     crew_children: ['r.crew_children', 'Children.'],
-    currency: [rentalCurrency, 'Currency of all prices of the row, as far as it is known.'],
+    currency: [currencyByKey, 'Currency of all prices of the row, as far as it is known.'],
     rental_price: ['r.rental_price', 'Price of the rental without products.'],
     discount_price: ['r.discount_price', 'Discount.'],
     commission_price: ['r.commission_price', 'Commission of the client system.'],
@@ -61,7 +60,6 @@ export const rentals: ReportView = {
   source: `from mirror.rentals r
   cross join lateral (select r._payload ->> 'departureDatetime' as departure, r._payload ->> 'arrivalDatetime' as arrival
     offset 0) t
-  left join ${paymentCurrencies()} p on p.rental_id = r.id
   left join mirror.resources b on b.id = r.resource_id
   left join mirror.companies c on c.id = r.company_id
   left join mirror.harbours dh on dh.id = r.departure_harbour_id
@@ -86,12 +84,7 @@ export const departures: ReportView = {
       `(select count(*) from mirror.rental_crew_members m where m.rental_id = r.rental_id and m._deleted_at is null)`,
       'Crew members that are listed by name.',
     ],
-    // Few rows: asking for their payments costs less than joining those of all rentals, which this leaves out.
-    currency: [
-      `coalesce((select p.currency from ${paymentCurrencies('r.rental_id')} p), r.deposit_currency)`,
-      'Currency of the balance, as far as it is known.',
-    ],
-    ...taken('balance', 'deposit_status'),
+    ...taken('currency', 'balance', 'deposit_status'),
   },
   // The first condition finds the beginning in the index: a day that is today somewhere began less than three days ago.
   source: `from report.rentals r
