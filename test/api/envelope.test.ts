@@ -9,6 +9,12 @@ import { BoatMirrorError } from '../../src/errors.ts'
 const unset: EnvelopeSettings = { itemsPath: null, nextPath: null, totalPath: null }
 const records: Json[] = [{ id: 1 }, { id: 2 }]
 
+/** An object that holds a value at a dotted path. */
+const at = (path: string, value: Json): Record<string, Json> => {
+  const [name = '', ...rest] = path.split('.')
+  return { [name]: rest.length === 0 ? value : at(rest.join('.'), value) }
+}
+
 describe('records', () => {
   for (const [name, body, envelope] of [
     ['a bare array', records, 'array'],
@@ -20,6 +26,21 @@ describe('records', () => {
   ] as const)
     it(`are found as ${name}`, () => {
       expect(readEnvelope(body as Json, {}, unset)).toMatchObject({ items: records, envelope })
+    })
+
+  for (const path of [
+    ...['data', 'items', 'results', 'records', 'content', 'rows', 'list'],
+    ...['data.items', 'data.results', 'hydra:member', '_embedded.rentals'],
+  ])
+    it(`are found at ${path}, beside other arrays`, () => {
+      const body = { ...at(path, records), tags: [], notes: [] }
+      expect(readEnvelope(body, {}, unset)).toMatchObject({ items: records, envelope: path })
+    })
+
+  for (const name of ['errors', 'warnings', 'messages', 'links'])
+    it(`are never ${name}, and are found beside them`, () => {
+      expect(() => readEnvelope({ [name]: [] }, {}, unset)).toThrow(/No array of records; the answer has/)
+      expect(readEnvelope({ [name]: [], boats: records }, {}, unset).envelope).toBe('boats')
     })
 
   it('are found at the configured path, which wins over usual names', () => {
@@ -41,6 +62,25 @@ describe('records', () => {
   ] as const)
     it(`${name} are not guessed`, () => {
       expect(() => readEnvelope(body as Json, {}, unset)).toThrow(expect.objectContaining({ code: 'PAGING_ENVELOPE' }))
+    })
+
+  const shapes: readonly [string, Json | undefined, string][] = [
+    ['no body', undefined, 'is empty'],
+    ['a text', 'Jane Doe', 'is a single value'],
+    ['an empty object', {}, 'is an empty object'],
+    [
+      'many members',
+      Object.fromEntries([...Array(14).keys()].map((n) => [`m${n}`, 'Jane Doe'])),
+      'm10, m11 and 2 more',
+    ],
+    ['twelve members', Object.fromEntries([...Array(12).keys()].map((n) => [`m${n}`, 'x'])), 'm9, m10, m11.'],
+    ['a member with a long name', { ['x'.repeat(50)]: 1 }, `has ${'x'.repeat(40)}.`],
+  ]
+  for (const [name, body, shape] of shapes)
+    it(`${name} in place of records: the refusal tells the shape and no value`, () => {
+      const told = { message: expect.stringContaining(shape), remedy: expect.stringMatching(/^Set API_ITEMS_PATH/) }
+      expect(() => readEnvelope(body, {}, unset)).toThrow(expect.objectContaining(told))
+      expect(() => readEnvelope(body, {}, unset)).not.toThrow(/Jane/)
     })
 
   it('a wrong path is named beside the members that are there, and no value is shown', () => {
@@ -75,8 +115,31 @@ describe('total', () => {
   ] as const)
     it(`is read from ${name}`, () => expect(found).toBe(expected))
 
+  for (const path of [
+    ...['total', 'totalCount', 'totalItems', 'hydra:totalItems', 'totalElements', 'page.totalElements'],
+    ...['meta.total', 'meta.totalCount', 'meta.pagination.total', 'pagination.total'],
+  ])
+    it(`is found at ${path}, which says more than count`, () => {
+      expect(total({ ...at(path, 7), count: 99 })).toBe(7)
+    })
+
+  it('of nothing is a total too', () => {
+    expect([total({ total: 0 }), total({ total: '0' }), total({}, { 'total-count': '0' })]).toEqual([0, 0, 0])
+  })
+
+  it('is none where the configured place is null, and where a header holds no number', () => {
+    expect([total({ total: null }, {}, 'total'), total({}, {}, 'header:X-Rows')]).toEqual([null, null])
+    expect(total({}, { 'x-total-count': 'x1', 'total-count': '1x' })).toBeNull()
+    expect(total({ total: '1234567890123456' })).toBeNull()
+  })
+
   it('a configured total that is no number is an error', () => {
-    expect(() => total({ total: 'many' }, {}, 'total')).toThrow(/API_TOTAL_PATH=total/)
+    expect(() => total({ total: 'many' }, {}, 'total')).toThrow(
+      expect.objectContaining({
+        message: 'No number of records at API_TOTAL_PATH=total; the answer has data, total.',
+        remedy: 'Correct API_TOTAL_PATH.',
+      }),
+    )
   })
 })
 
@@ -105,8 +168,32 @@ describe('next', () => {
   ] as const)
     it(`takes ${name}`, () => expect(found).toBe(expected))
 
+  for (const path of [
+    ...['nextCursor', 'next_cursor', 'next', 'meta.nextCursor', 'meta.next_cursor', 'pagination.nextCursor'],
+    ...['pagination.next', 'links.next', '_links.next', 'hydra:view.hydra:next', 'paging.next'],
+  ])
+    it(`is found at ${path}, be it a token, a link object or the end`, () => {
+      expect(next(at(path, 'abc'))).toBe('abc')
+      expect(next(at(path, { href: '?page=2' }))).toBe('?page=2')
+      for (const end of [null, '', false, { href: null }, { href: '' }]) expect(next(at(path, end))).toBeNull()
+      expect(next(at(path, { href: 5 }))).toBeUndefined()
+    })
+
+  it('is read to the last digit', () => {
+    expect(next({ next: new LosslessNumber('12345678901234567890') })).toBe('12345678901234567890')
+  })
+
+  it('is nothing where the configured place is absent, whatever else there is', () => {
+    expect(next({ next: 'abc' }, { link: '<b>; rel=next' }, 'meta.after')).toBeUndefined()
+  })
+
   it('a configured place that holds no cursor is an error', () => {
-    expect(() => next({ meta: {} }, {}, 'meta')).toThrow(/API_NEXT_PATH=meta/)
+    expect(() => next({ meta: {} }, {}, 'meta')).toThrow(
+      expect.objectContaining({
+        message: 'No cursor at API_NEXT_PATH=meta; the answer has data, meta.',
+        remedy: 'Correct API_NEXT_PATH.',
+      }),
+    )
   })
 })
 

@@ -137,6 +137,11 @@ describe('texts and keys', () => {
     expect(parseJson('["a\ud800b"]')).toEqual({ value: ['a\ufffdb'], sanitized: 1 })
   })
 
+  it('beside what is replaced everything stays what it was', () => {
+    const { value } = parseJson('[{"a":"\\u0000","n":1,"b":true,"c":null,"d":12345678901234567890,"e":[]}]')
+    expect(stringifyJson(value)).toBe('[{"a":"\ufffd","n":1,"b":true,"c":null,"d":12345678901234567890,"e":[]}]')
+  })
+
   it('a byte order mark is no part of the JSON', () => {
     expect(parseJson('\ufeff[1]').value).toEqual([1])
   })
@@ -147,7 +152,25 @@ describe('limits', () => {
 
   it('64 levels are read, 65 are refused', () => {
     expect(parseJson(nested(64)).value).toEqual(JSON.parse(nested(64)))
-    expect(() => parseJson(nested(65))).toThrow(expect.objectContaining({ code: 'API_TOO_LARGE' }))
+    expect(() => parseJson(nested(65))).toThrow(
+      expect.objectContaining({ code: 'API_TOO_LARGE', message: 'JSON nested deeper than 64 levels is refused.' }),
+    )
+  })
+
+  it('what stands side by side is not deep', () => {
+    for (const one of ['[]', '{}', '[{}]', '{"a":[]}']) {
+      const text = `[${Array(500).fill(one).join(',')}]`
+      expect(parseJson(text).value).toEqual(JSON.parse(text))
+    }
+  })
+
+  it('a text ends at its quote, however many backslashes stand before', () => {
+    for (const slashes of [2, 4, 40])
+      expect(() => parseJson(`["a${'\\'.repeat(slashes)}",${nested(64)}]`)).toThrow(/deeper than 64/)
+    for (const slashes of [1, 3, 41]) {
+      const text = `["a${'\\'.repeat(slashes)}"${'['.repeat(500)}"]`
+      expect(parseJson(text).value).toEqual(JSON.parse(text))
+    }
   })
 
   for (const [name, text] of [

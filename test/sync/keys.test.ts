@@ -53,6 +53,12 @@ describe('a record that cannot be mirrored is kept', () => {
   })
 })
 
+it('a record may be anything where every column stands in the request', () => {
+  const request = { resource_id: 'a', year: '2026', days: '01' }
+  const projected = projectRecord(streamNamed('resource_availability_years'), '01', request, 'UTC')
+  expect(projected).toMatchObject({ ok: true, row: { key: ['a', '2026'], values: ['a', '2026', '01'] } })
+})
+
 it('a column that takes what it can get is empty where it gets something else', () => {
   const stream = streamNamed('resource_unavailabilities')
   const lenient = stream.columns.findIndex((column) => column.lenient === true && column.name === 'name')
@@ -95,6 +101,10 @@ describe('the key of a record that has none', () => {
         expect(contentKeys([json(JSON.stringify(reversed(JSON.parse(text))))])).toEqual(contentKeys([json(text)]))
       }),
     )
+  })
+
+  it('is what it was in every release: rows and quarantine are found by it', () => {
+    expect(contentKeys([json('{"b":[1,{"d":null,"c":"x"}],"a":1.5}')])).toEqual(['ZojjC99frMhTTY0TUpGuTQ'])
   })
 
   it('is another one for other content', () => {
