@@ -34,7 +34,8 @@ export async function readReport(
   const select = reportSelect(request, as)
   await database.transaction(
     async (client: PoolClient) => {
-      await client.query('set local statement_timeout = 0') // a person waits, and may stop it
+      // A person waits, and may stop it. Compiling takes longer than what it saves on views of this kind.
+      await client.query('set local statement_timeout = 0; set local jit = off')
       await client.query(`declare report no scroll cursor for ${select.text}`, select.values)
       for (;;) {
         const { rows } = await client.query<Record<string, string | null>>(`fetch ${portion} from report`)
