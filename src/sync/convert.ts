@@ -42,9 +42,9 @@ function toText(value: Json): Converted {
 }
 
 const datePattern = /^(\d{4})-(\d{2})-(\d{2})/
-// Hours to 23, seconds to 60, offsets to 15:59: what Postgres takes, and no more.
+// Hours to 23, seconds to 60 (a leap second has no fraction), offsets to 15:59: what Postgres takes, and no more.
 const timestampPattern =
-  /^(\d{4}-\d{2}-\d{2})[T ]((?:[01]\d|2[0-3]):[0-5]\d)(?::((?:[0-5]\d|60)(?:\.\d{1,9})?))?\s?(Z|z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?$/
+  /^(\d{4}-\d{2}-\d{2})[T ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d(?:\.\d{1,9})?|60))?\s?(Z|z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?$/
 
 const daysInMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
