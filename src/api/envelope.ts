@@ -182,7 +182,6 @@ function misread(problem: string, body: Json | undefined, remedy: string): BoatM
 /** The shape of an answer for people: names of members and kinds, no values. */
 function shapeOf(body: Json | undefined): string {
   if (body === undefined) return 'is empty'
-  if (Array.isArray(body)) return 'is an array'
   if (!isObject(body)) return 'is a single value'
   return Object.keys(body).length === 0 ? 'is an empty object' : `has ${membersOf(body)}`
 }

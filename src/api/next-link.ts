@@ -4,7 +4,7 @@
 import { BoatMirrorError } from '../errors.ts'
 
 const linkValue = /<([^<>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s",;]+))?)*)/g
-const linkParameter = /;\s*([\w*-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s",;]+)))?/g
+const linkParameter = /;\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]+))/g
 
 /** The target of `rel="next"` in a Link header (RFC 8288); undefined when there is none. */
 export function nextOfLinkHeader(header: string | undefined): string | undefined {

@@ -111,6 +111,8 @@ describe('total', () => {
     ['not a fraction', total({ total: 2.5 }), null],
     ['not a negative number', total({ total: -1 }), null],
     ['not words', total({ total: 'many' }), null],
+    ['not true', total({ total: true }), null],
+    ['not a list of one', total({ total: [5] }), null],
     ['not a number too long to be true', total({ total: new LosslessNumber('12345678901234567890') }), null],
   ] as const)
     it(`is read from ${name}`, () => expect(found).toBe(expected))
@@ -188,6 +190,7 @@ describe('next', () => {
   })
 
   it('a configured place that holds no cursor is an error', () => {
+    expect(() => next({ meta: { href: 5 } }, {}, 'meta')).toThrow(/API_NEXT_PATH=meta/)
     expect(() => next({ meta: {} }, {}, 'meta')).toThrow(
       expect.objectContaining({
         message: 'No cursor at API_NEXT_PATH=meta; the answer has data, meta.',
