@@ -19,6 +19,8 @@ export type Proof = {
   readonly ambiguous?: true
   /** The API answered with success, without saying what it made. */
   readonly answered?: true
+  /** The API answered with an error: nothing of the attempt is under way any more. */
+  readonly finished?: true
 }
 
 export type SentRequest = { readonly method: string; readonly path: string; readonly body?: Json }

@@ -48,6 +48,8 @@ export type Outcome =
       readonly error: string
       /** The API answered with success: it is never sent again. */
       readonly answered?: true
+      /** The API answered with an error: it has finished with this attempt. */
+      readonly finished?: true
     }
 
 /** A record without what the outbox has no use for: of an embedded user only the id, no message to the company. */

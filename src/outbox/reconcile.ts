@@ -30,7 +30,7 @@ export function appliedOf(change: Change, body: JsonObject): JsonObject | null {
 }
 
 /** The next look at a change whose fate is unknown. */
-export const lookLater = (change: Change, error: unknown): Outcome => ({
+export const lookLater = (change: Change, error: unknown): Outcome & { readonly kind: 'look' } => ({
   kind: 'look',
   delayMs: nextLookMs(change.looks, Math.random()),
   error: errorText(error),
@@ -49,7 +49,9 @@ function absent(context: PushContext, change: Change): Outcome {
   const kind = proofKind(change.write)
   if (change.proof.answered === true)
     return undecided(change, 'the API answered with success, and what it made is not to be found.', [])
-  if (kind === 'update' || kind === 'removal' || kind === 'assignment') return again
+  if (kind === 'removal' || kind === 'assignment') return again
+  // One that may still be under way could arrive after the changes that follow, and undo them.
+  if (kind === 'update' && change.proof.finished === true) return again
   const now = context.clock.now()
   const sentAt = change.sentAt ?? now
   const { settings } = context

@@ -89,6 +89,9 @@ export const isRefusal = (error: ApiError): boolean =>
   error.status !== 408 &&
   error.status !== 429
 
+/** A gateway answers 502 or 504 while what stands behind it may still be at work. */
+const isFinished = ({ status }: ApiError): boolean => status !== undefined && status !== 502 && status !== 504
+
 /** A refusal; when what is there can't be read after a 409, that is found out later. */
 async function refusedOrLook(
   context: PushContext,
@@ -138,6 +141,7 @@ export async function sendChange(
     if (proofKind(write) === 'removal' && isAbsent(error.status))
       return await finishChange(context, change, { ...effect, response: responseOf(error), seen: null }, signal)
     if (isRefusal(error)) return await refusedOrLook(context, change, prepared, error, signal)
-    return error.mayHaveTakenEffect ? lookLater(change, error) : retryLater(context, change, error)
+    if (!error.mayHaveTakenEffect) return retryLater(context, change, error)
+    return { ...lookLater(change, error), ...(isFinished(error) && { finished: true }) }
   }
 }

@@ -93,7 +93,11 @@ async function settleUndone(client: PoolClient, change: Change, outcome: Exclude
         [
           outcome.error,
           outcome.delayMs,
-          jsonParameter({ ambiguous: true, ...(outcome.answered && { answered: true }) }),
+          jsonParameter({
+            ambiguous: true,
+            ...(outcome.answered && { answered: true }),
+            ...(outcome.finished && { finished: true }),
+          }),
         ],
       )
     case 'conflict':

@@ -129,6 +129,42 @@ describe('an add whose answer was lost', () => {
 })
 
 describe('an update whose answer was lost', () => {
+  it('leaves again only when the first attempt cannot arrive any more, so that it undoes nothing', async () => {
+    const rentalId = planner.rental()
+    const links = ['1', '2'].map((name) => `https://example.com/${rentalId}/${name}`)
+    const slow = contextFor(rig, { timeoutMs, settings: { showDelayMs: 3_000 } })
+    const pusher = createPusher(slow.context)
+    try {
+      // The API is at work on it long after we gave up waiting, and shows nothing of it meanwhile.
+      once('PUT /v3/rentals/{rentalId}', { delayMs: 2_500 })
+      for (const orderLink of links) await rig.queue('rental.update', { rentalId }, { orderLink })
+      await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+      const unanswered = () =>
+        rig.writes().filter(({ path, status }) => path === `/v3/rentals/${rentalId}` && status === null)
+      await expect.poll(unanswered, { timeout: 20_000 }).toEqual([])
+      expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink: links[1] })
+    } finally {
+      await pusher.close()
+      await slow.close()
+    }
+  })
+
+  it('leaves again at once when the API has answered with an error', async () => {
+    const rentalId = planner.rental()
+    const orderLink = `https://example.com/${rentalId}`
+    const slow = contextFor(rig, { timeoutMs, settings: { showDelayMs: 3_600_000 } })
+    const pusher = createPusher(slow.context)
+    try {
+      once('PUT /v3/rentals/{rentalId}', { status: 500 })
+      const id = await rig.queue('rental.update', { rentalId }, { orderLink })
+      await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+      expect(await rig.change(id)).toMatchObject({ status: 'done', attempts: 2 })
+    } finally {
+      await pusher.close()
+      await slow.close()
+    }
+  })
+
   it('is unknown when someone else wrote the field meanwhile, and a person decides', async () => {
     const rentalId = planner.rental()
     const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/mine' })
