@@ -86,7 +86,11 @@ export async function detailStates(
   return new Map(rows.map((row) => [row.key, { hash: row.detail_hash, readAt: row.detail_read_at }]))
 }
 
-/** Hashes of those of these records whose row is alive and still as the list brought it; `list` is the list's endpoint. */
+/**
+ * Hashes of those of these records whose row is alive and still as the list brought it, and whose details were never
+ * read; `list` is the list's endpoint. Whatever is read again is compared with the row itself, which heals a row that
+ * somebody spoilt.
+ */
 export async function hashesFromList(
   db: Queryable,
   stream: StreamDef,
@@ -95,7 +99,7 @@ export async function hashesFromList(
 ): Promise<ReadonlyMap<string, string>> {
   const { rows } = await db.query<{ key: string; hash: string }>(
     `select r.key, r.list_hash as hash from sync.records r join mirror.${stream.name} m on ${keySql(stream, 'm')} = r.key
-     where r.stream = $1 and r.key = any($2::text[]) and r.list_hash is not null and m._source = $3 and m._deleted_at is null
+     where r.stream = $1 and r.key = any($2::text[]) and r.list_hash is not null and r.detail_read_at is null and m._source = $3 and m._deleted_at is null
        and m.${stream.key[0]} = any($2::text[]::${stream.columns.find(({ name }) => name === stream.key[0])?.type}[])`,
     [stream.name, keys, list],
   )
