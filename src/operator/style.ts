@@ -63,11 +63,11 @@ thead th{color:var(--note);font-size:13px;border-top:0;white-space:nowrap}
 tbody th{font-weight:550}
 .streams{table-layout:fixed;min-width:1060px}
 .streams th,.streams td{white-space:nowrap}
-.streams th:nth-child(1){width:20%}
-.streams th:nth-child(2){width:10%}
+.streams th:nth-child(1){width:23%}
+.streams th:nth-child(2){width:8%}
 .streams th:nth-child(3){width:6%}
 .streams th:nth-child(4){width:16%}
-.streams th:nth-child(5){width:21%}
+.streams th:nth-child(5){width:20%}
 .streams th:nth-child(6){width:19%}
 .streams th:nth-child(7){width:8%;padding-right:0}
 .number{text-align:right}

@@ -10,6 +10,7 @@ import { chromiumPath, openBrowser, watchPage } from './chromium.ts'
 import {
   activeLabel,
   activeParent,
+  cutNames,
   place,
   poorContrast,
   poorLabels,
@@ -64,6 +65,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
           expect(await poorContrast(page)).toEqual([])
           expect(await poorLabels(page)).toEqual([])
           expect(await page.evaluate(sidewaysOverflow)).toBe(0)
+          expect(await page.evaluate(cutNames)).toEqual([])
           expect(complaints).toEqual([])
           await page.locator('details').first().locator('summary').click()
           await picture(page, `fresh-${scheme}-${device}`)

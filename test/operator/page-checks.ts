@@ -14,6 +14,10 @@ export const place = '[window.scrollY, document.documentElement.scrollHeight]'
 /** By how many pixels the page is wider than its window. */
 export const sidewaysOverflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
+/** Names of streams that run into the next column. */
+export const cutNames = `[...document.querySelectorAll('.streams tbody th')]
+  .filter((name) => name.scrollWidth > name.clientWidth).map((name) => name.textContent.trim())`
+
 /** From now on notes how far what is visible jumps. */
 export const watchShifts = `window.shifts = []
 new PerformanceObserver((list) => {
