@@ -194,7 +194,7 @@ describe('check', () => {
     } finally {
       await redis.close()
     }
-  }, 90_000)
+  })
 
   it('goes on after a failure and ends with 1', async () => {
     const env = {

@@ -19,7 +19,7 @@ beforeAll(async () => {
   const first = await cli.run(['sync'])
   expect(first.stderr).toMatch(/rentals: done, \d+ read/)
   expect(first.code).toBe(0)
-}, 120_000)
+})
 afterAll(async () => {
   await cli[Symbol.asyncDispose]()
   await sandbox.close()
@@ -131,7 +131,7 @@ describe('sync', { shuffle: false }, () => {
       expect(await liveRentals()).toContain(surplus)
       expect((await cli.run(['sync', '--full', 'rentals', 'types'])).code).toBe(0)
       expect((await cli.run(['sync', '--check', 'rentals', 'types'])).code).toBe(0)
-    }, 60_000)
+    })
 
     it('runs and schedule can be read as JSON', async () => {
       const runs = (await json('runs', 'rentals', '--limit', '1')).value as RunJson[]
@@ -166,7 +166,7 @@ describe('sync', { shuffle: false }, () => {
       const released = await cli.run(['runs', 'release', String(held?.id)])
       expect(released).toMatchObject({ code: 0, stdout: expect.stringMatching(/rentals: done/) })
       expect(await liveRentals()).toEqual(before)
-    }, 60_000)
+    })
 
     it('releasing held deletions buries what is gone', async () => {
       const before = await liveRentals()
@@ -184,7 +184,7 @@ describe('sync', { shuffle: false }, () => {
       expect(await liveRentals()).toEqual(before.slice(30))
       expect((await json('status')).value).toMatchObject({ heldRuns: [] })
       expect((await cli.run(['runs', 'release', id])).code).toBe(1)
-    }, 60_000)
+    })
 
     it('puts a bad record into quarantine and ends with 3; retry mirrors it once it is good', async () => {
       const [id] = await liveRentals()
@@ -220,7 +220,7 @@ describe('sync', { shuffle: false }, () => {
       )
       expect(mirrored.rows[0]?.at.toISOString()).toBe('2031-05-01T10:00:00.000Z')
       sandbox.raw({ record: 'rentals', id: String(id) }, JSON.stringify(good))
-    }, 60_000)
+    })
   })
 
   describe('that is interrupted', () => {
@@ -244,6 +244,6 @@ describe('sync', { shuffle: false }, () => {
       sandbox.clearFaults()
       expect((await cli.run(['sync', 'rental_payments'])).code).toBe(0)
       expect((await cli.run(['sync', '--check', 'rental_payments'])).code).toBe(0)
-    }, 60_000)
+    })
   })
 })

@@ -31,7 +31,7 @@ beforeAll(async () => {
     [nth(3)],
   )
   await mirror.sync(rentals)
-}, 60_000)
+})
 afterAll(() => mirror[Symbol.asyncDispose]())
 
 describe('a record', () => {

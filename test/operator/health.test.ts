@@ -115,4 +115,4 @@ it('a worker that waits for its queue has its pages, and ends when it is told to
   })
   worker.process.kill('SIGTERM')
   expect((await worker.ended).code).toBe(0)
-}, 60_000)
+})

@@ -86,7 +86,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       expect(await page.evaluate(activeParent)).toBe('months')
       expect(await page.locator('#months').getAttribute('open')).not.toBe(null)
       await page.close()
-    }, 40_000)
+    })
 
     it('is walked through by keyboard from its first link', async () => {
       const page = await browser.newPage({ viewport: wide })
@@ -116,7 +116,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       await page.context().setOffline(false)
       await expect.poll(() => page.locator('#connection').textContent(), { timeout: 20_000 }).toBe('')
       await page.close()
-    }, 90_000)
+    })
 
     it('shows what fails and what waits, readable in light and dark', async () => {
       mirror.sandbox.fault({ op: 'GET /v3/equipments', respond: { status: 403 } })
@@ -147,7 +147,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
         }
         await page.close()
       }
-    }, 60_000)
+    })
   })
 
   it('an empty mirror says so', async () => {

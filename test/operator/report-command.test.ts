@@ -28,7 +28,7 @@ beforeAll(async () => {
   await reports.pool.query(
     `insert into sync.unknown_fields (stream, path, sample, times) values ('harbours', 'berths', '"120"', 3)`,
   )
-}, 60_000)
+})
 afterAll(async () => {
   await cli[Symbol.asyncDispose]()
   await reports[Symbol.asyncDispose]()

@@ -40,7 +40,7 @@ beforeAll(async () => {
   }))
   await saveIntervals(mirror.app.database.pool, intervals)
   for (const run of await mirror.sync()) expect(run.status, run.stream).toBe('done')
-}, 120_000)
+})
 afterAll(async () => {
   await mirror[Symbol.asyncDispose]()
   if (!updating) return

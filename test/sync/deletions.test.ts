@@ -31,7 +31,7 @@ describe('a list that lies', () => {
       mirror.sandbox.clearFaults()
       expect(statusOf(await mirror.sync(lists), 'rentals')).toBe('done')
       expect(await mirror.differences().then((all) => all.filter((each) => each.startsWith('rentals ')))).toEqual([])
-    }, 60_000)
+    })
 
   it('that skips records because its pages shift loses none of them', async () => {
     await using mirror = await openTestMirror({ size: 60 }, { API_PAGE_SIZE: '10' })
@@ -40,7 +40,7 @@ describe('a list that lies', () => {
     mirror.sandbox.fault({ op: 'GET /v3/rentals', after: 2, times: 20, respond: 'shift' })
     await mirror.sync(lists)
     expect(await liveRentals(mirror)).toEqual(before)
-  }, 60_000)
+  })
 })
 
 describe('records that are gone', () => {
@@ -60,7 +60,7 @@ describe('records that are gone', () => {
       [gone],
     )
     expect(rows[0]?.live).toBe(0)
-  }, 60_000)
+  })
 
   it('wait for a person when they are too many, and go when the person releases them', async () => {
     await using mirror = await openTestMirror({ size: 120 })
@@ -84,7 +84,7 @@ describe('records that are gone', () => {
       { timeout: 30_000, interval: 100 },
     )
     expect(await liveRentals(mirror)).toEqual(before.slice(40))
-  }, 60_000)
+  })
 
   it('are erased when they are persons, and stay erased while a rental still names them', async () => {
     await using mirror = await openTestMirror({ size: 30 })
@@ -106,5 +106,5 @@ describe('records that are gone', () => {
       [person.id, person.email],
     )
     expect(traces.rows).toEqual([])
-  }, 60_000)
+  })
 })

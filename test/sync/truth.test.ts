@@ -38,7 +38,7 @@ describe('a complete sync of the default world', () => {
     // What others change without a trace is read at every sync; no detail that belongs to its record alone is.
     expect(detailReads(mirror)).toEqual([])
     expect(await mirror.differences()).toEqual([])
-  }, 90_000)
+  })
 
   it('finds inserts, updates and deletes at the first following sync', async () => {
     await using mirror = await openTestMirror({ size: 60 })
@@ -55,7 +55,7 @@ describe('a complete sync of the default world', () => {
          select 1 from mirror.rentals r where r.id = (last.key ->> 'id')::bigint and r._deleted_at is null)`,
     )
     expect(rows).toEqual([])
-  }, 90_000)
+  })
 
   it('finds changes that leave no trace in any list with --full', async () => {
     await using mirror = await openTestMirror({ size: 10, touch: false, summary: true })
@@ -81,5 +81,5 @@ describe('a complete sync of the default world', () => {
     ])
     await mirror.sync({ full: true })
     expect(await mirror.differences()).toEqual([])
-  }, 60_000)
+  })
 })
