@@ -8,6 +8,7 @@ import * as outbox from './0003_outbox.ts'
 import * as reports from './0004_reports.ts'
 import * as traffic from './0005_traffic.ts'
 import * as outboxSeen from './0006_outbox_seen.ts'
+import * as outboxVisibility from './0007_outbox_visibility.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -17,4 +18,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0004_reports': reports,
   '0005_traffic': traffic,
   '0006_outbox_seen': outboxSeen,
+  '0007_outbox_visibility': outboxVisibility,
 }

@@ -1,6 +1,5 @@
 // The composition root: opens what a command needs, in order, and releases it in reverse. Nothing opens a connection at import.
 
-import { hostname } from 'node:os'
 import { createApi } from './api/client.ts'
 import { createGate } from './api/gate.ts'
 import { unlimited } from './api/limiter.ts'
@@ -8,14 +7,15 @@ import { createSharedLimiter } from './api/shared-limiter.ts'
 import type { Api, CallRecord } from './api/types.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
-import { openEmbeddedPostgres } from './embedded/embedded-postgres.ts'
-import { BoatMirrorError, messageOf } from './errors.ts'
+import { openDatabaseServer } from './embedded/database-server.ts'
+import { messageOf } from './errors.ts'
 import { migrateQueue, openBackend } from './jobs/backend.ts'
 import type { QueueBackend } from './jobs/backend-types.ts'
 import { openTracing } from './jobs/tracing.ts'
 import type { Logger } from './log.ts'
 import { createChangeNotifier } from './mirror/change-notifier.ts'
 import { type Database, openDatabase } from './mirror/database.ts'
+import { followClock } from './mirror/database-clock.ts'
 import { createEndpointRecorder } from './mirror/endpoint-stats.ts'
 import { createGateStore } from './mirror/gate-store.ts'
 import { assertSchemaCurrent, migrate } from './mirror/migrate.ts'
@@ -57,56 +57,12 @@ export type AppOptions = {
 /** Requests per second against a real API when nothing is configured; its own limit is not published. */
 const defaultRate = 10
 const poolSize = 12
-const skewCheckMs = 60_000
-const maxSkewMs = 2_000
-
-/** Where the database is: the configured one, or the embedded one, which is started if nobody has. */
-export async function openDatabaseServer(
-  config: Config,
-  log: Logger,
-): Promise<{ readonly url: string; close(): Promise<void> }> {
-  if (config.databaseUrl !== null) return { url: config.databaseUrl, close: async () => {} }
-  return await openEmbeddedPostgres({ dataDir: config.dataDir, log })
-}
 
 /** Brings the schema and the queue's tables up to date, or checks that they are. */
 export async function prepareSchema(config: Config, url: string, log: Logger): Promise<void> {
   await migrate(url, { log })
   await saveTimeZone(url, config.timeZone)
   if (config.redisUrl === null) await migrateQueue(url, log)
-}
-
-/** The database's clock, followed once a minute. @throws BoatMirrorError CLOCK_SKEW on the Postgres backend when it differs by more than 2 s. */
-async function followClock(database: Database, strict: boolean, log: Logger): Promise<Clock & { stop(): void }> {
-  const measure = async (): Promise<number> => {
-    const before = Date.now()
-    const { rows } = await database.pool.query<{ now: Date }>('select clock_timestamp() as now')
-    return (rows[0]?.now.getTime() ?? before) - (before + Date.now()) / 2
-  }
-  let offsetMs = await measure()
-  if (strict && Math.abs(offsetMs) > maxSkewMs)
-    throw new BoatMirrorError(
-      'CLOCK_SKEW',
-      `The clock of ${hostname()} and that of Postgres differ by ${Math.round(offsetMs)} ms.`,
-      {
-        remedy: 'Set the clocks (NTP), or run the queue on Redis with REDIS_URL.',
-      },
-    )
-  const timer = setInterval(() => {
-    measure().then(
-      (measured) => {
-        offsetMs = measured
-        if (Math.abs(measured) > maxSkewMs)
-          log.warn(
-            { event: 'clock_skew', ms: Math.round(measured) },
-            'the clocks of this host and of Postgres differ; set them (NTP)',
-          )
-      },
-      (error: unknown) => log.debug({ event: 'clock_check_failed', reason: messageOf(error) }),
-    )
-  }, skewCheckMs)
-  timer.unref()
-  return { now: () => new Date(Date.now() + offsetMs), stop: () => clearInterval(timer) }
 }
 
 /** Names this installation in a Redis that others use too: its id, and the database, because a copied database has the same id. */
@@ -145,7 +101,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: poolSize, log })
     release.defer(() => database.close())
     if (options.schema !== 'none') await assertSchemaCurrent(database)
-    const clock = await followClock(database, config.redisUrl === null && options.schema === 'migrate', log)
+    const clock = await followClock(database.pool, config.redisUrl === null && options.schema === 'migrate', log)
     release.defer(() => clock.stop())
 
     const ratePerSecond = config.api.rateLimit ?? (options.sandbox ? 0 : defaultRate)

@@ -6,11 +6,16 @@ export type Clock = { readonly now: () => Date }
 /** The host's own clock. */
 export const systemClock: Clock = { now: () => new Date() }
 
+/** Making a format takes as long as a hundred uses of it. */
+const dateFormats = new Map<string, Intl.DateTimeFormat>()
+
 /** The calendar date (`YYYY-MM-DD`) of an instant in an IANA time zone. */
 export function dateIn(timeZone: string, instant: Date): string {
-  return new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(
-    instant,
-  )
+  const format =
+    dateFormats.get(timeZone) ??
+    new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' })
+  dateFormats.set(timeZone, format)
+  return format.format(instant)
 }
 
 /** Adds whole days to a `YYYY-MM-DD` date. */
@@ -18,6 +23,15 @@ export function addDays(date: string, days: number): string {
   const instant = new Date(`${date}T00:00:00Z`)
   instant.setUTCDate(instant.getUTCDate() + days)
   return instant.toISOString().slice(0, 10)
+}
+
+/**
+ * Tells whether `ms` milliseconds have passed since now. Timers of a process that was halted are late, and a steady clock
+ * stands still while the machine sleeps: the clock that went further counts.
+ */
+export function deadlineIn(ms: number): () => boolean {
+  const [steady, wall] = [performance.now(), Date.now()]
+  return () => Math.max(performance.now() - steady, Date.now() - wall) >= ms
 }
 
 /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */

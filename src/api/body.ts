@@ -63,6 +63,7 @@ function collect(stream: Readable, limit: BodyLimit): Promise<Buffer> {
     })
     stream.on('end', () => resolve(all()))
     stream.on('error', reject)
-    stream.on('close', () => reject(new Error('The answer ended early.'))) // of no effect after the others
+    // Every answer closes; an error, with its stack trace, is made only for one that did so before its end.
+    stream.on('close', () => stream.readableEnded || reject(new Error('The answer ended early.')))
   })
 }

@@ -102,7 +102,8 @@ export function createApi(options: ApiOptions): Api {
     try {
       const body = call.body === undefined ? undefined : stringifyJson(call.body)
       const timeoutMs = call.timeoutMs ?? settings.timeoutMs
-      const answer = await transport.send({ ...request, endpoint, body, signal, timeoutMs }, clock.now)
+      const { beforeLeaving } = call
+      const answer = await transport.send({ ...request, endpoint, body, signal, timeoutMs, beforeLeaving }, clock.now)
       over({ status: answer.status, bytes: answer.bytes, error: null })
       return { ...answer, startedAt, retries: number - 1 }
     } catch (error) {

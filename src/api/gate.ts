@@ -3,7 +3,7 @@
 
 import { type Clock, sleep } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { type Logger, serializeError } from '../log.ts'
+import type { Logger } from '../log.ts'
 import {
   admission,
   closedGate,
@@ -188,10 +188,7 @@ function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: 
       out = false
     } catch (error) {
       if (!out)
-        log.warn(
-          { event: 'gate_alone', error: serializeError(error) },
-          'the state of the API gate cannot be shared with the other workers',
-        )
+        log.warn({ event: 'gate_alone', error }, 'the state of the API gate cannot be shared with the other workers')
       out = true
     }
   }

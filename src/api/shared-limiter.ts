@@ -12,7 +12,7 @@ import {
   RLWrapperTimeouts,
 } from 'rate-limiter-flexible'
 import { sleep } from '../clock.ts'
-import { type Logger, serializeError } from '../log.ts'
+import type { Logger } from '../log.ts'
 import { type Limiter, unlimited } from './limiter.ts'
 import { createTwoLaneQueue } from './two-lane-queue.ts'
 
@@ -120,7 +120,7 @@ function createCounter(window: Window, options: SharedLimiterOptions): Counter {
     } catch (error) {
       if (!out)
         options.log?.warn(
-          { event: 'limiter_alone', error: serializeError(error) },
+          { event: 'limiter_alone', error },
           'the store of the rate limit does not answer; until it does, each process keeps the limit for itself',
         )
       out = true

@@ -1,6 +1,7 @@
 // HTTP to one origin: a pool of kept-alive connections, one time limit for the whole request, no redirects, capped
 // bodies. Turns everything that fails into an ApiError; knows neither retries nor rates.
 
+import { isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
 import { BoatMirrorError } from '../errors.ts'
@@ -20,6 +21,8 @@ export type TransportRequest = BuiltRequest & {
   readonly signal?: AbortSignal | undefined
   /** Milliseconds from here to the last byte of the answer. */
   readonly timeoutMs: number
+  /** Called in the moment in which a write is handed to its connection; when it throws, nothing leaves. */
+  readonly beforeLeaving?: (() => void) | undefined
 }
 
 export type TransportAnswer = {
@@ -61,7 +64,7 @@ export function createTransport(target: Target, connections: number): Transport 
     const onAbort = (): void => stop.abort()
     signal?.addEventListener('abort', onAbort, { once: true })
     try {
-      const response = await watched(pool, request.method, progress).request({
+      const response = await watched(pool, request, progress).request({
         method: request.method as Dispatcher.HttpMethod,
         path: request.path,
         headers:
@@ -104,11 +107,16 @@ type Progress = {
 }
 
 /** The pool, noting for a write when it is handed to a connected socket: before that it certainly never left. */
-function watched(pool: Pool, method: string, progress: Progress): Pick<Dispatcher, 'request'> {
+function watched(
+  pool: Pool,
+  { method, beforeLeaving }: TransportRequest,
+  progress: Progress,
+): Pick<Dispatcher, 'request'> {
   if (method === 'GET') return pool
   return pool.compose((dispatch) => (options, handler) => {
     const start = handler.onRequestStart
     handler.onRequestStart = (controller, context) => {
+      beforeLeaving?.()
       progress.sent = true
       start?.call(handler, controller, context)
     }
@@ -122,7 +130,9 @@ async function readAnswer(body: Readable, status: number, headers: Record<string
   if (text.trim() === '') return { status, headers, body: undefined, bytes: bytes.length, sanitized: 0 }
   try {
     const { value, sanitized } = parseJson(text)
-    return { status, headers, body: value, bytes: bytes.length, sanitized }
+    // Where bytes are not UTF-8, decoding has put U+FFFD; how often is not asked.
+    const undecoded = isUtf8(bytes) ? 0 : 1
+    return { status, headers, body: value, bytes: bytes.length, sanitized: sanitized + undecoded }
   } catch (error) {
     if (!(error instanceof BoatMirrorError) || error.code !== 'API_NOT_JSON') throw error
     const type = headers['content-type'] ?? 'none'

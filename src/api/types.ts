@@ -20,6 +20,8 @@ export type WriteCall = ReadCall & {
   readonly body?: Json
   /** Milliseconds for the whole request instead of API_TIMEOUT_MS. */
   readonly timeoutMs?: number
+  /** Called in the moment in which the request is handed to its connection; when it throws, nothing leaves. */
+  readonly beforeLeaving?: () => void
 }
 
 export type Answer = {
@@ -31,7 +33,7 @@ export type Answer = {
   /** Decoded size of the body. */
   readonly bytes: number
   readonly retries: number
-  /** Characters replaced by U+FFFD because they cannot be stored. */
+  /** Above 0 when characters were replaced by U+FFFD because they cannot be stored, or bytes because they are not UTF-8. */
   readonly sanitized: number
   /** Names in lower case; a repeated header's values are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>

@@ -3,7 +3,7 @@
 import { type CheckOptions, checkStreams } from '../sync/check.ts'
 import { isDifferent, type StreamCheck } from '../sync/check-tally.ts'
 import type { ExitCode, OpenedApp } from './context.ts'
-import { oneLine, print, printJson, table } from './output.ts'
+import { number, oneLine, print, printJson, table } from './output.ts'
 
 const shownSamples = 5
 const shownColumns = 4
@@ -18,7 +18,7 @@ export async function runCheckSync(
   const checks = await checkStreams({ ...app.syncContext, onTasks: () => {} }, streams, { signal, onStream })
   const code = exitCodeOfCheck(checks)
   if (json) printJson({ exitCode: code, streams: checks })
-  else printChecks(checks)
+  else print(checksText(checks))
   return code
 }
 
@@ -28,29 +28,31 @@ export function exitCodeOfCheck(checks: readonly StreamCheck[]): ExitCode {
   return checks.some((check) => check.bad > 0) ? 3 : 0
 }
 
-function printChecks(checks: readonly StreamCheck[]): void {
-  print(
-    table(
-      ['STREAM', 'COMPARED', 'MISSING', 'DIFFERENT', 'ONLY IN THE MIRROR', 'NOT MIRRORABLE', 'NOT READ'],
-      checks.map((check) => [
-        check.stream,
-        check.compared,
-        check.missing,
-        check.different,
-        check.deleted,
-        check.bad,
-        check.problems.length,
-      ]),
-    ),
+/** A table of what was compared, the first differences and problems of each stream, and what follows. Pure. */
+export function checksText(checks: readonly StreamCheck[]): string {
+  const counts = table(
+    ['STREAM', 'COMPARED', 'MISSING', 'DIFFERENT', 'ONLY IN THE MIRROR', 'NOT MIRRORABLE', 'NOT READ'],
+    checks.map((check) => [
+      check.stream,
+      check.compared,
+      check.missing,
+      check.different,
+      check.deleted,
+      check.bad,
+      check.problems.length,
+    ]),
   )
   const lines = checks.flatMap(detailsOf)
-  if (lines.length > 0) print(`\n${lines.join('\n')}`)
-  const differing = checks.filter(isDifferent)
-  print(
-    differing.length === 0
-      ? '\nThe mirror equals the API.'
-      : `\n${differing.length} of ${checks.length} streams differ. Bring them up to date with: boat-mirror sync --full`,
-  )
+  return [counts, ...(lines.length > 0 ? [lines.join('\n')] : []), conclusion(checks)].join('\n\n')
+}
+
+function conclusion(checks: readonly StreamCheck[]): string {
+  const differing = checks.filter(isDifferent).length
+  if (differing > 0)
+    return `${differing} of ${checks.length} streams differ. Bring them up to date with: boat-mirror sync --full`
+  const bad = checks.reduce((sum, check) => sum + check.bad, 0)
+  if (bad === 0) return 'The mirror equals the API.'
+  return `The mirror equals the API, but for what cannot be mirrored (${number(bad)}). See: boat-mirror quarantine`
 }
 
 const kinds = { missing: 'not in the mirror', different: 'different', deleted: 'only in the mirror' } as const
@@ -61,7 +63,7 @@ function detailsOf(check: StreamCheck): string[] {
       .slice(0, shownColumns)
       .map(([column, [mirror, api]]) => `${column}: ${shown(mirror)} in the mirror, ${shown(api)} in the API`)
     const detail = sample.kind === 'different' ? ` – ${columns.join('; ')}` : ''
-    return `${check.stream} ${sample.key.join(' ')}: ${kinds[sample.kind]}${detail}`
+    return `${check.stream} ${oneLine(sample.key.join(' '))}: ${kinds[sample.kind]}${detail}`
   })
   return [
     ...samples,

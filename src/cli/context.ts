@@ -2,22 +2,21 @@
 
 import { setMaxListeners } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
-import { type App, type AppOptions, openApp, openDatabaseServer } from '../app.ts'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
+import { openDatabaseServer } from '../embedded/database-server.ts'
 import { BoatMirrorError, exitCodeOf, messageOf } from '../errors.ts'
 import { assertKnownStreams } from '../jobs/schedule.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { type Database, openDatabase } from '../mirror/database.ts'
 import { assertSchemaCurrent } from '../mirror/migrate.ts'
 import { translateDatabaseError } from '../mirror/sql-states.ts'
-import { attachSandbox } from './sandbox-host.ts'
+import type { OpenedApp, OpenOptions } from './open.ts'
 
+export type { OpenedApp } from './open.ts'
 export { print } from './output.ts'
 
 /** 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person (design, section 4). */
 export type ExitCode = 0 | 1 | 2 | 3
-
-export type OpenedApp = App & { readonly apiUrl: string; readonly sandbox: boolean }
 
 export type CommandContext = {
   readonly config: Config
@@ -25,7 +24,7 @@ export type CommandContext = {
   /** Aborted by SIGTERM and SIGINT. */
   readonly signal: AbortSignal
   /** Opens all that a sync needs; starts the sandbox, or attaches to a running one, when no API is configured. */
-  open(options: Pick<AppOptions, 'schema' | 'patienceMs'> & { readonly api?: boolean }): Promise<OpenedApp>
+  open(options: OpenOptions): Promise<OpenedApp>
   /** Opens the database alone, for commands that only look; the schema must be there. */
   openDatabase(): Promise<OpenedDatabase>
 }
@@ -80,7 +79,8 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
       config,
       log,
       signal: stopping.signal,
-      open: (wanted) => openFor(config, log, wanted),
+      // Queue, API and sandbox take a second to load, and commands that only look need none of them.
+      open: async (wanted) => (await import('./open.ts')).openFor(config, log, wanted),
       openDatabase: () => openOnlyDatabase(config, log),
     })
   } catch (thrown) {
@@ -93,29 +93,6 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
   } finally {
     process.off('SIGTERM', onSignal)
     process.off('SIGINT', onSignal)
-  }
-}
-
-/** Stands in for the API's address where a command reads nothing from it: nothing listens on the discard port. */
-const noApi = 'http://127.0.0.1:9'
-
-async function openFor(
-  config: Config,
-  log: Logger,
-  { schema, api = true, patienceMs }: Parameters<CommandContext['open']>[0],
-): Promise<OpenedApp> {
-  const sandbox = config.api.baseUrl === null && api ? await attachSandbox(config.dataDir, log) : null
-  const apiUrl = config.api.baseUrl ?? sandbox?.url ?? noApi
-  try {
-    const app = await openApp({ config, log, apiUrl, sandbox: config.api.baseUrl === null, schema, patienceMs })
-    const dispose = async (): Promise<void> => {
-      await app[Symbol.asyncDispose]()
-      await sandbox?.close()
-    }
-    return { ...app, apiUrl, sandbox: config.api.baseUrl === null, [Symbol.asyncDispose]: dispose }
-  } catch (error) {
-    await sandbox?.close()
-    throw error
   }
 }
 

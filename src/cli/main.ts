@@ -5,21 +5,6 @@ import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../api/version.ts'
 import { exitCodeOf } from '../errors.ts'
-import { registerChanges } from './commands/changes.ts'
-import { registerCheck } from './commands/check.ts'
-import { registerDb } from './commands/db.ts'
-import { registerDrift } from './commands/drift.ts'
-import { registerExplain } from './commands/explain.ts'
-import { registerMigrate } from './commands/migrate.ts'
-import { registerPush } from './commands/push.ts'
-import { registerQuarantine } from './commands/quarantine.ts'
-import { registerReport } from './commands/report.ts'
-import { registerRuns } from './commands/runs.ts'
-import { registerSandbox } from './commands/sandbox.ts'
-import { registerSchedule } from './commands/schedule.ts'
-import { registerStatus } from './commands/status.ts'
-import { registerSync } from './commands/sync.ts'
-import { registerWorker } from './commands/worker.ts'
 import { printError } from './context.ts'
 
 /** Whatever slips through is said in one message; the stack is for whoever asked for details. */
@@ -51,24 +36,28 @@ const program = new Command('boat-mirror')
     '\nSettings come from the environment, then .env, then boat-mirror.yaml; README.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
   )
 
-for (const register of [
-  registerWorker,
-  registerSync,
-  registerPush,
-  registerChanges,
-  registerStatus,
-  registerRuns,
-  registerSchedule,
-  registerQuarantine,
-  registerReport,
-  registerExplain,
-  registerDrift,
-  registerCheck,
-  registerMigrate,
-  registerSandbox,
-  registerDb,
-])
-  register(program)
+/** In the order of the help. */
+const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  worker: async () => (await import('./commands/worker.ts')).registerWorker,
+  sync: async () => (await import('./commands/sync.ts')).registerSync,
+  push: async () => (await import('./commands/push.ts')).registerPush,
+  changes: async () => (await import('./commands/changes.ts')).registerChanges,
+  status: async () => (await import('./commands/status.ts')).registerStatus,
+  runs: async () => (await import('./commands/runs.ts')).registerRuns,
+  schedule: async () => (await import('./commands/schedule.ts')).registerSchedule,
+  quarantine: async () => (await import('./commands/quarantine.ts')).registerQuarantine,
+  report: async () => (await import('./commands/report.ts')).registerReport,
+  explain: async () => (await import('./commands/explain.ts')).registerExplain,
+  drift: async () => (await import('./commands/drift.ts')).registerDrift,
+  check: async () => (await import('./commands/check.ts')).registerCheck,
+  migrate: async () => (await import('./commands/migrate.ts')).registerMigrate,
+  sandbox: async () => (await import('./commands/sandbox.ts')).registerSandbox,
+  db: async () => (await import('./commands/db.ts')).registerDb,
+}
+
+// A command that is named is loaded alone: what the others need takes a second to load. Without one, help names them all.
+const named = new Map(Object.entries(commands)).get(process.argv[2] ?? '')
+for (const load of named === undefined ? Object.values(commands) : [named]) (await load())(program)
 
 try {
   await program.parseAsync()

@@ -107,12 +107,15 @@ async function host(dataDir: string, known: SandboxFile | null, log: Logger): Pr
   const genesis = known?.genesis ?? new Date().toISOString()
   const world = { seed: known?.seed ?? seed, size: known?.size ?? size }
   const port = await findFreePort(known?.port)
-  const sandbox = await createSandbox({ ...world, port, now: new Date(genesis) })
+  let replayed = 0
+  // Whoever asked a world that lacks its last writes would be told that records are gone.
+  const sandbox = await createSandbox({ ...world, port, now: new Date(genesis) }, async (unseen, send) => {
+    replayed = await replayJournal(dataDir, { clock: unseen.clock, send }, log)
+    unseen.clock.set(new Date())
+    unseen.clock.run()
+    unseen.resetRequests()
+  })
   try {
-    const replayed = await replayJournal(dataDir, sandbox, log)
-    sandbox.clock.set(new Date())
-    sandbox.clock.run()
-    sandbox.resetRequests()
     const journal = keepJournal(dataDir, sandbox, log)
     const file = { url: sandbox.url, port: sandbox.port, genesis, ...world }
     await writeSandboxFile(dataDir, { ...file, owner: ownToken() })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import type { Logger } from '../log.ts'
-import type { LoggedRequest, Sandbox } from '../sandbox/index.ts'
+import type { LoggedRequest, Sandbox, Send } from '../sandbox/index.ts'
 
 type Entry = Pick<LoggedRequest, 'time' | 'method' | 'path' | 'body'>
 
@@ -46,8 +46,12 @@ export function newEntries(
   return { entries, last: decided.at(-1) ?? last }
 }
 
-/** Lets the sandbox take the writes of the journal again. Returns how many. */
-export async function replayJournal(dataDir: string, sandbox: Sandbox, log: Logger): Promise<number> {
+/** Lets a sandbox that nobody can call yet take the writes of the journal again. Returns how many. */
+export async function replayJournal(
+  dataDir: string,
+  { clock, send }: { readonly clock: Sandbox['clock']; readonly send: Send },
+  log: Logger,
+): Promise<number> {
   let text: string
   try {
     text = await readFile(fileOf(dataDir), 'utf8')
@@ -59,17 +63,11 @@ export async function replayJournal(dataDir: string, sandbox: Sandbox, log: Logg
   for await (const line of createInterface({ input: Readable.from(text) })) {
     const entry = parseEntry(line)
     if (entry === null) continue
-    sandbox.clock.set(new Date(entry.time))
-    const body = typeof entry.body === 'string' ? { body: entry.body } : {}
-    const answer = await fetch(new URL(entry.path, sandbox.url), {
-      method: entry.method,
-      headers: { 'content-type': 'application/json' },
-      ...body,
-    })
-    await answer.arrayBuffer()
-    if (!answer.ok)
+    clock.set(new Date(entry.time))
+    const status = await send({ ...entry, body: typeof entry.body === 'string' ? entry.body : null })
+    if (status >= 300)
       log.warn(
-        { event: 'sandbox_replay_refused', method: entry.method, status: answer.status },
+        { event: 'sandbox_replay_refused', method: entry.method, status },
         'the built-in sandbox could not repeat a write of an earlier run',
       )
     replayed += 1

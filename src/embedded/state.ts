@@ -15,7 +15,7 @@ export type State = {
   readonly created: boolean
 }
 
-const fileName = 'embedded.json'
+export const stateFileName = 'embedded.json'
 const user = 'boat_mirror'
 const database = 'boat_mirror'
 
@@ -33,7 +33,7 @@ export const roles = { user, database }
 
 /** Reads the state; null when there is none yet. @throws BoatMirrorError EMBEDDED_UNAVAILABLE when it is damaged. */
 export async function readState(dataDir: string): Promise<State | null> {
-  const file = join(dataDir, fileName)
+  const file = join(dataDir, stateFileName)
   let text: string
   try {
     text = await readFile(file, 'utf8')
@@ -66,7 +66,7 @@ export function parseState(text: string): State | null {
 
 /** Writes the state, whole or not at all. */
 export async function writeState(dataDir: string, state: State): Promise<void> {
-  const file = join(dataDir, fileName)
+  const file = join(dataDir, stateFileName)
   const draft = `${file}.new`
   await writeFile(draft, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 })
   await chmod(draft, 0o600) // a draft left by a crash keeps its old mode

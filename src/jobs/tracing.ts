@@ -90,9 +90,11 @@ const told = (text: string): string => (/"message":"([^"]*)"/.exec(text)?.[1] ??
 /** OpenTelemetry's own complaints, in our log; the same one once a minute. */
 function diagnostics(
   log: Logger,
-): Record<'error' | 'warn' | 'info' | 'debug' | 'verbose', (text: string, ...more: unknown[]) => void> {
+): Record<'error' | 'warn' | 'info' | 'debug' | 'verbose', (...parts: unknown[]) => void> {
   const last = new Map<string, number>()
-  const say = (text: string): void => {
+  // What belongs to the words comes beside them: which part speaks, what a collector answered.
+  const say = (...parts: unknown[]): void => {
+    const text = parts.join(' ')
     const now = Date.now()
     if (now - (last.get(text) ?? 0) < quietMs) return
     last.set(text, now)

@@ -1,9 +1,10 @@
 // The statements that make tombstones and that fill columns from another stream's read. Pure.
 
+import { childrenOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { columnList, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import { identifier } from './repeatable/step.ts'
-import type { Scope } from './rows.ts'
+import type { ScopeShape } from './scopes.ts'
 import { stagedColumn, stageTable } from './staging.ts'
 
 const typeOf = (stream: StreamDef, column: string): string =>
@@ -26,34 +27,67 @@ function scrubbed(stream: StreamDef): string {
 }
 
 /**
- * Turns the live rows that `condition` selects (alias `t`, further from-items in `sources`) into tombstones, unless they
- * were read after $1 (the reading time); $2 is the source. Locks them in key order.
+ * Locks rows by key, in key order, and changes nothing. `key share` keeps them from going, `no key update` from being
+ * written, and `update` waits for all who write below them, too. Parameters: one text array per key column.
+ */
+export const lockStatement = (stream: StreamDef, strength: 'key share' | 'no key update' | 'update'): string =>
+  `with given as (${givenRows(stream, stream.key, 1)})
+    select from mirror.${identifier(stream.name)} t where (${columnList(stream.key, 't')}) in (select ${columnList(stream.key)} from given)
+    order by ${columnList(stream.key, 't')} for ${strength} of t`
+
+/** A record that goes waits for those who are writing below it: they hold a key share of it (`lockStatement`). */
+const goingLock = (stream: StreamDef): string => (childrenOf(stream.name).length > 0 ? 'update' : 'no key update')
+
+/** Which live rows go, and what their tombstones say of it. */
+type Going = {
+  /** Rows that the other expressions know as `g`. */
+  readonly given: string
+  /** On a row `t` of the table and `g`; true for at most one `g` a row. */
+  readonly condition: string
+  /** When their absence was read, and where. */
+  readonly readAt: string
+  readonly source: string
+  /** What is to be returned besides the key, as `name: expression`. */
+  readonly also?: Readonly<Record<string, string>>
+}
+
+/**
+ * Turns live rows into tombstones. Locks them in key order.
  * Returns their keys as text, one column `k0`, `k1` … per key column.
  */
-function tombstoneSql(stream: StreamDef, given: string, condition: string): string {
+function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, also = {} }: Going): string {
   const { key, name } = stream
   const table = `mirror.${identifier(name)}`
+  const more = Object.entries(also)
   return `with given as (${given}), gone as materialized (
-      select ${columnList(key, 't')} from ${table} t
-      where t._deleted_at is null and t._read_at <= $1 and ${condition}
-      order by ${columnList(key, 't')} for no key update of t
+      select ${columnList(key, 't')}, ${readAt} as gone_at, ${source} as gone_source${more.map(([as, sql]) => `, ${sql} as ${as}`).join('')}
+      from ${table} t join given g on ${condition} where t._deleted_at is null
+      order by ${columnList(key, 't')} for ${goingLock(stream)} of t
     ), marked as (
-      update ${table} t set _deleted_at = clock_timestamp(), _changed_at = clock_timestamp(), _source = $2, _read_at = $1${scrubbed(stream)}
-      from gone g where ${sameKey(key, 't', 'g')} returning ${columnList(key, 't')}, t._deleted_at
+      update ${table} t set _deleted_at = clock_timestamp(), _changed_at = clock_timestamp(), _source = g.gone_source,
+        _read_at = greatest(t._read_at, g.gone_at)${scrubbed(stream)}
+      from gone g where ${sameKey(key, 't', 'g')}
+      returning ${columnList(key, 't')}, t._deleted_at${more.map(([as]) => `, g.${as}`).join('')}
     ), logged as (
       insert into mirror.change_log (epoch, stream, key, operation, diff)
       select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 'm')}, 'delete',
         jsonb_build_object('_deleted_at', jsonb_build_array(null, m._deleted_at))
       from marked m
     )
-    select ${key.map((column, index) => `m.${identifier(column)}::text as k${index}`).join(', ')} from marked m`
+    select ${key.map((column, index) => `m.${identifier(column)}::text as k${index}`).join(', ')}${more.map(([as]) => `, m.${as}`).join('')} from marked m`
 }
 
-/** Tombstones by key. Parameters: reading time, source, then one text array per key column. */
-export function tombstoneByKey(stream: StreamDef): string {
-  const matches = `(${columnList(stream.key, 't')}) in (select ${columnList(stream.key)} from given)`
-  return tombstoneSql(stream, givenRows(stream, stream.key, 3), matches)
-}
+const readAtParameter = '$1::timestamptz'
+const sourceParameter = '$2::text'
+
+/** Tombstones by key, of rows not read later. Parameters: reading time, source, then one text array per key column. */
+export const tombstoneByKey = (stream: StreamDef): string =>
+  tombstoneSql(stream, {
+    given: `select distinct * from (${givenRows(stream, stream.key, 3)}) as asked`,
+    condition: `${sameKey(stream.key, 't', 'g')} and t._read_at <= ${readAtParameter}`,
+    readAt: readAtParameter,
+    source: sourceParameter,
+  })
 
 /**
  * Tombstones whose absence was confirmed again remember the later read, or a read from in between would revive them.
@@ -65,29 +99,31 @@ export const confirmTombstones = (stream: StreamDef): string =>
       and (${columnList(stream.key, 't')}) in (select ${columnList(stream.key)} from given)`
 
 /**
- * Tombstones of what hangs below gone records of `ancestor`, whose key leads this stream's key.
+ * Tombstones of what hangs below gone records of `ancestor`, whose key leads this stream's key, whenever it was read.
  * Parameters: reading time, source, then one text array per key column of the ancestor.
  */
 export function tombstoneBelow(stream: StreamDef, ancestor: StreamDef): string {
   const leading = stream.key.slice(0, ancestor.key.length)
-  return tombstoneSql(
-    stream,
-    givenRows(stream, leading, 3),
-    `(${columnList(leading, 't')}) in (select ${columnList(leading)} from given)`,
-  )
+  return tombstoneSql(stream, {
+    given: `select distinct * from (${givenRows(stream, leading, 3)}) as asked`,
+    condition: sameKey(leading, 't', 'g'),
+    readAt: readAtParameter,
+    source: sourceParameter,
+  })
 }
 
-/** The keys of all live rows in some scopes, and the condition that such a row was not brought by the answer. */
-function scopeSql(
-  stream: StreamDef,
-  shape: Pick<Scope, 'columns' | 'from'>,
-  batchParameter: number,
-): { readonly given: string; readonly condition: string } {
+/**
+ * All live rows in some scopes, with the latest answer that covers each, and the condition that it did not bring the row
+ * `t`. Parameters: batch, stream, then the scopes' (`scopeParameters`).
+ */
+function scopeSql(stream: StreamDef, shape: ScopeShape): Pick<Going, 'given' | 'condition'> {
   const range = shape.from === undefined ? [] : [shape.from.column, shape.from.column]
   const columns = [...shape.columns, ...range]
-  const typed = columns.map((column, index) => `v${index}::${typeOf(stream, column)} as v${index}`)
-  const arrays = columns.map((_, index) => `$${batchParameter + 2 + index}::text[]`)
-  const names = columns.map((_, index) => `v${index}`)
+  const values = columns.map((column, index) => `v${index}::${typeOf(stream, column)} as v${index}`)
+  const arrays = ['$3::timestamptz[]', '$4::text[]', ...columns.map((_, index) => `$${5 + index}::text[]`)]
+  const names = ['read_at', 'source', ...columns.map((_, index) => `v${index}`), 'place']
+  const scopes = `select ${['read_at', 'source', 'place', ...values].join(', ')}
+      from unnest(${arrays.join(', ')}) with ordinality as answered(${names.join(', ')})`
   const matches = [
     't._deleted_at is null',
     ...shape.columns.map((column, index) => `t.${identifier(column)} = g.v${index}`),
@@ -96,44 +132,44 @@ function scopeSql(
     const low = shape.columns.length
     matches.push(`t.${identifier(shape.from.column)} between g.v${low} and g.v${low + 1}`)
   }
-  // A scope without columns is the whole table.
-  const scopes =
-    arrays.length === 0
-      ? 'values (0)'
-      : `select ${typed.join(', ')} from unnest(${arrays.join(', ')}) as given(${names.join(', ')})`
   const brought = stream.key.map((column) => {
     const index = stream.columns.findIndex(({ name }) => name === column)
     return `s.${stagedColumn(index)}::${typeOf(stream, column)}`
   })
-  const key = columnList(stream.key, 't')
+  const key = columnList(stream.key, 'k')
   // `offset 0` keeps the inner query a lookup by index for each scope; a semi-join with a range reads the whole table.
   return {
-    given: `select distinct ${columnList(stream.key, 'k')} from (${scopes}) g cross join lateral
-      (select ${key} from mirror.${identifier(stream.name)} t where ${matches.join(' and ')} offset 0) k`,
-    condition: `(${key}) in (select ${columnList(stream.key)} from given)
-      and (${key}) not in (select ${brought.join(', ')} from ${stageTable} s
-        where s.batch = $${batchParameter} and s.stream = $${batchParameter + 1} and not s.stub)`,
+    given: `select distinct on (${key}) ${key}, g.read_at, g.source, g.place from (${scopes}) g cross join lateral
+      (select ${columnList(stream.key, 't')} from mirror.${identifier(stream.name)} t where ${matches.join(' and ')} offset 0) k
+      order by ${key}, g.read_at desc`,
+    condition: `${sameKey(stream.key, 't', 'g')} and t._read_at <= g.read_at
+      and (${columnList(stream.key, 't')}) not in (select ${brought.join(', ')} from ${stageTable} s
+        where s.batch = $1 and s.stream = $2 and not s.stub)`,
   }
 }
 
 /**
- * Tombstones of what a complete answer did not bring: live rows in one of the scopes that are not staged.
- * Parameters: reading time, source, batch, stream, then the scopes' (`scopeParameters`).
+ * Tombstones of what complete answers did not bring: live rows in one of the scopes that are not staged.
+ * Parameters: batch, stream, then the scopes' (`scopeParameters`). Returns besides the key the `place` of the scope, from 1.
  */
-export function tombstoneInScope(stream: StreamDef, shape: Pick<Scope, 'columns' | 'from'>): string {
-  const { given, condition } = scopeSql(stream, shape, 3)
-  return tombstoneSql(stream, given, condition)
-}
+export const tombstoneInScope = (stream: StreamDef, shape: ScopeShape): string =>
+  tombstoneSql(stream, {
+    ...scopeSql(stream, shape),
+    readAt: 'g.read_at',
+    source: 'g.source',
+    also: { place: 'g.place' },
+  })
 
 /**
  * The rows that `tombstoneInScope` would bury; changes nothing. Returns key (text[]).
- * Parameters: reading time, batch, stream, then the scopes' (`scopeParameters`).
+ * Parameters: batch, stream, then the scopes' (`scopeParameters`).
  */
-export function tombstoneCandidates(stream: StreamDef, shape: Pick<Scope, 'columns' | 'from'>): string {
-  const { given, condition } = scopeSql(stream, shape, 2)
+export function tombstoneCandidates(stream: StreamDef, shape: ScopeShape): string {
+  const { given, condition } = scopeSql(stream, shape)
   const key = stream.key.map((column) => `t.${identifier(column)}::text`)
-  return `with given as (${given}) select array[${key.join(', ')}] as key from mirror.${identifier(stream.name)} t
-    where t._deleted_at is null and t._read_at <= $1 and ${condition} order by ${columnList(stream.key, 't')}`
+  return `with given as (${given}) select array[${key.join(', ')}] as key
+    from mirror.${identifier(stream.name)} t join given g on ${condition}
+    where t._deleted_at is null order by ${columnList(stream.key, 't')}`
 }
 
 /**

@@ -76,12 +76,10 @@ async function deletedRows(
   batch: number,
 ): Promise<readonly (readonly string[])[]> {
   const keys: (readonly string[])[] = []
-  for (const table of tables)
-    for (const scopes of groupScopes(table.replace ?? [])) {
-      const sql = tombstoneCandidates(stream, scopes.shape)
-      const parameters = [table.readAt, batch, stream.name, ...scopeParameters(scopes)]
-      const { rows } = await client.query<{ key: string[] }>(sql, parameters)
-      keys.push(...rows.map((row) => row.key))
-    }
+  for (const scopes of groupScopes(tables)) {
+    const parameters = [batch, stream.name, ...scopeParameters(scopes)]
+    const { rows } = await client.query<{ key: string[] }>(tombstoneCandidates(stream, scopes.shape), parameters)
+    keys.push(...rows.map((row) => row.key))
+  }
   return keys
 }

@@ -41,7 +41,7 @@ function incomingSql(stream: StreamDef): string {
     )`
 }
 
-/** Leaves out rows below a record that was found gone by a later read: they would stay alive without it. */
+/** Leaves out rows below a record that is gone: they would be alive without it. Its own read brings both back. */
 function underGone(stream: StreamDef): string {
   if (stream.parent === undefined) return ''
   const parent = streamNamed(stream.parent)
@@ -50,7 +50,7 @@ function underGone(stream: StreamDef): string {
     return `p.${identifier(column)} = n.${identifier(own)}`
   })
   return ` where not exists (select from mirror.${parent.name} p
-        where ${same.join(' and ')} and p._deleted_at is not null and p._read_at >= n._read_at)`
+        where ${same.join(' and ')} and p._deleted_at is not null)`
 }
 
 /** Which of two reads of one record stands: the later, of two at the same instant the one whose content sorts last. */
@@ -84,7 +84,10 @@ export const mergeStatement = (stream: StreamDef): string =>
     const table = `mirror.${identifier(name)}`
     const rest = own.filter((column) => !key.includes(column))
     const assignments = rest.map((column) => `${identifier(column)} = s.${identifier(column)}`)
-    const diff = `case when l._deleted_at is not null then ${insertDiff(own, 's')}
+    // A revived row still has what another stream's read filled: who follows the log has dropped it.
+    const kept = all.filter((column) => !own.includes(column))
+    const revived = [insertDiff(own, 's'), ...(kept.length > 0 ? [insertDiff(kept, 'l')] : [])].join(' || ')
+    const diff = `case when l._deleted_at is not null then ${revived}
         when ${rowOf(own, 'l')} is distinct from ${rowOf(own, 's')} then ${updateDiff(own, 'l', 's')}
         when l._payload is distinct from s._payload
           then jsonb_build_object('_payload', jsonb_build_array(l._payload, s._payload))

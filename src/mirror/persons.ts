@@ -30,20 +30,23 @@ const personalColumns = (stream: StreamDef): readonly string[] => [
 /** The streams whose rows are the person's own: the user and the documents; their keys are the user's id. */
 const ownStreams = streams.filter((stream) => stream.name === 'users' || stream.document === true)
 
-/** Rentals of the persons lose the message, and the user inside the payload keeps its id only. The log quotes nothing. */
+/**
+ * Rentals of the persons lose the message, and the user inside the payload keeps its id only. The log quotes nothing, and
+ * says nothing of rentals that are gone: who follows it has dropped them, and an update would bring them back.
+ */
 const scrubRentals = `with scrubbed as (
     update mirror.rentals r set message = null, _changed_at = clock_timestamp(),
       _payload = jsonb_set(r._payload - 'message', '{user}', jsonb_build_object('id', r._payload #> '{user,id}'), false)
-    from (select id, message is not null as had_message from mirror.rentals where user_id = any($1::bigint[])
+    from (select id, message is not null as had_message, _deleted_at is null as alive from mirror.rentals where user_id = any($1::bigint[])
       and (message is not null or _payload ? 'message'
         or _payload -> 'user' is distinct from jsonb_build_object('id', _payload #> '{user,id}'))
       order by id for no key update) held
-    where r.id = held.id returning r.id, held.had_message
+    where r.id = held.id returning r.id, held.had_message, held.alive
   )
   insert into mirror.change_log (epoch, stream, key, operation, diff)
   select (select mirror.feed_epoch()), 'rentals', jsonb_build_object('id', id), 'update',
     jsonb_build_object(case when had_message then 'message' else '_payload' end, jsonb_build_array(null, null))
-  from scrubbed`
+  from scrubbed where alive`
 
 /** Ids of all rentals that hold one of the persons or ever did, as far as the change log goes back. */
 const relatedRentals = `select id::text as id from mirror.rentals where user_id = any($1::bigint[])

@@ -4,7 +4,6 @@
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier } from './repeatable/step.ts'
-import type { Tombstones } from './rows.ts'
 import type { Queryable } from './sql.ts'
 
 /** A key as one text: a single column as it is, several as a JSON array of texts. */
@@ -116,6 +115,8 @@ export type RecordState = {
   readonly projection?: number | null
   /** A change was seen: details older than now are due. */
   readonly changed?: boolean
+  /** Details were read and equal those of `detailHash`: to be remembered only where that is what is known still. */
+  readonly unchanged?: boolean
 }
 
 /** Longer keys do not fit into an index: such a record is read anew each time. */
@@ -138,6 +139,10 @@ function mergedStates(states: readonly RecordState[]): readonly RecordState[] {
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
+/** Details that were read before a change was seen may be older than the rows: what they said is no ground to skip a later read. */
+const savedDetailHash = `case when excluded.detail_hash is null then r.detail_hash
+      when excluded.detail_read_at < r.changed_at then null else excluded.detail_hash end`
+
 const saveStatement = (changed: boolean): string => `insert into sync.records as r
     (stream, key, list_hash, detail_hash, detail_read_at, projection)
   select g.stream, g.key, g.list_hash, g.detail_hash, g.detail_read_at, coalesce(g.projection, 0)
@@ -145,19 +150,38 @@ const saveStatement = (changed: boolean): string => `insert into sync.records as
     with ordinality as g(stream, key, list_hash, detail_hash, detail_read_at, projection, place) order by place
   on conflict (stream, key) do update set
     list_hash = coalesce(excluded.list_hash, r.list_hash),
-    detail_hash = coalesce(excluded.detail_hash, r.detail_hash),
+    detail_hash = ${savedDetailHash},
     detail_read_at = greatest(excluded.detail_read_at, r.detail_read_at),
     projection = case when excluded.projection = 0 then r.projection else excluded.projection end
     ${changed ? ', changed_at = clock_timestamp()' : unlessSame}`
 
-const unlessSame = `where (coalesce(excluded.list_hash, r.list_hash), coalesce(excluded.detail_hash, r.detail_hash),
+const unlessSame = `where (coalesce(excluded.list_hash, r.list_hash), ${savedDetailHash},
       greatest(excluded.detail_read_at, r.detail_read_at))
     is distinct from (r.list_hash, r.detail_hash, r.detail_read_at)
     or (excluded.projection <> 0 and excluded.projection <> r.projection)`
 
-/** Remembers states; rows that would stay as they are are not written. */
+/** Parameters: streams, keys, hashes, reading times. */
+const renewStatement = `update sync.records r set detail_read_at = greatest(k.read_at, r.detail_read_at)
+  from (select r.stream, r.key, g.read_at from sync.records r
+      join unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) as g(stream, key, hash, read_at)
+        on g.stream = r.stream and g.key = r.key and g.hash = r.detail_hash
+      order by r.stream, r.key for no key update of r) k
+  where r.stream = k.stream and r.key = k.key`
+
+/**
+ * Remembers states; rows that would stay as they are are not written. Details below a record that is gone are not
+ * remembered: what was read of them was not written. Call it after writing, in the same transaction.
+ */
 export async function saveRecords(db: Queryable, states: readonly RecordState[]): Promise<void> {
-  const merged = mergedStates(states)
+  const renewed = mergedStates(states.filter((state) => state.unchanged === true))
+  if (renewed.length > 0)
+    await db.query(renewStatement, [
+      renewed.map((state) => state.stream),
+      renewed.map((state) => state.key),
+      renewed.map((state) => state.detailHash ?? null),
+      renewed.map((state) => state.detailReadAt ?? null),
+    ])
+  const merged = await belowLiving(db, mergedStates(states.filter((state) => state.unchanged !== true)))
   for (const changed of [true, false]) {
     const group = merged.filter((state) => (state.changed === true) === changed)
     if (group.length === 0) continue
@@ -172,27 +196,66 @@ export async function saveRecords(db: Queryable, states: readonly RecordState[])
   }
 }
 
-/** Forgets gone records and the details below them, so that everything is read anew when one comes back. */
-export async function forgetRecords(db: Queryable, tombstones: readonly Tombstones[]): Promise<void> {
-  for (const { stream, keys } of tombstones) {
-    if (keys.length === 0) continue
-    const texts = keys.map(keyText)
-    await forget(db, stream.name, texts)
-    for (const below of descendantsOf(stream.name)) {
-      // Details are remembered under the key of the record that they hang below.
-      const holder = streamNamed(below.parent ?? stream.name)
-      if (holder.name === stream.name) await forget(db, below.name, texts)
-      else await forgetBelow(db, below.name, keys)
-    }
-  }
+/** The rows below a record are no longer as its details were last read: the next answer is written, whatever it equals. */
+export async function doubtDetails(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<void> {
+  await db.query(
+    `insert into sync.records as r (stream, key) values ($1, $2)
+     on conflict (stream, key) do update set detail_hash = null, changed_at = clock_timestamp()`,
+    [stream.name, keyText(key)],
+  )
 }
 
-const forget = (db: Queryable, stream: string, keys: readonly string[]): Promise<unknown> =>
-  db.query('delete from sync.records where stream = $1 and key = any($2)', [stream, keys])
+/** The states but those of details below a record that is gone; they are kept under the key of that record. */
+async function belowLiving(db: Queryable, states: readonly RecordState[]): Promise<readonly RecordState[]> {
+  const living = new Set(states)
+  for (const name of new Set(states.map((state) => state.stream))) {
+    const { parent } = streamNamed(name)
+    if (parent === undefined) continue
+    const own = states.filter((state) => state.stream === name)
+    const { rows } = await db.query<{ key: string }>(
+      `select asked.key from ${askedJoin(streamNamed(parent))} where t._deleted_at is not null`,
+      [own.map((state) => state.key)],
+    )
+    const gone = new Set(rows.map((row) => row.key))
+    for (const state of own) if (gone.has(state.key)) living.delete(state)
+  }
+  return states.filter((state) => living.has(state))
+}
 
-/** Keys of several columns that begin with one of these. */
-const forgetBelow = (db: Queryable, stream: string, keys: readonly (readonly string[])[]): Promise<unknown> =>
-  db.query(
-    'delete from sync.records r where r.stream = $1 and exists (select from unnest($2::text[]) p where starts_with(r.key, p))',
-    [stream, keys.map((key) => `${JSON.stringify(key).slice(0, -1)},`)],
+/** Records of one stream by their keys. */
+export type RecordKeys = { readonly stream: StreamDef; readonly keys: readonly (readonly string[])[] }
+
+/** Forgets gone records and the details below them, so that everything is read and written anew when one comes back. */
+export async function forgetRecords(db: Queryable, gone: readonly RecordKeys[]): Promise<void> {
+  const exact: { readonly stream: string; readonly key: string }[] = []
+  const leading: { readonly stream: string; readonly key: string }[] = []
+  for (const { stream, keys } of gone) {
+    const texts = keys.map(keyText)
+    const add = (name: string): void => void exact.push(...texts.map((key) => ({ stream: name, key })))
+    if (stream.reads.kind === 'list') add(stream.name)
+    for (const below of descendantsOf(stream.name)) {
+      // Details are remembered under the key of the record that they hang below.
+      if (below.parent === stream.name) add(below.name)
+      else leading.push(...keys.map((key) => ({ stream: below.name, key: `${JSON.stringify(key).slice(0, -1)},` })))
+    }
+  }
+  await forget(db, 'r.key = g.key', exact)
+  await forget(db, 'starts_with(r.key, g.key)', leading)
+}
+
+/** In key order, as they are saved. */
+async function forget(
+  db: Queryable,
+  matches: string,
+  what: readonly { readonly stream: string; readonly key: string }[],
+): Promise<void> {
+  if (what.length === 0) return
+  await db.query(
+    `delete from sync.records r using (
+       select r.stream, r.key from sync.records r
+       where exists (select from unnest($1::text[], $2::text[]) as g(stream, key) where g.stream = r.stream and ${matches})
+       order by r.stream, r.key for update of r) d
+     where r.stream = d.stream and r.key = d.key`,
+    [what.map((each) => each.stream), what.map((each) => each.key)],
   )
+}

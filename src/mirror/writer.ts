@@ -5,6 +5,7 @@ import type { PoolClient } from 'pg'
 import { descendantsOf, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
+import { holdParents, keyArrays } from './below.ts'
 import {
   confirmTombstones,
   fillStatement,
@@ -17,6 +18,7 @@ import { keepFeedOrder } from './feed-order.ts'
 import { insertFresh, splitFresh } from './fresh-rows.ts'
 import { mergeStatement } from './merge-statements.ts'
 import { erasePersons } from './persons.ts'
+import { forgetRecords, type RecordKeys } from './records.ts'
 import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts } from './rows.ts'
 import { groupScopes, scopeParameters } from './scopes.ts'
 import { isDataError, sqlStateOf } from './sql-states.ts'
@@ -44,9 +46,10 @@ type Merged = {
   readonly missed: number
 }
 
-/** Counts per stream; only streams that were given something or lost something are there. */
+/** Counts per stream; only streams that were given something or lost something are there. And what went. */
 class Counts {
   readonly byStream = new Map<string, Tally>()
+  readonly gone: RecordKeys[] = []
 
   of(stream: StreamDef): Tally {
     const tally = this.byStream.get(stream.name) ?? { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
@@ -56,7 +59,8 @@ class Counts {
 }
 
 /**
- * Applies everything in the caller's transaction (read committed). Rows that equal what is there write nothing.
+ * Applies everything in the caller's transaction (read committed). Rows that equal what is there write nothing, rows below
+ * a record that is gone are left out, and what is remembered of records that go is forgotten.
  * @returns counts per stream name.
  * @throws DataRefused when Postgres refuses the data of a row.
  */
@@ -70,15 +74,17 @@ export async function applyWrites(client: PoolClient, writes: MirrorWrites): Pro
     const own = others.filter((table) => table.stream.name === stream.name)
     const gone = tombstones.filter((each) => each.stream.name === stream.name)
     const fills = filled.filter((each) => each.stream.name === stream.name)
+    await refusing(null, () => holdParents(client, stream, writes))
     if (straight.length + own.length + gone.length + fills.length === 0) continue
     await refusing(stream.name, async () => {
       if (straight.length > 0) await insert(client, stream, straight, counts.of(stream))
       if (own.some((table) => table.rows.length > 0)) await merge(client, stream, batch, counts.of(stream))
-      for (const table of own) await replaceScopes(client, table, batch, counts)
+      await replaceScopes(client, stream, own, batch, counts)
       for (const write of fills) await fill(client, write, counts.of(stream))
       for (const each of gone) await bury(client, each, counts)
     })
   }
+  await forgetRecords(client, counts.gone)
   if (counts.byStream.size > 0) await keepFeedOrder(client)
   return counts.byStream
 }
@@ -122,13 +128,22 @@ async function merge(client: PoolClient, stream: StreamDef, batch: number, tally
   }
 }
 
-/** Scopes of one shape are replaced by one statement. */
-async function replaceScopes(client: PoolClient, table: TableWrite, batch: number, counts: Counts): Promise<void> {
-  for (const group of groupScopes(table.replace ?? [])) {
-    const parameters = [table.readAt, table.source, batch, table.stream.name, ...scopeParameters(group)]
-    const sql = tombstoneInScope(table.stream, group.shape)
-    const keys = await tombstone(client, table.stream, sql, parameters, counts)
-    await buryBelow(client, table, keys, counts)
+/** Scopes of one shape are replaced by one statement, however many answers they come from. */
+async function replaceScopes(
+  client: PoolClient,
+  stream: StreamDef,
+  tables: readonly TableWrite[],
+  batch: number,
+  counts: Counts,
+): Promise<void> {
+  for (const group of groupScopes(tables)) {
+    const parameters = [batch, stream.name, ...scopeParameters(group)]
+    const gone = await tombstone(client, stream, tombstoneInScope(stream, group.shape), parameters, counts)
+    for (const place of new Set(gone.map((row) => row.place))) {
+      const answer = group.scopes[Number(place) - 1]
+      const keys = gone.filter((row) => row.place === place).map(({ key }) => key)
+      if (answer !== undefined) await buryBelow(client, { ...answer, stream }, keys, counts)
+    }
   }
 }
 
@@ -138,26 +153,29 @@ async function bury(client: PoolClient, gone: Tombstones, counts: Counts): Promi
   if (gone.keys.length === 0) return
   const arrays = keyArrays(gone.stream, gone.keys)
   const parameters = [gone.readAt, gone.source, ...arrays]
-  const keys = await tombstone(client, gone.stream, tombstoneByKey(gone.stream), parameters, counts)
+  const buried = await tombstone(client, gone.stream, tombstoneByKey(gone.stream), parameters, counts)
+  const keys = buried.map(({ key }) => key)
   if (keys.length < gone.keys.length) await client.query(confirmTombstones(gone.stream), [gone.readAt, ...arrays])
   await buryBelow(client, gone, keys, counts)
 }
 
-/** One array per key column. */
-const keyArrays = (stream: StreamDef, keys: readonly (readonly string[])[]): (string | null)[][] =>
-  stream.key.map((_, index) => keys.map((key) => key[index] ?? null))
+/** A row that was buried, and which of the statement's scopes it was in. */
+type Buried = { readonly key: readonly string[]; readonly place?: string }
 
-/** Runs a tombstone statement; returns the keys it buried. */
+/** Runs a tombstone statement. */
 async function tombstone(
   client: PoolClient,
   stream: StreamDef,
   sql: string,
   parameters: unknown[],
   counts: Counts,
-): Promise<readonly (readonly string[])[]> {
+): Promise<readonly Buried[]> {
   const { rows } = await client.query<Record<string, string>>(sql, parameters)
   if (rows.length > 0) counts.of(stream).deleted += rows.length
-  return rows.map((row) => stream.key.map((_, index) => row[`k${index}`] ?? ''))
+  return rows.map((row) => ({
+    key: stream.key.map((_, index) => row[`k${index}`] ?? ''),
+    ...(row.place === undefined ? {} : { place: row.place }),
+  }))
 }
 
 /** What hangs below gone records goes with them; a gone user is erased. */
@@ -168,6 +186,7 @@ async function buryBelow(
   counts: Counts,
 ): Promise<void> {
   if (keys.length === 0) return
+  counts.gone.push({ stream: cause.stream, keys })
   for (const below of descendantsOf(cause.stream.name)) {
     const parameters = [cause.readAt, cause.source, ...keyArrays(cause.stream, keys)]
     await tombstone(client, below, tombstoneBelow(below, cause.stream), parameters, counts)

@@ -175,10 +175,3 @@ export async function mayCreate(db: Queryable): Promise<boolean> {
   )
   return rows[0]?.allowed ?? false
 }
-
-/** By how many milliseconds the database's clock is ahead of this host's. */
-export async function measureSkew(db: Queryable): Promise<number> {
-  const before = Date.now()
-  const now = await databaseClock(db)
-  return now.getTime() - (before + Date.now()) / 2
-}

@@ -10,8 +10,7 @@ export type Results = ReadonlyMap<string, Json>
 
 /** The number of the change a value refers to (`{"change": 17}`), or null for an ordinary value. */
 export function referredChange(value: Json | undefined): string | null {
-  if (!isObject(value) || !Object.hasOwn(value, 'change')) return null
-  return textOf(value.change) ?? null
+  return isObject(value) ? (textOf(value.change) ?? null) : null
 }
 
 /** Replaces references by results; a text field gets the id as text. @returns null when a result is lacking. */
@@ -71,7 +70,7 @@ export function updateBody(
   return Object.fromEntries(
     write.body.flatMap((field): [string, Json][] => {
       const wished = apply[field.name]
-      if (wished !== undefined) return [[field.name, wished === null ? null : sentAs(field, wished)]]
+      if (wished !== undefined) return [[field.name, sentAs(field, wished)]]
       if (leftOut.includes(field.name)) return []
       const present = writeShape(field, readValue(field, record))
       if (present === null) return []

@@ -36,6 +36,8 @@ export type Change = {
   readonly enqueuedBy: string
   /** When its base was seen: at enqueue, or when a person took local. */
   readonly seenAt: Date
+  /** What was committed then, as Postgres writes a snapshot; null for changes queued before it was kept. */
+  readonly seenSnapshot: string | null
   readonly attempts: number
   readonly looks: number
   readonly fence: string
@@ -62,6 +64,7 @@ export type ChangeRow = {
   aggregate: string
   enqueued_by: string
   seen_at: Date
+  seen_snapshot: string | null
   attempts: number
   looks: number
   fence: string
@@ -80,7 +83,7 @@ export type ChangeRow = {
 
 /** The columns of a {@link ChangeRow}; JSON as text, so that no digit is lost. */
 export const changeColumns = `q.id, q.operation, q.status, q.target::text, q.body::text, q.aggregate, q.enqueued_by,
-  greatest(q.enqueued_at, q.seen_at) as seen_at, q.attempts, q.looks, q.fence, q.on_conflict, q.base::text, q.kept_remote, q.left_out, q.proof::text,
+  greatest(q.enqueued_at, q.seen_at) as seen_at, q.seen_snapshot::text, q.attempts, q.looks, q.fence, q.on_conflict, q.base::text, q.kept_remote, q.left_out, q.proof::text,
   q.request::text, q.departed, q.sent_at, q.deadline, q.warning,
   (select jsonb_object_agg(d.depends_on::text, c.result->'id')::text from outbox.dependencies d
    join outbox.queue c on c.id = d.depends_on where d.change_id = q.id and c.status = 'done') as results`
@@ -104,6 +107,7 @@ export function toChange(row: ChangeRow): Change {
     aggregate: row.aggregate,
     enqueuedBy: row.enqueued_by,
     seenAt: row.seen_at,
+    seenSnapshot: row.seen_snapshot,
     attempts: row.attempts,
     looks: row.looks,
     fence: row.fence,

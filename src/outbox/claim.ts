@@ -59,13 +59,14 @@ export async function claimChange(db: Queryable, owner: string, leaseMs: number)
   return null
 }
 
-/** Renews the leases of a pusher; parked changes (no lease) stay parked. */
-export async function renewLeases(db: Queryable, owner: string, leaseMs: number): Promise<void> {
-  await db.query(
+/** Renews the leases of a pusher; parked changes (no lease) stay parked. Returns the ids of those that are its own still. */
+export async function renewLeases(db: Queryable, owner: string, leaseMs: number): Promise<readonly string[]> {
+  const { rows } = await db.query<{ id: string }>(
     `update outbox.queue set lease_until = clock_timestamp() + $2 * interval '1 ms'
-     where status = 'sending' and owner = $1 and lease_until is not null`,
+     where status = 'sending' and owner = $1 and lease_until is not null returning id`,
     [owner, leaseMs],
   )
+  return rows.map((row) => row.id)
 }
 
 /** Gives back a change that has not left, as if it had not been claimed. */

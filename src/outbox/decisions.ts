@@ -116,7 +116,10 @@ async function takeSide(client: PoolClient, change: Change, side: 'local' | 'rem
   const seen = Object.fromEntries(Object.entries(conflict).map(([name, sides]) => [name, sides.remote]))
   const sent =
     side === 'local'
-      ? { assignment: 'base = base || $2::jsonb, seen_at = clock_timestamp()', value: JSON.stringify(seen) }
+      ? {
+          assignment: 'base = base || $2::jsonb, seen_at = clock_timestamp(), seen_snapshot = pg_current_snapshot()',
+          value: JSON.stringify(seen),
+        }
       : { assignment: 'kept_remote = kept_remote || $2::text[]', value: Object.keys(seen) }
   await client.query(`update outbox.queue set ${afresh}, ${sent.assignment} where id = $1`, [change.id, sent.value])
   await wake(client)

@@ -26,6 +26,9 @@ export function proofKind(write: WriteDef): ProofKind {
   }
 }
 
+/** Whether a second sending would make a second record. */
+export const makesRecord = (write: WriteDef): boolean => ['rental', 'user', 'addition'].includes(proofKind(write))
+
 /** The read that answers the record the operation writes. */
 export function singleRead(write: WriteDef): ReadEndpoint {
   const { reads } = streamNamed(write.stream)

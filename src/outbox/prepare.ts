@@ -42,14 +42,28 @@ export type Prepared = {
   readonly warnings: readonly string[]
 }
 
-/** What the editor saw, overlaid by what the same role's earlier changes of this record left since. */
+/**
+ * What the editor saw, overlaid by what the same role's earlier changes of this record left since: those that were done
+ * later, and those whose transaction had not been committed when the editor looked. No transaction takes an hour, and
+ * beyond that, numbers of transactions may be those of a server this database was restored from.
+ */
 async function baseOf(db: Queryable, change: Change, recordKey: string): Promise<JsonObject> {
   const { rows } = await db.query<{ left_behind: string }>(
     `select q.left_behind::text from outbox.queue q join outbox.operations o using (operation)
-     where q.aggregate = $1 and q.id < $2 and q.status = 'done' and q.enqueued_by = $3 and q.settled_at > $4
+     where q.aggregate = $1 and q.id < $2 and q.status = 'done' and q.enqueued_by = $3
+       and (q.settled_at > $4 or (q.settled_at > $4 - interval '1 hour'
+         and not pg_visible_in_snapshot(q.settled_xid, $7::pg_snapshot)))
        and q.record_key = $5 and o.stream = $6 and q.left_behind is not null
      order by q.id`,
-    [change.aggregate, change.id, change.enqueuedBy, change.seenAt, recordKey, change.write.stream],
+    [
+      change.aggregate,
+      change.id,
+      change.enqueuedBy,
+      change.seenAt,
+      recordKey,
+      change.write.stream,
+      change.seenSnapshot,
+    ],
   )
   return overlayBase(
     change.base,

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { sleep } from '../clock.ts'
+import { deadlineIn, sleep } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { DataRefused } from '../mirror/writer.ts'
 import type { Change } from './change.ts'
@@ -44,11 +44,17 @@ export function createPusher(context: PushContext): Pusher {
   const owner = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`
   const lease = leaseMs(settings)
   const inFlight = new Set<Promise<unknown>>()
+  /** Changes in work, and whether the claim on each has run out, as far as is known here. */
+  const claims = new Map<string, () => boolean>()
   let working = 0
   let heartbeat: NodeJS.Timeout | undefined
 
+  const renew = async (): Promise<void> => {
+    const hasRunOut = deadlineIn(lease) // counted from before the database does, so that it ends before
+    for (const id of await renewLeases(database.pool, owner, lease)) if (claims.has(id)) claims.set(id, hasRunOut)
+  }
   const beat = (): void => {
-    renewLeases(database.pool, owner, lease).catch((error: unknown) =>
+    renew().catch((error: unknown) =>
       log.warn({ event: 'lease_not_renewed', reason: messageOf(error) }, 'leases of changes could not be renewed'),
     )
   }
@@ -92,16 +98,21 @@ export function createPusher(context: PushContext): Pusher {
   const takeOne = async (signal: AbortSignal, counts: { claimed: number; settled: number }): Promise<boolean> => {
     started()
     try {
+      const hasRunOut = deadlineIn(lease)
       const change = await claimChange(database.pool, owner, lease)
       if (change === null) return false
       counts.claimed++
+      claims.set(change.id, hasRunOut)
+      const isOurs = (): boolean => claims.get(change.id)?.() === false
       try {
-        const outcome = await workOnChange(context, change, signal)
+        const outcome = await workOnChange(context, change, isOurs, signal)
         await settle(change, outcome)
         tell(change, outcome)
         if (isFinal(outcome)) counts.settled++
       } catch (error) {
         await giveBack(change, error, signal)
+      } finally {
+        claims.delete(change.id)
       }
       return true
     } finally {

@@ -48,6 +48,9 @@ async function look(context: PushContext, change: Change, params: Params, signal
   return await (kind === 'assignment' ? readHolder : readRecord)(context, change.write, params, signal)
 }
 
+const notShown = (change: Change, resultId: string): BoatMirrorError =>
+  new BoatMirrorError('NOT_FOUND', `The API shows no record ${resultId} that change ${change.id} could have made.`)
+
 /**
  * Reads back from the API. Where it does not answer, the change is settled without, and a warning says so.
  * @throws BoatMirrorError NOT_FOUND when a person names a record that the API does not show.
@@ -61,11 +64,7 @@ export const readBackFrom =
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)])
     try {
       const seen = await look(context, change, params, signal)
-      if (seen !== null && seen.record === null && resultId !== null)
-        throw new BoatMirrorError(
-          'NOT_FOUND',
-          `The API shows no record ${resultId} that change ${change.id} could have made.`,
-        )
+      if (seen !== null && seen.record === null && resultId !== null) throw notShown(change, resultId)
       if (seen !== null && seen.record === null) return unread(change, null, 'The API shows no such record now.')
       const { body } = sentOf(change)
       const effect = {
@@ -80,6 +79,8 @@ export const readBackFrom =
       return outcome.kind === 'done' ? outcome : unread(change, resultId, unverified)
     } catch (error) {
       if (!(error instanceof ApiError) || stopped.aborted) throw error
+      // It did answer: what a person named can be no id.
+      if (error.code === 'API_REJECTED' && resultId !== null) throw notShown(change, resultId)
       return unread(change, resultId, unverified)
     }
   }

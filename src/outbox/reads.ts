@@ -3,7 +3,7 @@
 import { readEnvelope } from '../api/envelope.ts'
 import { get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
-import type { WriteDef } from '../catalog/types.ts'
+import type { StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { PushContext } from './context.ts'
 import { holderOf, listRead, singleRead } from './operations.ts'
@@ -20,12 +20,17 @@ const isAbsent = (error: unknown): boolean =>
 const misread = (endpoint: string, what: string): ApiError =>
   new ApiError('API_WRONG_RECORD', `${endpoint} was answered with ${what}.`, { endpoint })
 
-/** The record in an answer; null where there is none. A document has no id of its own to know it by. */
-function recordIn(body: Json | undefined, endpoint: string, params: Params): Json {
+/** The record in an answer; null where there is none. A document has no id to know it by, but fields of its own. */
+function recordIn(body: Json | undefined, endpoint: string, stream: StreamDef, params: Params): Json {
   if (body === undefined || body === null) return null
   if (!isObject(body)) throw misread(endpoint, 'something that is no record')
   const [, param] = /\{(\w+)\}$/.exec(endpoint) ?? []
-  if (param === undefined) return Object.keys(body).length > 0 ? body : null
+  if (param === undefined) {
+    if (Object.keys(body).length === 0) return null
+    const hasField = stream.columns.some(({ path }) => path !== null && get(body, path) !== undefined)
+    if (!hasField) throw misread(endpoint, 'something that has none of its fields')
+    return body
+  }
   if (textOf(body.id) !== params[param]) throw misread(endpoint, 'another record, or none')
   return body
 }
@@ -35,11 +40,17 @@ function recordsIn(items: readonly Json[], endpoint: string): readonly Json[] {
   return items
 }
 
-async function readOne(context: PushContext, endpoint: string, params: Params, signal: AbortSignal): Promise<Seen> {
+async function readOne(
+  context: PushContext,
+  endpoint: string,
+  stream: StreamDef,
+  params: Params,
+  signal: AbortSignal,
+): Promise<Seen> {
   const readAt = context.clock.now()
   try {
     const answer = await context.api.read({ endpoint, params, priority: 'write', signal })
-    return { record: recordIn(answer.body, endpoint, params), readAt: answer.startedAt, source: endpoint }
+    return { record: recordIn(answer.body, endpoint, stream, params), readAt: answer.startedAt, source: endpoint }
   } catch (error) {
     if (!isAbsent(error)) throw error
     return { record: null, readAt, source: endpoint }
@@ -48,7 +59,7 @@ async function readOne(context: PushContext, endpoint: string, params: Params, s
 
 /** Reads the record a change writes. @throws ApiError for everything but an answer or an absence. */
 export const readRecord = (context: PushContext, write: WriteDef, params: Params, signal: AbortSignal): Promise<Seen> =>
-  readOne(context, singleRead(write), params, signal)
+  readOne(context, singleRead(write), streamNamed(write.stream), params, signal)
 
 /** Reads the rental or user a change belongs to. @throws ApiError */
 export async function readHolder(
@@ -59,7 +70,7 @@ export async function readHolder(
 ): Promise<Seen> {
   const { stream } = holderOf(write)
   if (stream.reads.kind !== 'list') throw new Error(`${stream.name} has no read of one record.`)
-  return readOne(context, stream.reads.single.endpoint, params, signal)
+  return readOne(context, stream.reads.single.endpoint, stream, params, signal)
 }
 
 /** Reads the whole collection a change adds to; null when its parent is gone. @throws ApiError */

@@ -8,7 +8,7 @@ import { resolveTarget } from './body.ts'
 import type { Change } from './change.ts'
 import { type PushContext, showDelayMs } from './context.ts'
 import { finishChange } from './finish.ts'
-import { proofKind } from './operations.ts'
+import { makesRecord, proofKind } from './operations.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
 import { type Proven, proveChange, type Sent } from './prove.ts'
 
@@ -49,9 +49,8 @@ function absent(context: PushContext, change: Change): Outcome {
   const kind = proofKind(change.write)
   if (change.proof.answered === true)
     return undecided(change, 'the API answered with success, and what it made is not to be found.', [])
-  if (kind === 'removal' || kind === 'assignment') return again
   // One that may still be under way could arrive after the changes that follow, and undo them.
-  if (kind === 'update' && change.proof.finished === true) return again
+  if (!makesRecord(change.write) && change.proof.finished === true) return again
   const now = context.clock.now()
   const sentAt = change.sentAt ?? now
   const { settings } = context

@@ -1,7 +1,7 @@
 // One attempt: the request leaves once, and what came back becomes an outcome. A lost answer is never sent again here.
 
 import { isObject, type Json, parseJson, textOf } from '../api/json.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, BoatMirrorError } from '../errors.ts'
 import { nextDelayMs } from './attempts.ts'
 import type { Change } from './change.ts'
 import type { PushContext } from './context.ts'
@@ -24,7 +24,7 @@ export function retryLater(context: PushContext, change: Change, error: unknown)
     retryAfterMs,
     deadlineInMs,
   })
-  const heldBack = error instanceof ApiError && error.code === 'API_PAUSED'
+  const heldBack = error instanceof ApiError && (error.code === 'API_PAUSED' || error.code === 'LEASE_LOST')
   return { kind: 'retry', delayMs, error: errorText(error), heldBack }
 }
 
@@ -108,11 +108,15 @@ async function refusedOrLook(
   }
 }
 
-/** Sends a prepared change, once. `signal` stops reading back, never the request itself. */
+/**
+ * Sends a prepared change, once. `mayLeave` is asked when the request has waited for everything else: others count on it
+ * that nothing leaves after the claim or the time limit. `signal` stops reading back, never the request itself.
+ */
 export async function sendChange(
   context: PushContext,
   change: Change,
   prepared: Prepared,
+  mayLeave: () => boolean,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { write } = change
@@ -128,7 +132,14 @@ export async function sendChange(
       params: prepared.params,
       ...(prepared.body === undefined ? {} : { body: prepared.body }),
       priority: 'write',
-      // Nothing of this attempt leaves or goes on once its time limit has passed: others count on that.
+      beforeLeaving: () => {
+        if (!mayLeave())
+          throw new BoatMirrorError(
+            'LEASE_LOST',
+            `Change ${change.id} was held up for longer than its claim; nothing left.`,
+          )
+      },
+      // Nothing of this attempt goes on once its time limit has passed.
       signal: AbortSignal.timeout(context.settings.api.timeoutMs),
     })
     const response = { status: answer.status, body: answer.body ?? null }

@@ -2,7 +2,8 @@
 // also proves that the change is still ours.
 
 import type { PoolClient } from 'pg'
-import { keyText } from '../mirror/records.ts'
+import { streamNamed } from '../catalog/catalog.ts'
+import { doubtDetails, keyText } from '../mirror/records.ts'
 import { applyWrites } from '../mirror/writer.ts'
 import { pendingRentalMs } from './attempts.ts'
 import type { Change } from './change.ts'
@@ -49,7 +50,7 @@ export async function settleDone(client: PoolClient, change: Change, done: Done)
   await write(
     client,
     change,
-    `status = 'done', settled_at = clock_timestamp(), departed = false, result = $4::jsonb, response = $5::jsonb,
+    `status = 'done', settled_at = clock_timestamp(), settled_xid = pg_current_xact_id(), departed = false, result = $4::jsonb, response = $5::jsonb,
      record_key = $6, left_behind = $7::jsonb, warning = $8, error = null, conflict = null, proof = null, ${released}`,
     [
       jsonParameter(done.result),
@@ -62,11 +63,14 @@ export async function settleDone(client: PoolClient, change: Change, done: Done)
   // Only now: the record's own aggregate may have a change on its way, and never has two.
   if (moves) await client.query(`select outbox.move_aggregate($1, $2)`, [change.id, aggregate])
   const counts = await applyWrites(client, done.mirror)
+  const { stream } = holderOf(change.write)
+  if (done.holderId !== null && change.write.stream !== stream.name)
+    await doubtDetails(client, streamNamed(change.write.stream), [done.holderId])
   const holder = change.write.kind === 'delete' ? null : done.holderId
   await client.query(`select outbox.after_done($1, $2, $3, $4, $5, $6)`, [
     change.id,
     aggregate,
-    holderOf(change.write).stream.name,
+    stream.name,
     holder === null ? null : keyText([holder]),
     done.rentalStatus,
     pendingRentalMs,

@@ -1,7 +1,7 @@
 // Field values in the shape in which they are written, and when two of them mean the same. Pure.
 // The API reads and writes some fields differently: countries by code, methods by id (upstream-api sections 11 and 12).
 
-import { get, isLosslessNumber, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
+import { get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
 import type { BodyField } from '../catalog/types.ts'
 
 /** Members by which the API names a currency-like value that comes as an object [upstream-api section 12, row 23]. */
@@ -15,7 +15,6 @@ export function readValue(field: BodyField, record: Json | undefined): Json {
 
 /** A value as read, in the shape in which it is written; null stays null. */
 export function writeShape(field: BodyField, value: Json): Json {
-  if (value === null) return null
   if (field.type === 'object') return objectShape(field, value)
   if (!isObject(value)) return field.type === 'date' && typeof value === 'string' ? value.slice(0, 10) : value
   const code = codeMembers.map((name) => value[name]).find((member) => textOf(member) !== undefined)
@@ -44,10 +43,7 @@ export function canonicalDecimal(text: string): string | undefined {
   return sign === '-' && digits !== '0' ? `-${digits}` : digits
 }
 
-const numberLike = (value: Json): string | undefined =>
-  typeof value === 'number' || isLosslessNumber(value) || typeof value === 'string'
-    ? canonicalDecimal(String(textOf(value)))
-    : undefined
+const numberLike = (value: Json): string | undefined => canonicalDecimal(textOf(value) ?? '')
 
 /**
  * Whether two values of a field mean the same: null and absent are one, numbers compare as decimals whether they come
@@ -56,11 +52,10 @@ const numberLike = (value: Json): string | undefined =>
 export function sameValue(field: BodyField, left: Json | undefined, right: Json | undefined): boolean {
   const a = writeShape(field, left ?? null)
   const b = writeShape(field, right ?? null)
-  if (a === null || b === null) return a === b
   if (isObject(a) && isObject(b)) return sameMembers(field, a, b)
   if (field.type === 'number' || field.type === 'integer') {
-    const [x, y] = [numberLike(a), numberLike(b)]
-    if (x !== undefined && y !== undefined) return x === y
+    const x = numberLike(a)
+    if (x !== undefined) return x === numberLike(b)
   }
   const [x, y] = [textOf(a)?.trim(), textOf(b)?.trim()]
   if (x === undefined || y === undefined) return JSON.stringify(a) === JSON.stringify(b)

@@ -1,24 +1,22 @@
 // One claimed change from its claim to its outcome: reconcile what has left, or prepare, write down, send.
 
+import { deadlineIn } from '../clock.ts'
 import { ApiError } from '../errors.ts'
 import type { Change } from './change.ts'
 import type { PushContext } from './context.ts'
-import { proofKind } from './operations.ts'
+import { makesRecord } from './operations.ts'
 import type { Outcome } from './outcome.ts'
 import { departChange, type Prepared, prepareChange } from './prepare.ts'
 import { proveChange } from './prove.ts'
 import { outcomeOf, reconcileChange, sentOf } from './reconcile.ts'
 import { retryLater, sendChange } from './send.ts'
 
-/** Kinds whose second sending would make a second record. */
-const makesRecord = (change: Change): boolean => ['rental', 'user', 'addition'].includes(proofKind(change.write))
-
 /**
  * A last look before a create or an add goes again: what an earlier attempt made may have become visible since. The ids
  * known before the first attempt stay the ones to compare with.
  */
 async function prepareAgain(context: PushContext, change: Change, signal: AbortSignal): Promise<Prepared | Outcome> {
-  const mayBeThere = change.proof.ambiguous === true && change.request !== null && makesRecord(change)
+  const mayBeThere = change.proof.ambiguous === true && change.request !== null && makesRecord(change.write)
   if (!mayBeThere) return await prepareChange(context, change, signal)
   const sent = sentOf(change)
   const outcome = await outcomeOf(context, change, sent, await proveChange(context, change, sent, signal), signal)
@@ -28,10 +26,15 @@ async function prepareAgain(context: PushContext, change: Change, signal: AbortS
 }
 
 /**
- * Works on a claimed change up to its outcome.
+ * Works on a claimed change up to its outcome. `isOurs` tells whether the claim holds: others take the change up after it.
  * @throws BoatMirrorError LEASE_LOST, or what made an outcome impossible: a failing database, a requested stop.
  */
-export async function workOnChange(context: PushContext, change: Change, signal: AbortSignal): Promise<Outcome> {
+export async function workOnChange(
+  context: PushContext,
+  change: Change,
+  isOurs: () => boolean,
+  signal: AbortSignal,
+): Promise<Outcome> {
   if (change.departed) return await reconcileChange(context, change, signal)
   let prepared: Prepared | Outcome
   try {
@@ -41,6 +44,8 @@ export async function workOnChange(context: PushContext, change: Change, signal:
     return retryLater(context, change, error) // nothing has left: what is there now could not be read
   }
   if (prepared.kind !== 'prepared') return prepared
+  const isLate = deadlineIn(context.settings.api.timeoutMs)
   const sentAt = await departChange(context.database.pool, change, prepared)
-  return await sendChange(context, { ...change, departed: true, sentAt, proof: prepared.proof }, prepared, signal)
+  const departed = { ...change, departed: true, sentAt, proof: prepared.proof }
+  return await sendChange(context, departed, prepared, () => isOurs() && !isLate(), signal)
 }

@@ -2,7 +2,7 @@
 // reading of the specification of its own and shares no code with the rest of the product.
 
 import type { AddressInfo } from 'node:net'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type HTTPMethods } from 'fastify'
 import { applyChanges, type Change, overrideText } from './control/mutate.ts'
 import { randomRound } from './control/random-round.ts'
 import { registerControl } from './control/routes.ts'
@@ -49,8 +49,21 @@ function createServer(log: RequestLog): FastifyInstance {
   return server
 }
 
-/** Makes a world, serves it, and gives the handles to it. RangeError for options that make no sense. */
-export async function createSandbox(wishes: Partial<SandboxOptions> = {}): Promise<Sandbox> {
+/** Lets the API take a request without a connection; answers its status. */
+export type Send = (request: {
+  readonly method: string
+  readonly path: string
+  readonly body: string | null
+}) => Promise<number>
+
+/**
+ * Makes a world, serves it, and gives the handles to it. RangeError for options that make no sense.
+ * @param prepare brings the world to where it shall be before anybody can see it.
+ */
+export async function createSandbox(
+  wishes: Partial<SandboxOptions> = {},
+  prepare?: (sandbox: Sandbox, send: Send) => Promise<void>,
+): Promise<Sandbox> {
   const options: SandboxOptions = { ...defaultOptions, ...wishes }
   const clock = createClock(options.now ?? undefined)
   const world = generateWorld({ seed: options.seed, size: options.size, clock, touchParents: options.touch })
@@ -99,6 +112,17 @@ export async function createSandbox(wishes: Partial<SandboxOptions> = {}): Promi
     },
   }
   registerControl(server, sandbox)
+  await prepare?.(sandbox, async ({ method, path, body }) => {
+    const headers = { 'content-type': 'application/json' }
+    const verb = method as HTTPMethods
+    const answer = await server.inject({
+      method: verb,
+      url: path,
+      headers,
+      ...(body === null ? {} : { payload: body }),
+    })
+    return answer.statusCode
+  })
   await server.listen({ port: options.port, host: options.host })
   address = server.server.address() as AddressInfo
   return sandbox

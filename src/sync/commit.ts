@@ -3,15 +3,17 @@
 
 import type { PoolClient } from 'pg'
 import { streamNamed } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
 import { clearQuarantine, quarantineRecords } from '../mirror/quarantine.ts'
-import { forgetRecords, keyText, saveRecords } from '../mirror/records.ts'
-import type { TableWrite, WriteCounts } from '../mirror/rows.ts'
+import { keyText, saveRecords } from '../mirror/records.ts'
+import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { addCounts, addWarnings, noteRunError } from '../mirror/runs.ts'
 import { checkpointTask, type Task } from '../mirror/tasks.ts'
 import { noteUnknownFields } from '../mirror/unknown-fields.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
 import type { SyncContext } from './context.ts'
 import { embeddedRecords, stubsOf } from './embeds.ts'
+import type { RequestValues } from './project.ts'
 import type { Work } from './work.ts'
 
 export type CommitExtras = {
@@ -54,7 +56,6 @@ export async function addStubs(context: SyncContext, work: Work): Promise<void> 
 async function writeAll(client: PoolClient, task: Task, work: Work, extras: CommitExtras): Promise<number> {
   const counts = await applyWrites(client, { tables: work.tables, filled: work.filled, tombstones: work.tombstones })
   await saveRecords(client, [...work.records, ...badHashes(work)])
-  await forgetRecords(client, work.tombstones)
   await quarantineRecords(client, work.bad)
   await clearQuarantine(client, goodKeys(work.tables))
   await noteUnknownFields(client, work.unknown)
@@ -73,11 +74,17 @@ async function writeAll(client: PoolClient, task: Task, work: Work, extras: Comm
 const problemText = (problems: readonly string[]): string =>
   problems.length === 1 ? String(problems[0]) : `${problems[0]} (and ${problems.length - 1} more)`
 
-/** A record that turned bad must not look known, or its next good version would be skipped as unchanged. */
+/**
+ * A record that turned bad must not look known, or its next good version would be skipped as unchanged. Of a collection
+ * nothing is known by the element.
+ */
 const badHashes = (work: Work): Work['records'] =>
   work.bad
-    .filter((bad) => !bad.key.startsWith('#'))
+    .filter((bad) => !bad.key.startsWith('#') && isKnownByOwnKey(streamNamed(bad.stream)))
     .map((bad) => ({ stream: bad.stream, key: bad.key, listHash: '', detailHash: '' }))
+
+const isKnownByOwnKey = ({ key, parent }: StreamDef): boolean =>
+  parent === undefined || streamNamed(parent).key.length === key.length
 
 const goodKeys = (
   tables: readonly TableWrite[],
@@ -101,6 +108,12 @@ function sum(stream: string, counts: ReadonlyMap<string, WriteCounts>, work: Wor
   return total
 }
 
+/** What of a row did not stand in its record: without it, the record could not be projected again. */
+const requestOf = ({ columns }: StreamDef, { values }: Row): RequestValues =>
+  Object.fromEntries(
+    columns.flatMap(({ name, path }, index) => (path === null ? [[name, values[index] ?? null] as const] : [])),
+  )
+
 async function quarantineRefused(context: SyncContext, work: Work, refused: DataRefused): Promise<void> {
   let found = 0
   for (const [index, write] of work.tables.entries()) {
@@ -116,7 +129,7 @@ async function quarantineRefused(context: SyncContext, work: Work, refused: Data
         endpoint: write.source,
         payload: row.payload,
         reason,
-        request: {},
+        request: requestOf(write.stream, row),
       })),
     )
     // What replaced a whole collection must not delete the row it could not write.

@@ -5,14 +5,7 @@ import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { addDays, dateIn } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
-import {
-  type DetailState,
-  type DueSettings,
-  detailStates,
-  dueKeys,
-  firstDurations,
-  hashesFromList,
-} from '../mirror/due.ts'
+import { type DueSettings, detailStates, dueKeys, firstDurations, hashesFromList } from '../mirror/due.ts'
 import type { TableWrite } from '../mirror/rows.ts'
 import { markSwept } from '../mirror/runs.ts'
 import { addTasks, endTask, type Task } from '../mirror/tasks.ts'
@@ -66,6 +59,9 @@ const patience = 20
 /** Details are committed together once in this time, in milliseconds: a kill repeats no more than that. */
 const commitEveryMs = 1_000
 
+/** Details fall due from three quarters of their age on (`dueKeys`). */
+const healAgeMs = ({ settings }: SyncContext): number => settings.detailMaxAgeMs * 0.75
+
 /** Reads the details of a portion of records. What a killed worker had done of it is left out. */
 export async function runDetails(context: SyncContext, task: Task, signal: AbortSignal): Promise<void> {
   const stream = streamNamed(task.stream)
@@ -76,9 +72,13 @@ export async function runDetails(context: SyncContext, task: Task, signal: Abort
     return readAt === undefined || readAt === null || readAt < task.runStartedAt
   })
   const read = await prepareReader(context, stream, open, signal)
-  const harvests = mapConcurrently(open, context.settings.api.concurrency, (key) =>
-    harvest(context, stream, key, states.get(key), read, signal),
-  )
+  // What is read again because of a full sync or its age is compared with the rows, which heals those that somebody spoilt.
+  const trustedSince = task.fullRead ? Number.POSITIVE_INFINITY : context.clock.now().getTime() - healAgeMs(context)
+  const harvests = mapConcurrently(open, context.settings.api.concurrency, (key) => {
+    const state = states.get(key)
+    const knownHash = (state?.readAt?.getTime() ?? 0) >= trustedSince ? (state?.hash ?? null) : null
+    return harvest(context, stream, key, knownHash, read, signal)
+  })
   let failuresInARow = 0
   for await (const batch of batches(harvests, { limit: 500, lingerMs: commitEveryMs })) {
     const work = emptyWork()
@@ -162,12 +162,12 @@ async function readListDetail(
 
 type Harvest = { readonly work: Work; readonly failed: boolean }
 
-/** Reads one record's details and decides what is to be written. */
+/** Reads one record's details and decides what is to be written: nothing when they are what `knownHash` stands for. */
 async function harvest(
   context: SyncContext,
   stream: StreamDef,
   key: string,
-  state: DetailState | undefined,
+  knownHash: string | null,
   read: Reader,
   signal: AbortSignal,
 ): Promise<Harvest> {
@@ -177,14 +177,16 @@ async function harvest(
   switch (outcome.kind) {
     case 'failed':
       work.problems.push(`${stream.name} ${key}: ${outcome.reason}`)
+      work.tables.push(...writes)
       return { work, failed: outcome.retry }
     case 'gone':
     case 'absent':
+      work.tables.push(...writes)
       await judgeGone(context, stream, key, startedAt, work, signal)
       return { work, failed: false }
     case 'there': {
       const hash = hashOfWrites(writes)
-      const unchanged = writes.length > 0 && state !== undefined && state.hash === hash && work.bad.length === 0
+      const unchanged = writes.length > 0 && knownHash === hash && work.bad.length === 0
       if (unchanged) work.counts.unchanged += writes.reduce((sum, write) => sum + write.rows.length, 0)
       else work.tables.push(...writes)
       if (stream.reads.kind !== 'list')
@@ -194,6 +196,7 @@ async function harvest(
           detailHash: hash,
           detailReadAt: startedAt,
           projection: projectionVersion,
+          unchanged,
         })
       else if (work.records.length === 0) work.records.push({ stream: stream.name, key, detailReadAt: startedAt })
       return { work, failed: false }

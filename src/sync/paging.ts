@@ -6,7 +6,12 @@ import type { PagingSettings } from '../config.ts'
 import { contradictPin, getPin, setPin } from '../mirror/pinned.ts'
 import type { SyncContext } from './context.ts'
 
-export type ResolvedPaging = { readonly paging: PagingSettings; readonly pageBase: number }
+export type ResolvedPaging = {
+  readonly paging: PagingSettings
+  readonly pageBase: number
+  /** The page base was found out, not set: it may be wrong when the API lied at that moment. */
+  readonly probed: boolean
+}
 
 export const pageBasePin = 'page_base'
 
@@ -26,18 +31,19 @@ export async function resolvePaging(
   signal: AbortSignal,
 ): Promise<ResolvedPaging> {
   const paging = pagingOf(stream, context.settings.api)
-  if (paging.pageBase !== null) return { paging, pageBase: paging.pageBase }
-  if (paging.style !== 'page' && paging.style !== 'offset') return { paging, pageBase: paging.style === 'none' ? 0 : 1 }
+  if (paging.pageBase !== null) return { paging, pageBase: paging.pageBase, probed: false }
+  if (paging.style !== 'page' && paging.style !== 'offset')
+    return { paging, pageBase: paging.style === 'none' ? 0 : 1, probed: false }
   const pin = await getPin(context.database.pool, pageBasePin)
-  if (typeof pin?.value === 'number') return { paging, pageBase: pin.value }
+  if (typeof pin?.value === 'number') return { paging, pageBase: pin.value, probed: true }
   const probed = await probePageBase(context.api, { endpoint, query, paging, signal })
-  if (probed === null) return { paging, pageBase: paging.style === 'offset' ? 0 : 1 }
+  if (probed === null) return { paging, pageBase: paging.style === 'offset' ? 0 : 1, probed: false }
   await setPin(context.database.pool, pageBasePin, probed)
   context.log.info(
     { event: 'page_base_probed', pageBase: probed, stream: stream.name },
     `lists are numbered from ${probed}`,
   )
-  return { paging, pageBase: probed }
+  return { paging, pageBase: probed, probed: true }
 }
 
 /** Notes that a pinned answer no longer holds; the next sweep probes again. */

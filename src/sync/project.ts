@@ -51,6 +51,12 @@ const sourceOf = (column: Column, record: Json, request: RequestValues): Json | 
 
 const shown = (value: Json | undefined): string => stringifyJson(value ?? null).slice(0, 100)
 
+const ownPaths = ({ columns }: StreamDef): readonly string[] => columns.flatMap(({ path }) => path ?? [])
+
+/** A document's key comes from the request: only its fields tell it from whatever else was answered in its place. */
+const hasOwnField = (stream: StreamDef, record: Json): boolean =>
+  ownPaths(stream).some((path) => valueAt(record, path) !== undefined)
+
 /**
  * Projects one record to its row.
  * @param record the record as received; anything but an object cannot be mirrored, except where columns come from the request.
@@ -72,6 +78,8 @@ export function projectRecord(
   })
   if (!isObject(record) && stream.columns.some((column) => column.path !== null))
     return fail(`Expected an object, got ${shown(record)}.`)
+  if (stream.reads.kind === 'document' && !hasOwnField(stream, record))
+    return fail(`Expected an object with one of ${ownPaths(stream).join(', ')}, got ${shown(record)}.`)
 
   const values: (string | null)[] = []
   const keyValues = new Map<string, string>()
@@ -92,14 +100,13 @@ export function projectRecord(
 
 /**
  * The key under which a record that cannot be mirrored is kept: the one a good version of it will have, so that that one
- * clears it. A key that is itself wrong stands as it came; undefined where a part is missing.
+ * clears it. Undefined where a part is missing or no good version could have it: such records must not share a key.
  */
 function quarantineKey(stream: StreamDef, record: Json, request: RequestValues, timeZone: string): string | undefined {
   const columns = stream.key.flatMap((name) => stream.columns.filter((column) => column.name === name))
   const parts = columns.map((column) => {
-    const value = sourceOf(column, record, request)
-    const converted = convertValue(column.type, value, timeZone)
-    return (converted.ok ? converted.text : textOf(value)) ?? ''
+    const converted = convertValue(column.type, sourceOf(column, record, request), timeZone)
+    return (converted.ok ? converted.text : null) ?? ''
   })
   return parts.includes('') ? undefined : keyText(parts)
 }

@@ -9,7 +9,7 @@ export function missingInList(listed: Json, single: Json, prefix = ''): readonly
     const path = prefix === '' ? name : `${prefix}.${name}`
     const own = Object.hasOwn(listed, name) ? listed[name] : undefined
     if (own === undefined) return value === null ? [] : [path]
-    return own === null ? [] : missingInList(own, value, path)
+    return missingInList(own, value, path)
   })
 }
 

@@ -2,11 +2,9 @@
 // (design, sections 6.1, 6.4, 6.5).
 
 import type { Page } from '../api/client.ts'
-import type { Json } from '../api/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { ApiError, messageOf } from '../errors.ts'
-import { contradictPin, getPin, setPin } from '../mirror/pinned.ts'
 import { addCounts, addWarnings, markSwept, noteRunError } from '../mirror/runs.ts'
 import { holdDeletions, passFacts, saveSweepPages, sweepResult } from '../mirror/sweeps.ts'
 import { addTasks, endTask, type NewTask, type Task } from '../mirror/tasks.ts'
@@ -18,8 +16,7 @@ import { workOfPages } from './list-records.ts'
 import { contradictPageBase, resolvePaging } from './paging.ts'
 import { portions, priorities } from './plan.ts'
 import { judgePass } from './progress.ts'
-import { keyOf } from './project.ts'
-import { missingInList } from './summary.ts'
+import { isSummary } from './summary-probe.ts'
 import type { Work } from './work.ts'
 
 type ListReads = Extract<StreamDef['reads'], { kind: 'list' }>
@@ -43,6 +40,8 @@ const beginning: Checkpoint = { variant: 0, pass: 1, next: null, pages: 0, ended
 const staleResumeMs = 5 * 60_000
 
 const rowsPerCommit = 1_000
+
+const refusals: ReadonlySet<string> = new Set(['API_REJECTED', 'API_NOT_FOUND'])
 
 /** Runs the sweep of a list stream from its checkpoint to its end. */
 export async function runSweep(context: SyncContext, task: Task, signal: AbortSignal): Promise<void> {
@@ -76,9 +75,10 @@ async function runPass(
   query: Readonly<Record<string, string>>,
   start: Checkpoint,
   signal: AbortSignal,
+  mayProbeAgain = true,
 ): Promise<Checkpoint> {
   if (start.ended) return judged(context, task, start)
-  const { paging, pageBase } = await resolvePaging(context, stream, reads.list, query, signal)
+  const { paging, pageBase, probed } = await resolvePaging(context, stream, reads.list, query, signal)
   const source = context.api.list({
     endpoint: reads.list,
     query: { ...query },
@@ -95,9 +95,13 @@ async function runPass(
     for await (const [portion] of batches(portions, { limit: 1, lingerMs: 0 }))
       if (portion !== undefined) at = await commitPages(context, task, portion, at)
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'PAGING_IGNORED')
-      await contradictPageBase(context, messageOf(error))
-    throw error
+    if (!(error instanceof ApiError)) throw error
+    // An API that lied while its numbering was found out would be asked for a page that it never has, for good.
+    const firstRefused = start.next === null && at === start && refusals.has(error.code)
+    if (error.code !== 'PAGING_IGNORED' && !firstRefused) throw error
+    if (probed) await contradictPageBase(context, messageOf(error))
+    if (!probed || !firstRefused || !mayProbeAgain) throw error
+    return runPass(context, task, stream, reads, query, start, signal, false)
   }
   return judged(context, task, at)
 }
@@ -236,62 +240,4 @@ async function endSweep(context: SyncContext, task: Task, stream: StreamDef, at:
 function sample(keys: readonly string[]): readonly string[] {
   const step = Math.max(1, keys.length / sampleSize)
   return Array.from({ length: Math.min(sampleSize, keys.length) }, (_, index) => keys[Math.floor(index * step)] ?? '')
-}
-
-/** How long a probe of summary lists is trusted, in milliseconds. */
-const summaryProbeMs = 24 * 3_600_000
-const probedRecords = 3
-
-/** Are the records of this list only summaries of their singles? Probed with the first records, pinned, probed again each day. */
-async function isSummary(
-  context: SyncContext,
-  task: Task,
-  stream: StreamDef,
-  reads: ListReads,
-  pages: readonly Page[],
-  signal: AbortSignal,
-): Promise<boolean> {
-  const pinKey = `summary:${stream.name}`
-  const pin = await getPin(context.database.pool, pinKey)
-  const pinned = pin === null ? undefined : (pin.value as { summary: boolean }).summary
-  const fresh = pin !== null && context.clock.now().getTime() - pin.probedAt.getTime() < summaryProbeMs
-  if (pinned !== undefined && fresh && !task.fullRead) return pinned
-  const records = pages.flatMap((page) => page.items).slice(0, probedRecords)
-  const missing = new Set<string>()
-  let compared = 0
-  for (const record of records) {
-    const single = await readSingle(context, stream, reads, record, signal)
-    if (single === undefined) continue
-    compared += 1
-    for (const path of missingInList(record, single)) missing.add(path)
-  }
-  if (compared === 0) return pinned ?? false
-  const summary = missing.size > 0
-  if (pinned !== undefined && pinned !== summary)
-    await contradictPin(context.database.pool, pinKey, `Lists were ${pinned ? '' : 'not '}summaries before.`)
-  await setPin(context.database.pool, pinKey, { summary, missing: [...missing].sort().slice(0, 50) })
-  return summary
-}
-
-async function readSingle(
-  context: SyncContext,
-  stream: StreamDef,
-  reads: ListReads,
-  record: Json,
-  signal: AbortSignal,
-): Promise<Json | undefined> {
-  const key = keyOf(stream, record, context.settings.timeZone)?.[0]
-  if (key === undefined) return undefined
-  try {
-    const answer = await context.api.read({
-      endpoint: reads.single.endpoint,
-      params: { [reads.single.param]: key },
-      signal,
-    })
-    return answer.body
-  } catch (error) {
-    // A single that is refused tells nothing about the list; the details will report it.
-    if (error instanceof ApiError && error.kind === 'skip') return undefined
-    throw error
-  }
 }

@@ -55,23 +55,22 @@ function shapeOf(stream: StreamDef): Shape {
   return root
 }
 
-const maxDepth = 6
-
-function walk(value: Json, shape: Shape, prefix: string, depth: number, found: Map<string, Json>): void {
-  if (!isObject(value) || depth > maxDepth) return
+/** Goes no deeper than the catalog does. */
+function walk(value: Json, shape: Shape, prefix: string, found: Map<string, Json>): void {
+  if (!isObject(value)) return
   for (const name of Object.keys(value)) {
     const known = shape.members.get(name)
     if (known?.leaf === true) continue
     const path = prefix === '' ? name : `${prefix}.${name}`
     const member = value[name] ?? null
     if (known === undefined) found.set(path, member)
-    else walk(member, known, path, depth + 1, found)
+    else walk(member, known, path, found)
   }
 }
 
 /** Dotted path → value of every field the catalog does not know. Streams whose shape nobody published know no unknown field. */
 export function unknownFields(stream: StreamDef, record: Json): ReadonlyMap<string, Json> {
   const found = new Map<string, Json>()
-  if (stream.keyed !== 'content' && stream.reads.kind !== 'calendar') walk(record, shapeOf(stream), '', 0, found)
+  if (stream.keyed !== 'content' && stream.reads.kind !== 'calendar') walk(record, shapeOf(stream), '', found)
   return found
 }

@@ -97,7 +97,7 @@ export function countAnswer(
   work.counts.bytes += answer.bytes
   if (answer.sanitized > 0)
     work.warnings.push(
-      'Control characters (NUL) or broken surrogates were replaced by U+FFFD: Postgres cannot store them.',
+      'NUL, broken surrogates or bytes that are not UTF-8 were replaced by U+FFFD: Postgres cannot store them.',
     )
 }
 

@@ -24,6 +24,12 @@ describe('a read', () => {
     expect(JSON.stringify(answer.body)).toContain('12345678901234567890')
   })
 
+  it('says that bytes which are not UTF-8 were replaced', async () => {
+    await using server = await startServer((response) => response.end(Buffer.from('["M\u00fcller"]', 'latin1')))
+    await using test = openApi(server.url)
+    expect(await test.api.read(users)).toMatchObject({ body: ['M\ufffdller'], sanitized: 1 })
+  })
+
   it('sends path, query and credentials', async () => {
     await using server = await startServer((response) => json(response, {}))
     await using test = openApi(`${server.url}/base`, { language: 'fr' })

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Limiter, Priority } from '../../src/api/limiter.ts'
+import { BoatMirrorError } from '../../src/errors.ts'
 import { closedPort, json, openApi, type Respond, startServer, unknownHost } from './http-server.ts'
 
 const users = { endpoint: 'GET /v3/users' } as const
@@ -93,6 +94,30 @@ describe('a write', () => {
     await expect.poll(() => server.seen.length).toBe(1)
     stop.abort()
     await expect(sending).rejects.toMatchObject({ code: 'ABORTED', mayHaveTakenEffect: true })
+  })
+
+  it('is asked in the last moment whether it may leave still, and leaves the connection to others when it may not', async () => {
+    const held: (() => void)[] = []
+    await using server = await startServer((response, _, count) => {
+      if (count > 1) return json(response, {})
+      held.push(() => json(response, {}))
+    })
+    await using test = openApi(server.url, { concurrency: 1 })
+    const first = test.api.send(create)
+    await expect.poll(() => server.seen.length).toBe(1)
+    let asked = 0
+    const beforeLeaving = (): void => {
+      asked++
+      throw new BoatMirrorError('LEASE_LOST', 'It is too late.')
+    }
+    const second = test.api.send({ ...create, beforeLeaving })
+    const third = test.api.send({ ...create, beforeLeaving: () => asked++ })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(asked).toBe(0)
+    held[0]?.()
+    await expect(second).rejects.toMatchObject({ code: 'LEASE_LOST', mayHaveTakenEffect: false })
+    await expect(Promise.all([first, third])).resolves.toHaveLength(2)
+    expect([asked, server.seen.length, server.connections()]).toEqual([2, 2, 1])
   })
 
   it('fails at once while the API is paused, says for how long, and reaches nobody', async () => {

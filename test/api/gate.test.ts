@@ -241,6 +241,7 @@ describe('workers', () => {
     await pass(gate, 'failure', failuresToOpen)
     await vi.advanceTimersByTimeAsync(0)
     expect(lines.filter((line) => line.event === 'gate_alone')).toHaveLength(1)
+    expect(JSON.stringify(lines)).not.toContain('[object Object]')
     expect(gate.state().breaker).toBe('open')
   })
 

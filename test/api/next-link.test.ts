@@ -47,6 +47,18 @@ it('a refusal names where the link leads, and nothing of its path', () => {
   expect(() => resolveNextLink('http://', base)).toThrow(/points to no address,/)
 })
 
+it('a refusal names no more of a long origin than one line holds', () => {
+  const named = (length: number): string => {
+    try {
+      return resolveNextLink(`https://${'x'.repeat(length)}/`, base)
+    } catch (error) {
+      return /to (\S+), not/.exec((error as Error).message)?.[1] ?? ''
+    }
+  }
+  expect(named(92)).toBe(`https://${'x'.repeat(92)}`)
+  expect(named(93)).toBe(named(92))
+})
+
 it('only the parameter of the secret is taken out of a link', () => {
   const open = { ...base, secretParam: null }
   expect(resolveNextLink('?page=2&null=1&key=x', open)).toBe('/base/v3/rentals?page=2&null=1&key=x')

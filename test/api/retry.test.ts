@@ -14,12 +14,16 @@ describe('Retry-After', () => {
     ['0', undefined, 0],
     ['120', undefined, 120_000],
     [' 1.5 ', undefined, 1_500],
+    ['1.25', undefined, 1_250],
     ['999999999999999999999999', undefined, 3_600_000],
     ['Fri, 01 May 2026 12:00:30 GMT', undefined, 30_000],
     ['Friday, 01-May-26 12:00:30 GMT', undefined, 30_000],
     ['Fri May  1 12:00:30 2026', undefined, 30_000],
     ['Fri, 01 May 2026 12:00:30 GMT', 'Fri, 01 May 2026 12:00:20 GMT', 10_000],
+    ['Fri, 01 May 2026 12:00:30 GMT', ' Fri, 01 May 2026 12:00:20 GMT ', 10_000],
     ['Fri, 01 May 2026 12:00:30 GMT', 'garbage', 30_000],
+    ['about Fri, 01 May 2026 12:00:30 GMT', undefined, undefined],
+    ['Fri, 01 May 2026 12:00:30 GMT (or so)', undefined, undefined],
     ['Fri, 01 May 2026 11:00:00 GMT', undefined, 0],
     ['Fri, 01 May 2099 11:00:00 GMT', undefined, 3_600_000],
     ['-5', undefined, undefined],
@@ -58,7 +62,7 @@ describe('delays', () => {
   })
 
   it('are at least a second after a 429 that names no time, and none where the gate waits', () => {
-    expect(retryDelayMs(failure('API_RATE_LIMITED'), 1, 0)).toBe(1_000)
+    expect([0, 0.5].map((random) => retryDelayMs(failure('API_RATE_LIMITED'), 1, random))).toEqual([1_000, 1_500])
     expect(retryDelayMs(failure('API_RATE_LIMITED', { retryAfterMs: 5_000 }), 1, 1)).toBe(0)
   })
 })

@@ -4,11 +4,11 @@
 import { setMaxListeners } from 'node:events'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { Pool } from 'pg'
+import type { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { Limiter, Priority } from '../../src/api/limiter.ts'
 import { createSharedLimiter, windowFor } from '../../src/api/shared-limiter.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
 import { recordingLog } from './recording-log.ts'
 
 /** Timers and clocks may differ by this much. */
@@ -156,7 +156,7 @@ if (redisUrl !== null)
   })
 
 it('no connection is held while waiting', async () => {
-  const pool = new Pool({ connectionString: database.url, max: 1 })
+  const pool = createTestPool(database.url, 1)
   try {
     const limiter = createSharedLimiter({ ratePerSecond: 2, store: pool })
     await limiter.acquire('read')
@@ -173,7 +173,7 @@ it('no connection is held while waiting', async () => {
 })
 
 it('while the store is out each process keeps the limit for itself, and says so once', async () => {
-  const pool = new Pool({ connectionString: database.url })
+  const pool = createTestPool(database.url, 1)
   await pool.end()
   const { log, lines } = recordingLog()
   const limiter = createSharedLimiter({ ratePerSecond: 100, store: pool, log })

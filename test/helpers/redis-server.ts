@@ -10,7 +10,7 @@ import { Redis } from 'ioredis'
 import { sleep } from '../../src/clock.ts'
 import { findFreePort } from '../../src/embedded/ports.ts'
 
-const pidFile = 'redis.pid'
+export const redisPidFile = 'redis.pid'
 
 export type TestRedis = { readonly url: string; close(): Promise<void> }
 
@@ -50,7 +50,7 @@ export async function startRedis(program: string, folder: string, settings: read
   const port = await findFreePort()
   const launch = async (): Promise<ChildProcess> => {
     const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder]
-    const started = spawn(program, [...args, '--pidfile', join(folder, pidFile), ...settings], { stdio: 'ignore' })
+    const started = spawn(program, [...args, '--pidfile', join(folder, redisPidFile), ...settings], { stdio: 'ignore' })
     try {
       await untilReady(port, started)
       return started
@@ -80,7 +80,7 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Pr
 
 /** Stops the Redis of a killed run, if it still works in that run's folder (Linux shows that; elsewhere it stays). */
 export async function stopLeftRedis(folder: string): Promise<void> {
-  const pid = Number(await readFile(join(folder, pidFile), 'utf8').catch(() => 'none'))
+  const pid = Number(await readFile(join(folder, redisPidFile), 'utf8').catch(() => 'none'))
   if (!Number.isSafeInteger(pid)) return
   const workplace = await readlink(`/proc/${pid}/cwd`).catch(() => null)
   if (workplace === folder) process.kill(pid, 'SIGTERM')

@@ -1,13 +1,15 @@
 // The folder of a test run, and what runs that were killed left behind: their servers are stopped, their folders removed.
 
+import { spawnSync } from 'node:child_process'
 import { chmod, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import { isAlive, ownToken } from '../../src/embedded/liveness.ts'
+import { stateFileName } from '../../src/embedded/state.ts'
 import { messageOf } from '../../src/errors.ts'
-import { stopLeftRedis } from './redis-server.ts'
+import { redisPidFile, stopLeftRedis } from './redis-server.ts'
 
 const prefix = 'boat-mirror-test-'
 
@@ -20,7 +22,8 @@ export async function makeRunFolder(): Promise<string> {
   return folder
 }
 
-async function clearLeftovers(): Promise<void> {
+/** Stops the servers of runs that were killed and removes their folders; runs that live are left alone. */
+export async function clearLeftovers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(prefix)) continue
     const folder = join(tmpdir(), name)
@@ -34,13 +37,26 @@ async function clearLeftovers(): Promise<void> {
 }
 
 async function clear(folder: string): Promise<void> {
-  await stopLeftRedis(folder)
   const log = pino({ level: 'silent' })
-  for (const name of await readdir(folder)) {
-    const attach = openEmbeddedPostgres({ dataDir: join(folder, name), log, readOnlyAttach: true })
+  // A storm has its servers further below, and a file system of its own.
+  for (const { name, parentPath } of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (name === redisPidFile) await stopLeftRedis(parentPath)
+    if (name !== stateFileName) continue
+    const attach = openEmbeddedPostgres({ dataDir: parentPath, log, readOnlyAttach: true })
     const left = await attach.catch(() => null) // no database runs there
     await left?.close()
     if (left !== null) await rm(left.location, { recursive: true, force: true })
   }
+  await unmountBelow(folder)
   await rm(folder, { recursive: true, force: true })
+}
+
+/** Linux names what is mounted; elsewhere nothing was. */
+async function unmountBelow(folder: string): Promise<void> {
+  const mounts = await readFile('/proc/mounts', 'utf8').catch(() => '')
+  const points = mounts.split('\n').map((line) => line.split(' ')[1] ?? '')
+  for (const point of points.filter((each) => each.startsWith(`${folder}/`))) {
+    const { status, stderr } = spawnSync('umount', [point], { encoding: 'utf8' })
+    if (status !== 0) throw new Error(`${point} stays mounted: ${stderr.trim()}`)
+  }
 }

@@ -6,9 +6,12 @@ import { parseJson } from '../../src/api/json.ts'
 import { resolveNextLink } from '../../src/api/next-link.ts'
 import { buildRequest, buildTarget } from '../../src/api/request.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import { listQuarantine, quarantineRecords } from '../../src/mirror/quarantine.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/mirror/unknown-fields.ts'
 import { enqueue } from '../../src/outbox/enqueue.ts'
 import { contentKeys, projectRecord } from '../../src/sync/project.ts'
+import { emptyWork, projectInto } from '../../src/sync/work.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
 import { type Outbox, openOutbox } from '../outbox/open-outbox.ts'
 
 const json = (text: string) => parseJson(text).value
@@ -38,6 +41,15 @@ describe('a next link', () => {
     const base = { origin: 'http://api', prefix: '', path: '/v3/rentals', secretParam: null }
     const foreign = `https://${'x'.repeat(4_000)}.example/v3/rentals`
     expect(() => resolveNextLink(foreign, base)).toThrow(/^A next link points to https:\/\/x{92}, not below/)
+  })
+})
+
+describe('a list', () => {
+  it('is mirrored although one of the singles it is compared with is no JSON however often it is read', async () => {
+    await using mirror = await openTestMirror({ size: 5 })
+    mirror.sandbox.fault({ op: 'GET /v3/types/{typeId}', times: 5, respond: 'garbage' })
+    const [run] = (await mirror.sync({ streams: ['types'] })).filter(({ stream }) => stream === 'types')
+    expect([run?.status, run?.error]).toEqual(['done', null])
   })
 })
 
@@ -72,6 +84,19 @@ describe('in the database', () => {
       [name.slice(0, 200), true],
       [name.slice(0, 200), true],
     ])
+  })
+
+  it('two records with the same id that is none are both in quarantine, each with its own payload', async () => {
+    const work = emptyWork()
+    for (const text of ['{"id":"A-7","status":"PENDING"}', '{"id":"A-7","status":"BOOKED"}'])
+      projectInto(work, streamNamed('rentals'), json(text), {}, 'GET /v3/rentals', 'UTC')
+    const client = await outbox.database.pool.connect()
+    await client.query('begin')
+    await quarantineRecords(client, work.bad)
+    const listed = await listQuarantine(client, { limit: 10 })
+    await client.query('rollback')
+    client.release()
+    expect(listed.map(({ payload }) => JSON.parse(payload).status).sort()).toEqual(['BOOKED', 'PENDING'])
   })
 
   it('an expiry beyond all time zones is refused as what it is', async () => {

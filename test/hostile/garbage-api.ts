@@ -1,6 +1,7 @@
-// An API that answers every read with records nobody should send: well-formed JSON, odd in everything else. It remembers
-// what it answered, so that a test can ask where each record went.
+// An API that answers every read with records nobody should send, in bytes that are not UTF-8, and now and then with what
+// is no JSON at all. It remembers the records it answered, so that a test can ask where each of them went.
 
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
@@ -9,8 +10,8 @@ import { streams } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
 import { keyText } from '../../src/mirror/records.ts'
 import { keyOf, projectRecord } from '../../src/sync/project.ts'
-import { jsonText, objectText } from './generators.ts'
-import { type Example, mutations } from './records.ts'
+import { brokenJsonText, jsonText, objectText } from './generators.ts'
+import { type Example, isJson, mutations } from './records.ts'
 
 export type GarbageApi = AsyncDisposable & {
   readonly url: string
@@ -30,7 +31,9 @@ function listOf(stream: StreamDef, examples: readonly Example[], seed: number): 
     { weight: 1, arbitrary: objectText },
     { weight: 1, arbitrary: jsonText },
   )
-  const drawn = fc.sample(record, { seed, numRuns: perList })
+  const drawn = fc
+    .sample(record, { seed, numRuns: perList })
+    .map((source, index) => (index % 3 === 0 ? undecodable(source) : source))
   // Two records of one key are one record that changed in between, in the mirror and in quarantine: one of them stands.
   const seen = new Set<string>()
   return drawn.filter((source) => {
@@ -39,6 +42,39 @@ function listOf(stream: StreamDef, examples: readonly Example[], seed: number): 
     const key = projected.ok ? keyText(projected.row.key) : projected.key
     return !seen.has(key) && seen.add(key)
   })
+}
+
+/** The record with a character in its first text that `bytesOf` spoils. */
+function undecodable(source: string): string {
+  const spoiled = source.replace('":"', '":"\ufffd')
+  return isJson(spoiled) ? spoiled : source
+}
+
+/** A text as bytes, with what is not UTF-8 in place of each U+FFFD: what decodes to it again. */
+function bytesOf(text: string): Buffer {
+  const [first = '', ...rest] = text.split('\ufffd')
+  return Buffer.concat([Buffer.from(first), ...rest.flatMap((part) => [Buffer.of(0xff), Buffer.from(part)])])
+}
+
+const isListOf = ({ reads }: StreamDef, path: string): boolean => reads.kind === 'list' && reads.list === `GET ${path}`
+
+/**
+ * Which answers are no JSON: the first to every list and to some other addresses, and every one to a few others. The
+ * address decides, so that the order in which they are asked for does not matter.
+ */
+function malformedAnswers(seed: number, isList: (url: URL) => boolean): (url: URL) => string | null {
+  // What is nested too deep is read once only, and a list that begins so is not read: not what is looked for here.
+  const texts = fc
+    .sample(brokenJsonText, { seed, numRuns: 200 })
+    .filter((text) => text.trim() !== '' && !isJson(text) && !/^(\[|\{"a":){50}/.test(text))
+  const asked = new Set<string>()
+  return (url) => {
+    const isFirst = !asked.has(url.href)
+    asked.add(url.href)
+    const drawn = createHash('md5').update(`${seed} ${url.href}`).digest().readUInt32BE()
+    const share = isList(url) ? 1 : drawn % 40
+    return share === 0 || (share < 4 && isFirst) ? (texts[drawn % texts.length] ?? '{') : null
+  }
 }
 
 /** Serves a world of garbage drawn from the seed. */
@@ -74,9 +110,12 @@ export async function serveGarbage(
     ),
     { seed, numRuns: 200 },
   )
+  const malformedAnswer = malformedAnswers(seed, ({ pathname }) =>
+    [...lists.keys()].some((stream) => isListOf(stream, pathname)),
+  )
   let count = 0
   const answer = (path: string, page: string | null): { readonly status: number; readonly text: string } => {
-    const found = [...lists].find(([{ reads }]) => reads.kind === 'list' && reads.list === `GET ${path}`)
+    const found = [...lists].find(([stream]) => isListOf(stream, path))
     if (found !== undefined)
       return { status: 200, text: page === null || page === '1' ? `[${found[1].join(',')}]` : '[]' }
     const decoded = `GET ${decodeURIComponent(path)}`
@@ -97,8 +136,10 @@ export async function serveGarbage(
   }
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://x')
-    const { status, text } = answer(url.pathname, url.searchParams.get('page'))
-    response.writeHead(status, { 'content-type': 'application/json' }).end(text)
+    const malformed = malformedAnswer(url)
+    const { status, text } =
+      malformed === null ? answer(url.pathname, url.searchParams.get('page')) : { status: 200, text: malformed }
+    response.writeHead(status, { 'content-type': 'application/json' }).end(bytesOf(text))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {

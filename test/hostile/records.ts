@@ -82,8 +82,8 @@ function applied(source: string, { kind, at, name, value }: Change): string {
   return isJson(mutated) ? mutated : source
 }
 
-/** A member inside a text looks like one to the pattern; what that breaks is left out. */
-function isJson(source: string): boolean {
+/** Whether we read it: a member inside a text looks like one to the pattern, and what that breaks is left out. */
+export function isJson(source: string): boolean {
   try {
     parseJson(source)
     return true

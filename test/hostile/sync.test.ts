@@ -78,11 +78,13 @@ describe('a sync of garbage', () => {
 
       it('ends every run, and none with a fault of ours', () => {
         expect(runs.filter((run) => run.status === 'running')).toEqual([])
-        // An answer below a record that holds no array is a problem of that record, and said as such.
+        // An answer below a record that holds no array, or no JSON, is a problem of that record, and said as such.
         const odd = runs.filter(
           (run) =>
             run.error !== null &&
-            !/: GET \/v3\/\S+( was answered \d+\.|: (No array of records|The answer holds))/.test(run.error) &&
+            !/: GET \/v3\/\S+( was answered \d+\.|: (No array of records|The answer holds|\d+ characters that are not JSON))/.test(
+              run.error,
+            ) &&
             !/more than once/.test(run.error),
         )
         expect(odd.map((run) => `${run.stream} ${run.status}: ${run.error}`)).toEqual([])
@@ -99,6 +101,11 @@ describe('a sync of garbage', () => {
           missing.push(...rows.map(({ record }) => `${stream}: ${record.slice(0, 200)}`))
         }
         expect(missing.slice(0, 10)).toEqual([])
+      })
+
+      it('says that bytes were no UTF-8', () => {
+        const warned = runs.filter((run) => run.warnings.some((warning) => warning.includes('not UTF-8')))
+        expect(warned.map((run) => run.stream)).toEqual(expect.arrayContaining([...api.lists.keys()]))
       })
 
       it('counts what it read as inserted, updated, unchanged or quarantined', async () => {

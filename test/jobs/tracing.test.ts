@@ -3,8 +3,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { wantsTraces } from '../../src/jobs/tracing.ts'
+import { context, diag, propagation, trace } from '@opentelemetry/api'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { openTracing, wantsTraces } from '../../src/jobs/tracing.ts'
+import { recordingLog } from '../api/recording-log.ts'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 
@@ -19,15 +21,17 @@ type Export = {
 
 type Collector = { readonly url: string; readonly exports: Export[]; close(): Promise<void> }
 
+type Answer = { readonly status: number; readonly body: string }
+
 /** Takes OTLP over HTTP and keeps it. */
-async function openCollector(): Promise<Collector> {
+async function openCollector(answer: Answer = { status: 200, body: '{}' }): Promise<Collector> {
   const exports: Export[] = []
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       if (request.url === '/v1/traces') exports.push(JSON.parse(Buffer.concat(chunks).toString()) as Export)
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body)
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -102,5 +106,55 @@ describe('traces are sent', { timeout: 90_000 }, () => {
     expect(ended.code, ended.stderr).toBe(0)
     expect(collector.exports.length).toBe(before)
     expect(ended.stderr).not.toContain('traces')
+  })
+})
+
+describe('what is wrong with traces is said in the log', () => {
+  /** Sends spans, each on its own, to a collector that answers so. @returns what was logged of it. */
+  async function loggedOf(answer: Answer, env: Readonly<Record<string, string>> = {}): Promise<readonly object[]> {
+    const { log, lines } = recordingLog()
+    const own = await openCollector(answer)
+    const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: own.url, OTEL_BSP_SCHEDULE_DELAY: '10', ...env }
+    // They are read by OpenTelemetry itself.
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
+    try {
+      const tracing = await openTracing(variables, log)
+      for (const sent of [1, 2]) {
+        trace.getTracer('test').startSpan('work').end()
+        await vi.waitFor(() => expect(own.exports).toHaveLength(sent), 5_000)
+      }
+      await tracing?.close()
+      return lines.filter(({ event }) => event !== 'traces_on')
+    } finally {
+      vi.unstubAllEnvs()
+      for (const api of [trace, context, propagation, diag]) api.disable()
+      await own.close()
+    }
+  }
+
+  it('nothing, while nothing is', async () => {
+    expect(await loggedOf({ status: 200, body: '{}' })).toEqual([])
+  })
+
+  it('another protocol was asked for than the one they are sent in', async () => {
+    const protocol = { event: 'traces_protocol', protocol: 'grpc' }
+    expect(await loggedOf({ status: 200, body: '{}' }, { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toMatchObject([
+      protocol,
+    ])
+    const own = { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json' }
+    expect(await loggedOf({ status: 200, body: '{}' }, own)).toEqual([])
+  })
+
+  it('the collector refuses them: once, without a stack', async () => {
+    expect(await loggedOf({ status: 400, body: '{"message":"no such tenant"}' })).toMatchObject([
+      { event: 'traces_trouble', reason: 'Bad Request' },
+    ])
+  })
+
+  it('the collector takes a part of them, and why', async () => {
+    const partialSuccess = { rejectedSpans: '1', errorMessage: 'the name is too long' }
+    expect(await loggedOf({ status: 200, body: JSON.stringify({ partialSuccess }) })).toMatchObject([
+      { event: 'traces_trouble', reason: expect.stringContaining('the name is too long') },
+    ])
   })
 })

@@ -1,12 +1,11 @@
 // Migrating: from nothing, from each older version, twice, twenty at once, with few rights; and what a check says.
 
 import { Kysely, Migrator, PostgresDialect } from 'kysely'
-import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
 import { openDatabase } from '../../src/mirror/database.ts'
 import { assertSchemaCurrent, migrate, migrationStatus } from '../../src/mirror/migrate.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
 import { quiet } from './support.ts'
 
 const names = Object.keys(migrations)
@@ -78,7 +77,7 @@ describe('migrate', () => {
       await using older = await empty()
       await using fresh = await createTestDatabase()
       const db = new Kysely<unknown>({
-        dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: older.url }) }),
+        dialect: new PostgresDialect({ pool: createTestPool(older.url, 1) }),
       })
       const migrator = new Migrator({
         db,

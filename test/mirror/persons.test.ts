@@ -73,7 +73,13 @@ describe('a user who is gone', () => {
           rental(10, 1, canary, `Call ${canary}`),
           rental(11, 2, 'Trillian', 'Two life jackets, please'),
           rental(12, 1, canary, null),
+          rental(14, 1, canary, `Call ${canary} back`),
         ]),
+      ],
+    })
+    await mirror.write({
+      tombstones: [
+        { stream: streamNamed('rentals'), keys: [['14']], source: 'GET /v3/rentals/{rentalId}', readAt: at(2) },
       ],
     })
     // Rental 12 once belonged to the person, with a change that only the payload shows; then it went to somebody else.
@@ -129,7 +135,9 @@ describe('a user who is gone', () => {
 
   it('leaves rentals alive with an id, and other persons untouched', async () => {
     expect(
-      await mirror.all('select id, message, user_id, _payload, _deleted_at from mirror.rentals order by id'),
+      await mirror.all(
+        'select id, message, user_id, _payload, _deleted_at from mirror.rentals where _deleted_at is null order by id',
+      ),
     ).toEqual([
       {
         id: '10',
@@ -157,6 +165,18 @@ describe('a user who is gone', () => {
       `select diff from mirror.change_log where stream = 'rentals' and key = '{"id": 10}' order by seq desc limit 1`,
     )
     expect(last?.diff).toEqual({ message: [null, null] })
+  })
+
+  it('leaves of a rental that is gone an id, and says nothing of it in the log, or it would come back', async () => {
+    expect(
+      await mirror.all(
+        'select message, _payload, _deleted_at is null as alive from mirror.rentals where _deleted_at is not null',
+      ),
+    ).toEqual([{ message: null, _payload: { id: 14, status: 'VALIDATED', user: { id: 1 } }, alive: false }])
+    const log = await mirror.all<{ operation: string }>(
+      `select operation from mirror.change_log where stream = 'rentals' and key = '{"id": 14}' order by seq`,
+    )
+    expect(log.map(({ operation }) => operation)).toEqual(['insert', 'delete'])
   })
 
   it('keeps quarantined rentals, without the person', async () => {

@@ -14,7 +14,15 @@ import {
   quarantineRecords,
   quarantineTotals,
 } from '../../src/mirror/quarantine.ts'
-import { forgetRecords, keyParts, keyText, knownRecords, readPayloads, saveRecords } from '../../src/mirror/records.ts'
+import {
+  doubtDetails,
+  forgetRecords,
+  keyParts,
+  keyText,
+  knownRecords,
+  readPayloads,
+  saveRecords,
+} from '../../src/mirror/records.ts'
 import { keyTextSql } from '../../src/mirror/sql.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/mirror/unknown-fields.ts'
 import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from './support.ts'
@@ -119,6 +127,27 @@ describe('known records', () => {
     expect(String(after?.changed) > String(before?.changed)).toBe(true)
   })
 
+  it('forget what details said that were read before a change of ours, also where they are saved after it', async () => {
+    const { pool } = mirror.db
+    const payments = streamNamed('rental_payments')
+    const read = (detailHash: string, hours: number) => ({
+      stream: payments.name,
+      key: '7',
+      detailHash,
+      detailReadAt: new Date(Date.now() + hours * 3_600_000),
+    })
+    const hash = async () =>
+      (await mirror.all<{ hash: string | null }>(`select detail_hash as hash from sync.records where key = '7'`))[0]
+        ?.hash
+    await doubtDetails(pool, payments, ['7'])
+    await saveRecords(pool, [read('before', -1)])
+    expect(await hash()).toBeNull()
+    await saveRecords(pool, [read('after', 1)])
+    expect(await hash()).toBe('after')
+    await doubtDetails(pool, payments, ['7'])
+    expect(await hash()).toBeNull()
+  })
+
   it('with a key too long for an index are not remembered', async () => {
     await expect(
       saveRecords(mirror.db.pool, [{ stream: 'resources', key: 'x'.repeat(9_000), listHash: 'a' }]),
@@ -134,7 +163,7 @@ describe('known records', () => {
       { stream: 'resource_slot_tides', key: keyText(['ab', 's1']), detailHash: 'x' },
       { stream: 'resources', key: 'ab', listHash: 'x' },
     ])
-    await forgetRecords(pool, [{ stream: streamNamed('resources'), keys: [['a']], source: 'x', readAt: at(1) }])
+    await forgetRecords(pool, [{ stream: streamNamed('resources'), keys: [['a']] }])
     const left = await mirror.all(`select stream, key from sync.records where stream like 'resource%' order by stream`)
     expect(left).toEqual([
       { stream: 'resource_slot_tides', key: '["ab","s1"]' },

@@ -170,6 +170,39 @@ describe('a complete answer', () => {
     expect(await alive('resource_slot_options')).toEqual([])
   })
 
+  it('among others in one write counts with its own reading time and source, for what hangs below it too', async () => {
+    const slot = (resource: string) => rowOf('resource_slots', { resource_id: resource, id: 's1', date: '2026-07-14' })
+    const option = (resource: string) => rowOf('resource_slot_options', { resource_id: resource, slot_id: 's1', id: 7 })
+    for (const [resource, minute] of [
+      ['a', 1],
+      ['b', 4],
+      ['c', 1],
+    ] as const)
+      await mirror.write({
+        tables: [
+          tableOf('resource_slots', minute, [slot(resource)]),
+          tableOf('resource_slot_options', minute, [option(resource)]),
+        ],
+      })
+    const empty = (resource: string, minute: number) =>
+      tableOf('resource_slots', minute, [], {
+        source: `read at ${minute}`,
+        replace: [{ columns: ['resource_id'], values: [resource] }],
+      })
+    const counts = await mirror.write({ tables: [empty('c', 2), empty('b', 3), empty('a', 5), empty('c', 6)] })
+    expect(counts.get('resource_slots')?.deleted).toBe(2)
+    expect(await alive('resource_slots')).toEqual(['b/s1'])
+    for (const table of ['resource_slots', 'resource_slot_options'])
+      expect(
+        await mirror.all(
+          `select resource_id, _source, _read_at from mirror.${table} where _deleted_at is not null order by 1`,
+        ),
+      ).toEqual([
+        { resource_id: 'a', _source: 'read at 5', _read_at: at(5) },
+        { resource_id: 'c', _source: 'read at 6', _read_at: at(6) },
+      ])
+  })
+
   it('about a whole table needs no columns', async () => {
     const harbours = [1, 2].map((id) => rowOf('harbours', { id }))
     await mirror.write({ tables: [tableOf('harbours', 1, harbours)] })

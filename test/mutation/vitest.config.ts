@@ -5,9 +5,9 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: [
-      'test/api/{envelope,json,next-link,page,page-address,page-memory,pages}.test.ts',
-      'test/outbox/{attempts,merge,proof,transitions}.test.ts',
-      'test/sync/{convert,decisions,keys,plan,project}.test.ts',
+      'test/api/{envelope,json,next-link,page,page-address,page-memory,pages,retry}.test.ts',
+      'test/outbox/{attempts,body,merge,outcome,proof,transitions,values}.test.ts',
+      'test/sync/{convert,decisions,embeds,keys,plan,project,unknown-fields}.test.ts',
     ],
     testTimeout: 60_000,
   },

@@ -18,10 +18,12 @@ export const sidewaysOverflow = 'document.documentElement.scrollWidth - document
 export const cutNames = `[...document.querySelectorAll('.streams tbody th')]
   .filter((name) => name.scrollWidth > name.clientWidth).map((name) => name.textContent.trim())`
 
-/** From now on notes how far what is visible jumps. */
+/** From now on notes what visible part jumps, and how far; what a key press has just moved does not count. */
 export const watchShifts = `window.shifts = []
+const nameOf = ({ node }) => node?.outerHTML?.slice(0, 80) ?? node?.textContent?.slice(0, 80)
 new PerformanceObserver((list) => {
-  for (const entry of list.getEntries()) window.shifts.push(entry.value)
+  for (const { value, sources, hadRecentInput } of list.getEntries())
+    if (!hadRecentInput) window.shifts.push(value + ' ' + sources.map(nameOf).join(', '))
 }).observe({ type: 'layout-shift', buffered: false })`
 
 /** The jumps noted. */

@@ -1,12 +1,14 @@
 // What is sent.
 
 import { describe, expect, it } from 'vitest'
-import { LosslessNumber, stringifyJson } from '../../src/api/json.ts'
+import { type Json, LosslessNumber, stringifyJson } from '../../src/api/json.ts'
+import type { WriteDef } from '../../src/catalog/types.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
 import {
   creationBody,
   numericReference,
   ownReference,
+  referredChange,
   resolveFields,
   resolveTarget,
   updateBody,
@@ -110,6 +112,49 @@ describe('a reference to another change', () => {
 
   it('can’t be resolved before that change is done', () => {
     expect(resolveTarget({ rentalId: { change: 18 } }, results)).toBeNull()
+  })
+})
+
+describe('a value', () => {
+  it('refers to a change only as an object that names one', () => {
+    const values = [undefined, null, 'change', { change: null }, { id: 17 }, { change: 17 }, { change: '18' }]
+    expect(values.map(referredChange)).toEqual([null, null, null, null, null, '17', '18'])
+  })
+
+  it('is resolved to the result of its change, and as text only in its own text field', () => {
+    const fields = [
+      { name: 'userId', type: 'integer', comment: '' },
+      { name: 'referenceId', type: 'string', comment: '' },
+    ] as const
+    const given = { userId: { change: 1 }, referenceId: { change: 1 } }
+    expect(resolveFields(given, fields, new Map([['1', 5]]))).toEqual({ userId: 5, referenceId: '5' })
+    expect(resolveFields(given, fields, new Map([['1', null]]))).toBeNull()
+  })
+
+  it('goes as text or number where the API wants it so, and as it is where it is neither', () => {
+    const write: WriteDef = {
+      ...writeNamed('rental_option.add'),
+      body: [
+        { name: 'a', type: 'number', sendAs: 'number', comment: '' },
+        { name: 'b', type: 'number', sendAs: 'string', comment: '' },
+        { name: 'c', type: 'number', comment: '' },
+      ],
+    }
+    const sent = creationBody(write, { a: '1.50', b: 2.5 })
+    expect(stringifyJson(sent)).toBe('{"a":1.50,"b":"2.5"}')
+    expect(Object.keys(sent)).toEqual(['a', 'b'])
+    expect(creationBody(write, { b: ['x'] })).toEqual({ b: ['x'] })
+  })
+
+  it('is a reference of digits only when it is nothing else, and of at most 18', () => {
+    const asNumber = (referenceId: Json): string => stringifyJson(numericReference({ referenceId }))
+    expect(['12', '12a', 'a12', '1'.repeat(19), null].map(asNumber)).toEqual([
+      '{"referenceId":12}',
+      '{"referenceId":"12a"}',
+      '{"referenceId":"a12"}',
+      `{"referenceId":"${'1'.repeat(19)}"}`,
+      '{"referenceId":null}',
+    ])
   })
 })
 

@@ -1,6 +1,6 @@
 // Read, merge, write, verify: two partners, the API's own changes, and what a person decides.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { resolveConflict, retryChange } from '../../src/outbox/decisions.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createRig, type Rig } from './rig.ts'
@@ -308,3 +308,38 @@ describe('mirror.rentals_local', () => {
     await rig.push()
   })
 })
+
+describe('a change that is queued while an earlier one of its record is being settled', () => {
+  it('meets no conflict with it, although what it saw is older', async () => {
+    const first = await update({ orderLink: 'https://example.com/first' })
+    // Settling writes down that the rental is to be read again: whoever holds that row holds up its commit.
+    const holder = await rig.database.pool.connect()
+    let second: string
+    try {
+      await holder.query('begin')
+      await holder.query(
+        `insert into sync.records (stream, key) values ('rentals', $1)
+         on conflict (stream, key) do update set changed_at = clock_timestamp()`,
+        [String(rentalId)],
+      )
+      const pushing = rig.push()
+      await vi.waitUntil(() => rig.writes().length === 1 && isWaiting(), { timeout: 10_000, interval: 20 })
+      second = await update({ orderLink: 'https://example.com/second' })
+      await holder.query('commit')
+      await pushing
+    } finally {
+      holder.release()
+    }
+    await rig.push()
+    expect([(await rig.change(first)).status, (await rig.change(second)).status]).toEqual(['done', 'done'])
+    expect(truth()).toMatchObject({ orderLink: 'https://example.com/second' })
+  })
+})
+
+/** Whether a transaction of this database waits for another. */
+async function isWaiting(): Promise<boolean> {
+  const { rows } = await rig.database.pool.query(
+    `select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database()`,
+  )
+  return rows.length > 0
+}

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { writes } from '../../src/catalog/writes.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { enqueue, resultOf } from '../../src/outbox/enqueue.ts'
-import type { TestDatabase } from '../helpers/database.ts'
+import { createTestPool, type TestDatabase } from '../helpers/database.ts'
 import { hostile, type Outbox, openOutbox, rental, user } from './open-outbox.ts'
 
 let outbox: Outbox
@@ -219,7 +219,7 @@ describe('the base of an update', () => {
 
 describe('the library', () => {
   const library = (): Kysely<{ own: { id: number } }> =>
-    new Kysely({ dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: database.url, max: 2 }) }) })
+    new Kysely({ dialect: new PostgresDialect({ pool: createTestPool(database.url, 2) }) })
 
   it('queues a typed chain inside the caller’s own transaction', async () => {
     const db = library()

@@ -128,6 +128,29 @@ describe('an add whose answer was lost', () => {
   })
 })
 
+describe('a removal whose answer was lost', () => {
+  it('leaves again only when the first attempt cannot arrive any more: what was uploaded since would be lost', async () => {
+    // The first one's owner is another test's.
+    const row = rig.sandbox.truth({ only: ['user_identities'] }).user_identities?.at(-1)
+    const userId = Number(row?.key.user_id)
+    const slow = contextFor(rig, { timeoutMs, settings: { showDelayMs: 3_000 } })
+    const pusher = createPusher(slow.context)
+    try {
+      once('DELETE /v3/users/{userId}/identity', { delayMs: 2_500 })
+      await rig.queue('user_identity.remove', { userId })
+      await rig.queue('user_identity.add', { userId }, { number: 'new', type: 'PASSEPORT' })
+      await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+      const unanswered = () =>
+        rig.writes().filter(({ path, status }) => path === `/v3/users/${userId}/identity` && status === null)
+      await expect.poll(unanswered, { timeout: 20_000 }).toEqual([])
+      expect(rig.truth('user_identities', { user_id: userId })).toMatchObject({ number: 'new' })
+    } finally {
+      await pusher.close()
+      await slow.close()
+    }
+  })
+})
+
 describe('an update whose answer was lost', () => {
   it('leaves again only when the first attempt cannot arrive any more, so that it undoes nothing', async () => {
     const rentalId = planner.rental()
@@ -200,6 +223,29 @@ describe('an update whose answer was lost', () => {
       status: 'done',
       warning: 'Settled by a person. Not read back: the API did not answer.',
     })
+  })
+})
+
+describe('a user without name or e-mail whose creation was lost', () => {
+  it('is unknown, for nothing would find them, and is never sent again; a person names them', async () => {
+    const addressCity = 'Nowhere-sur-Mer'
+    const id = await rig.queue('user.create', {}, { addressCity })
+    const sentBefore = postsTo('/v3/users').length
+    once('POST /v3/users', 'dropAfterEffect')
+    await rig.push()
+    const error = expect.stringContaining('Neither e-mail nor name was given by which the user could be found.')
+    expect(await rig.change(id)).toMatchObject({ status: 'unknown', error })
+    expect(postsTo('/v3/users')).toHaveLength(sentBefore + 1)
+
+    for (const wrong of ['990100', 'no id'])
+      await expect(resolveTookEffect(rig.database, id, wrong, rig.readBack)).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+      })
+    expect((await rig.change(id)).status).toBe('unknown')
+    rig.sandbox.mutate([{ record: 'users', op: 'insert', id: 990_100, set: { addressCity } }])
+    await resolveTookEffect(rig.database, id, '990100', rig.readBack)
+    expect(await rig.change(id)).toMatchObject({ status: 'done', result: { id: 990_100 } })
+    expect(await mirrored('users', 'address_city', { id: 990_100 })).toEqual([addressCity])
   })
 })
 

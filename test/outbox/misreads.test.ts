@@ -57,6 +57,35 @@ describe('a record that is answered with something else', () => {
   })
 })
 
+describe('a document, which has no id to know it by, that is answered with something else', () => {
+  for (const body of [{ items: 'words', total: 'many' }, { id: 7 }, 'words'])
+    it(`(${JSON.stringify(body)}) is asked for again`, async () => {
+      const [row] = rig.sandbox.truth({ only: ['user_licenses'] }).user_licenses ?? []
+      const userId = Number(row?.key.user_id)
+      answer('GET /v3/users/{userId}/license', body)
+      const year = Number(row?.record.year ?? 2000) - 1
+      const id = await rig.queue('user_license.update', { userId }, { year })
+      await rig.push()
+      expect(await rig.change(id)).toMatchObject({ status: 'done', warning: null })
+      expect(rig.truth('user_licenses', { user_id: userId })).toMatchObject({ year })
+    })
+
+  it('is not taken for somebody else’s when its upload was lost', async () => {
+    const licensed = new Set(
+      (rig.sandbox.truth({ only: ['user_licenses'] }).user_licenses ?? []).map((row) => row.key.user_id),
+    )
+    const user = (rig.sandbox.truth({ only: ['users'] }).users ?? []).find((row) => !licensed.has(row.key.id ?? ''))
+    const userId = Number(user?.key.id)
+    rig.sandbox.fault({ op: 'POST /v3/users/{userId}/license', times: 1, respond: 'dropAfterEffect' })
+    answer('GET /v3/users/{userId}/license', { items: 'words', total: 'many' })
+    const license = { country: { code: 'FR' }, number: 'L1', type: { id: 1 }, year: 2010 }
+    const id = await rig.queue('user_license.add', { userId }, license)
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('done')
+    expect(rig.truth('user_licenses', { user_id: userId })).toMatchObject({ number: 'L1' })
+  })
+})
+
 describe('a list that is answered with something else', () => {
   it('does not prove that a lost addition is missing', async () => {
     const rentalId = planner.rental()

@@ -1,8 +1,10 @@
 // Nothing is deleted on a whim, and what is gone is marked at the next sync (design, section 6.5).
 
 import { describe, expect, it, vi } from 'vitest'
+import { streamNamed } from '../../src/catalog/catalog.ts'
 import { listRuns, type Run } from '../../src/mirror/runs.ts'
 import { heldRuns } from '../../src/mirror/sweeps.ts'
+import { applyWrites } from '../../src/mirror/writer.ts'
 import { startRelease } from '../../src/sync/release.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
@@ -60,6 +62,37 @@ describe('records that are gone', () => {
       [gone],
     )
     expect(rows[0]?.live).toBe(0)
+  })
+
+  it('come back with what hangs below them, even when that was read in the moment in which they were gone', async () => {
+    await using mirror = await openTestMirror({ size: 20 })
+    const streams = ['rentals', 'rental_payments']
+    await mirror.sync({ streams })
+    const { database, clock } = mirror.app.syncContext
+    const living = async (): Promise<unknown[]> => {
+      const { rows } = await database.pool.query(
+        'select rental_id, id from mirror.rental_payments where _deleted_at is null order by 1, 2',
+      )
+      return rows
+    }
+    const before = await living()
+    const rental = (await liveRentals(mirror))[0] ?? ''
+
+    mirror.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}/payments', respond: { delayMs: 2_000 } })
+    mirror.sandbox.resetRequests()
+    // Payments alone: a read of the rental itself would rightly bring it back.
+    const reading = mirror.sync({ streams: ['rental_payments'], full: true })
+    const isAsked = ({ path }: { readonly path: string }): boolean => path === `/v3/rentals/${rental}/payments`
+    await vi.waitUntil(() => mirror.sandbox.requests().some(isAsked), { timeout: 20_000, interval: 20 })
+    const gone = { stream: streamNamed('rentals'), keys: [[rental]], source: 'a mistake', readAt: clock.now() }
+    await database.transaction((client) => applyWrites(client, { tombstones: [gone] }))
+    expect(await living()).not.toEqual(before)
+    await reading
+    expect(await living(), 'nothing is alive below a record that is gone').not.toEqual(before)
+
+    mirror.sandbox.clearFaults()
+    await mirror.sync({ streams })
+    expect(await living()).toEqual(before)
   })
 
   it('wait for a person when they are too many, and go when the person releases them', async () => {

@@ -78,6 +78,30 @@ describe('projection', () => {
     expect(projected.ok ? '' : projected.key).toMatch(/^#/)
   })
 
+  it('names a record by its content, too, when no good version could have its id', () => {
+    const keys = ['{"id":"A-7"}', '{"id":"A-7","status":"PENDING"}', '{"id":"A-7"}'].map((text) => {
+      const projected = projectRecord(streamNamed('rentals'), json(text), {}, 'UTC')
+      return projected.ok ? 'mirrored' : projected.key
+    })
+    expect(keys).toEqual([keys[2], expect.stringMatching(/^#/), keys[0]])
+    expect(new Set(keys).size).toBe(2)
+  })
+
+  const documents: readonly { stream: string; record: string; reason: string | null }[] = [
+    { stream: 'user_identities', record: '{"items":1}', reason: 'one of number, type, got {"items":1}.' },
+    { stream: 'user_licenses', record: '{"country":{"name":"x"},"id":7}', reason: 'one of country.code, number, ' },
+    { stream: 'rental_resources', record: '{}', reason: 'one of id, price, ' },
+    { stream: 'user_identities', record: '{"number":null,"more":1}', reason: null },
+    { stream: 'user_licenses', record: '{"type":{"id":2}}', reason: null },
+  ]
+  for (const { stream, record, reason } of documents)
+    it(`${reason === null ? 'takes' : 'does not take'} ${record} for one of ${stream}`, () => {
+      const request = { user_id: '9', rental_id: '9' }
+      expect(projectRecord(streamNamed(stream), json(record), request, 'UTC')).toMatchObject(
+        reason === null ? { ok: true } : { ok: false, key: '9', reason: expect.stringContaining(reason) },
+      )
+    })
+
   const kept: readonly { name: string; stream: string; record: string; request?: RequestValues; key: string }[] = [
     {
       name: 'by its id to the last digit',
@@ -97,12 +121,6 @@ describe('projection', () => {
       record: '{"id":5,"quantity":"many"}',
       request: { rental_id: '7' },
       key: '["7","5"]',
-    },
-    {
-      name: 'by an id that is itself wrong, as it came',
-      stream: 'rentals',
-      record: '{"id":"A-7"}',
-      key: 'A-7',
     },
   ]
   for (const { name, stream, record, request = {}, key } of kept)
@@ -194,6 +212,16 @@ describe('summaries', () => {
         json('{"id":1,"name":"x","city":{"id":2,"name":"y"},"gone":null}'),
       ),
     ).toEqual(['name', 'city.name'])
+  })
+
+  it('are not concluded from what is no record', () => {
+    for (const [listed, single] of [
+      ['{"a":null}', '{"a":{"b":1}}'],
+      ['[]', '{"a":1}'],
+      ['{"a":1}', '"x"'],
+      ['{"a":1}', '["x"]'],
+    ] as const)
+      expect(missingInList(json(listed), json(single))).toEqual([])
   })
 
   it('never wipe what only the detail has', () => {

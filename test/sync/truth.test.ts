@@ -2,7 +2,9 @@
 
 import { describe, expect, it } from 'vitest'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
+import { pushContextOf } from '../../src/cli/push-context.ts'
 import type { Run } from '../../src/mirror/runs.ts'
+import { createPusher } from '../../src/outbox/pusher.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const unfinished = (runs: readonly Run[]): readonly string[] =>
@@ -57,6 +59,31 @@ describe('a complete sync of the default world', () => {
     expect(rows).toEqual([])
   })
 
+  it('finds that somebody took back a change of ours, though the answer equals the one before it', async () => {
+    await using mirror = await openTestMirror({ size: 20 })
+    const streams = ['rentals', 'rental_payments']
+    await mirror.sync({ streams })
+    const { pool } = mirror.app.database
+    const { rows } = await pool.query<{ rental_id: string; id: string; reference: string | null }>(
+      'select rental_id, id, reference from mirror.rental_payments where _deleted_at is null limit 1',
+    )
+    const [payment] = rows
+    if (payment === undefined) throw new Error('The world has no payment.')
+    await pool.query(`select outbox.enqueue('rental_payment.update', $1, '{"reference": "ours"}')`, [
+      JSON.stringify({ rentalId: Number(payment.rental_id), paymentId: Number(payment.id) }),
+    ])
+    const pusher = createPusher(pushContextOf(mirror.app))
+    await pusher.drain(AbortSignal.timeout(20_000), { until: 'settled' })
+    const shown = async (): Promise<unknown> =>
+      (await pool.query('select reference from mirror.rental_payments where id = $1', [payment.id])).rows[0]
+    expect(await shown()).toEqual({ reference: 'ours' })
+
+    const { rental_id: parent, id, reference } = payment
+    mirror.sandbox.mutate([{ record: 'rental_payments', op: 'update', parent, id, set: { reference } }])
+    await mirror.sync({ streams })
+    expect(await shown()).toEqual({ reference })
+  })
+
   it('finds changes that leave no trace in any list with --full', async () => {
     await using mirror = await openTestMirror({ size: 10, touch: false, summary: true })
     await mirror.sync()
@@ -81,5 +108,17 @@ describe('a complete sync of the default world', () => {
     ])
     await mirror.sync({ full: true })
     expect(await mirror.differences()).toEqual([])
+  })
+
+  it('heals rows of collections that somebody spoilt in the database, with --full', async () => {
+    await using mirror = await openTestMirror({ size: 20 })
+    const streams = ['rentals', 'rental_payments', 'rental_crew_members']
+    await mirror.sync({ streams })
+    const { pool } = mirror.app.database
+    const spoilt = await pool.query('update mirror.rental_payments set reference = $1', ['spoilt'])
+    expect(spoilt.rowCount).toBeGreaterThan(0)
+    await mirror.sync({ streams, full: true })
+    const { rowCount } = await pool.query('select from mirror.rental_payments where reference = $1', ['spoilt'])
+    expect(rowCount).toBe(0)
   })
 })

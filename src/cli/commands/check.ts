@@ -1,15 +1,16 @@
 // `check`: tries configuration, database, queue and API, and says what is right, what is wrong and what to set.
 
 import type { Command } from 'commander'
-import { openDatabaseServer } from '../../app.ts'
 import type { Config } from '../../config.ts'
+import { openDatabaseServer } from '../../embedded/database-server.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { openBackend } from '../../jobs/backend.ts'
 import type { Logger } from '../../log.ts'
 import { type Database, openDatabase } from '../../mirror/database.ts'
+import { maxSkewMs, measureSkew } from '../../mirror/database-clock.ts'
 import { type MigrationStatus, migrationStatus } from '../../mirror/migrate.ts'
 import { shownAddress, translateDatabaseError } from '../../mirror/sql-states.ts'
-import { databaseFacts, mayCreate, measureSkew } from '../../operator/queries.ts'
+import { databaseFacts, mayCreate } from '../../operator/queries.ts'
 import { checkApi } from '../check-api.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
 import { type Finding, failed, findingsText, ok, warn } from '../findings.ts'
@@ -126,11 +127,8 @@ async function schemaFinding(config: Config, database: Database, schema: Migrati
   )
 }
 
-/** Larger differences stop the queue on Postgres, and make times in the mirror doubtful. */
-const maxSkewMs = 2_000
-
 async function clockFinding(database: Database, config: Config): Promise<Finding> {
-  const skewMs = Math.round(await measureSkew(database.pool))
+  const skewMs = Math.round((await measureSkew(database.pool)).ms)
   const detail = `this host and Postgres differ by ${Math.abs(skewMs)} ms`
   if (Math.abs(skewMs) <= maxSkewMs) return ok('clocks', detail)
   const remedy = 'Set the clocks (NTP), or run the queue on Redis with REDIS_URL.'

@@ -1,7 +1,8 @@
 // `migrate`: brings the database up to date, BullMQ's own tables too; `--status` only looks.
 
 import type { Command } from 'commander'
-import { openDatabaseServer, prepareSchema } from '../../app.ts'
+import { prepareSchema } from '../../app.ts'
+import { openDatabaseServer } from '../../embedded/database-server.ts'
 import { type MigrationStatus, migrationStatus } from '../../mirror/migrate.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
 import { print, printJson, table } from '../output.ts'

@@ -75,7 +75,7 @@ export function describe(
 function placesText({ api, database, queue }: StatusFacts, now: Date): string {
   const state =
     api.breaker === 'open'
-      ? `down; next try ${relative(api.nextProbeAt, now)}`
+      ? `down; next try ${nextTry(api.nextProbeAt, now)}`
       : api.pausedUntil === null
         ? ''
         : `asked us to wait; goes on ${relative(api.pausedUntil, now)}`
@@ -89,6 +89,10 @@ function placesText({ api, database, queue }: StatusFacts, now: Date): string {
     `Queue     ${queue.url === null ? 'Postgres, beside the mirror' : `Redis ${queue.url}`}`,
   ].join('\n')
 }
+
+/** An API that nobody called since is tried by whoever comes next. */
+const nextTry = (at: Date | null, now: Date): string =>
+  at === null || at <= now ? 'with the next request' : `${relative(at, now)}`
 
 function streamsTable({ streams, quarantine }: StatusFacts, { last, ended }: StreamRuns, now: Date): string {
   const lastRun = new Map(last.map((run) => [run.stream, run]))

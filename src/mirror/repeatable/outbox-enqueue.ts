@@ -153,6 +153,7 @@ declare
   new_aggregate text;
   new_id bigint;
   change_base jsonb;
+  seen pg_snapshot;
   dead bigint;
 begin
   -- what was asked for
@@ -192,11 +193,12 @@ begin
     perform outbox.same_record(operation || ': target', spec, target, new_aggregate);
     new_id := nextval('outbox.queue_id_seq');
   end if;
+  seen := pg_current_snapshot(); -- before the base is read: what is committed in between counts as not seen
   change_base := outbox.mirrored(spec, target, body) || coalesce(options->'base', '{}');
 
-  insert into outbox.queue (id, operation, target, body, options, aggregate, reference, enqueued_by, expires_at, on_conflict, base, deadline)
+  insert into outbox.queue (id, operation, target, body, options, aggregate, reference, enqueued_by, expires_at, on_conflict, base, seen_snapshot, deadline)
     values (new_id, operation, target, body, options, new_aggregate, options->>'reference', outbox.caller(),
-      outbox.expiry(operation, options), coalesce(options->>'on_conflict', 'fail'), change_base,
+      outbox.expiry(operation, options), coalesce(options->>'on_conflict', 'fail'), change_base, seen,
       (select max(q.deadline) from outbox.queue q where q.aggregate = new_aggregate and q.operation = 'rental.create'))
     on conflict (enqueued_by, reference) where reference is not null do nothing;
   if not found then

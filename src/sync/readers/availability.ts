@@ -5,7 +5,7 @@ import type { Json } from '../../api/json.ts'
 import { stringifyJson } from '../../api/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { contradictPin, getPin, setPin } from '../../mirror/pinned.ts'
-import type { Row } from '../../mirror/rows.ts'
+import type { Row, Scope, TableWrite } from '../../mirror/rows.ts'
 import type { SyncContext } from '../context.ts'
 import { readOutcome } from '../single.ts'
 import { projectInto, type Work } from '../work.ts'
@@ -130,15 +130,19 @@ export async function readAvailability(
   const rows: (Row & { readonly readAt: Date; readonly source: string })[] = []
   let startedAt = context.clock.now()
   let complete = true
+  const source = stream.reads.single
+  const received = (replace: readonly Scope[]): readonly TableWrite[] => [
+    { stream, mode: 'record', source, readAt: startedAt, rows, replace },
+  ]
   for (const date of dates)
     for (const duration of durations) {
       const cell = { resourceId, date, duration }
       const known = batches.answer(cell)
       const outcome = known === undefined ? await batches.single(cell, work) : { kind: 'there' as const, value: known }
-      if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes: [] }
+      if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes: received([]) }
       if (outcome.kind === 'absent') continue
       const { body, startedAt: readAt } = outcome.value
-      const source = known === undefined ? stream.reads.single : stream.reads.batch
+      const answeredBy = known === undefined ? source : stream.reads.batch
       if (readAt < startedAt) startedAt = readAt
       work.counts.read += 1
       const projected = projectInto(
@@ -146,24 +150,12 @@ export async function readAvailability(
         stream,
         body,
         { ...request, date, duration },
-        source,
+        answeredBy,
         context.settings.timeZone,
       )
-      if (projected.ok) rows.push({ ...projected.row, readAt, source })
+      if (projected.ok) rows.push({ ...projected.row, readAt, source: answeredBy })
       else complete = false
     }
   const range = { ...scope, from: { column: 'date', value: dates[0] ?? '', to: dates.at(-1) ?? '' } }
-  return {
-    outcome: { kind: 'there', value: { startedAt } },
-    writes: [
-      {
-        stream,
-        mode: 'record',
-        source: stream.reads.single,
-        readAt: startedAt,
-        rows,
-        replace: complete ? [range] : [],
-      },
-    ],
-  }
+  return { outcome: { kind: 'there', value: { startedAt } }, writes: received(complete ? [range] : []) }
 }

@@ -1,6 +1,6 @@
 // Yearly calendars: one character per day, 0 free, 1 full [public: reference/retrieve-resource-availability-details/get-resource-availabilities].
 
-import { isObject, type Json } from '../../api/json.ts'
+import { isObject, type Json, stringifyJson } from '../../api/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { dateIn } from '../../clock.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
@@ -41,7 +41,7 @@ export async function readCalendar(
   let startedAt = context.clock.now()
   for (let year = thisYear; year < thisYear + calendarYears; year++) {
     const outcome = await readOutcome(context, work, { endpoint, params, query: { year: String(year) }, signal })
-    if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes: [] }
+    if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes }
     if (outcome.kind === 'absent') continue
     if (outcome.value.startedAt < startedAt) startedAt = outcome.value.startedAt
     const { body } = outcome.value
@@ -55,7 +55,7 @@ export async function readCalendar(
         stream: stream.name,
         key: JSON.stringify([holderKey, String(year)]),
         endpoint,
-        payload: JSON.stringify(body),
+        payload: stringifyJson(body),
         reason,
         request: values,
       })

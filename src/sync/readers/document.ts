@@ -1,6 +1,6 @@
 // At most one record below another: identity, license, the rental's resource.
 
-import type { Json } from '../../api/json.ts'
+import { isObject, type Json } from '../../api/json.ts'
 import { streamNamed, streams } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { SyncContext } from '../context.ts'
@@ -11,7 +11,10 @@ import { projectInto, type Work } from '../work.ts'
 import { parentValues } from './collection.ts'
 import type { DetailRead } from './detail.ts'
 
-/** Reads the document; 204, an empty body and null mean that there is none [upstream-api section 12, row 20]. */
+/**
+ * Reads the document; 204, an empty body and null mean that there is none [upstream-api section 12, row 20], and so does
+ * an empty object where there may be none.
+ */
 export async function readDocument(
   context: SyncContext,
   stream: StreamDef,
@@ -23,7 +26,8 @@ export async function readDocument(
   const { endpoint } = stream.reads
   const { params, request, scope } = parentValues(stream, holderKey)
   const outcome = await readOutcome(context, work, { endpoint, params, signal })
-  if (outcome.kind === 'absent') {
+  const isNone = outcome.kind === 'there' && stream.reads.optional && isEmpty(outcome.value.body)
+  if (outcome.kind === 'absent' || isNone) {
     const readAt = context.clock.now()
     return {
       outcome: { kind: 'there', value: { startedAt: readAt } },
@@ -43,6 +47,8 @@ export async function readDocument(
     writes: [{ stream, mode: 'record', source: endpoint, readAt: startedAt, rows: [projected.row], replace: [] }],
   }
 }
+
+const isEmpty = (body: Json): boolean => isObject(body) && Object.keys(body).length === 0
 
 /** Columns of another stream that this read fills: a rental's resource and company. */
 function fillParent(work: Work, stream: StreamDef, holderKey: string, body: Json, readAt: Date): void {

@@ -55,7 +55,7 @@ export async function readPricetable(
   let startedAt = context.clock.now()
   for (const { from, to } of pricePortions(dateIn(timeZone, context.clock.now()), priceDays)) {
     const outcome = await readOutcome(context, work, { endpoint, params, query: { from, to }, signal })
-    if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes: [] }
+    if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes }
     if (outcome.kind === 'absent') continue
     if (outcome.value.startedAt < startedAt) startedAt = outcome.value.startedAt
     const entries = priceEntries(outcome.value.body)

@@ -2,7 +2,7 @@
 
 import type { StreamDef } from '../../catalog/types.ts'
 import { addDays, dateIn } from '../../clock.ts'
-import type { Row } from '../../mirror/rows.ts'
+import type { Row, Scope, TableWrite } from '../../mirror/rows.ts'
 import type { SyncContext } from '../context.ts'
 import { projectInto, type Work } from '../work.ts'
 import { parentValues } from './collection.ts'
@@ -31,10 +31,13 @@ export async function readSlots(
   const rows = new Map<string, Row>()
   let startedAt = context.clock.now()
   let complete = true
+  const received = (replace: readonly Scope[]): readonly TableWrite[] => [
+    { stream, mode: 'record', source: endpoint, readAt: startedAt, rows: [...rows.values()], replace },
+  ]
   for (const date of dates)
     for (const duration of durations) {
       const outcome = await readItems(context, work, { stream, endpoint, params, query: { date, duration }, signal })
-      if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes: [] }
+      if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes: received([]) }
       if (outcome.kind === 'absent') continue
       if (outcome.value.startedAt < startedAt) startedAt = outcome.value.startedAt
       const { items } = outcome.value
@@ -48,22 +51,15 @@ export async function readSlots(
           endpoint,
           context.settings.timeZone,
         )
-        if (projected.ok) rows.set(projected.row.key.join('\n'), projected.row)
-        else complete = false
+        if (!projected.ok) complete = false
+        else {
+          const key = projected.row.key.join('\n')
+          // A slot that is answered for several days or durations is one row.
+          if (rows.has(key)) work.counts.unchanged += 1
+          rows.set(key, projected.row)
+        }
       }
     }
   const range = { ...scope, from: { column: 'date', value: dates[0] ?? '', to: dates.at(-1) ?? '' } }
-  return {
-    outcome: { kind: 'there', value: { startedAt } },
-    writes: [
-      {
-        stream,
-        mode: 'record',
-        source: endpoint,
-        readAt: startedAt,
-        rows: [...rows.values()],
-        replace: complete ? [range] : [],
-      },
-    ],
-  }
+  return { outcome: { kind: 'there', value: { startedAt } }, writes: received(complete ? [range] : []) }
 }

@@ -1,0 +1,91 @@
+// The database's clock as seen from here: every reading time is told by it, because workers on several hosts must agree
+// on which of two reads was later.
+
+import { hostname } from 'node:os'
+import type { Pool } from 'pg'
+import type { Clock } from '../clock.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+
+/** How far the database's clock is ahead of ours, and how far that may be wrong, both in milliseconds. */
+export type Skew = { readonly ms: number; readonly errorMs: number }
+
+const checkMs = 60_000
+/** Larger differences stop the queue on Postgres, and make times in the mirror doubtful. */
+export const maxSkewMs = 2_000
+/** A measurement with an error up to this is always good enough, in milliseconds. */
+const goodErrorMs = 50
+const firstAttempts = 5
+
+/** What one question to the database tells: it looked at its clock at some moment between asking and hearing. Pure. */
+export const skewOf = (askedMs: number, databaseMs: number, heardMs: number): Skew => ({
+  ms: databaseMs - (askedMs + heardMs) / 2,
+  errorMs: (heardMs - askedMs) / 2,
+})
+
+/** The skew that is believed, and up to which error a later measurement replaces it. */
+export type Belief = { readonly ms: number; readonly toleratedMs: number }
+
+/**
+ * What is believed after a measurement. One that took much longer than the best so far, because the process was halted or
+ * the database busy, would move the clock by as much: it is left out. Each that is makes the next more welcome, for a way
+ * that stays slow. Pure.
+ */
+export function believe(before: Belief, { ms, errorMs }: Skew): Belief {
+  const toleratedMs = Math.max(goodErrorMs, before.toleratedMs)
+  return errorMs <= toleratedMs
+    ? { ms, toleratedMs: Math.min(toleratedMs, 2 * errorMs) }
+    : { ms: before.ms, toleratedMs: 2 * toleratedMs }
+}
+
+/** Measures the skew. The connection is there before the question is asked: waiting for one would count as time on the way. */
+export async function measureSkew(pool: Pool): Promise<Skew> {
+  const client = await pool.connect()
+  try {
+    const asked = Date.now()
+    const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now')
+    const heard = Date.now()
+    return skewOf(asked, rows[0]?.now.getTime() ?? asked, heard)
+  } finally {
+    client.release()
+  }
+}
+
+/** The best of up to five measurements; the first good one ends them. */
+async function firstSkew(pool: Pool): Promise<Skew> {
+  let best = await measureSkew(pool)
+  for (let attempt = 1; attempt < firstAttempts && best.errorMs > goodErrorMs; attempt++) {
+    const next = await measureSkew(pool)
+    if (next.errorMs < best.errorMs) best = next
+  }
+  return best
+}
+
+/**
+ * Follows the database's clock, measured once a minute.
+ * @param strict whether clocks more than 2 s apart are refused, as the queue on Postgres needs it
+ * @throws BoatMirrorError CLOCK_SKEW
+ */
+export async function followClock(pool: Pool, strict: boolean, log: Logger): Promise<Clock & { stop(): void }> {
+  const first = await firstSkew(pool)
+  if (strict && Math.abs(first.ms) > maxSkewMs)
+    throw new BoatMirrorError(
+      'CLOCK_SKEW',
+      `The clock of ${hostname()} and that of Postgres differ by ${Math.round(first.ms)} ms.`,
+      { remedy: 'Set the clocks (NTP), or run the queue on Redis with REDIS_URL.' },
+    )
+  let belief: Belief = { ms: first.ms, toleratedMs: 2 * first.errorMs }
+  const check = async (): Promise<void> => {
+    belief = believe(belief, await measureSkew(pool))
+    if (Math.abs(belief.ms) > maxSkewMs)
+      log.warn(
+        { event: 'clock_skew', ms: Math.round(belief.ms) },
+        'the clocks of this host and of Postgres differ; set them (NTP)',
+      )
+  }
+  const timer = setInterval(() => {
+    check().catch((error: unknown) => log.debug({ event: 'clock_check_failed', reason: messageOf(error) }))
+  }, checkMs)
+  timer.unref()
+  return { now: () => new Date(Date.now() + belief.ms), stop: () => clearInterval(timer) }
+}

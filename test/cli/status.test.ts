@@ -1,0 +1,175 @@
+// What `status` says in words: a sync under way, how late a stream is, what the API is doing, what needs a person.
+
+import { describe, expect, it } from 'vitest'
+import { describe as describeStatus } from '../../src/cli/commands/status.ts'
+import { readStatus } from '../../src/cli/status-facts.ts'
+import { readConfig } from '../../src/config.ts'
+import { createGateStore } from '../../src/mirror/gate-store.ts'
+import type { Backlog } from '../../src/operator/queries.ts'
+import type { LastRun } from '../../src/operator/report-queries.ts'
+import type { StatusFacts } from '../../src/operator/status.ts'
+import { openMirror } from '../mirror/support.ts'
+
+const now = new Date('2030-01-01T12:00:00Z')
+const inSeconds = (seconds: number): Date => new Date(now.getTime() + seconds * 1_000)
+const ago = (seconds: number): Date => inSeconds(-seconds)
+
+type StreamFacts = StatusFacts['streams'][number]
+
+const stream = (facts: Partial<StreamFacts>): StreamFacts => ({
+  stream: 'rentals',
+  asOf: ago(60),
+  rows: 1_200,
+  lastRunId: null,
+  nextDueAt: inSeconds(30),
+  intervalS: 60,
+  targetS: null,
+  ...facts,
+})
+
+const facts = (wishes: Partial<StatusFacts> = {}): StatusFacts => ({
+  api: { url: 'https://api.test', sandbox: false, breaker: 'closed', pausedUntil: null, nextProbeAt: null },
+  database: { url: 'postgres://db/mirror', version: '16.4', size: 3_145_728, embedded: false },
+  queue: { backend: 'postgres', url: null },
+  streams: [],
+  endpoints: [],
+  outbox: { oldestQueuedAt: null },
+  quarantine: { total: 0, byStream: {} },
+  heldRuns: [],
+  unknownFields: [],
+  ...wishes,
+})
+
+function text(
+  wishes: Partial<StatusFacts>,
+  { ended = [], work = null }: { ended?: readonly (readonly [string, LastRun])[]; work?: Backlog | null } = {},
+): string {
+  const runs = { last: [], ended: new Map(ended) }
+  return describeStatus(facts(wishes), runs, work, { now, allEndpoints: false })
+}
+
+const lineOf = (all: string, start: string): string => all.split('\n').find((line) => line.startsWith(start)) ?? ''
+
+describe('a sync under way', () => {
+  const running = (work: Backlog): string => lineOf(text({}, { work }), 'Running')
+
+  it('is told with what is done, and an estimate of the time to go', () => {
+    expect(running({ runs: 3, done: 250, all: 1_000, elapsedS: 90 })).toBe(
+      'Running: 3 streams, 250 of 1,000 tasks done since 1 min 30 s, about 4 min 30 s to go.',
+    )
+  })
+
+  it('has no estimate before something is done', () => {
+    expect(running({ runs: 1, done: 0, all: 4, elapsedS: 2 })).toBe('Running: 1 stream, 0 of 4 tasks done since 2 s.')
+  })
+
+  it('is not mentioned when there is none', () => expect(text({})).not.toContain('Running'))
+})
+
+describe('a stream', () => {
+  const done: LastRun = { status: 'done', error: null }
+  const cases: readonly {
+    readonly name: string
+    readonly state: Partial<StreamFacts>
+    readonly last?: LastRun
+    readonly says: RegExp
+  }[] = [
+    { name: 'in time', state: {}, says: /1,200 +1 min ago +– +in 30 s +1 min +fresh +–$/ },
+    { name: 'late by its intervals', state: { asOf: ago(400) }, says: / late by 3 min 40 s +–$/ },
+    { name: 'late by its own target', state: { asOf: ago(400), targetS: 30 }, says: / late by 6 min 10 s +–$/ },
+    { name: 'never read', state: { asOf: null, nextDueAt: ago(1) }, says: / never +– +due +1 min +never read +–$/ },
+    { name: 'off the schedule', state: { intervalS: null, nextDueAt: null }, says: / no target +–$/ },
+    { name: 'that failed', state: {}, last: { status: 'failed', error: 'x' }, says: / failing +–$/ },
+  ]
+  for (const { name, state, last = done, says } of cases)
+    it(`${name}: ${says.source}`, () => {
+      const line = lineOf(text({ streams: [stream(state)] }, { ended: [['rentals', last]] }), 'rentals')
+      expect(line).toMatch(says)
+    })
+
+  it('that comes inside another is as late as that one’s schedule allows', () => {
+    const inside = stream({ stream: 'resource_equipments', asOf: ago(400), intervalS: null, nextDueAt: null })
+    const holder = stream({ stream: 'resources', asOf: ago(400), intervalS: 120 })
+    expect(lineOf(text({ streams: [holder, inside] }), 'resource_equipments')).toMatch(/ late by 40 s +–$/)
+  })
+
+  it('shows how many of its records cannot be mirrored', () => {
+    const all = text({ streams: [stream({})], quarantine: { total: 2, byStream: { rentals: 2 } } })
+    expect(lineOf(all, 'rentals')).toMatch(/ 2$/)
+  })
+})
+
+describe('the API', () => {
+  const cases: readonly { readonly name: string; readonly api: Partial<StatusFacts['api']>; readonly says: string }[] =
+    [
+      { name: 'that answers', api: {}, says: 'https://api.test' },
+      {
+        name: 'that asked to wait',
+        api: { pausedUntil: inSeconds(20) },
+        says: 'https://api.test – asked us to wait; goes on in 20 s',
+      },
+      {
+        name: 'that is down',
+        api: { breaker: 'open', nextProbeAt: inSeconds(5), pausedUntil: inSeconds(9) },
+        says: 'https://api.test – down; next try in 5 s',
+      },
+      {
+        name: 'that was down when somebody last called it',
+        api: { breaker: 'open', nextProbeAt: ago(90_000) },
+        says: 'https://api.test – down; next try with the next request',
+      },
+      { name: 'that is the sandbox', api: { sandbox: true }, says: 'https://api.test (the built-in sandbox)' },
+      { name: 'that is not there yet', api: { url: '', sandbox: true }, says: 'the built-in sandbox, not started yet' },
+    ]
+  for (const { name, api, says } of cases)
+    it(name, () => expect(lineOf(text({ api: { ...facts().api, ...api } }), 'API')).toBe(`API       ${says}`))
+
+  it('is known to be down, or to want a pause, from what the workers share', async () => {
+    await using mirror = await openMirror()
+    const baseUrl = 'https://user:secret@api.test'
+    const config = readConfig({ DATABASE_URL: mirror.url, API_BASE_URL: baseUrl, API_AUTH: 'none' }, '/nonexistent')
+    const api = async () => (await readStatus(config, { database: mirror.db, url: mirror.url }, null)).api
+    expect(await api()).toMatchObject({ breaker: 'closed', pausedUntil: null, nextProbeAt: null })
+
+    const [future, past] = [Date.now() + 60_000, Date.now() - 60_000]
+    const store = createGateStore(mirror.db.pool, String(config.api.baseUrl))
+    await store.save({ pausedUntil: future, opened: 0, probeAt: 0, changedAt: 1 })
+    const shown = { url: 'https://***@api.test', sandbox: false }
+    expect(await api()).toEqual({ ...shown, breaker: 'closed', pausedUntil: new Date(future), nextProbeAt: null })
+    await mirror.db.pool.query('delete from sync.gate')
+    await store.save({ pausedUntil: past, opened: 2, probeAt: future, changedAt: 2 })
+    expect(await api()).toEqual({ ...shown, breaker: 'open', pausedUntil: null, nextProbeAt: new Date(future) })
+  })
+})
+
+describe('what waits', () => {
+  it('is named with the command that helps', () => {
+    const held = { id: 12, stream: 'users', held: 1_400, startedAt: ago(60), plan: null }
+    const all = text({ outbox: { queued: 3, conflict: 1, done: 0, oldestQueuedAt: ago(60) }, heldRuns: [held] })
+    expect(all).toContain('Outbox: 3 queued, 1 conflict. See: boat-mirror changes list')
+    expect(all).toContain('users: 1,400 deletions wait for a person. See: boat-mirror runs show 12.')
+    expect(all).toContain('Let them happen: boat-mirror runs release 12')
+  })
+
+  it('and needs nobody is only counted', () => {
+    expect(lineOf(text({ outbox: { queued: 3, oldestQueuedAt: ago(60) } }), 'Outbox')).toBe('Outbox: 3 queued.')
+  })
+})
+
+describe('endpoints', () => {
+  it('are listed when their last call failed', () => {
+    const endpoint = {
+      endpoint: 'GET /v3/types',
+      calls: 3,
+      failures: 0,
+      lastStatus: 200,
+      lastCalledAt: ago(5),
+      lastError: null,
+    }
+    const broken = { ...endpoint, endpoint: 'GET /v3/users', failures: 3, lastStatus: 500, lastError: 'no\nanswer' }
+    const all = text({ endpoints: [endpoint, broken] })
+    expect(all).toContain('1 of 2 read endpoints called with success.')
+    expect(lineOf(all, 'GET /v3/users')).toMatch(/ 3 +3 +500 +5 s ago +no answer$/)
+    expect(lineOf(all, 'GET /v3/types')).toBe('')
+  })
+})

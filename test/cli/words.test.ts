@@ -1,0 +1,178 @@
+// What people read of facts that need no sync: schema, quarantine, history, status and changes, in words.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import { quarantineRecords } from '../../src/mirror/quarantine.ts'
+import { noteUnknownFields } from '../../src/mirror/unknown-fields.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { at, type Mirror, openMirror, rowOf } from '../mirror/support.ts'
+import { type CommandLine, openCommandLine } from './program.ts'
+
+let mirror: Mirror
+let sandbox: Sandbox
+let cli: CommandLine
+
+beforeAll(async () => {
+  mirror = await openMirror()
+  sandbox = await createSandbox({ size: 5 })
+  cli = await openCommandLine({ DATABASE_URL: mirror.url, API_BASE_URL: sandbox.url, API_AUTH: 'none' })
+})
+afterAll(async () => {
+  await cli?.[Symbol.asyncDispose]()
+  await sandbox?.close()
+  await mirror?.[Symbol.asyncDispose]()
+})
+
+/** What a command prints; it must end with `code` and without a word of complaint. */
+async function printed(args: readonly string[], code = 0): Promise<string> {
+  const ended = await cli.run(args)
+  expect(ended).toMatchObject({ code, stderr: '' })
+  return ended.stdout
+}
+
+async function enqueue(operation: string, target: object, body: object): Promise<string> {
+  const [row] = await mirror.all<{ id: string }>('select outbox.enqueue($1, $2, $3)::text as id', [
+    operation,
+    target,
+    body,
+  ])
+  return String(row?.id)
+}
+
+describe('migrate --status', () => {
+  it('names what is applied', async () => {
+    expect(await printed(['migrate', '--status'])).toMatch(/0001_sync +applied\n[\s\S]*grants +of this version/)
+    expect(JSON.parse(await printed(['migrate', '--status', '--json']))).toMatchObject({ current: true, pending: [] })
+  })
+
+  it('names what is missing, and what a newer program has made', async () => {
+    await using database = await createTestDatabase({ migrated: false })
+    await using fresh = await openCommandLine({ DATABASE_URL: database.url })
+    const before = await fresh.run(['migrate', '--status'])
+    expect(before).toMatchObject({ code: 1, stdout: expect.stringMatching(/0001_sync +missing/) })
+    expect(before.stdout).toContain('Apply what is missing with: boat-mirror migrate')
+    expect((await fresh.run(['migrate'])).stdout).toMatch(/^Applied 0001_sync, /)
+    expect((await fresh.run(['migrate'])).stdout).toBe('The database is up to date.\n')
+    await database.pool.query(`insert into sync.migrations (name, timestamp) values ('9999_later', '2030-01-01')`)
+    const newer = await fresh.run(['migrate', '--status'])
+    expect(newer).toMatchObject({ code: 1, stdout: expect.stringMatching(/9999_later +made by a newer program/) })
+    expect(newer.stdout).toContain('Use the newer version of boat-mirror with this database.')
+  })
+})
+
+describe('db', () => {
+  it('prints the address of the database', async () => {
+    expect(await printed(['db'])).toBe(`${mirror.url}\n`)
+  })
+})
+
+describe('what cannot be mirrored', () => {
+  beforeAll(async () => {
+    await mirror.db.transaction((client) =>
+      quarantineRecords(
+        client,
+        ['7', '8'].map((key) => ({
+          stream: 'harbours',
+          key,
+          endpoint: 'GET /v3/harbours',
+          payload: `{"id":${key},"name":12345678901234567890}`,
+          reason: 'name: expected text, got 12345678901234567890.',
+          request: {},
+        })),
+      ),
+    )
+  })
+  afterAll(() => mirror.db.pool.query('delete from sync.quarantine'))
+
+  it('is listed with its reason, and how much more there is', async () => {
+    const text = await printed(['quarantine', '--limit', '1'])
+    expect(text).toMatch(/\d+ +harbours +8 +1 .* name: expected text, got 12345678901234567890\./)
+    expect(text).toContain('1 of 2; see more with --limit.')
+  })
+
+  it('is shown whole, to the last digit', async () => {
+    const [entry] = await mirror.all<{ id: string }>(`select id from sync.quarantine where key = '8'`)
+    const text = await printed(['quarantine', 'show', String(entry?.id)])
+    expect(text).toMatch(/^harbours 8 {3}GET \/v3\/harbours\nSeen 1 times from /)
+    expect(text).toContain('{"id": 8, "name": 12345678901234567890}')
+    const missing = await cli.run(['quarantine', 'show', '999999'])
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('no entry 999999 in quarantine') })
+  })
+
+  it('is in explain and in status', async () => {
+    expect(await printed(['explain', 'harbours', '8'])).toMatch(/In quarantine as entry \d+, seen 1 times/)
+    expect(await printed(['status'])).toContain('2 records cannot be mirrored. See: boat-mirror quarantine')
+  })
+})
+
+describe('fields that the API shows and the catalog does not know', () => {
+  it('are named by status, and no more than ten of them', async () => {
+    const fields = Array.from({ length: 12 }, (_, n) => ({ stream: 'harbours', path: `f${n}`, sample: '1', times: 1 }))
+    await noteUnknownFields(mirror.db.pool, fields)
+    expect(await printed(['status'])).toMatch(/\(kept in _payload\): harbours\.f0, .* and 2 more\./)
+    await mirror.db.pool.query('delete from sync.unknown_fields')
+  })
+})
+
+describe('a reader that goes away', () => {
+  it('before the first line is no fault: `status | true`', async () => {
+    const started = cli.start(['status'])
+    started.process.stdout?.destroy()
+    expect(await started.ended).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
+  it('after the first line is no fault: `status --watch | head -1`', async () => {
+    const started = cli.start(['status', '--watch', '--json'])
+    const { stdout } = started.process
+    stdout?.once('data', () => stdout.destroy())
+    const ended = await started.ended
+    expect(ended).toMatchObject({ code: 0, stderr: '' })
+    expect(JSON.parse(ended.stdout.split('\n')[0] ?? '')).toMatchObject({ outbox: { queued: 0 } })
+  })
+})
+
+describe('explain', () => {
+  it('tells the history of a record column by column', async () => {
+    for (const [minute, name] of [
+      [1, 'Brest'],
+      [2, 'Brest-le-Grand'],
+    ] as const)
+      await mirror.write({
+        tables: [
+          {
+            stream: streamNamed('harbours'),
+            mode: 'record',
+            source: 'GET /v3/harbours',
+            readAt: at(minute),
+            rows: [rowOf('harbours', { id: 1, name })],
+          },
+        ],
+      })
+    const text = await printed(['explain', 'harbours', '1'])
+    expect(text).toMatch(/update +name +"Brest" +"Brest-le-Grand"/)
+    expect(text).toMatch(/\d +insert/)
+  })
+})
+
+describe('changes', () => {
+  it('name what they wait for, and who waits for them', async () => {
+    const first = await enqueue('user.create', {}, { firstName: 'Ann', lastName: 'Lee', email: 'ann@example.com' })
+    const second = await enqueue('user.update', { userId: { change: Number(first) } }, { firstName: 'Anna' })
+    expect(await printed(['changes', 'show', second])).toContain(`Waits for    ${first} (user.create, queued)`)
+    expect(await printed(['changes', 'show', first])).toContain(`Needed by    ${second} (user.update, queued)`)
+    const dry = await printed(['push', '--dry-run'])
+    expect(dry).toContain(`${first}  user.create  POST /v3/users`)
+    expect(dry).toContain(`  firstName: null → "Anna"\n  Waits for change ${first}.`)
+    await mirror.db.pool.query('truncate outbox.queue, outbox.dependencies')
+  })
+
+  it('whose record cannot be read are said so by a dry run, which then ends with 1', async () => {
+    const id = await enqueue('user.update', { userId: 1 }, { firstName: 'Anna' })
+    sandbox.fault({ op: 'GET /v3/users/{userId}', respond: 'forbidden' })
+    const text = await printed(['push', '--dry-run'], 1)
+    expect(text).toContain(`${id}  user.update  PUT /v3/users/{userId}\n  What is there now can't be read: `)
+    sandbox.clearFaults()
+    await mirror.db.pool.query('truncate outbox.queue, outbox.dependencies')
+  })
+})

@@ -1,0 +1,140 @@
+// A pusher that was halted, for longer than its claim or its time limit, sends nothing when it goes on: others count on it.
+
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Limiter, unlimited } from '../../src/api/limiter.ts'
+import { BoatMirrorError } from '../../src/errors.ts'
+import type { Database } from '../../src/mirror/database.ts'
+import { createPusher } from '../../src/outbox/pusher.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { Planner } from './plans.ts'
+import { contextFor, createRig, type Rig } from './rig.ts'
+
+const timeoutMs = 400
+const settings = { showDelayMs: 100 }
+
+let testDatabase: TestDatabase
+let rig: Rig
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  rig = await createRig({ databaseUrl: testDatabase.url, timeoutMs, settings })
+})
+afterAll(async () => {
+  await rig[Symbol.asyncDispose]()
+  await testDatabase[Symbol.asyncDispose]()
+})
+
+/** The database of somebody who is halted: nothing is renewed. */
+function withoutRenewals(database: Database): Database {
+  const query = async (text: string, values?: unknown[]): Promise<unknown> => {
+    if (/^\s*update outbox\.queue set lease_until/.test(text)) throw new BoatMirrorError('ABORTED', 'Halted.')
+    return await database.pool.query(text, values)
+  }
+  const pool = new Proxy(database.pool, {
+    get: (target, name) => (name === 'query' ? query : Reflect.get(target, name)),
+  })
+  return { ...database, pool }
+}
+
+/** Whoever draws on it first is held until `release`. */
+function openBarrier(): { readonly limiter: Limiter; readonly reached: Promise<void>; release(): void } {
+  let [arrive, release] = [(): void => {}, (): void => {}]
+  const reached = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const acquire = (): Promise<void> => {
+    arrive()
+    return released
+  }
+  return { limiter: { ...unlimited, acquire }, reached, release }
+}
+
+const writesTo = (path: string): readonly string[] =>
+  rig.writes().flatMap((request) => (request.path === path ? [request.method] : []))
+
+it('a removal that another pusher has taken over does not leave any more, and undoes nothing that followed', async () => {
+  const [row] = rig.sandbox.truth({ only: ['user_identities'] }).user_identities ?? []
+  const userId = Number(row?.key.user_id)
+  const barrier = openBarrier()
+  const halted = contextFor(
+    { database: withoutRenewals(rig.database), sandbox: rig.sandbox },
+    { timeoutMs: 20_000, settings: { leaseMs: 300 }, limiter: barrier.limiter },
+  )
+  const pusher = createPusher(halted.context)
+  try {
+    const remove = await rig.queue('user_identity.remove', { userId })
+    const working = pusher.runOnce(AbortSignal.timeout(20_000))
+    await barrier.reached
+    const add = await rig.queue('user_identity.add', { userId }, { number: 'new', type: 'PASSEPORT' })
+    await rig.push()
+    expect([(await rig.change(remove)).status, (await rig.change(add)).status]).toEqual(['done', 'done'])
+    barrier.release()
+    await working
+    expect(writesTo(`/v3/users/${userId}/identity`)).toEqual(['DELETE', 'POST'])
+    expect(rig.truth('user_identities', { user_id: userId })).toMatchObject({ number: 'new' })
+  } finally {
+    await pusher.close()
+    await halted.close()
+  }
+})
+
+it('a change whose claim has run out goes back, and leaves once with the next', async () => {
+  const rentalId = new Planner(rig.sandbox).rental()
+  const barrier = openBarrier()
+  const halted = contextFor(
+    { database: withoutRenewals(rig.database), sandbox: rig.sandbox },
+    { timeoutMs: 20_000, settings: { leaseMs: 300 }, limiter: barrier.limiter },
+  )
+  const pusher = createPusher(halted.context)
+  try {
+    const id = await rig.queue('rental.delete', { rentalId })
+    const working = pusher.runOnce(AbortSignal.timeout(20_000))
+    await barrier.reached
+    await new Promise((resolve) => setTimeout(resolve, 350))
+    barrier.release()
+    await working
+    expect(writesTo(`/v3/rentals/${rentalId}`)).toEqual([])
+    await rig.push()
+    expect(await rig.change(id)).toMatchObject({ status: 'done', attempts: 1 })
+    expect(writesTo(`/v3/rentals/${rentalId}`)).toEqual(['DELETE'])
+  } finally {
+    await pusher.close()
+    await halted.close()
+  }
+})
+
+it('a request that stood still for longer than its time limit does not leave, though no timer has said so yet', async () => {
+  const planner = new Planner(rig.sandbox)
+  let haltMs = 0
+  const limiter: Limiter = {
+    ...unlimited,
+    acquire: async () => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, haltMs)
+      haltMs = 0
+    },
+  }
+  const halted = contextFor(rig, { timeoutMs, settings, limiter })
+  const pusher = createPusher(halted.context)
+  const push = () => pusher.drain(AbortSignal.timeout(20_000), { until: 'settled' })
+  try {
+    await rig.queue('rental.delete', { rentalId: planner.rental() })
+    await push() // a connection is open from here on
+    const rentalId = planner.rental()
+    const id = await rig.queue('rental.delete', { rentalId })
+    haltMs = 700
+    await push()
+    expect((await rig.change(id)).status).toBe('done')
+    const { rows } = await rig.database.pool.query<{ sent_at: Date }>(
+      'select sent_at from outbox.queue where id = $1',
+      [id],
+    )
+    const [write, ...more] = rig.writes().filter(({ path }) => path === `/v3/rentals/${rentalId}`)
+    expect(more).toEqual([])
+    expect(Date.parse(String(write?.time)) - Number(rows[0]?.sent_at)).toBeLessThan(timeoutMs)
+  } finally {
+    await pusher.close()
+    await halted.close()
+  }
+})

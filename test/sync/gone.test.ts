@@ -1,0 +1,59 @@
+// A read below a record is answered 404: what is below stays known until somebody says that the record itself is gone.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Run } from '../../src/mirror/runs.ts'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+let mirror: TestMirror
+let rentalId: string
+beforeAll(async () => {
+  mirror = await openTestMirror({ size: 12 })
+  await mirror.sync({ streams: ['rentals', 'rental_payments'] })
+  const { rows } = await mirror.app.database.pool.query<{ id: string }>(
+    'select rental_id as id from mirror.rental_payments where _deleted_at is null order by 1 limit 1',
+  )
+  rentalId = String(rows[0]?.id)
+})
+afterAll(() => mirror?.[Symbol.asyncDispose]())
+beforeEach(() => mirror.sandbox.clearFaults())
+
+/** Reads the payments of all rentals anew, those of one answered 404. @returns their run. */
+async function readAgain(): Promise<Run | undefined> {
+  mirror.sandbox.fault({
+    op: 'GET /v3/rentals/{rentalId}/payments',
+    match: { rentalId },
+    respond: { status: 404, body: '{}' },
+  })
+  // Nobody has looked at the rental lately.
+  await mirror.app.database.pool.query(
+    `update sync.records set detail_read_at = detail_read_at - interval '1 day' where stream = 'rentals'`,
+  )
+  const runs = await mirror.sync({ streams: ['rental_payments'], full: true })
+  return runs.find(({ stream }) => stream === 'rental_payments')
+}
+
+async function livePayments(): Promise<number> {
+  const { rows } = await mirror.app.database.pool.query<{ count: number }>(
+    'select count(*)::int as count from mirror.rental_payments where rental_id = $1 and _deleted_at is null',
+    [rentalId],
+  )
+  return rows[0]?.count ?? 0
+}
+
+describe('payments answered 404', () => {
+  it('stay when their rental is there, and the run says so', async () => {
+    const run = await readAgain()
+    expect(run).toMatchObject({
+      status: 'done',
+      warnings: [expect.stringContaining('404 although the rentals record is there; what was known stays')],
+    })
+    expect(await livePayments()).toBeGreaterThan(0)
+  })
+
+  it('stay when their rental cannot be read, and the run is not done', async () => {
+    mirror.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}', match: { rentalId }, respond: 'forbidden' })
+    const run = await readAgain()
+    expect(run).toMatchObject({ status: 'partial', error: expect.stringContaining('its rentals record could not be') })
+    expect(await livePayments()).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,48 @@
+// The single read of a record that answers another one: nothing of the answer is taken for the record that was asked for.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listQuarantine, type QuarantineEntry } from '../../src/mirror/quarantine.ts'
+import { replayRecord } from '../../src/sync/replay.ts'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+let mirror: TestMirror
+beforeAll(async () => {
+  mirror = await openTestMirror({ size: 8 })
+})
+afterAll(() => mirror?.[Symbol.asyncDispose]())
+
+describe('a single read that answers another record', () => {
+  it('is in quarantine under the key that was asked for; neither record is touched, and a good answer clears it', async () => {
+    const { sandbox, app } = mirror
+    await mirror.sync({ streams: ['rentals'] })
+    const [asked, other] = (sandbox.truth({ only: ['rentals'] }).rentals ?? []).map(({ key }) => String(key.id))
+    const shown = async (): Promise<unknown> =>
+      (
+        await app.database.pool.query(
+          'select id, message, _payload from mirror.rentals where id = any($1) and _deleted_at is null order by id',
+          [[asked, other]],
+        )
+      ).rows
+    const before = await shown()
+    const body = JSON.stringify({ id: Number(other), message: 'not yours' })
+    const op = 'GET /v3/rentals/{rentalId}'
+    sandbox.fault({ op, match: { rentalId: String(asked) }, respond: { status: 200, body } })
+    await mirror.sync({ streams: ['rentals'], full: true })
+    expect(await shown()).toEqual(before)
+    const entries = await listQuarantine(app.database.pool, { stream: 'rentals', limit: 10 })
+    const reason = `Asked for ${asked}, and the record answered is ${other}.`
+    expect(entries).toEqual([expect.objectContaining({ key: asked, endpoint: op, reason })])
+    expect(JSON.parse(entries[0]?.payload ?? '')).toEqual(JSON.parse(body))
+
+    expect(await replayRecord({ ...app.syncContext, onTasks: () => {} }, entries[0] as QuarantineEntry)).toEqual({
+      kind: 'refused',
+      reason,
+    })
+    expect(await shown()).toEqual(before)
+
+    sandbox.clearFaults()
+    await mirror.sync({ streams: ['rentals'] })
+    expect(await listQuarantine(app.database.pool, { stream: 'rentals', limit: 10 })).toEqual([])
+    expect(await shown()).toEqual(before)
+  })
+})
