@@ -61,46 +61,54 @@ const program = new Command('bench')
   .option('--rounds <number>', 'repetitions; the order turns around in every other one', roundsOf, 3)
   .option('--quick', 'a tenth of the data, to see that everything works', false)
   .option('--json <file>', 'where the numbers are written', 'bench-results.json')
-  .option('--docs', 'write the tables into docs/performance.md', false)
+  .option('--docs', 'write the tables of each part into docs/performance.md', false)
   .parse()
 const flags = program.opts<Flags>()
 const scale = (size: number): number => (flags.quick ? Math.max(200, size / 10) : size)
 
+/** What one part measured. */
 type Results = {
   readonly rounds: Record<string, readonly Round[]>
   readonly workers: Record<string, readonly WorkersResult[]>
   push: PushResult | null
+  readonly ratios: Ratio[]
 }
 
-const results: Results = { rounds: {}, workers: {}, push: null }
-const ratios: Ratio[] = []
+type Tools = { readonly databases: Databases; readonly programs: Programs; readonly results: Results }
+
+const benches: Readonly<Record<Part, (tools: Tools) => Promise<void>>> = {
+  lists: benchLists,
+  details: benchDetails,
+  latency: benchLatency,
+  push: benchPush,
+  workers: benchWorkers,
+}
+
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 const print = (text: string): void => void process.stdout.write(`${text}\n\n`)
 
 await using programs = await buildPrograms()
 const databases = await openDatabases()
+const measured: Partial<Record<Part, Results>> = {}
 try {
-  if (flags.only.includes('lists')) await benchLists(databases, programs)
-  if (flags.only.includes('details')) await benchDetails(databases, programs)
-  if (flags.only.includes('latency')) await benchLatency(databases, programs)
-  if (flags.only.includes('push')) await benchPush(databases, programs)
-  if (flags.only.includes('workers')) await benchWorkers(databases, programs)
+  for (const part of parts) {
+    if (!flags.only.includes(part)) continue
+    const results: Results = { rounds: {}, workers: {}, push: null, ratios: [] }
+    await benches[part]({ databases, programs, results })
+    measured[part] = results
+    const tables = tablesOf(results)
+    for (const { head, rows } of tables) print(terminal(head, rows))
+    if (flags.docs) {
+      const how = `Node ${process.version}, ${cpus().length} processors, ${flags.rounds} rounds.`
+      const text = tables.flatMap(({ head, rows }) => ['', markdown(head, rows)])
+      writeBlock('docs/performance.md', `bench-${part}`, [how, ...text])
+    }
+  }
 } finally {
   await databases.close()
 }
-const tables = tablesOf()
-for (const { head, rows } of tables) print(terminal(head, rows))
-await writeFile(flags.json, `${JSON.stringify({ machine: machine(), ...results, ratios }, null, 2)}\n`)
-say(`Written to ${flags.json}.`)
-if (flags.docs) {
-  const text = tables.flatMap(({ head, rows }) => [markdown(head, rows), ''])
-  writeBlock('docs/performance.md', 'bench', [
-    `Node ${process.version}, ${cpus().length} processors, ${flags.rounds} rounds.`,
-    '',
-    ...text,
-  ])
-  say('Written to docs/performance.md.')
-}
+await writeFile(flags.json, `${JSON.stringify({ machine: machine(), ...measured }, null, 2)}\n`)
+say(`Written to ${flags.json}${flags.docs ? ' and docs/performance.md' : ''}.`)
 
 function machine(): object {
   const [processor] = cpus()
@@ -112,21 +120,21 @@ function machine(): object {
   }
 }
 
-function tablesOf(): readonly TableOf[] {
+function tablesOf(results: Results): readonly TableOf[] {
   const rounds = Object.entries(results.rounds).flatMap(([title, all]) => roundRows(title, all))
   const workers = Object.entries(results.workers).flatMap(([queue, all]) => workerRows(queue, all))
   return [
     { head: roundHead, rows: rounds },
     { head: workerHead, rows: workers },
     { head: pushHead, rows: results.push === null ? [] : pushRows(results.push) },
-    { head: ratioHead, rows: ratioRows(ratios) },
+    { head: ratioHead, rows: ratioRows(results.ratios) },
   ].filter(({ rows }) => rows.length > 0)
 }
 
 /** Rounds of one piece of work on a world of its own. */
 async function runRounds(
   title: string,
-  place: { readonly databases: Databases; readonly programs: Programs },
+  { results, ...place }: Tools,
   work: {
     size: number
     latencyMs?: number
@@ -152,41 +160,39 @@ async function runRounds(
   }
 }
 
-async function benchLists(databases: Databases, programs: Programs): Promise<void> {
+async function benchLists(tools: Tools): Promise<void> {
   const all: (readonly Round[])[] = []
   for (const size of [1_000, 10_000, 100_000].map(scale)) {
     const title = `list of ${size.toLocaleString('en')}`
-    const rounds = await runRounds(
-      title,
-      { databases, programs },
-      {
-        size,
-        depth: 'lists',
-        streams: ['rentals'],
-        before: listsBeforeRentals,
-        against: size > 10_000 ? ['write floor'] : ['write floor', 'usual ways'],
-      },
-    )
-    ratios.push(...listRatios(title, rounds))
+    const rounds = await runRounds(title, tools, {
+      size,
+      depth: 'lists',
+      streams: ['rentals'],
+      before: listsBeforeRentals,
+      against: size > 10_000 ? ['write floor'] : ['write floor', 'usual ways'],
+    })
+    tools.results.ratios.push(...listRatios(title, rounds))
     all.push(rounds)
   }
   const [smallest, largest] = [all.at(0), all.at(-1)]
-  if (smallest !== undefined && largest !== undefined) ratios.push(...growthRatios(smallest, largest))
+  if (smallest !== undefined && largest !== undefined) tools.results.ratios.push(...growthRatios(smallest, largest))
 }
 
-async function benchDetails(databases: Databases, programs: Programs): Promise<void> {
+async function benchDetails(tools: Tools): Promise<void> {
   for (const size of [1_000, 10_000].map(scale)) {
     const title = `${size.toLocaleString('en')} with details`
-    const rounds = await runRounds(
-      title,
-      { databases, programs },
-      { size, depth: 'details', streams: detailStreams, before: [], against: [] },
-    )
-    ratios.push(...detailRatios(title, rounds))
+    const rounds = await runRounds(title, tools, {
+      size,
+      depth: 'details',
+      streams: detailStreams,
+      before: [],
+      against: [],
+    })
+    tools.results.ratios.push(...detailRatios(title, rounds))
   }
 }
 
-async function benchLatency(databases: Databases, programs: Programs): Promise<void> {
+async function benchLatency(tools: Tools): Promise<void> {
   const title = `${scale(1_000).toLocaleString('en')} with details, 20 ms upstream`
   const work = {
     size: scale(1_000),
@@ -196,7 +202,7 @@ async function benchLatency(databases: Databases, programs: Programs): Promise<v
     before: [],
     against: [],
   } as const
-  ratios.push(...detailRatios(title, await runRounds(title, { databases, programs }, work)))
+  tools.results.ratios.push(...detailRatios(title, await runRounds(title, tools, work)))
 }
 
 /** A database whose rentals were read once, with their details. */
@@ -216,21 +222,21 @@ async function prepared(place: Place, streams: readonly string[]): Promise<strin
   return database
 }
 
-async function benchPush(databases: Databases, programs: Programs): Promise<void> {
+async function benchPush(tools: Tools): Promise<void> {
   say('push: making a world')
   const world = await openWorld(scale(4_000))
   try {
-    const place = { databases, programs, world }
+    const place = { ...tools, world }
     const database = await prepared(place, ['rentals', 'rental_crew_members'])
-    results.push = await runPush(place, {
+    tools.results.push = await runPush(place, {
       prepared: database,
       samples: flags.quick ? 20 : 100,
       changes: scale(10_000),
       rentals: scale(10_000) / 10,
     })
-    ratios.push({
+    tools.results.ratios.push({
       name: 'push: 99th percentile of the idle latency in ms',
-      value: results.push.latencyMs.p99,
+      value: tools.results.push.latencyMs.p99,
       target: { kind: 'at most', value: 1_000 },
     })
   } finally {
@@ -238,13 +244,13 @@ async function benchPush(databases: Databases, programs: Programs): Promise<void
   }
 }
 
-async function benchWorkers(databases: Databases, programs: Programs): Promise<void> {
+async function benchWorkers(tools: Tools): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-bench-redis-'))
   const redis = await openTestRedis(folder)
   if (redis === null) say('workers: no redis-server here, so only the queue on Postgres is measured')
   const world = await openWorld(scale(1_000), 20)
   try {
-    const place = { databases, programs, world }
+    const place = { ...tools, world }
     const database = await prepared(place, ['rentals'])
     await forgetDetails(database)
     for (const [queue, redisUrl] of [
@@ -259,8 +265,8 @@ async function benchWorkers(databases: Databases, programs: Programs): Promise<v
           all.push(await runWorkers(workers, { redisUrl, prepared: database, inFlight: 2 }, place))
         }
       all.sort((a, b) => a.workers - b.workers)
-      results.workers[queue] = all
-      ratios.push(...workerRatios(`queue on ${queue}`, all))
+      tools.results.workers[queue] = all
+      tools.results.ratios.push(...workerRatios(`queue on ${queue}`, all))
     }
   } finally {
     await world.close()

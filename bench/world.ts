@@ -1,7 +1,7 @@
 // What a bench works on: a Postgres of its own with the settings of the embedded one, and worlds served by the sandbox,
 // each in a process of its own.
 
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Client, escapeIdentifier } from 'pg'
@@ -30,6 +30,8 @@ export type Databases = {
 /** Starts a Postgres in a folder that disappears afterwards. */
 export async function openDatabases(): Promise<Databases> {
   const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-bench-'))
+  // Started as root, Postgres runs as another user: without a way through, its files would lie elsewhere and be left there.
+  await chmod(folder, 0o711)
   const server = await openEmbeddedPostgres({
     dataDir: join(folder, 'data'),
     log,

@@ -1,0 +1,26 @@
+// Other versions of Node, from npm's `node` package, in a folder that goes away.
+
+import { execFile } from 'node:child_process'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const execute = promisify(execFile)
+
+/** `folder` holds the program `node`; `version` is what it says of itself, such as `v20.19.0`. */
+export type Node = { readonly folder: string; readonly version: string }
+
+/**
+ * Installs a version, or `latest`, below `folder`. Its install script, which fetches the binary, is the only one allowed.
+ * @throws Error with npm's own words when that fails.
+ */
+export async function installNode(version: string, folder: string, signal: AbortSignal): Promise<Node> {
+  const home = await mkdtemp(join(folder, 'node-'))
+  await writeFile(join(home, 'package.json'), JSON.stringify({ private: true, allowScripts: { node: true } }))
+  // A setting against install scripts on this machine, or a `--ignore-scripts` before, would leave the package empty.
+  const args = ['--ignore-scripts=false', '--no-audit', '--no-fund', '--loglevel=error', `node@${version}`]
+  await execute('npm', ['install', ...args], { cwd: home, signal })
+  const bin = join(home, 'node_modules/node/bin')
+  const { stdout } = await execute(join(bin, 'node'), ['--version'], { signal })
+  return { folder: bin, version: stdout.trim() }
+}
