@@ -2,7 +2,7 @@
 
 import { childrenOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { columnList, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
+import { columnList, former, formerly, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import { identifier } from './repeatable/step.ts'
 import type { ScopeShape } from './scopes.ts'
 import { stagedColumn, stageTable } from './staging.ts'
@@ -179,17 +179,18 @@ export function tombstoneCandidates(stream: StreamDef, shape: ScopeShape): strin
 export function fillStatement(stream: StreamDef, filled: readonly string[]): string {
   const { key, name } = stream
   const table = `mirror.${identifier(name)}`
-  const assignments = filled.map((column) => `${identifier(column)} = g.${identifier(column)}`)
+  const assignments = filled.map((column) => `${identifier(column)} = l.${identifier(column)}`)
   return `with given as (${givenRows(stream, [...key, ...filled], 1)}), locked as materialized (
-      select ${columnList([...key, ...filled], 't')} from ${table} t join given g on ${sameKey(key, 't', 'g')}
+      select g.*, ${filled.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')}
+      from ${table} t join given g on ${sameKey(key, 't', 'g')}
       where t._deleted_at is null and ${rowOf(filled, 't')} is distinct from ${rowOf(filled, 'g')}
       order by ${columnList(key, 't')} for no key update of t
     ), updated as (
       update ${table} t set ${assignments.join(', ')}, _changed_at = clock_timestamp()
-      from given g join locked l on ${sameKey(key, 'l', 'g')} where ${sameKey(key, 't', 'g')}
-      returning ${columnList(key, 't')}
+      from locked l where ${sameKey(key, 't', 'l')}
+      returning ${columnList([...key, ...filled], 't')}, ${filled.map((column) => `l.${formerly(column)}`).join(', ')}
     )
     insert into mirror.change_log (epoch, stream, key, operation, diff)
-    select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 'l')}, 'update', ${updateDiff(filled, 'l', 'g')}
-    from updated u join given g on ${sameKey(key, 'u', 'g')} join locked l on ${sameKey(key, 'l', 'g')}`
+    select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 's')}, 'update', ${updateDiff(filled, 'l', 's')}
+    from updated s, ${former(filled, 's')}`
 }

@@ -44,3 +44,10 @@ export const sameKey = (key: readonly string[], left: string, right: string): st
 /** `alias.k1, alias.k2`. */
 export const columnList = (columns: readonly string[], row?: string): string =>
   columns.map((column) => (row === undefined ? identifier(column) : `${row}.${identifier(column)}`)).join(', ')
+
+/** The name under which a statement hands on what stood in a column before it was updated. */
+export const formerly = (column: string): string => identifier(`old_${column}`)
+
+/** A from-item `l`: the former values of the columns, under their own names, of the row that holds them. */
+export const former = (columns: readonly string[], row: string): string =>
+  `lateral (select ${columns.map((column) => `${row}.${formerly(column)} as ${identifier(column)}`).join(', ')}) l`

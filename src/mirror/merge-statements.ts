@@ -2,7 +2,7 @@
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { columnList, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
+import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import { identifier } from './repeatable/step.ts'
 import { ownColumns, stagedColumn, stageTable } from './staging.ts'
 
@@ -82,8 +82,9 @@ export const mergeStatement = (stream: StreamDef): string =>
     const own = ownColumns(stream)
     const all = stream.columns.map((column) => column.name)
     const table = `mirror.${identifier(name)}`
-    const rest = own.filter((column) => !key.includes(column))
-    const assignments = rest.map((column) => `${identifier(column)} = s.${identifier(column)}`)
+    const rest = [...own.filter((column) => !key.includes(column)), '_payload', '_source', '_read_at']
+    const before = [...all, '_payload', '_source', '_deleted_at']
+    const assignments = rest.map((column) => `${identifier(column)} = l.${identifier(column)}`)
     // A revived row still has what another stream's read filled: who follows the log has dropped it.
     const kept = all.filter((column) => !own.includes(column))
     const revived = [insertDiff(own, 's'), ...(kept.length > 0 ? [insertDiff(kept, 'l')] : [])].join(' || ')
@@ -92,34 +93,35 @@ export const mergeStatement = (stream: StreamDef): string =>
         when l._payload is distinct from s._payload
           then jsonb_build_object('_payload', jsonb_build_array(l._payload, s._payload))
         else jsonb_build_object('_source', jsonb_build_array(l._source, s._source)) end`
+    // Each step hands on all that the next ones need, and is joined with none: of keys of several columns Postgres expects
+    // next to no rows, and would compare each of thousands with each.
     return `with ${incomingSql(stream)}, fresh as materialized (
-      select ${columnList(key)} from incoming s where not exists (select from ${table} t where ${sameKey(key, 't', 's')})
+      select s.* from incoming s where not exists (select from ${table} t where ${sameKey(key, 't', 's')})
     ), locked as materialized (
-      select ${columnList(all, 't')}, t._payload, t._source, t._deleted_at from ${table} t join incoming s on ${sameKey(key, 't', 's')}
+      select s.*, ${before.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')}
+      from ${table} t join incoming s on ${sameKey(key, 't', 's')}
       where ${mayReplace}
         and (t._deleted_at is not null or (${isStub('t')} and not s._stub) or ${differs(own, 't', 's')})
       order by ${columnList(key, 't')} for no key update of t
     ), updated as (
-      update ${table} t set ${[...assignments, '_payload = s._payload', '_source = s._source', '_read_at = s._read_at'].join(', ')},
-        _changed_at = clock_timestamp(), _deleted_at = null
-      from incoming s join locked l on ${sameKey(key, 'l', 's')} where ${sameKey(key, 't', 's')}
-      returning ${columnList(key, 't')}
+      update ${table} t set ${assignments.join(', ')}, _changed_at = clock_timestamp(), _deleted_at = null
+      from locked l where ${sameKey(key, 't', 'l')}
+      returning ${columnList([...own, '_payload', '_source'], 't')}, ${before.map((column) => `l.${formerly(column)}`).join(', ')}
     ), inserted as (
       insert into ${table} (${columnList(own)}, _payload, _source, _read_at)
-      select ${columnList(own, 's')}, s._payload, s._source, s._read_at
-      from incoming s join fresh f on ${sameKey(key, 'f', 's')} order by ${columnList(key, 's')}
-      on conflict do nothing returning ${columnList(key)}
+      select ${columnList(own)}, _payload, _source, _read_at from fresh order by ${columnList(key)}
+      on conflict do nothing returning ${columnList(own)}
     ), logged as (
       insert into mirror.change_log (epoch, stream, key, operation, diff)
       select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 's')},
         case when l._deleted_at is null then 'update' else 'insert' end, ${diff}
-      from updated u join incoming s on ${sameKey(key, 'u', 's')} join locked l on ${sameKey(key, 'l', 's')}
+      from updated s, ${former(before, 's')}
       union all
       select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 's')}, 'insert', ${insertDiff(own, 's')}
-      from inserted i join incoming s on ${sameKey(key, 'i', 's')}
+      from inserted s
     )
     select (select count(*) from newest)::int as given, (select count(*) from inserted)::int as inserted,
-      (select count(*) from updated)::int as updated, (select count(*) from locked where _deleted_at is not null)::int as revived,
+      (select count(*) from updated)::int as updated, (select count(*) from locked where ${formerly('_deleted_at')} is not null)::int as revived,
       ((select count(*) from fresh) - (select count(*) from inserted))::int as missed`
   })
 

@@ -294,6 +294,31 @@ function longKey(): string {
   ).join('-')
 }
 
+describe('ten thousand rows of several key columns', () => {
+  const prices = (price: number) =>
+    Array.from({ length: 10_000 }, (_, index) =>
+      rowOf('resource_pricetable', {
+        resource_id: `large-${index % 50}`,
+        date: new Date(Date.UTC(2027, 0, 1 + Math.floor(index / 50))).toISOString().slice(0, 10),
+        duration: 'DAYS,1',
+        base_price: price,
+      }),
+    )
+
+  // Compared each with each they would take longer than any statement may.
+  it('change in one statement', async () => {
+    const first = await mirror.write({ tables: [tableOf('resource_pricetable', 1, prices(100))] })
+    expect(first.get('resource_pricetable')).toMatchObject({ inserted: 10_000 })
+    const second = await mirror.write({ tables: [tableOf('resource_pricetable', 2, prices(120.5))] })
+    expect(second.get('resource_pricetable')).toEqual({ inserted: 0, updated: 10_000, unchanged: 0, deleted: 0 })
+    const logged = await mirror.all(
+      `select diff, count(*)::int as count from mirror.change_log
+       where stream = 'resource_pricetable' and operation = 'update' group by diff`,
+    )
+    expect(logged).toEqual([{ diff: { base_price: [100, 120.5] }, count: 10_000 }])
+  })
+})
+
 describe('writers at the same time', () => {
   it('that insert the same keys leave the newest read, and log each change once', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => 500 + index)
