@@ -51,56 +51,63 @@ function openBarrier(): { readonly limiter: Limiter; readonly reached: Promise<v
   return { limiter: { ...unlimited, acquire }, reached, release }
 }
 
+/** A pusher with claims of 300 ms that nobody renews; what it takes up waits before it leaves, until `release`. */
+function openHalted() {
+  const { limiter, reached, release } = openBarrier()
+  const { context, close } = contextFor(
+    { database: withoutRenewals(rig.database), sandbox: rig.sandbox },
+    { timeoutMs: 20_000, settings: { leaseMs: 300 }, limiter },
+  )
+  const pusher = createPusher(context)
+  return {
+    reached,
+    release,
+    work: () => pusher.runOnce(AbortSignal.timeout(20_000)),
+    close: async () => {
+      await pusher.close()
+      await close()
+    },
+  }
+}
+
 const writesTo = (path: string): readonly string[] =>
   rig.writes().flatMap((request) => (request.path === path ? [request.method] : []))
 
 it('a removal that another pusher has taken over does not leave any more, and undoes nothing that followed', async () => {
   const [row] = rig.sandbox.truth({ only: ['user_identities'] }).user_identities ?? []
   const userId = Number(row?.key.user_id)
-  const barrier = openBarrier()
-  const halted = contextFor(
-    { database: withoutRenewals(rig.database), sandbox: rig.sandbox },
-    { timeoutMs: 20_000, settings: { leaseMs: 300 }, limiter: barrier.limiter },
-  )
-  const pusher = createPusher(halted.context)
+  const halted = openHalted()
   try {
     const remove = await rig.queue('user_identity.remove', { userId })
-    const working = pusher.runOnce(AbortSignal.timeout(20_000))
-    await barrier.reached
+    const working = halted.work()
+    await halted.reached
     const add = await rig.queue('user_identity.add', { userId }, { number: 'new', type: 'PASSEPORT' })
     await rig.push()
     expect([(await rig.change(remove)).status, (await rig.change(add)).status]).toEqual(['done', 'done'])
-    barrier.release()
+    halted.release()
     await working
     expect(writesTo(`/v3/users/${userId}/identity`)).toEqual(['DELETE', 'POST'])
     expect(rig.truth('user_identities', { user_id: userId })).toMatchObject({ number: 'new' })
   } finally {
-    await pusher.close()
     await halted.close()
   }
 })
 
 it('a change whose claim has run out goes back, and leaves once with the next', async () => {
   const rentalId = new Planner(rig.sandbox).rental()
-  const barrier = openBarrier()
-  const halted = contextFor(
-    { database: withoutRenewals(rig.database), sandbox: rig.sandbox },
-    { timeoutMs: 20_000, settings: { leaseMs: 300 }, limiter: barrier.limiter },
-  )
-  const pusher = createPusher(halted.context)
+  const halted = openHalted()
   try {
     const id = await rig.queue('rental.delete', { rentalId })
-    const working = pusher.runOnce(AbortSignal.timeout(20_000))
-    await barrier.reached
+    const working = halted.work()
+    await halted.reached
     await new Promise((resolve) => setTimeout(resolve, 350))
-    barrier.release()
+    halted.release()
     await working
     expect(writesTo(`/v3/rentals/${rentalId}`)).toEqual([])
     await rig.push()
     expect(await rig.change(id)).toMatchObject({ status: 'done', attempts: 1 })
     expect(writesTo(`/v3/rentals/${rentalId}`)).toEqual(['DELETE'])
   } finally {
-    await pusher.close()
     await halted.close()
   }
 })

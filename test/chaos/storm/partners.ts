@@ -158,7 +158,7 @@ export function startPartners({ databaseUrl, sandbox, seed, everyMs }: PartnersO
     },
     settled: async ({ quietMs, longestMs }) => {
       const end = Date.now() + longestMs
-      let quietEnd = 0
+      let quietEnd = Date.now() + quietMs
       let before = ''
       for (;;) {
         const state = await openChanges(pool).catch(() => '')
