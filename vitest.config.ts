@@ -7,7 +7,8 @@ export default defineConfig({
     // Generous, for a machine that does other things besides: what hangs is found, what is slow is not called wrong.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    maxWorkers: 2,
+    // More than processors: most tests wait for others most of the time.
+    maxWorkers: 4,
     sequence: { shuffle: true },
   },
 })
