@@ -1,7 +1,7 @@
 // Proves that the suite is green whatever its order: runs on Node's floor version and one on the newest Node, each with a
 // seed and servers of its own. Stops at the first run that is not green, names what failed and how to replay it.
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
@@ -10,16 +10,17 @@ import manifest from '../package.json' with { type: 'json' }
 import { writeBlock } from '../test/helpers/doc-block.ts'
 import { clearLeftovers } from '../test/helpers/run-folder.ts'
 import { installNode, type Node } from './proof-node.ts'
-import { type Outcome, runSuite } from './proof-suite.ts'
+import { codeName, type Run, readRuns, writeRuns } from './proof-record.ts'
+import { runSuite } from './proof-suite.ts'
 
 type Flags = {
   readonly runs: number
   readonly seed: number
   readonly on: 'floor' | 'newest' | 'both'
   readonly json?: string
+  readonly resume: boolean
   readonly docs: boolean
 }
-type Run = { readonly on: 'floor' | 'newest'; readonly seed: number; readonly node: string } & Outcome
 
 function wholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
@@ -32,12 +33,15 @@ const program = new Command('proof')
   .option('--runs <n>', 'runs on the floor version', wholeNumber, 10)
   .option('--seed <n>', 'seed of the first run; each run after it takes the next', wholeNumber, Date.now())
   .addOption(new Option('--on <node>', 'which Node').choices(['floor', 'newest', 'both']).default('both'))
-  .option('--json <file>', 'where the runs go as JSON')
+  .option('--json <file>', 'where the runs go as JSON, each as it ends')
+  .option('--resume', 'goes on after the green runs in that file, which must be of the same code', false)
   .option('--docs', 'writes the table into docs/reliability.md', false)
   .parse()
 const flags: Flags = program.opts()
 const files = program.args
 if (flags.docs && files.length > 0) program.error('--docs records the whole suite: leave the files out.')
+if (flags.resume && (flags.json === undefined || files.length > 0))
+  program.error('--resume needs the --json file of a proof of the whole suite.')
 
 const stop = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
@@ -65,20 +69,33 @@ function explain(run: Run): void {
   for (const line of run.failures) process.stderr.write(`  ${line}\n`)
 }
 
+const planned = [
+  ...(flags.on === 'newest' ? [] : Array<'floor'>(flags.runs).fill('floor')),
+  ...(flags.on === 'floor' ? [] : (['newest'] as const)),
+]
+
+/** The planned runs that are not among those before. */
+function openRuns(before: readonly Run[]): readonly Run['on'][] {
+  const done = before.map(({ on }) => on)
+  return planned.filter((on) => {
+    const place = done.indexOf(on)
+    if (place >= 0) done.splice(place, 1)
+    return place < 0
+  })
+}
+
 /** Runs until all is done, one run is not green, or somebody stops it. Each run is handed over when it has ended. */
-async function* prove(folder: string): AsyncGenerator<Run> {
-  const planned = [
-    ...(flags.on === 'newest' ? [] : Array<'floor'>(flags.runs).fill('floor')),
-    ...(flags.on === 'floor' ? [] : (['newest'] as const)),
-  ]
+async function* prove(folder: string, before: readonly Run[]): AsyncGenerator<Run> {
+  const firstSeed = before.length === 0 ? flags.seed : Math.max(...before.map(({ seed }) => seed)) + 1
   const nodes = new Map<string, Node>()
-  for (const [index, on] of planned.entries()) {
+  for (const [index, on] of openRuns(before).entries()) {
     const wanted = on === 'floor' ? manifest.engines.node.replace('>=', '') : 'latest'
     const node = nodes.get(on) ?? (await installNode(wanted, folder, stop.signal))
     nodes.set(on, node)
-    const seed = flags.seed + index
-    process.stdout.write(`\nrun ${index + 1} of ${planned.length}: Node ${node.version}, seed ${seed}\n`)
-    const report = join(folder, `run-${index + 1}.json`)
+    const seed = firstSeed + index
+    const place = before.length + index + 1
+    process.stdout.write(`\nrun ${place} of ${planned.length}: Node ${node.version}, seed ${seed}\n`)
+    const report = join(folder, `run-${place}.json`)
     const outcome = await runSuite({ node, seed, files, report, signal: stop.signal })
     if (stop.signal.aborted) return
     yield { on, seed, node: node.version, ...outcome }
@@ -86,10 +103,17 @@ async function* prove(folder: string): AsyncGenerator<Run> {
   }
 }
 
-const finished: Run[] = []
+const code = flags.json === undefined || files.length > 0 ? '' : await codeName()
+const before = flags.resume && flags.json !== undefined ? await readRuns(flags.json, code) : []
+const finished = before.filter(({ green }) => green)
+if (finished.length < before.length)
+  program.error(`${flags.json} has a run that was not green: begin anew, without --resume.`)
 const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-proof-'))
 try {
-  for await (const run of prove(folder)) finished.push(run)
+  for await (const run of prove(folder, before)) {
+    finished.push(run)
+    if (flags.json !== undefined) await writeRuns(flags.json, code, finished)
+  }
 } catch (error) {
   if (!stop.signal.aborted) throw error
 } finally {
@@ -97,8 +121,11 @@ try {
   await clearLeftovers() // a run that was stopped could not stop its servers
 }
 process.stdout.write(`\n${terminal(head, finished.map(rowOf))}\n`)
-if (flags.json !== undefined) await writeFile(flags.json, `${JSON.stringify(finished, null, 2)}\n`)
 for (const run of finished) if (!run.green) explain(run)
+const isOver = finished.length === planned.length
 if (stop.signal.aborted) process.stderr.write('\nStopped before the last run.\n')
-else if (flags.docs) writeBlock('docs/reliability.md', 'proof', [markdown(head, finished.map(rowOf))])
+if (flags.docs) {
+  const left = isOver ? [] : ['', `${finished.length} of ${planned.length} runs so far.`]
+  writeBlock('docs/reliability.md', 'proof', [markdown(head, finished.map(rowOf)), ...left])
+}
 process.exitCode = stop.signal.aborted ? 130 : finished.every(({ green }) => green) ? 0 : 1
