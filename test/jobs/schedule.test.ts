@@ -4,7 +4,7 @@ import { describe, expect, inject, it } from 'vitest'
 import { openBackend } from '../../src/jobs/backend.ts'
 import type { QueueBackend } from '../../src/jobs/backend-types.ts'
 import { scheduleQueue } from '../../src/jobs/queues.ts'
-import { applySchedule, requestFirstSync, wantedIntervals } from '../../src/jobs/schedule.ts'
+import { applySchedule, requestFirstSync, tick, wantedIntervals } from '../../src/jobs/schedule.ts'
 import { startScheduledWorker, startSyncWorker } from '../../src/jobs/worker.ts'
 import { createLogger } from '../../src/log.ts'
 import { overdueStreams, takeTurn } from '../../src/mirror/stream-state.ts'
@@ -103,6 +103,30 @@ describe('due times', () => {
     const turns = await Promise.all([1, 2, 3, 4].map(() => takeTurn(pool, 'rentals', 0.5)))
     expect(turns.filter(Boolean)).toHaveLength(1)
     expect(await overdueStreams(pool, 5)).toEqual([])
+  })
+
+  it('read details only when some are due; otherwise they are as fresh as what they hang below', async () => {
+    await using mirror = await openTestMirror({ size: 5 })
+    const { app } = mirror
+    const { pool } = app.database
+    const context = { ...app.syncContext, onTasks: () => {} }
+    const turn = async (): Promise<string> => {
+      await pool.query(
+        `update sync.streams set interval_s = 60, next_due_at = now() - interval '1 s' where stream = 'rental_payments'`,
+      )
+      return await tick(context, 'rental_payments', app.log)
+    }
+    await mirror.sync({ streams: ['rentals', 'rental_payments'] })
+    await mirror.sync({ streams: ['rentals'] })
+    expect(await turn()).toBe('fresh')
+    expect(await tick(context, 'rental_payments', app.log)).toBe('early')
+    const { rows } = await pool.query<{ same: boolean }>(
+      `select count(distinct as_of) = 1 as same from sync.streams where stream in ('rentals', 'rental_payments')`,
+    )
+    expect(rows).toEqual([{ same: true }])
+    await pool.query(`update sync.records set detail_hash = null, changed_at = now() where stream = 'rentals'`)
+    await mirror.stopWorker()
+    expect([await turn(), await turn()]).toEqual(['asked', 'waiting'])
   })
 
   it('let only one of two workers ask for the first sync', async () => {

@@ -6,22 +6,24 @@ import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 let mirror: TestMirror
 let rentalId: string
+let goingId: string
 beforeAll(async () => {
   mirror = await openTestMirror({ size: 12 })
   await mirror.sync({ streams: ['rentals', 'rental_payments'] })
   const { rows } = await mirror.app.database.pool.query<{ id: string }>(
-    'select rental_id as id from mirror.rental_payments where _deleted_at is null order by 1 limit 1',
+    'select distinct rental_id as id from mirror.rental_payments where _deleted_at is null order by 1 limit 2',
   )
   rentalId = String(rows[0]?.id)
+  goingId = String(rows[1]?.id)
 })
 afterAll(() => mirror?.[Symbol.asyncDispose]())
 beforeEach(() => mirror.sandbox.clearFaults())
 
 /** Reads the payments of all rentals anew, those of one answered 404. @returns their run. */
-async function readAgain(): Promise<Run | undefined> {
+async function readAgain(id: string = rentalId): Promise<Run | undefined> {
   mirror.sandbox.fault({
     op: 'GET /v3/rentals/{rentalId}/payments',
-    match: { rentalId },
+    match: { rentalId: id },
     respond: { status: 404, body: '{}' },
   })
   // Nobody has looked at the rental lately.
@@ -32,10 +34,10 @@ async function readAgain(): Promise<Run | undefined> {
   return runs.find(({ stream }) => stream === 'rental_payments')
 }
 
-async function livePayments(): Promise<number> {
+async function livePayments(id: string = rentalId): Promise<number> {
   const { rows } = await mirror.app.database.pool.query<{ count: number }>(
     'select count(*)::int as count from mirror.rental_payments where rental_id = $1 and _deleted_at is null',
-    [rentalId],
+    [id],
   )
   return rows[0]?.count ?? 0
 }
@@ -55,5 +57,18 @@ describe('payments answered 404', () => {
     const run = await readAgain()
     expect(run).toMatchObject({ status: 'partial', error: expect.stringContaining('its rentals record could not be') })
     expect(await livePayments()).toBeGreaterThan(0)
+  })
+
+  it('go with their rental when that is gone, too', async () => {
+    expect(await livePayments(goingId)).toBeGreaterThan(0)
+    const answer = { status: 404, body: '{}' }
+    mirror.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}', match: { rentalId: goingId }, respond: answer })
+    expect(await readAgain(goingId)).toMatchObject({ status: 'done' })
+    expect(await livePayments(goingId)).toBe(0)
+    const { rows } = await mirror.app.database.pool.query(
+      'select _deleted_at is not null as gone, _source from mirror.rentals where id = $1',
+      [goingId],
+    )
+    expect(rows).toEqual([{ gone: true, _source: 'GET /v3/rentals/{rentalId}' }])
   })
 })
