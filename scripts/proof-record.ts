@@ -12,16 +12,21 @@ type ProofRecord = { readonly code: string; readonly runs: readonly Run[] }
 
 const execute = promisify(execFile)
 
-/** What decides how a run of the suite ends. */
-const codePaths = ['src', 'test', 'migrations', 'package.json', 'package-lock.json', 'vitest.config.ts']
+/** Documents that are written while a proof goes on, and decide nothing: no test reads them. */
+const reports = ['docs/reliability.md', 'docs/performance.md']
 
-/** A short name of the committed code. @throws Error when files differ from it: what is proven must be there to look at. */
-export async function codeName(): Promise<string> {
-  const git = async (...args: string[]): Promise<string> => (await execute('git', args)).stdout.trim()
-  const changed = await git('status', '--porcelain', '--', ...codePaths)
+/**
+ * A short name of the committed project, but for its reports and `file`, and of the test files asked for.
+ * @throws Error when something is not committed: what is proven must be there to look at.
+ */
+export async function codeName(file: string, testFiles: readonly string[]): Promise<string> {
+  const paths = ['.', ...[...reports, file].map((path) => `:(exclude)${path}`)]
+  const git = async (...args: string[]): Promise<string> =>
+    (await execute('git', [...args, '--', ...paths], { maxBuffer: 16_000_000 })).stdout
+  const changed = await git('status', '--porcelain')
   if (changed !== '') throw new Error(`Commit first, or the record would name other code:\n${changed}`)
-  const objects = await git('rev-parse', ...codePaths.map((path) => `HEAD:${path}`))
-  return createHash('sha256').update(objects).digest('hex').slice(0, 12)
+  const names = [await git('ls-files', '--stage'), ...testFiles]
+  return createHash('sha256').update(names.join('\n')).digest('hex').slice(0, 12)
 }
 
 /** The runs in a file. @throws Error when they are of other code, or when there is no such file. */

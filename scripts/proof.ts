@@ -40,8 +40,8 @@ const program = new Command('proof')
 const flags: Flags = program.opts()
 const files = program.args
 if (flags.docs && files.length > 0) program.error('--docs records the whole suite: leave the files out.')
-if (flags.resume && (flags.json === undefined || files.length > 0))
-  program.error('--resume needs the --json file of a proof of the whole suite.')
+if (flags.resume && flags.json === undefined)
+  program.error('--resume needs the --json file of the proof that was stopped.')
 
 const stop = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
@@ -103,7 +103,7 @@ async function* prove(folder: string, before: readonly Run[]): AsyncGenerator<Ru
   }
 }
 
-const code = flags.json === undefined || files.length > 0 ? '' : await codeName()
+const code = flags.json === undefined ? '' : await codeName(flags.json, files)
 const before = flags.resume && flags.json !== undefined ? await readRuns(flags.json, code) : []
 const finished = before.filter(({ green }) => green)
 if (finished.length < before.length)
