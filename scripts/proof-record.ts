@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
+import { relative } from 'node:path'
 import { promisify } from 'node:util'
 import type { Outcome } from './proof-suite.ts'
 
@@ -12,7 +13,7 @@ type ProofRecord = { readonly code: string; readonly runs: readonly Run[] }
 
 const execute = promisify(execFile)
 
-/** Documents that are written while a proof goes on, and decide nothing: no test reads them. */
+/** What proofs and measurements are written into. */
 const reports = ['docs/reliability.md', 'docs/performance.md']
 
 /**
@@ -20,7 +21,9 @@ const reports = ['docs/reliability.md', 'docs/performance.md']
  * @throws Error when something is not committed: what is proven must be there to look at.
  */
 export async function codeName(file: string, testFiles: readonly string[]): Promise<string> {
-  const paths = ['.', ...[...reports, file].map((path) => `:(exclude)${path}`)]
+  const record = relative('', file)
+  const left = record.startsWith('..') ? reports : [...reports, record]
+  const paths = ['.', ...left.map((path) => `:(exclude)${path}`)]
   const git = async (...args: string[]): Promise<string> =>
     (await execute('git', [...args, '--', ...paths], { maxBuffer: 16_000_000 })).stdout
   const changed = await git('status', '--porcelain')
