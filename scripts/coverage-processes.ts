@@ -2,7 +2,7 @@
 // source maps.
 
 import { readdir, readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { GREATEST_LOWER_BOUND, generatedPositionFor, TraceMap } from '@jridgewell/trace-mapping'
 
@@ -12,52 +12,57 @@ type Script = { readonly url: string; readonly functions: readonly { readonly ra
 /** A place in a source file; `line` from 1, `column` from 0. */
 export type Place = { readonly line: number; readonly column: number }
 
-/** A file of `dist`: where a place of its source lies in it, and the runs of it. */
+/** A source file in what was built from it: where a place of it lies there, and the runs of that. */
 type Built = { readonly offsetOf: (place: Place) => number | null; readonly runs: Script[] }
 
 export class Processes {
-  readonly #files: ReadonlyMap<string, Built>
+  readonly #files: ReadonlyMap<string, readonly Built[]>
 
-  private constructor(files: ReadonlyMap<string, Built>) {
+  private constructor(files: ReadonlyMap<string, readonly Built[]>) {
     this.#files = files
   }
 
   /** Reads what Node wrote into a folder (`NODE_V8_COVERAGE`). */
   static async read(folder: string): Promise<Processes> {
-    const files = new Map<string, Built>()
     const dist = pathToFileURL(resolve('dist/src')).href
+    const scripts = new Map<string, Script[]>()
     for (const name of await readdir(folder)) {
       const { result }: { result: readonly Script[] } = JSON.parse(await readFile(join(folder, name), 'utf8'))
       for (const script of result) {
         if (!script.url.startsWith(`${dist}/`)) continue
         const path = fileURLToPath(script.url)
-        const source = resolve(path.replace(/\.js$/, '.ts').replace(resolve('dist'), '.'))
-        const built = files.get(source) ?? { offsetOf: await offsets(path), runs: [] }
-        files.set(source, built)
-        built.runs.push(script)
+        scripts.set(path, [...(scripts.get(path) ?? []), script])
       }
     }
+    const files = new Map<string, Built[]>()
+    for (const [path, runs] of scripts)
+      for (const [source, offsetOf] of await offsets(path))
+        files.set(source, [...(files.get(source) ?? []), { offsetOf, runs }])
     return new Processes(files)
   }
 
   /** Whether one of them ran a place of a source file (its whole path). */
   ran(source: string, place: Place): boolean {
-    const built = this.#files.get(source)
-    const offset = built?.offsetOf(place) ?? null
-    return offset !== null && built?.runs.some((script) => countAt(script, offset) > 0) === true
+    return (this.#files.get(source) ?? []).some(({ offsetOf, runs }) => {
+      const offset = offsetOf(place)
+      return offset !== null && runs.some((script) => countAt(script, offset) > 0)
+    })
   }
 }
 
-/** Reads a built file and its map. Its own first mapping of a line stands for what stands before it in that line. */
-async function offsets(path: string): Promise<Built['offsetOf']> {
+/** Reads a built file and its map: where a place lies in it, for each source file (its whole path) that went into it. */
+async function offsets(path: string): Promise<ReadonlyMap<string, Built['offsetOf']>> {
   const map = new TraceMap(await readFile(`${path}.map`, 'utf8'))
   const starts = [0]
   for (const { index } of (await readFile(path, 'utf8')).matchAll(/\n/g)) starts.push(index + 1)
-  const [source = ''] = map.sources.map(String)
-  return (place) => {
-    const found = generatedPositionFor(map, { source, ...place, bias: GREATEST_LOWER_BOUND })
-    return found.line === null ? null : (starts[found.line - 1] ?? 0) + found.column
-  }
+  const offsetIn =
+    (source: string): Built['offsetOf'] =>
+    (place) => {
+      // A line's own first mapping stands for what stands before it in that line.
+      const found = generatedPositionFor(map, { source, ...place, bias: GREATEST_LOWER_BOUND })
+      return found.line === null ? null : (starts[found.line - 1] ?? 0) + found.column
+    }
+  return new Map(map.sources.map(String).map((source) => [resolve(dirname(path), source), offsetIn(source)]))
 }
 
 /** How often a place ran: what the innermost range around it says. */

@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { build } from 'vite'
+import { bundle } from './bundle.mjs'
 
 const [entry, ...args] = process.argv.slice(2)
 if (entry === undefined) throw new Error('Which file? Usage: node scripts/run.mjs FILE [ARGUMENT…]')
@@ -12,16 +12,7 @@ const cache = resolve('node_modules/.cache')
 mkdirSync(cache, { recursive: true })
 const outDir = mkdtempSync(join(cache, 'run-')) // below the project, so that packages are found
 process.on('exit', () => rmSync(outDir, { recursive: true, force: true }))
-await build({
-  configFile: false,
-  logLevel: 'error',
-  build: {
-    ssr: resolve(entry),
-    outDir,
-    sourcemap: 'inline',
-    rollupOptions: { output: { entryFileNames: 'program.js' } },
-  },
-})
+await bundle({ entry: resolve(entry), outDir, name: 'program', packages: 'outside' })
 const child = spawn(process.execPath, ['--enable-source-maps', join(outDir, 'program.js'), ...args], {
   stdio: 'inherit',
 })

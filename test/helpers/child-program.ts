@@ -1,12 +1,12 @@
 // Runs one of our modules as a process of its own, for tests that kill, interrupt or race whole processes.
-// Node 20 reads no TypeScript, so the module is bundled once; packages stay outside the bundle.
+// Node 20 reads no TypeScript, so the module is bundled once.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { build } from 'vite'
+import { bundle } from '../../scripts/bundle.mjs'
 
 export type Program = AsyncDisposable & { readonly file: string }
 
@@ -15,11 +15,7 @@ export async function buildProgram(entry: string): Promise<Program> {
   const root = resolve('node_modules/.cache')
   await mkdir(root, { recursive: true })
   const outDir = await mkdtemp(join(root, 'program-')) // below the project, so that packages are found
-  await build({
-    configFile: false,
-    logLevel: 'error',
-    build: { ssr: resolve(entry), outDir, rollupOptions: { output: { entryFileNames: 'program.js' } } },
-  })
+  await bundle({ entry: resolve(entry), outDir, name: 'program', packages: 'inside' })
   const dispose = (): Promise<void> => rm(outDir, { recursive: true, force: true })
   return { file: join(outDir, 'program.js'), [Symbol.asyncDispose]: dispose }
 }

