@@ -51,12 +51,12 @@ function openBarrier(): { readonly limiter: Limiter; readonly reached: Promise<v
   return { limiter: { ...unlimited, acquire }, reached, release }
 }
 
-/** A pusher with claims of 300 ms that nobody renews; what it takes up waits before it leaves, until `release`. */
+/** A pusher with one claim of 300 ms that nobody renews; what it takes up waits before it leaves, until `release`. */
 function openHalted() {
   const { limiter, reached, release } = openBarrier()
   const { context, close } = contextFor(
     { database: withoutRenewals(rig.database), sandbox: rig.sandbox },
-    { timeoutMs: 20_000, settings: { leaseMs: 300 }, limiter },
+    { timeoutMs: 20_000, settings: { leaseMs: 300 }, concurrency: 1, limiter },
   )
   const pusher = createPusher(context)
   return {
