@@ -41,7 +41,7 @@ export type Work = {
 const pageSize = 100
 const concurrency = 8
 
-/** V8 flags of the command line (src/cli/main.ts). */
+/** V8 flags of the command line (src/cli/program.ts). */
 export const nodeFlags = ['--heap-growing-percent=40']
 
 /** Where only lists are measured, the details that were planned after them are not to be read by the next sync. */

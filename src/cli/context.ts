@@ -44,11 +44,17 @@ export type RunOptions = {
   readonly stoppedCode?: ExitCode
 }
 
-/** Says what went wrong in a few lines: the message, then what to do. Never a stack trace. */
+/** Says what went wrong in a few lines: the message, then what to do. Of a fault of ours, the stack for whoever debugs. */
 export function printError(error: unknown): void {
-  const remedy = error instanceof BoatMirrorError ? error.remedy : undefined
-  const code = error instanceof BoatMirrorError ? ` [${error.code}]` : ''
-  process.stderr.write(`boat-mirror: ${messageOf(error)}${code}\n${remedy === undefined ? '' : `${remedy}\n`}`)
+  if (error instanceof BoatMirrorError) {
+    process.stderr.write(
+      `boat-mirror: ${error.message} [${error.code}]\n${error.remedy === undefined ? '' : `${error.remedy}\n`}`,
+    )
+    return
+  }
+  process.stderr.write(`boat-mirror: ${messageOf(error)}\n`)
+  const debugging = process.env.LOG_LEVEL === 'debug' || process.env.LOG_LEVEL === 'trace'
+  if (debugging && error instanceof Error) process.stderr.write(`${error.stack}\n`)
 }
 
 const wasStopped = (signal: AbortSignal, error: unknown): boolean =>

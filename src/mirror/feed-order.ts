@@ -3,9 +3,9 @@
 
 import type { PoolClient } from 'pg'
 
-/** Changes of transactions with later ids that have committed while this one was under way. */
-const overtakers = `from mirror.change_log c
-  where c.epoch = (select mirror.feed_epoch()) and c.xid > pg_current_xact_id()`
+/** Whether changes of transactions with later ids have committed while this one was under way. */
+const overtakenSql = `select from mirror.change_log c
+  where c.epoch = (select mirror.feed_epoch()) and c.xid > pg_current_xact_id() limit 1`
 
 /**
  * Own changes of a record move to the place of the last of those that came before them. They are given only when that
@@ -22,6 +22,6 @@ const moveSql = `with moved as (
 /** Call it after writing, in the transaction that wrote (read committed), while its locks keep others off the records. */
 export async function keepFeedOrder(client: PoolClient): Promise<void> {
   // Mostly nobody has: one look into the index.
-  const { rowCount } = await client.query(`select ${overtakers} limit 1`)
+  const { rowCount } = await client.query(overtakenSql)
   if (rowCount !== 0) await client.query(moveSql)
 }

@@ -1,4 +1,4 @@
-// One clear message, what to do about it, and the right exit code; never a stack trace.
+// One clear message, what to do about it, and the right exit code.
 
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -156,6 +156,14 @@ describe('the command line says what is wrong and what to do', () => {
       server.close()
     }
   })
+})
+
+it('a fault of ours is one line, and for whoever debugs a stack that names the source', async () => {
+  const fault = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.write=undefined' }
+  const plain = await cli.run(['migrate', '--status'], fault)
+  expect(plain).toMatchObject({ code: 1, stderr: 'boat-mirror: process.stdout.write is not a function\n' })
+  const debugged = await cli.run(['migrate', '--status'], { ...fault, LOG_LEVEL: 'debug' })
+  expect(debugged.stderr).toMatch(/^boat-mirror: .*\nTypeError: .*\n(.*\n)* +at .*src\/cli\/[a-z-]+\.ts:\d+:\d+\)\n/)
 })
 
 describe('check', () => {

@@ -1,0 +1,71 @@
+// The command line: one file per command, commander for flags and help.
+
+import { setFlagsFromString } from 'node:v8'
+import { Command, CommanderError } from 'commander'
+import { packageVersion } from '../api/version.ts'
+import { exitCodeOf } from '../errors.ts'
+import { printError } from './context.ts'
+
+/** Whatever slips through. */
+const onUncaught = (error: unknown): void => {
+  printError(error)
+  process.exit(1)
+}
+process.on('uncaughtException', onUncaught)
+process.on('unhandledRejection', onUncaught)
+// `boat-mirror status | head`: the reader went away, which is no fault.
+process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+  error.code === 'EPIPE' ? process.exit(0) : onUncaught(error),
+)
+
+// V8 lets the heap grow to several times what is alive before it collects; memory shall stay flat however much is mirrored.
+setFlagsFromString('--heap-growing-percent=40')
+
+const program = new Command('boat-mirror')
+  .description(
+    'Keeps a Postgres database equal to what a boat-rental API shows, and carries queued changes back to it.',
+  )
+  .version(packageVersion())
+  .showHelpAfterError('Add --help to see what it takes.')
+  .exitOverride()
+  .addHelpText(
+    'after',
+    '\nSettings come from the environment, then .env, then boat-mirror.yaml; README.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
+  )
+
+/** In the order of the help. */
+const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  worker: async () => (await import('./commands/worker.ts')).registerWorker,
+  sync: async () => (await import('./commands/sync.ts')).registerSync,
+  push: async () => (await import('./commands/push.ts')).registerPush,
+  changes: async () => (await import('./commands/changes.ts')).registerChanges,
+  status: async () => (await import('./commands/status.ts')).registerStatus,
+  runs: async () => (await import('./commands/runs.ts')).registerRuns,
+  schedule: async () => (await import('./commands/schedule.ts')).registerSchedule,
+  quarantine: async () => (await import('./commands/quarantine.ts')).registerQuarantine,
+  report: async () => (await import('./commands/report.ts')).registerReport,
+  explain: async () => (await import('./commands/explain.ts')).registerExplain,
+  drift: async () => (await import('./commands/drift.ts')).registerDrift,
+  check: async () => (await import('./commands/check.ts')).registerCheck,
+  migrate: async () => (await import('./commands/migrate.ts')).registerMigrate,
+  sandbox: async () => (await import('./commands/sandbox.ts')).registerSandbox,
+  db: async () => (await import('./commands/db.ts')).registerDb,
+}
+
+// A command that is named is loaded alone: what the others need takes a second to load. Without one, help names them all.
+const named = new Map(Object.entries(commands)).get(process.argv[2] ?? '')
+for (const load of named === undefined ? Object.values(commands) : [named]) (await load())(program)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  // commander has already said what is wrong; help and version are no errors.
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
+  else {
+    printError(error)
+    process.exitCode = exitCodeOf(error)
+  }
+}
+
+// Everything is closed by now. Should a connection that never answers hold the process, it is let go.
+setTimeout(() => process.stdout.writableLength === 0 && process.exit(), 5_000).unref()
