@@ -6,7 +6,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
-COPY scripts/bundle.mjs scripts/bundle.mjs
+COPY scripts/build.mjs scripts/bundle.mjs scripts/
 COPY migrations migrations
 COPY src src
 RUN npm run build

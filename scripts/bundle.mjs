@@ -1,8 +1,6 @@
-// Puts a program and what it imports into few files. Node takes longer to find and load a thousand small modules than
-// most commands run. `node scripts/bundle.mjs` makes the command line so, as a part of `npm run build`.
+// Puts a program and what it imports into few files: Node takes longer to find and load a thousand small modules than
+// most commands run.
 
-import { rm } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 /** Packages that look for files of their own beside themselves, and those of traces, all of which must share one state. */
@@ -30,9 +28,4 @@ export async function bundle({ entry, outDir, name, packages }) {
     logLevel: 'warning',
     ...(packages === 'outside' ? { packages: 'external' } : { external: outside, banner: { js: banner } }),
   })
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await rm('dist/src/cli', { recursive: true, force: true }) // files of an earlier build have other names
-  await bundle({ entry: 'src/cli/main.ts', outDir: 'dist/src/cli', name: 'main', packages: 'inside' })
 }

@@ -1,6 +1,6 @@
 // The metrics' names and labels, and that alert rules, dashboard and compose file speak of what there is.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { ApiError } from '../../src/errors.ts'
@@ -120,4 +120,17 @@ it('the image runs unprivileged, is checked for health and gets its signals', ()
   expect(last).toContain('USER node')
   expect(last.some((line) => line.startsWith('HEALTHCHECK'))).toBe(true)
   expect(last).toContain('ENTRYPOINT ["node", "dist/src/cli/main.js"]')
+})
+
+it('whatever the image copies exists and is let through to its build', () => {
+  const letThrough = read('.dockerignore').split('\n')
+  const copied = read('Dockerfile')
+    .split('\n')
+    .filter((line) => /^COPY (?!--from)/.test(line))
+    .flatMap((line) => line.split(' ').slice(1, -1))
+  expect(copied).toContain('src')
+  for (const path of copied) {
+    expect(existsSync(new URL(`../../${path}`, import.meta.url)), path).toBe(true)
+    expect(letThrough, path).toContain(`!${path.split('/')[0]}`)
+  }
 })
