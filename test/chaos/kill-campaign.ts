@@ -4,8 +4,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
-import pg from 'pg'
 import { createSandbox } from '../../src/sandbox/index.ts'
+import { createTestPool } from '../helpers/database.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 
 export type KillCampaign = {
@@ -124,7 +124,7 @@ export async function runKillCampaign(campaign: KillCampaign): Promise<KillResul
     }
     const last = start(['sync', '--full'], env)
     await last.ended
-    const pool = new pg.Pool({ connectionString: campaign.databaseUrl, max: 2 })
+    const pool = createTestPool(campaign.databaseUrl, 2)
     try {
       const violations = [...(await differencesFromTruth(pool, sandbox.truthText()))]
       if (last.child.exitCode !== 0)
