@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { createSandbox } from '../../src/sandbox/index.ts'
+import { createRandom } from '../../src/sandbox/world/random.ts'
 import { createTestPool } from '../helpers/database.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 
@@ -27,17 +28,6 @@ export type KillResult = {
   readonly late: number
   /** What is wrong; empty when all is right. */
   readonly violations: readonly string[]
-}
-
-/** A small generator of numbers from 0 to 1 (mulberry32). */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
 }
 
 const program = resolve('dist/src/cli/main.js')
@@ -94,7 +84,7 @@ const doubleChecks: readonly (readonly [string, string])[] = [
 
 /** Starts syncs, kills them, and lets the last one finish. */
 export async function runKillCampaign(campaign: KillCampaign): Promise<KillResult> {
-  const random = seeded(campaign.seed)
+  const random = createRandom(campaign.seed, 'kills').next
   const sandbox = await createSandbox({ size: campaign.size, seed: campaign.seed, latencyMs: 1 })
   const env = {
     API_BASE_URL: sandbox.url,

@@ -5,9 +5,9 @@ import type pg from 'pg'
 import { sleep } from '../../../src/clock.ts'
 import { canProgress } from '../../../src/outbox/claim.ts'
 import type { LoggedRequest, Sandbox, TruthRow } from '../../../src/sandbox/index.ts'
+import { createRandom } from '../../../src/sandbox/world/random.ts'
 import { matches } from '../../outbox/effects.ts'
 import { freeSlots, Planner } from '../../outbox/plans.ts'
-import { seeded } from '../kill-campaign.ts'
 import { openStormPool } from './pool.ts'
 import { type Cast, type Expectation, type Story, tellStory } from './stories.ts'
 
@@ -123,7 +123,7 @@ async function openChanges(pool: pg.Pool): Promise<string> {
 
 /** Starts telling stories. */
 export function startPartners({ databaseUrl, sandbox, seed, everyMs }: PartnersOptions): Partners {
-  const random = seeded(seed)
+  const random = createRandom(seed, 'partners').next
   const cast = chooseCast(sandbox, new Set())
   const pool = openStormPool(databaseUrl, 'partner', 2)
   const stopping = new AbortController()

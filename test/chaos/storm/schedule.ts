@@ -1,6 +1,6 @@
 // What happens when: a timetable of faults drawn from the seed alone, so that a run can be repeated.
 
-import { seeded } from '../kill-campaign.ts'
+import { createRandom } from '../../../src/sandbox/world/random.ts'
 
 /** What a fault disturbs. Two faults of one target never overlap; those of different targets do. */
 export type Target = 'worker' | 'postgres' | 'redis' | 'api link' | 'api answers'
@@ -58,7 +58,7 @@ const restMs = 500
  * beyond the end.
  */
 export function drawSchedule(seed: number, ms: number, wanted: readonly FaultKind[] = allKinds): readonly Fault[] {
-  const random = seeded(seed)
+  const random = createRandom(seed, 'storm').next
   const between = ([low, high]: readonly [number, number]): number => Math.round(low + random() * (high - low))
   const freeAt = new Map<Target, number>()
   const faults: Fault[] = []
