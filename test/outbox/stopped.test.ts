@@ -1,4 +1,4 @@
-// A pusher that is told to stop gives back what it works on, and the next one carries on.
+// A pusher that is told to stop: what has not left goes back, what has left is finished.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { type Limiter, unlimited } from '../../src/api/limiter.ts'
