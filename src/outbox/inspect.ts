@@ -80,20 +80,3 @@ export async function changesForPerson(db: Queryable): Promise<readonly string[]
   )
   return rows.map((row) => row.id)
 }
-
-export type OutboxCounts = {
-  readonly counts: Readonly<Partial<Record<Status, number>>>
-  readonly oldestQueuedAt: Date | null
-}
-
-/** Changes per state, and since when the oldest waits. */
-export async function countChanges(db: Queryable): Promise<OutboxCounts> {
-  const { rows } = await db.query<{ status: Status; count: number; oldest: Date | null }>(
-    `select status, count(*)::int as count, min(enqueued_at) filter (where status = 'queued') as oldest
-     from outbox.queue group by status`,
-  )
-  return {
-    counts: Object.fromEntries(rows.map((row) => [row.status, row.count])),
-    oldestQueuedAt: rows.find((row) => row.status === 'queued')?.oldest ?? null,
-  }
-}

@@ -2,7 +2,8 @@
 
 import type { Command } from 'commander'
 import { messageOf } from '../../errors.ts'
-import { type ChangeInfo, changesForPerson, countChanges, listChanges } from '../../outbox/inspect.ts'
+import { outboxFacts } from '../../operator/queries.ts'
+import { type ChangeInfo, changesForPerson, listChanges } from '../../outbox/inspect.ts'
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { type CommandContext, type ExitCode, type OpenedApp, runCommand, wholeNumber, withJson } from '../context.ts'
@@ -61,7 +62,7 @@ async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise
 
 /** Says on stderr what is left, so that waiting for an API that is down does not look like nothing. */
 async function tellProgress(app: OpenedApp): Promise<void> {
-  const { counts } = await countChanges(app.database.pool)
+  const { counts } = await outboxFacts(app.database.pool)
   const [next] = await listChanges(app.database.pool, { statuses: ['queued', 'sending'], limit: 1 })
   const count = (counts.queued ?? 0) + (counts.sending ?? 0)
   const left = count === 1 ? '1 change left' : `${number(count)} changes left`
