@@ -123,7 +123,8 @@ async function runTransaction<T>(
       return await runOnce(pool, fn, options)
     } catch (error) {
       if (!isRepeatable(error) || attempt > repetitions) throw translateDatabaseError(error, url)
-      await sleep(Math.random() * 20 * 2 ** attempt) // up to 40, 80, 160, 320 ms, so that the two do not meet again
+      // 20 to 40 ms, then twice as long each time: the other needs a moment to take what was given up, or the two meet again.
+      await sleep((1 + Math.random()) * 10 * 2 ** attempt)
     }
   }
 }

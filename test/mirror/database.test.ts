@@ -46,16 +46,19 @@ describe('a transaction', () => {
       meet = resolve
     })
     let runs = 0
+    const crossings: Promise<void>[] = []
     const crossing = (first: number, second: number): Promise<void> =>
       mirror.db.transaction(async (client) => {
         runs += 1
+        if (runs > 2) await Promise.any(crossings) // or it may be back before the other has what it waits for
         await client.query('update public.numbers set value = value + 1 where id = $1', [first])
         waiting += 1
         if (waiting === 2) meet()
         await met
         await client.query('update public.numbers set value = value + 1 where id = $1', [second])
       })
-    await Promise.all([crossing(1, 2), crossing(2, 1)])
+    crossings.push(crossing(1, 2), crossing(2, 1))
+    await Promise.all(crossings)
     expect(runs).toBe(3)
     expect(await mirror.all('select value from public.numbers where id in (1, 2)')).toEqual([
       { value: 2 },
