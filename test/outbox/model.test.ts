@@ -126,9 +126,12 @@ async function compare(model: Model, { before }: Real): Promise<void> {
 
 type Step = (model: Model, real: Real) => Promise<void>
 
-/** A command of fast-check that compares everything once it has run. */
-const command = (name: string, step: Step, needsChange = false): fc.AsyncCommand<Model, Real> => ({
-  check: (model) => !needsChange || model.changes.length > 0,
+type Check = (model: Readonly<Model>) => boolean
+const hasChange: Check = (model) => model.changes.length > 0
+
+/** A command of fast-check that compares everything once it has run; left out where `check` says no. */
+const command = (name: string, step: Step, check: Check = () => true): fc.AsyncCommand<Model, Real> => ({
+  check,
   run: async (model, real) => {
     await step(model, real)
     await compare(model, real)
@@ -158,38 +161,42 @@ function asked({ kind, rental, cause, value }: ModelChange): [string, object, ob
 
 /** Pushes to the end. What would be waited for passes at once: next attempts, and the time after which a write is sent again. */
 const push = (disturbances: readonly (readonly [number, Disturbance])[]) =>
-  command(`push ${JSON.stringify(disturbances)}`, async (model) => {
-    const byRental = new Map(disturbances)
-    for (const [rental, { after, fault }] of byRental)
-      rig.sandbox.fault({
-        op: 'P* /v3/rentals/{rentalId}*',
-        match: { rentalId: idOf(rental) },
-        after,
-        times: 1,
-        respond: responses[fault],
-      })
-    rig.sandbox.resetRequests()
-    const [{ now } = { now: new Date(0) }] = await all<{ now: Date }>('select clock_timestamp() as now')
-    const pushed = model.push(byRental)
-    do {
-      await rig.pusher.runOnce(AbortSignal.timeout(60_000))
-      await rig.database.pool.query(`update outbox.queue set next_attempt_at = clock_timestamp(),
+  command(
+    `push ${JSON.stringify(disturbances)}`,
+    async (model) => {
+      const byRental = new Map(disturbances)
+      for (const [rental, { after, fault }] of byRental)
+        rig.sandbox.fault({
+          op: 'P* /v3/rentals/{rentalId}*',
+          match: { rentalId: idOf(rental) },
+          after,
+          times: 1,
+          respond: responses[fault],
+        })
+      rig.sandbox.resetRequests()
+      const [{ now } = { now: new Date(0) }] = await all<{ now: Date }>('select clock_timestamp() as now')
+      const pushed = model.push(byRental)
+      do {
+        await rig.pusher.runOnce(AbortSignal.timeout(60_000))
+        await rig.database.pool.query(`update outbox.queue set next_attempt_at = clock_timestamp(),
         sent_at = sent_at - interval '1 minute' where status in ('queued', 'sending')`)
-    } while (await canProgress(rig.database.pool))
-    rig.sandbox.clearFaults()
+      } while (await canProgress(rig.database.pool))
+      rig.sandbox.clearFaults()
 
-    const ended = await all<{ id: string; aggregate: string }>(
-      `select id, aggregate from outbox.queue where settled_at >= $1 and status <> 'expired' order by settled_at`,
-      [now],
-    )
-    for (const [rental, { settled, requests }] of pushed.entries()) {
-      const here = ended.filter(({ aggregate }) => aggregate === `rental:${idOf(rental)}`)
-      expect(here.map(({ id }) => Number(id))).toEqual(settled)
-      const path = `/v3/rentals/${idOf(rental)}`
-      const sent = rig.writes().filter((request) => request.path === path || request.path.startsWith(`${path}/`))
-      expect(sent).toHaveLength(requests)
-    }
-  })
+      const ended = await all<{ id: string; aggregate: string }>(
+        `select id, aggregate from outbox.queue where settled_at >= $1 and status <> 'expired' order by settled_at`,
+        [now],
+      )
+      for (const [rental, { settled, requests }] of pushed.entries()) {
+        const here = ended.filter(({ aggregate }) => aggregate === `rental:${idOf(rental)}`)
+        expect(here.map(({ id }) => Number(id))).toEqual(settled)
+        const path = `/v3/rentals/${idOf(rental)}`
+        const sent = rig.writes().filter((request) => request.path === path || request.path.startsWith(`${path}/`))
+        expect(sent).toHaveLength(requests)
+      }
+    },
+    (model) => !model.isOrderOpen,
+  )
 
 /** A person decides about some change: where that means nothing it is refused, and nothing happens. */
 const decide = (
@@ -207,7 +214,7 @@ const decide = (
       if (inModel(model, change)) await decided
       else await expect(decided).rejects.toMatchObject({ code: 'USAGE' })
     },
-    true,
+    hasChange,
   )
 
 const expire = (pick: number) =>
@@ -220,7 +227,7 @@ const expire = (pick: number) =>
         change.id,
       ])
     },
-    true,
+    hasChange,
   )
 
 const foreign = (rental: number) =>

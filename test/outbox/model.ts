@@ -182,6 +182,30 @@ export class Model {
     this.#revive(change)
   }
 
+  /**
+   * Whether the contract leaves open which of two changes of a rental goes first: one is revived by a change of the other
+   * rental, whenever that is done, and the other need not wait for it. Rentals run in parallel, and what is blocked holds nothing.
+   */
+  get isOrderOpen(): boolean {
+    const revivable = this.changes.filter((change) => this.#mayRevive(change))
+    const goesBesides = (one: ModelChange, other: ModelChange): boolean =>
+      other !== one &&
+      other.rental === one.rental &&
+      (revivable.includes(other) || (other.status === 'queued' && other.id > one.id))
+    return revivable.some(
+      (one) => this.#isRevivedFromElsewhere(one) && this.changes.some((other) => goesBesides(one, other)),
+    )
+  }
+
+  #mayRevive({ status, cause }: ModelChange): boolean {
+    return status === 'blocked' && cause !== null && (cause.status === 'queued' || this.#mayRevive(cause))
+  }
+
+  #isRevivedFromElsewhere({ rental, cause }: ModelChange): boolean {
+    if (cause === null) return false
+    return cause.rental !== rental || (cause.status === 'blocked' && this.#isRevivedFromElsewhere(cause))
+  }
+
   #dependants(change: ModelChange): readonly ModelChange[] {
     return this.changes.filter(({ cause }) => cause === change)
   }
