@@ -2,6 +2,7 @@
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { askedJoin, rememberedJoin } from './records.ts'
 import { keySql, type Queryable } from './sql.ts'
 
 export type DueSettings = {
@@ -98,10 +99,9 @@ export async function hashesFromList(
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const { rows } = await db.query<{ key: string; hash: string }>(
-    `select r.key, r.list_hash as hash from sync.records r join mirror.${stream.name} m on ${keySql(stream, 'm')} = r.key
-     where r.stream = $1 and r.key = any($2::text[]) and r.list_hash is not null and r.detail_read_at is null and m._source = $3 and m._deleted_at is null
-       and m.${stream.key[0]} = any($2::text[]::${stream.columns.find(({ name }) => name === stream.key[0])?.type}[])`,
-    [stream.name, keys, list],
+    `select asked.key, r.list_hash as hash from ${askedJoin(stream)} ${rememberedJoin}
+     where r.list_hash is not null and r.detail_read_at is null and t._source = $3 and t._deleted_at is null`,
+    [keys, stream.name, list],
   )
   return new Map(rows.map(({ key, hash }) => [key, hash]))
 }

@@ -1,8 +1,9 @@
 // Erasing persons: when a user is gone upstream, what the mirror still holds about them elsewhere goes too (design,
 // section 6.7). The tombstones of the user and of the documents drop their own columns; the outbox looks after itself.
 
-import { streams } from '../catalog/catalog.ts'
+import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { askedJoin } from './records.ts'
 import type { Queryable } from './sql.ts'
 
 /** True when a record of this stream says something about a person: its payload is not for everybody. */
@@ -16,7 +17,7 @@ export const holdsPerson = (stream: StreamDef): boolean =>
 export async function tombstonedUsers(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const { rows } = await db.query<{ id: string }>(
-    'select id::text from mirror.users where id = any($1::bigint[]) and _deleted_at is not null',
+    `select asked.key as id from ${askedJoin(streamNamed('users'))} where t._deleted_at is not null`,
     [[...ids]],
   )
   return new Set(rows.map((row) => row.id))

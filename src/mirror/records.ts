@@ -34,18 +34,25 @@ export type KnownRecord = {
   readonly stub: boolean
 }
 
-/** Joins a text array of keys ($1) with the mirror table: `asked(key, k0, k1 …)` and `t`. */
-function askedJoin(stream: StreamDef): string {
+/**
+ * Joins a text array of keys ($1) with the mirror table: `asked(key, k0, k1 …)` and `t`. Of tables that were never counted
+ * Postgres knows nothing, and would read them whole for every page of a first sync; `offset 0` keeps this a lookup by index.
+ */
+export function askedJoin(stream: StreamDef): string {
   const parts = stream.key.map((_, index) =>
     stream.key.length === 1 ? `a.key as k0` : `a.key::jsonb ->> ${index} as k${index}`,
   )
-  const on = stream.key.map((column, index) => {
+  const same = stream.key.map((column, index) => {
     const type = stream.columns.find(({ name }) => name === column)?.type ?? 'text'
     return `t.${identifier(column)} = asked.k${index}::${type}`
   })
   return `(select a.key, ${parts.join(', ')} from unnest($1::text[]) as a(key)) asked
-    left join mirror.${identifier(stream.name)} t on ${on.join(' and ')}`
+    left join lateral (select * from mirror.${identifier(stream.name)} t where ${same.join(' and ')} offset 0) t on true`
 }
+
+/** What is remembered of the asked keys of a stream ($2), as `r`. */
+export const rememberedJoin =
+  'left join lateral (select * from sync.records r where r.stream = $2 and r.key = asked.key offset 0) r on true'
 
 /** What is known of these keys, in one query. Keys of which nothing is known are there too, with `exists: false`. */
 export async function knownRecords(
@@ -59,8 +66,7 @@ export async function knownRecords(
        coalesce(r.projection, 0) as projection, t._read_at is not null as exists,
        t._read_at is not null and t._deleted_at is null as alive,
        coalesce(position('#' in t._source) > 0, false) as stub
-     from ${askedJoin(stream)}
-     left join sync.records r on r.stream = $2 and r.key = asked.key`,
+     from ${askedJoin(stream)} ${rememberedJoin}`,
     [[...new Set(keys)], stream.name],
   )
   return new Map(rows.map(({ key, ...known }) => [key, known]))
@@ -79,8 +85,9 @@ export async function knownSources(
   const selects = asked.map(({ stream }, index) => {
     const type = stream.columns.find(({ name }) => name === stream.key[0])?.type ?? 'text'
     const key = `t.${identifier(stream.key[0] ?? '')}`
-    return `select '${stream.name}' as stream, ${key}::text as key, position('#' in t._source) > 0 as stub
-      from mirror.${identifier(stream.name)} t where ${key} = any($${index + 1}::text[]::${type}[])`
+    return `select '${stream.name}' as stream, a.key, position('#' in t._source) > 0 as stub
+      from unnest($${index + 1}::text[]) as a(key)
+      cross join lateral (select _source from mirror.${identifier(stream.name)} t where ${key} = a.key::${type} offset 0) t`
   })
   const { rows } = await db.query<{ stream: string; key: string; stub: boolean }>(
     selects.join(' union all '),

@@ -1,0 +1,64 @@
+// A page of a list costs what its own records cost, however long the list is and whatever Postgres knows of the tables:
+// a first sync fills tables that were never analysed, and their plans once read all of them for every page.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import { hashesFromList } from '../../src/mirror/due.ts'
+import { tombstonedUsers } from '../../src/mirror/persons.ts'
+import { knownRecords, knownSources, readPayloads } from '../../src/mirror/records.ts'
+import type { Queryable } from '../../src/mirror/sql.ts'
+import { type Mirror, openMirror } from './support.ts'
+
+const rentals = streamNamed('rentals')
+const users = streamNamed('users')
+const asked = Array.from({ length: 200 }, (_, index) => String(1 + index * 20))
+
+let mirror: Mirror
+beforeAll(async () => {
+  mirror = await openMirror()
+  const tables = ['mirror.rentals', 'mirror.users', 'sync.records']
+  for (const table of tables) await mirror.all(`alter table ${table} set (autovacuum_enabled = off)`)
+  for (const table of ['rentals', 'users'])
+    await mirror.all(
+      `insert into mirror.${table} (id, _payload, _source, _read_at, _deleted_at)
+       select id, '{}', 'GET /v3/${table}', now(), case when id % 40 = 1 then now() end from generate_series(1, 5000) id`,
+    )
+  await mirror.all(
+    `insert into sync.records (stream, key, list_hash) select 'rentals', id::text, 'h' || id from generate_series(1, 5000) id`,
+  )
+})
+afterAll(() => mirror[Symbol.asyncDispose]())
+
+const lookups: readonly (readonly [string, number, (db: Queryable) => Promise<{ readonly size: number }>])[] = [
+  ['what is known of records', 200, (db) => knownRecords(db, rentals, asked)],
+  ['payloads of living records', 100, (db) => readPayloads(db, rentals, asked)],
+  ['hashes of living records from their list', 100, (db) => hashesFromList(db, rentals, 'GET /v3/rentals', asked)],
+  ['users who are gone', 100, (db) => tombstonedUsers(db, asked)],
+  [
+    'records that were read themselves',
+    200,
+    async (db) => (await knownSources(db, [{ stream: users, keys: asked }])).get('users') ?? new Map(),
+  ],
+]
+
+/** Rows of the three tables that this connection has read, by scans and by indexes. */
+async function rowsRead(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ read: number }>(
+    `select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read from pg_stat_xact_user_tables
+     where relid in ('mirror.rentals'::regclass, 'mirror.users'::regclass, 'sync.records'::regclass)`,
+  )
+  return rows[0]?.read ?? Number.NaN
+}
+
+describe('of 5,000 records in tables that were never analysed, 200 are looked up', () => {
+  for (const [what, found, look] of lookups)
+    it(`${what}: no other row is read`, async () => {
+      const read = await mirror.db.transaction(async (client) => {
+        const before = await rowsRead(client)
+        expect((await look(client)).size).toBe(found)
+        return (await rowsRead(client)) - before
+      })
+      expect(read).toBeGreaterThanOrEqual(asked.length)
+      expect(read).toBeLessThanOrEqual(2 * asked.length) // each in its table and among what is remembered
+    })
+})
