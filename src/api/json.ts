@@ -12,11 +12,8 @@ export type Json = null | boolean | number | string | LosslessNumber | Json[] | 
 /** Deeper nesting than this is refused: JSON.stringify and recursive readers would overflow the stack. */
 const maxDepth = 64
 
-// A number JSON.parse would change or JSON.stringify would write with an exponent: 16 or more characters of digits
-// and point, an exponent, or six zeros after the point. Inside a text a match only costs the slower parser.
-const riskyNumber = /(?:^|[\s:,[])-?(?:\d[\d.]{15}|\d[\d.]*[eE]|0\.0{6})/
-// NUL and halves of surrogate pairs, escaped (whole pairs match too, which only costs a look) or as they are.
-const unstorable = /\\u0000|\\u[dD][89a-fA-F]|\p{Surrogate}/u
+// NUL and halves of surrogate pairs, escaped; whole pairs match too, which only costs a look.
+const unstorableEscape = /\\u(?:0000|[dD][89a-fA-F])/
 const unstorableCharacters = /\0|\p{Surrogate}/gu
 const hasUnstorableCharacter = /\0|\p{Surrogate}/u
 
@@ -28,16 +25,15 @@ const hasUnstorableCharacter = /\0|\p{Surrogate}/u
  */
 export function parseJson(text: string): { value: Json; sanitized: number } {
   const source = text.startsWith('\ufeff') ? text.slice(1) : text
-  assertDepth(source)
-  const value = parseText(source)
-  if (!unstorable.test(source)) return { value, sanitized: 0 }
+  const value = parseText(source, hasRiskyNumber(source))
+  if (!unstorableEscape.test(source) && source.isWellFormed()) return { value, sanitized: 0 }
   const counter = { replaced: 0 }
   return { value: sanitize(value, counter), sanitized: counter.replaced }
 }
 
-function parseText(source: string): Json {
+function parseText(source: string, lossless: boolean): Json {
   try {
-    if (!riskyNumber.test(source)) return JSON.parse(source) as Json
+    if (!lossless) return JSON.parse(source) as Json
     return parseLossless(source, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue }) as Json
   } catch {
     // The parser's own message quotes the text, which may hold personal data; length is all we keep.
@@ -59,20 +55,50 @@ const openBracket = 0x5b
 const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
+const zero = 0x30
+const nine = 0x39
+const point = 0x2e
+const lowerE = 0x65
+const upperE = 0x45
 
-/** Counts brackets outside of texts, without recursion: a depth of a million must not overflow our stack either. */
-function assertDepth(source: string): void {
+/**
+ * Looks for numbers that JSON.parse would change or JSON.stringify would write with an exponent, and counts brackets, both
+ * outside of texts and without recursion: a depth of a million must not overflow our stack either.
+ * @throws BoatMirrorError API_TOO_LARGE when nested too deep
+ */
+function hasRiskyNumber(source: string): boolean {
+  let risky = false
   let depth = 0
   for (let i = 0; i < source.length; i++) {
     const code = source.charCodeAt(i)
     if (code === quote) {
       i = endOfText(source, i)
-      if (i === -1) return // an unfinished text: the parser says so
+      if (i === -1) break // an unfinished text: the parser says so
     } else if (code === openBrace || code === openBracket) {
       if (++depth > maxDepth)
         throw new BoatMirrorError('API_TOO_LARGE', `JSON nested deeper than ${maxDepth} levels is refused.`)
     } else if (code === closeBrace || code === closeBracket) depth--
+    else if (isDigit(code)) {
+      const end = endOfDigits(source, i)
+      risky ||= isRisky(source, i, end)
+      i = end - 1
+    }
   }
+  return risky
+}
+
+const isDigit = (code: number): boolean => code >= zero && code <= nine
+
+function endOfDigits(source: string, start: number): number {
+  let end = start + 1
+  for (let code = source.charCodeAt(end); isDigit(code) || code === point; code = source.charCodeAt(end)) end++
+  return end
+}
+
+/** 16 or more characters of digits and point, an exponent, or six zeros after the point. */
+function isRisky(source: string, start: number, end: number): boolean {
+  const next = source.charCodeAt(end)
+  return end - start > 15 || next === lowerE || next === upperE || source.startsWith('0.000000', start)
 }
 
 function endOfText(source: string, start: number): number {
