@@ -25,15 +25,16 @@ const hasUnstorableCharacter = /\0|\p{Surrogate}/u
  */
 export function parseJson(text: string): { value: Json; sanitized: number } {
   const source = text.startsWith('\ufeff') ? text.slice(1) : text
-  const value = parseText(source, hasRiskyNumber(source))
+  const { risky } = inspect(source)
+  const value = parseText(source, risky)
   if (!unstorableEscape.test(source) && source.isWellFormed()) return { value, sanitized: 0 }
   const counter = { replaced: 0 }
   return { value: sanitize(value, counter), sanitized: counter.replaced }
 }
 
-function parseText(source: string, lossless: boolean): Json {
+function parseText(source: string, risky: boolean): Json {
   try {
-    if (!lossless) return JSON.parse(source) as Json
+    if (!risky) return JSON.parse(source) as Json
     return parseLossless(source, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue }) as Json
   } catch {
     // The parser's own message quotes the text, which may hold personal data; length is all we keep.
@@ -62,11 +63,11 @@ const lowerE = 0x65
 const upperE = 0x45
 
 /**
- * Looks for numbers that JSON.parse would change or JSON.stringify would write with an exponent, and counts brackets, both
- * outside of texts and without recursion: a depth of a million must not overflow our stack either.
- * @throws BoatMirrorError API_TOO_LARGE when nested too deep
+ * Refuses what is nested too deep, and tells whether there is a number that JSON.parse would change or JSON.stringify would
+ * write with an exponent. Looks outside of texts, without recursion: a depth of a million must not overflow our stack either.
+ * @throws BoatMirrorError API_TOO_LARGE
  */
-function hasRiskyNumber(source: string): boolean {
+function inspect(source: string): { readonly risky: boolean } {
   let risky = false
   let depth = 0
   for (let i = 0; i < source.length; i++) {
@@ -84,7 +85,7 @@ function hasRiskyNumber(source: string): boolean {
       i = end - 1
     }
   }
-  return risky
+  return { risky }
 }
 
 const isDigit = (code: number): boolean => code >= zero && code <= nine

@@ -35,7 +35,7 @@ export type KnownRecord = {
 }
 
 /**
- * Joins a text array of keys ($1) with the mirror table: `asked(key, k0, k1 …)` and `t`. Of tables that were never counted
+ * Joins a text array of keys ($1) with the mirror table: `asked(key, k0, k1 …)` and `t`. Of tables that were never analysed
  * Postgres knows nothing, and would read them whole for every page of a first sync; `offset 0` keeps this a lookup by index.
  */
 export function askedJoin(stream: StreamDef): string {
