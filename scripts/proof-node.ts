@@ -1,9 +1,10 @@
 // Other versions of Node, from npm's `node` package, in a folder that goes away.
 
 import { execFile } from 'node:child_process'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { installPackage } from '../test/helpers/npm-package.ts'
 
 const execute = promisify(execFile)
 
@@ -16,10 +17,7 @@ export type Node = { readonly folder: string; readonly version: string }
  */
 export async function installNode(version: string, folder: string, signal: AbortSignal): Promise<Node> {
   const home = await mkdtemp(join(folder, 'node-'))
-  await writeFile(join(home, 'package.json'), JSON.stringify({ private: true, allowScripts: { node: true } }))
-  // A setting against install scripts on this machine, or a `--ignore-scripts` before, would leave the package empty.
-  const args = ['--ignore-scripts=false', '--no-audit', '--no-fund', '--loglevel=error', `node@${version}`]
-  await execute('npm', ['install', ...args], { cwd: home, signal })
+  await installPackage('node', version, home, signal)
   const bin = join(home, 'node_modules/node/bin')
   const { stdout } = await execute(join(bin, 'node'), ['--version'], { signal })
   return { folder: bin, version: stdout.trim() }

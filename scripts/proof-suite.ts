@@ -25,18 +25,20 @@ type Suite = {
   readonly files: readonly string[]
   /** Where the report goes. */
   readonly report: string
+  /** What its environment has besides. */
+  readonly env?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
 }
 
 /** Runs the suite once. Aborted, it ends the run and all that belongs to its group, and what it returns says nothing. */
-export async function runSuite({ node, seed, files, report, signal }: Suite): Promise<Outcome> {
+export async function runSuite({ node, seed, files, report, env, signal }: Suite): Promise<Outcome> {
   const began = performance.now()
   const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${report}`]
   const args = ['node_modules/vitest/vitest.mjs', 'run', `--sequence.seed=${seed}`, ...reporters, ...files]
   const child = spawn(join(node.folder, 'node'), args, {
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true, // its own group, so that what tests have started ends with it
-    env: environment(node),
+    env: { ...environment(node), ...env },
   })
   const exited: Promise<unknown[]> = once(child, 'exit')
   const endGroup = (): void => endAll(child.pid, 'SIGINT')
@@ -49,11 +51,11 @@ export async function runSuite({ node, seed, files, report, signal }: Suite): Pr
   return { ...(await outcomeOf(report, code)), minutes }
 }
 
-/** What the suites start as `node` is the same Node; servers are the run's own; Redis and browser suites may not be left out. */
+/** What the suites start as `node` is the same Node; servers are the run's own; no suite may be left out for want of a program. */
 function environment({ folder }: Node): NodeJS.ProcessEnv {
   const { TEST_DATABASE_URL: _database, TEST_REDIS_URL: _redis, ...rest } = process.env
   const path = `${folder}${delimiter}${process.env.PATH ?? ''}`
-  return { ...rest, REQUIRE_REDIS: '1', REQUIRE_CHROMIUM: '1', PATH: path }
+  return { ...rest, REQUIRE_REDIS: '1', REQUIRE_CHROMIUM: '1', REQUIRE_PGBOUNCER: '1', PATH: path }
 }
 
 function endAll(group: number | undefined, signal: NodeJS.Signals): void {

@@ -7,7 +7,7 @@ import { createSharedLimiter } from './api/shared-limiter.ts'
 import type { Api, CallRecord } from './api/types.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
-import { openDatabaseServer } from './embedded/database-server.ts'
+import { type DatabaseServer, openDatabaseServer } from './embedded/database-server.ts'
 import { messageOf } from './errors.ts'
 import { migrateQueue, openBackend } from './jobs/backend.ts'
 import type { QueueBackend } from './jobs/backend-types.ts'
@@ -19,7 +19,9 @@ import { followClock } from './mirror/database-clock.ts'
 import { createEndpointRecorder } from './mirror/endpoint-stats.ts'
 import { createGateStore } from './mirror/gate-store.ts'
 import { assertSchemaCurrent, migrate } from './mirror/migrate.ts'
+import { assertSameDatabase, type Pooling, poolingOf } from './mirror/pooler.ts'
 import { saveTimeZone } from './mirror/repeatable/report-time-zone.ts'
+import { assertSuitable } from './mirror/suitable.ts'
 import { createTrafficRecorder } from './mirror/traffic.ts'
 import type { SyncContext } from './sync/context.ts'
 
@@ -28,6 +30,8 @@ export type App = {
   readonly log: Logger
   readonly database: Database
   readonly databaseUrl: string
+  /** Where NOTIFY is heard; null: nowhere, because a transaction pooler keeps it back. */
+  listenUrl(): Promise<string | null>
   /** The database's clock, as seen from here. */
   readonly clock: Clock
   readonly api: Api
@@ -52,6 +56,8 @@ export type AppOptions = {
   readonly schema: 'migrate' | 'check' | 'none'
   /** How long to wait for an API or a queue that does not answer, in milliseconds; null: as long as it takes. */
   readonly patienceMs: number | null
+  /** Ends the wait for another process that migrates. */
+  readonly signal?: AbortSignal
 }
 
 /** Requests per second against a real API when nothing is configured; its own limit is not published. */
@@ -59,14 +65,42 @@ const defaultRate = 10
 const poolSize = 12
 
 /** Brings the schema and the queue's tables up to date, or checks that they are. */
-export async function prepareSchema(config: Config, url: string, log: Logger): Promise<void> {
-  await migrate(url, { log })
+export async function prepareSchema(config: Config, url: string, log: Logger, signal?: AbortSignal): Promise<void> {
+  await migrate(url, { log, ...(signal === undefined ? {} : { signal }) })
   await saveTimeZone(url, config.timeZone)
-  if (config.redisUrl === null) await migrateQueue(url, log)
+  if (config.redisUrl === null) await migrateQueue(url, log, signal)
+}
+
+/** Where the database is. @throws BoatMirrorError CONFIG_INVALID when DATABASE_DIRECT_URL leads to another one. */
+export async function openServer(config: Config, log: Logger): Promise<DatabaseServer> {
+  const server = await openDatabaseServer(config, log)
+  if (server.directUrl !== server.url) await assertSameDatabase(server.url, server.directUrl)
+  return server
+}
+
+/** What stands before the database where sessions matter; looked at once, and said where it costs something. */
+function lookOnce(config: Config, { directUrl }: DatabaseServer, log: Logger): () => Promise<Pooling> {
+  const look = async (): Promise<Pooling> => {
+    const pooling = await poolingOf(
+      directUrl,
+      config.databaseDirectUrl === null ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL',
+    )
+    if (pooling === 'transaction')
+      log.info(
+        { event: 'transaction_pooler' },
+        'a transaction pooler stands before the database and passes no notifications: queue and outbox are asked each second (DATABASE_DIRECT_URL leads past it)',
+      )
+    return pooling
+  }
+  let looked: Promise<Pooling> | undefined
+  return () => {
+    looked ??= look()
+    return looked
+  }
 }
 
 /** Names this installation in a Redis that others use too: its id, and the database, because a copied database has the same id. */
-async function queuePrefix(database: Database): Promise<string> {
+export async function queuePrefix(database: Database): Promise<string> {
   const { rows } = await database.pool.query<{ prefix: string }>(
     `select 'boat-mirror-' || i.id || '-' || d.oid as prefix from outbox.installation i, pg_database d
      where d.datname = current_database()`,
@@ -95,12 +129,15 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { config, log } = options
   const release = releases(log)
   try {
-    const server = await openDatabaseServer(config, log)
+    const server = await openServer(config, log)
+    const pooling = lookOnce(config, server, log)
     release.defer(() => server.close())
-    if (options.schema === 'migrate' && config.autoMigrate) await prepareSchema(config, server.url, log)
+    if (options.schema === 'migrate' && config.autoMigrate)
+      await prepareSchema(config, server.directUrl, log, options.signal)
     const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: poolSize, log })
     release.defer(() => database.close())
     if (options.schema !== 'none') await assertSchemaCurrent(database)
+    if (options.schema === 'migrate') await assertSuitable(database.pool, 'sync')
     const clock = await followClock(database.pool, config.redisUrl === null && options.schema === 'migrate', log)
     release.defer(() => clock.stop())
 
@@ -136,6 +173,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       log,
       database,
       databaseUrl: server.url,
+      listenUrl: async () => ((await pooling()) === 'transaction' ? null : server.directUrl),
       clock,
       api,
       ratePerSecond,
@@ -154,7 +192,8 @@ export async function openApp(options: AppOptions): Promise<App> {
         release.defer(() => tracing?.close())
         const backend = openBackend({
           telemetry: tracing?.telemetry,
-          databaseUrl: server.url,
+          databaseUrl: server.directUrl,
+          pooling: config.redisUrl === null ? await pooling() : 'none',
           redisUrl: config.redisUrl,
           prefix,
           log,

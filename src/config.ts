@@ -1,29 +1,34 @@
 // Reads the settings (settings.ts is the table). Precedence: environment, then .env, then the file named by
-// BOAT_MIRROR_CONFIG, then the default (design, section 4).
+// BOAT_MIRROR_CONFIG, then the default.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { config as readDotenv } from 'dotenv'
-import { parseDocument } from 'yaml'
+import { parse as parseDotenv } from 'dotenv'
+import { shownAddress } from './addresses.ts'
+import {
+  durations,
+  fileSections,
+  given,
+  isUnset,
+  label,
+  lists,
+  type PagingSettings,
+  readFile,
+  shownLength,
+} from './config/file.ts'
+import { meant, misspeltNames, settingNames, unknownNames } from './config/names.ts'
 import { BoatMirrorError } from './errors.ts'
-import { type AuthSetting, oneOf, parseDuration, type Setting, settings } from './settings.ts'
+import { type AuthSetting, type Setting, settings } from './settings.ts'
 
+export type { PagingSettings, PagingStyle } from './config/file.ts'
 export type { AuthSetting } from './settings.ts'
 
-export type PagingStyle = 'page' | 'offset' | 'cursor' | 'link' | 'none'
-
-/** How a list is paged. `null` means: found by itself. */
-export type PagingSettings = {
-  readonly style: PagingStyle
-  readonly pageParam: string
-  readonly sizeParam: string
-  readonly pageSize: number
-  /** Number of the first page (or offset of the first record); null: probed. */
-  readonly pageBase: number | null
-  readonly itemsPath: string | null
-  readonly nextPath: string | null
-  /** A dotted path, or `header:NAME`. */
-  readonly totalPath: string | null
+/** Proxies to the API, by the scheme of its address. */
+export type ProxySettings = {
+  readonly https: string | null
+  readonly http: string | null
+  /** NO_PROXY: what is reached without. */
+  readonly except: string | null
 }
 
 export type ApiSettings = {
@@ -39,13 +44,16 @@ export type ApiSettings = {
   readonly rateLimit: number | null
   readonly concurrency: number
   readonly timeoutMs: number
-  /** A new rental's `referenceId` goes as a number where it is one (upstream-api section 11, row 2). */
+  readonly proxies: ProxySettings
+  /** A new rental's `referenceId` goes as a number where it is one (docs/sources.md, differences). */
   readonly referenceAsNumber: boolean
 }
 
 export type Config = {
   readonly api: ApiSettings
   readonly databaseUrl: string | null
+  /** The same database past a pooler; null: `databaseUrl` serves for all. */
+  readonly databaseDirectUrl: string | null
   readonly redisUrl: string | null
   readonly autoMigrate: boolean
   readonly dataDir: string
@@ -72,145 +80,54 @@ export type Config = {
 type SettingKey = keyof typeof settings
 type ParsedSettings = { [K in SettingKey]: Exclude<ReturnType<(typeof settings)[K]['parse']>, undefined> | null }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** At most so much of a value or name is repeated in a message. */
-const shownLength = 100
-
 /** A setting's value without what must not be shown: passwords in addresses, and the secrets as a whole. */
 function shown(name: string, value: string): string {
   // A secret may have been given as the way to send it.
   const isSecret =
     name === 'API_TOKEN' || name === 'ADMIN_TOKEN' || (name === 'API_AUTH' && !/^\w{1,8}(:|$)/.test(value))
   if (isSecret) return 'a value that is not shown'
-  return JSON.stringify(withoutSecret(name, value).slice(0, shownLength))
+  const plain =
+    name === 'API_AUTH' ? value.replace(/:.*/s, ':…') : /_(URL|PROXY)$/.test(name) ? shownAddress(value) : value
+  return JSON.stringify(plain.slice(0, shownLength))
 }
 
-function withoutSecret(name: string, value: string): string {
-  if (name === 'API_AUTH') return value.replace(/:.*/s, ':…')
-  if (!name.endsWith('_URL')) return value
-  // A password may hold @, / and ?, and stand in the query as well.
-  return value.replace(/^([a-z][a-z0-9+.-]*:?\/*)?.*@/is, '$1***@').replace(/\?.*/s, '?…')
+/**
+ * The environment a program starts with: `.env` of the folder first, then the process's own variables, which win.
+ * @throws BoatMirrorError CONFIG_INVALID when `.env` can't be read, or holds a name that nobody reads
+ */
+export function readEnvironment(cwd = process.cwd()): Record<string, string | undefined> {
+  const fromFile = readDotenv(resolve(cwd, '.env'))
+  const unknown = unknownNames(Object.keys(fromFile))
+  if (unknown.length > 0) throw new BoatMirrorError('CONFIG_INVALID', unknown.join('\n'), { remedy: namesRemedy })
+  return { ...fromFile, ...process.env }
 }
 
-/** A name from the file, on one line. */
-const label = (name: string): string =>
-  /^[\w.-]{1,60}$/.test(name) ? name : JSON.stringify(name.slice(0, shownLength))
-
-/** A value from the file as a message repeats it. */
-const given = (value: unknown): string =>
-  typeof value === 'string' ? JSON.stringify(value.slice(0, shownLength)) : Array.isArray(value) ? 'a list' : 'a map'
-
-function readFile(env: Readonly<Record<string, string | undefined>>, cwd: string): Record<string, unknown> {
-  const named = env.BOAT_MIRROR_CONFIG || undefined
-  const path = resolve(cwd, named ?? 'boat-mirror.yaml')
-  if (!existsSync(path)) {
-    if (named === undefined) return {}
-    throw new BoatMirrorError('CONFIG_INVALID', `BOAT_MIRROR_CONFIG names ${label(named)}, and there is no such file.`)
-  }
-  let text: string
+function readDotenv(path: string): Readonly<Record<string, string>> {
+  if (!existsSync(path)) return {}
   try {
-    text = readFileSync(path, 'utf8')
+    return parseDotenv(readFileSync(path))
   } catch (cause) {
     throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be read.`, { cause })
   }
-  const parsed = parseYaml(text, path)
-  if (parsed === null || parsed === '') return {}
-  if (!isRecord(parsed)) throw new BoatMirrorError('CONFIG_INVALID', `${path} must hold names and values.`)
-  return parsed
 }
 
-/** Names, lists and texts: each value is what was written (YAML's failsafe schema), so that no digit of a secret is lost. */
-function parseYaml(text: string, path: string): unknown {
-  const document = parseDocument(text, { schema: 'failsafe', logLevel: 'silent' })
-  // The parser's own message quotes the file, which may hold secrets.
-  const [problem] = [...document.errors, ...document.warnings]
-  const at = problem?.linePos?.[0]
-  const refused = (cause: unknown): BoatMirrorError =>
-    new BoatMirrorError(
-      'CONFIG_INVALID',
-      `${path} is not valid YAML${at === undefined ? '' : ` at line ${at.line}, column ${at.col}`}.`,
-      { cause },
+const namesRemedy = 'README.md lists every setting.'
+
+/**
+ * User and password of API_BASE_URL become what every HTTP client makes of them, Basic authentication, and the address is
+ * kept without them: it stands in messages and in the database.
+ */
+function takeLogin(value: ParsedSettings, authGiven: boolean, problems: string[]): ParsedSettings {
+  const url = value.baseUrl === null ? null : new URL(value.baseUrl)
+  if (url === null || (url.username === '' && url.password === '')) return value
+  if (value.token !== null || (authGiven && value.auth?.kind !== 'basic'))
+    problems.push(
+      'API_BASE_URL holds a user and password, and API_TOKEN or API_AUTH says something else: take them out of the address.',
     )
-  if (problem !== undefined) throw refused(problem)
-  try {
-    return document.toJS()
-  } catch (cause) {
-    throw refused(cause) // an alias that stands for nothing, or unfolds without end
-  }
-}
-
-const fileSections = ['schedules', 'targets', 'lists']
-
-/** A value that YAML takes for none. */
-const isUnset = (value: unknown): boolean => value === undefined || value === '' || value === '~' || value === 'null'
-
-function durations(section: unknown, name: string, problems: string[]): Record<string, number> {
-  if (isUnset(section)) return {}
-  if (!isRecord(section)) {
-    problems.push(`${name} in the file is ${given(section)}; it takes stream names with durations such as 15m.`)
-    return {}
-  }
-  const entries: [string, number][] = []
-  for (const [stream, value] of Object.entries(section)) {
-    const ms = value === 'false' || value === 'off' ? 0 : typeof value === 'string' ? parseDuration(value) : undefined
-    if (ms === undefined)
-      problems.push(`${name}.${label(stream)} is ${given(value)}; it takes a duration such as 15m, or off.`)
-    else entries.push([stream, ms])
-  }
-  return Object.fromEntries(entries)
-}
-
-const listKeys: Readonly<Record<string, SettingKey | 'style'>> = {
-  paging: 'style',
-  pageParam: 'pageParam',
-  sizeParam: 'sizeParam',
-  pageSize: 'pageSize',
-  pageBase: 'pageBase',
-  itemsPath: 'itemsPath',
-  nextPath: 'nextPath',
-  totalPath: 'totalPath',
-}
-/** A list may also have no pages at all, which is nothing to say of all lists. */
-const listStyle = {
-  takes: 'page, offset, cursor, link or none',
-  parse: oneOf('page', 'offset', 'cursor', 'link', 'none'),
-}
-
-function lists(section: unknown, problems: string[]): Record<string, Partial<PagingSettings>> {
-  if (isUnset(section)) return {}
-  if (!isRecord(section)) {
-    problems.push(`lists in the file is ${given(section)}; it takes stream names with paging settings.`)
-    return {}
-  }
-  const result: [string, Partial<PagingSettings>][] = []
-  for (const [stream, raw] of Object.entries(section)) {
-    if (!isRecord(raw)) {
-      problems.push(`lists.${label(stream)} is ${given(raw)}; it takes settings such as {paging: page}.`)
-      continue
-    }
-    const entry: Record<string, unknown> = {}
-    for (const [key, value] of Object.entries(raw)) {
-      const target = Object.hasOwn(listKeys, key) ? listKeys[key] : undefined
-      const setting = target === undefined ? undefined : target === 'style' ? listStyle : settings[target]
-      const parsed = typeof value === 'string' ? setting?.parse(value) : undefined
-      const known =
-        setting === undefined ? `known are ${Object.keys(listKeys).join(', ')}` : `it takes ${setting.takes}`
-      if (target === undefined || parsed === undefined)
-        problems.push(`lists.${label(stream)}.${label(key)} is ${given(value)}; ${known}.`)
-      else entry[target] = parsed
-    }
-    result.push([stream, entry as Partial<PagingSettings>])
-  }
-  return Object.fromEntries(result)
-}
-
-/** The environment a program starts with: `.env` of the folder first, then the process's own variables, which win. */
-export function readEnvironment(cwd = process.cwd()): Record<string, string | undefined> {
-  const fromFile: Record<string, string> = {}
-  readDotenv({ path: resolve(cwd, '.env'), processEnv: fromFile, quiet: true })
-  return { ...fromFile, ...process.env }
+  const token = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+  url.username = ''
+  url.password = ''
+  return { ...value, baseUrl: url.href.replace(/\/+$/, ''), token, auth: { kind: 'basic' } }
 }
 
 /**
@@ -220,12 +137,16 @@ export function readEnvironment(cwd = process.cwd()): Record<string, string | un
 export function readConfig(env: Readonly<Record<string, string | undefined>>, cwd = process.cwd()): Config {
   const file = readFile(env, cwd)
   const problems: string[] = []
-  const names = new Set<string>([...Object.values(settings).map((setting) => setting.name), ...fileSections])
-  for (const key of Object.keys(file)) if (!names.has(key)) problems.push(`${label(key)} in the file is not a setting.`)
+  const names = [...settingNames, ...fileSections]
+  for (const key of Object.keys(file))
+    if (!names.includes(key)) problems.push(`${label(key)} in the file is not a setting${meant(key, names)}.`)
+  problems.push(...misspeltNames(Object.keys(env), new Set([...Object.keys(env), ...Object.keys(file)])))
 
   const read = (setting: Setting<unknown>): unknown => {
     const written = isUnset(file[setting.name]) ? undefined : file[setting.name]
-    const value = env[setting.name] || written || setting.fallback
+    // Proxies are known by both spellings, and where both are set the lower case one counts, as everywhere.
+    const lower = setting.name.endsWith('_PROXY') ? env[setting.name.toLowerCase()] : undefined
+    const value = lower || env[setting.name] || written || setting.fallback
     if (value === null) return null
     const parsed = typeof value === 'string' ? setting.parse(value.trim()) : undefined
     if (parsed === undefined) {
@@ -234,15 +155,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, cw
     }
     return parsed ?? null
   }
-  const value = Object.fromEntries(
+  const parsed = Object.fromEntries(
     Object.entries(settings).map(([key, setting]) => [key, read(setting as Setting<unknown>)]),
   ) as ParsedSettings
+  const value = takeLogin(parsed, Boolean(env.API_AUTH) || !isUnset(file.API_AUTH), problems)
 
-  const loopback = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/
-  if (value.host !== null && !loopback.test(value.host) && value.adminToken === null)
-    problems.push(
-      `HOST is ${shown('HOST', value.host)}, which is not loopback: set ADMIN_TOKEN (at least 16 characters) as well.`,
-    )
+  if (value.databaseDirectUrl !== null && value.databaseUrl === null)
+    problems.push('DATABASE_DIRECT_URL is set, and DATABASE_URL is not: it is a second way to the same database.')
   if (value.baseUrl !== null && value.auth !== null && value.auth.kind !== 'none' && value.token === null)
     problems.push(`API_TOKEN is not set, and API_AUTH is ${value.auth.kind}: set API_TOKEN, or API_AUTH=none.`)
   if (value.auth?.kind === 'basic' && value.token !== null && !value.token.includes(':'))
@@ -285,9 +204,11 @@ function assemble(value: ParsedSettings, dataDir: string, file: FileSettings): C
       rateLimit: value.rateLimit,
       concurrency: need(value.concurrency),
       timeoutMs: need(value.timeoutMs),
+      proxies: { https: value.httpsProxy, http: value.httpProxy, except: value.noProxy },
       referenceAsNumber: need(value.referenceAsNumber),
     },
     databaseUrl: value.databaseUrl,
+    databaseDirectUrl: value.databaseDirectUrl,
     redisUrl: value.redisUrl,
     autoMigrate: need(value.autoMigrate),
     dataDir,

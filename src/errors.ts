@@ -9,7 +9,7 @@ export type ErrorKind = 'retry' | 'fatal' | 'skip' | 'abort'
 
 /** Code → kind and meaning. The only place where codes are born. */
 export const errorCodes = {
-  CONFIG_INVALID: { kind: 'fatal', meaning: 'A setting has a value it cannot take.' },
+  CONFIG_INVALID: { kind: 'fatal', meaning: 'A setting has a value it cannot take, or a name that is not one.' },
   USAGE: { kind: 'fatal', meaning: 'A command was called with arguments it does not take.' },
   NOT_FOUND: { kind: 'fatal', meaning: 'The run, change, record or stream named on the command line does not exist.' },
   API_UNREACHABLE: { kind: 'retry', meaning: 'No connection to the API, or it broke before the answer was complete.' },
@@ -21,9 +21,15 @@ export const errorCodes = {
   API_RATE_LIMITED: { kind: 'retry', meaning: 'The API answered 429; we wait as long as Retry-After says.' },
   API_SERVER_ERROR: { kind: 'retry', meaning: 'The API answered 5xx or 408.' },
   API_REDIRECT: { kind: 'fatal', meaning: 'The API answered with a redirect, which is never followed.' },
-  API_NOT_JSON: { kind: 'retry', meaning: 'The body of the answer is not JSON, or is cut off.' },
+  API_NOT_JSON: {
+    kind: 'retry',
+    meaning: 'The body of the answer is not JSON, is cut off, or is in an unknown character set.',
+  },
   API_WRONG_RECORD: { kind: 'retry', meaning: 'A read of a change was answered with something else than asked for.' },
-  API_TOO_LARGE: { kind: 'skip', meaning: 'The decoded answer is larger or nested deeper than allowed.' },
+  API_TOO_LARGE: {
+    kind: 'skip',
+    meaning: 'The decoded answer is larger, nested deeper or of more values than allowed.',
+  },
   API_PAUSED: { kind: 'retry', meaning: 'The breaker is open: the API failed so often that everything waits.' },
   PAGING_IGNORED: {
     kind: 'skip',
@@ -33,7 +39,15 @@ export const errorCodes = {
   PAGING_ENDLESS: { kind: 'skip', meaning: 'The list has more pages than can be.' },
   PAGING_ENVELOPE: { kind: 'skip', meaning: 'No array of records was found in the answer.' },
   DATABASE_UNREACHABLE: { kind: 'retry', meaning: 'No connection to Postgres.' },
-  DATABASE_REFUSED: { kind: 'fatal', meaning: 'Postgres refused the login or the database does not exist.' },
+  DATABASE_REFUSED: {
+    kind: 'fatal',
+    meaning: 'Postgres refused the login, the database does not exist, or Postgres is too old.',
+  },
+  DATABASE_UNSUITABLE: {
+    kind: 'fatal',
+    meaning:
+      'The database cannot be worked with as it is: its encoding, read-only, schemas that others use, or a column of others that must be filled.',
+  },
   DATABASE_BUSY: { kind: 'retry', meaning: 'Postgres gave up a statement: a deadlock, a timeout, or a full disk.' },
   DATA_REFUSED: { kind: 'skip', meaning: 'Postgres refused the data of a record.' },
   DATABASE_SCHEMA: { kind: 'fatal', meaning: 'The schema is missing, older or newer than this program needs.' },
@@ -42,7 +56,7 @@ export const errorCodes = {
   QUEUE_UNREACHABLE: { kind: 'retry', meaning: 'No connection to the queue backend (Redis or Postgres).' },
   QUEUE_REFUSED: {
     kind: 'fatal',
-    meaning: 'The queue backend answered but refused: login, schema or eviction policy.',
+    meaning: 'The queue backend answered but refused: login, rights, replica, database number or schema.',
   },
   CLOCK_SKEW: { kind: 'fatal', meaning: 'The clocks of this host and of Postgres differ by more than 2 s.' },
   LEASE_LOST: { kind: 'abort', meaning: 'Another worker took this task over; what it had not committed is dropped.' },
@@ -117,7 +131,7 @@ export function messageOf(error: unknown): string {
   return String(error)
 }
 
-/** The exit code a command ends with for an error: 2 for wrong usage or settings, 1 otherwise (design, section 4). */
+/** The exit code a command ends with for an error: 2 for wrong usage or settings, 1 otherwise. */
 export function exitCodeOf(error: unknown): 1 | 2 {
   return error instanceof BoatMirrorError && (error.code === 'CONFIG_INVALID' || error.code === 'USAGE') ? 2 : 1
 }

@@ -4,6 +4,7 @@
 import { type Logger as PinoLogger, pino, stdSerializers } from 'pino'
 import pretty from 'pino-pretty'
 import { ApiError, BoatMirrorError, messageOf } from './errors.ts'
+import { withoutControls } from './text.ts'
 
 export type Logger = PinoLogger
 
@@ -15,20 +16,31 @@ export function serializeError(error: unknown): Record<string, unknown> {
     return { code: error.code, message: error.message, remedy: error.remedy, cause: messageOf(error.cause ?? '') }
   if (error instanceof Error) {
     const { type, message, stack } = stdSerializers.err(error)
-    return { type, message, stack, code: (error as { code?: unknown }).code }
+    const { code } = error as { code?: unknown }
+    return { type, message, stack, code: typeof code === 'string' && /^\w{1,40}$/.test(code) ? code : undefined }
   }
   return { message: messageOf(error) }
 }
 
+/**
+ * A line of JSON whose texts keep, once they are read and shown, no control character but tab and newline: those that JSON
+ * writes as escapes are escaped once more.
+ */
+const withoutEscapes = (line: string): string =>
+  withoutControls(line).replace(/\\(u[0-9a-f]{4}|.)/g, (escaped, code: string) =>
+    /^(u00[0189]|u007f|u20|[bfr])/.test(code) ? `\\${escaped}` : escaped,
+  )
+
 /** Creates the program's logger. Writes to stderr, so that stdout stays free for results. */
 export function createLogger(level: string, options: { readonly pretty?: boolean } = {}): Logger {
+  const human = options.pretty ?? process.stderr.isTTY === true
   const settings = {
     level,
+    hooks: { streamWrite: human ? withoutEscapes : withoutControls },
     base: null,
     serializers: { err: serializeError, error: serializeError },
     redact: ['*.authorization', '*.token', '*.password', 'authorization', 'token', 'password'],
   }
-  const human = options.pretty ?? process.stderr.isTTY === true
   const stream = human
     ? pretty({ destination: 2, sync: true, ignore: 'event', translateTime: 'SYS:HH:MM:ss' })
     : pino.destination({ dest: 2, sync: true })

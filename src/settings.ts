@@ -33,6 +33,29 @@ const url =
     if (!URL.canParse(value)) return undefined
     return protocols.includes(new URL(value).protocol) ? value.replace(/\/+$/, '') : undefined
   }
+/** A proxy's address; without a scheme it is http, as everywhere. */
+function parseProxy(value: string): string | undefined {
+  const address = url('http:', 'https:')(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`)
+  try {
+    const { username, password } = new URL(address ?? '')
+    decodeURIComponent(username + password)
+    return address
+  } catch {
+    return undefined // no address, or credentials with a % that stands for nothing
+  }
+}
+
+function apiAddress(value: string): string | undefined {
+  const address = url('http:', 'https:')(value)?.replace(/\/v3$/, '')
+  if (address === undefined) return undefined
+  const { username, password, search, hash } = new URL(address)
+  try {
+    decodeURIComponent(username + password)
+  } catch {
+    return undefined // a % that escapes nothing: nobody can tell which password is meant
+  }
+  return search === '' && hash === '' ? address : undefined
+}
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -80,10 +103,14 @@ const define = <T>(
 
 const years = integer(0, 10)
 
-/** Every variable of the contract (design, section 4), in the order of the README. */
+/** Every variable, in the order of the README. */
 export const settings = {
-  baseUrl: define('API_BASE_URL', null, 'an http(s) address without /v3', 'root of the API; unset: the sandbox', (v) =>
-    url('http:', 'https:')(v)?.replace(/\/v3$/, ''),
+  baseUrl: define(
+    'API_BASE_URL',
+    null,
+    'an http(s) address without /v3 and query',
+    'root of the API; unset: the sandbox',
+    apiAddress,
   ),
   token: define('API_TOKEN', null, 'any text', 'the secret', text),
   auth: define(
@@ -155,6 +182,27 @@ export const settings = {
     'time limit of one request',
     integer(100, 600_000),
   ),
+  httpsProxy: define(
+    'HTTPS_PROXY',
+    null,
+    'an http(s) address such as http://proxy:3128',
+    'proxy to an https API; never for loopback',
+    parseProxy,
+  ),
+  httpProxy: define(
+    'HTTP_PROXY',
+    null,
+    'an http(s) address such as http://proxy:3128',
+    'proxy to an http API; never for loopback',
+    parseProxy,
+  ),
+  noProxy: define(
+    'NO_PROXY',
+    null,
+    'hosts, addresses and subnets, or *',
+    'APIs that are reached without a proxy',
+    text,
+  ),
   referenceAsNumber: define(
     'API_REFERENCE_AS_NUMBER',
     'off',
@@ -166,15 +214,25 @@ export const settings = {
     'DATABASE_URL',
     null,
     'a postgres:// address',
-    'Postgres 14 or newer; unset: the embedded one',
+    'Postgres 14 or newer, encoding UTF8; unset: the embedded one',
+    url('postgres:', 'postgresql:'),
+  ),
+  databaseDirectUrl: define(
+    'DATABASE_DIRECT_URL',
+    null,
+    'a postgres:// address',
+    'the same database past a pooler: for migrations, `LISTEN` and the queue on Postgres; unset: DATABASE_URL',
     url('postgres:', 'postgresql:'),
   ),
   redisUrl: define(
     'REDIS_URL',
     null,
-    'a redis:// or rediss:// address',
+    'a redis:// or rediss:// address, with no more behind it than a database number',
     'BullMQ on Redis; unset: on Postgres',
-    url('redis:', 'rediss:'),
+    (v) => {
+      const address = url('redis:', 'rediss:')(v)
+      return address !== undefined && /^(\/\d*)?$/.test(new URL(address).pathname) ? address : undefined
+    },
   ),
   autoMigrate: define('AUTO_MIGRATE', 'on', 'on or off', 'worker, sync and push migrate first', onOff),
   dataDir: define('DATA_DIR', '.boat-mirror', 'a folder', 'files of the embedded database', text),

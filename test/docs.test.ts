@@ -1,10 +1,14 @@
-// The documents say what the code does: settings in README.md, error codes and SQLSTATEs in docs/errors.md.
+// The documents say what the code does: settings in README.md, error codes and SQLSTATEs in docs/errors.md; and what they
+// lead to is there.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { errorCodes } from '../src/errors.ts'
 import { repeatableSteps } from '../src/mirror/repeatable/index.ts'
 import { settings } from '../src/settings.ts'
+import { anchorsOf } from './helpers/citations.ts'
+import { postgresVersions } from './helpers/postgres-versions.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 
@@ -50,5 +54,52 @@ describe('docs/errors.md', () => {
   it('explains each kind of error', () => {
     for (const kind of new Set(Object.values(errorCodes).map((error) => error.kind)))
       expect(document).toContain(`- **${kind}**`)
+  })
+})
+
+describe('the documents', () => {
+  const names = ['', 'docs/'].flatMap((folder) =>
+    readdirSync(new URL(`../${folder}`, import.meta.url)).flatMap((name) =>
+      name.endsWith('.md') ? [`${folder}${name}`] : [],
+    ),
+  )
+  const isThere = (path: string): boolean => existsSync(new URL(`../${path}`, import.meta.url))
+
+  it.each(names)('%s links to files and headings that there are', (name) => {
+    for (const [link, path = '', anchor] of read(name).matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)) {
+      const target = path === '' ? name : posix.join(posix.dirname(name), path)
+      expect(isThere(target), link).toBe(true)
+      if (anchor !== undefined) expect([...anchorsOf(read(target))], link).toContain(anchor)
+    }
+  })
+
+  it.each(names)('%s names scripts that package.json has', (name) => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: object }
+    for (const [, script = ''] of read(name).matchAll(/\bnpm run ([a-z]+)/g)) expect(scripts).toHaveProperty(script)
+  })
+
+  it('CONTRIBUTING.md names files and folders that there are', () => {
+    const words = [...read('CONTRIBUTING.md').matchAll(/`([^`\n]+)`/g)].flatMap(([, code = '']) => code.split(' '))
+    const paths = words.filter((word) => /^(\.ci|src|test|docs)\//.test(word))
+    expect(paths.length).toBeGreaterThan(5)
+    for (const path of paths) expect(isThere(path), path).toBe(true)
+  })
+
+  it('CONTRIBUTING.md names every version of Postgres that TEST_POSTGRES_VERSION takes', () => {
+    const row = read('CONTRIBUTING.md')
+      .split('\n')
+      .find((line) => line.startsWith('| `TEST_POSTGRES_VERSION` |'))
+    expect([...(row ?? '').matchAll(/`(\d+)`/g)].map(([, version]) => version)).toEqual(postgresVersions)
+  })
+
+  it('docs/decisions.md says of each decision when, what, why and at what cost, oldest first', () => {
+    const [, ...decisions] = read('docs/decisions.md').split(/^### /m)
+    expect(decisions.length).toBeGreaterThan(10)
+    for (const decision of decisions)
+      expect(decision).toMatch(
+        /^\d{4}-\d\d-\d\d: [^\n]+\n\n- \*\*Decision:\*\* .+\n- \*\*Why:\*\* .+\n- \*\*Cost:\*\* .+\n$/s,
+      )
+    const days = decisions.map((decision) => decision.slice(0, 10))
+    expect(days).toEqual([...days].sort())
   })
 })

@@ -1,4 +1,4 @@
-// Holds the layers of design section 3: imports run one way, and never in circles.
+// Holds the layers: imports run one way, and never in circles.
 
 import { describe, expect, it } from 'vitest'
 import { findCycles, judge, parseImports, projectRoot, readImports } from './helpers/import-graph.ts'

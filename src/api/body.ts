@@ -1,5 +1,5 @@
 // Reads the body of an answer: decompresses, and counts decoded bytes while they stream, because a few hundred
-// kilobytes of gzip can unfold to half a gigabyte [reliability G6].
+// kilobytes of gzip can unfold to half a gigabyte.
 
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'

@@ -9,7 +9,7 @@ export type GateState = {
   readonly opened: number
   /** From this instant one probe may leave, while `opened` is above 0. */
   readonly probeAt: number
-  /** When `opened` last changed: what is newer wins between workers. */
+  /** When `opened` last changed, later each time even if the clock was set back: what is newer wins between workers. */
   readonly changedAt: number
 }
 
@@ -29,7 +29,7 @@ export const opening = (state: GateState, now: number): GateState => ({
   ...state,
   opened: state.opened + 1,
   probeAt: now + probeDelayMs(state.opened + 1),
-  changedAt: now,
+  changedAt: Math.max(now, state.changedAt + 1),
 })
 
 /** The state after a probe succeeded. */
@@ -37,7 +37,7 @@ export const closing = (state: GateState, now: number): GateState => ({
   ...state,
   opened: 0,
   probeAt: 0,
-  changedAt: now,
+  changedAt: Math.max(now, state.changedAt + 1),
 })
 
 /** The state while a probe is out: the other workers hold theirs back until its turn has passed. */
@@ -71,7 +71,9 @@ export type Admission =
 
 /** Decides for one caller. `probeOut`: a probe of this process is under way. */
 export function admission(state: GateState, now: number, probeOut: boolean): Admission {
-  const wait = Math.max(state.pausedUntil, state.opened > 0 ? state.probeAt : 0) - now
+  // A probe that is further off than any delay was set by a clock that was set back since.
+  const untilProbe = state.opened > 0 ? Math.min(state.probeAt - now, probeDelayMs(state.opened)) : 0
+  const wait = Math.max(state.pausedUntil - now, untilProbe)
   if (wait > 0) return { kind: 'wait', ms: wait }
   if (state.opened === 0) return { kind: 'pass' }
   return probeOut ? { kind: 'wait', ms: probeDelayMs(1) } : { kind: 'probe' }

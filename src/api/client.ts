@@ -11,7 +11,8 @@ import { abortedCall } from './failures.ts'
 import type { Gate, GateOutcome, GatePass } from './gate.ts'
 import { stringifyJson } from './json.ts'
 import type { Limiter, Priority } from './limiter.ts'
-import { readPages } from './pages.ts'
+import { pastEndStatuses, readPages } from './pages.ts'
+import { proxyFor } from './proxy.ts'
 import { type BuiltRequest, buildRequest, buildTarget, linkedRequest } from './request.ts'
 import { withRetries } from './retry.ts'
 import { createTransport } from './transport.ts'
@@ -21,7 +22,7 @@ import { packageVersion } from './version.ts'
 export type { Answer, Api, CallRecord, ListCall, Page, ReadCall, WriteCall } from './types.ts'
 
 export type ApiOptions = {
-  readonly settings: Pick<ApiSettings, 'token' | 'auth' | 'language' | 'concurrency' | 'timeoutMs'> & {
+  readonly settings: Pick<ApiSettings, 'token' | 'auth' | 'language' | 'concurrency' | 'timeoutMs' | 'proxies'> & {
     readonly baseUrl: string
   }
   readonly limiter: Limiter
@@ -49,7 +50,7 @@ type Attempt = {
 export function createApi(options: ApiOptions): Api {
   const { settings, limiter, gate, clock, log, random = Math.random } = options
   const target = buildTarget(settings, packageVersion())
-  const transport = createTransport(target, settings.concurrency)
+  const transport = createTransport(target, settings.concurrency, proxyFor(target.origin, settings.proxies))
   let load = initialConcurrency(settings.concurrency)
   // Reads queue for a lane before they draw on the rate limit, so that few tokens lie idle when the API stalls; a write
   // needs no lane, so that it never waits behind reads that wait for their token. Both need a place in flight.
@@ -102,15 +103,19 @@ export function createApi(options: ApiOptions): Api {
     try {
       const body = call.body === undefined ? undefined : stringifyJson(call.body)
       const timeoutMs = call.timeoutMs ?? settings.timeoutMs
-      const { beforeLeaving } = call
-      const answer = await transport.send({ ...request, endpoint, body, signal, timeoutMs, beforeLeaving }, clock.now)
+      const { beforeLeaving, exact } = call
+      const answer = await transport.send(
+        { ...request, endpoint, body, signal, timeoutMs, beforeLeaving, exact },
+        clock.now,
+      )
       over({ status: answer.status, bytes: answer.bytes, error: null })
       return { ...answer, startedAt, retries: number - 1 }
     } catch (error) {
       const failure = asApiError(error, call, gate, clock)
       // The whole account waits, not this call alone.
       if (failure.retryAfterMs !== undefined) gate.pause(failure.retryAfterMs)
-      over({ status: failure.status ?? null, bytes: 0, error: failure })
+      const isAnswer = call.mayBePastEnd === true && pastEndStatuses.has(failure.status)
+      over({ status: failure.status ?? null, bytes: 0, error: isAnswer ? null : failure })
       throw failure
     }
   }
@@ -135,10 +140,13 @@ export function createApi(options: ApiOptions): Api {
     list: async function* (call) {
       const path = new URL(buildRequest(target, call).path, target.origin).pathname
       yield* readPages(call, {
-        fetch: async (address) =>
-          address.kind === 'link'
-            ? readAt(call, linkedRequest(target, address.link))
-            : readAt(call, buildRequest(target, { ...call, query: { ...call.query, ...address.query } })),
+        fetch: async (address, mayBePastEnd) =>
+          readAt(
+            { ...call, mayBePastEnd },
+            address.kind === 'link'
+              ? linkedRequest(target, address.link)
+              : buildRequest(target, { ...call, query: { ...call.query, ...address.query } }),
+          ),
         linkBase: { origin: target.origin, prefix: target.prefix, path, secretParam: target.secretQuery?.name ?? null },
       })
     },

@@ -1,5 +1,5 @@
 // Finds records, total and next page in the answer of a list: at the configured places, else under the usual names
-// and only where the type fits. Pure; the API documents bare arrays and no envelope [public: list-rentals-paginated].
+// and only where the type fits. Pure; the API documents bare arrays and no envelope (docs/sources.md, 4.6, differences).
 
 import type { PagingSettings } from '../config.ts'
 import { BoatMirrorError } from '../errors.ts'

@@ -2,10 +2,13 @@
 // Pure. Messages name endpoint and status; what the API said goes into `body` and `reason`, never into a log.
 
 import { ApiError, type ApiErrorDetails, BoatMirrorError, type ErrorCode } from '../errors.ts'
+import { oneLine } from '../text.ts'
+import { codeIn, connectionProblem, httpPeer } from './connection-problems.ts'
 import { get, type Json, parseJson, textOf } from './json.ts'
-import { withoutSecrets } from './request.ts'
+import { type ApiProxy, ProxyFailure } from './proxy.ts'
+import { type Target, withoutSecrets } from './request.ts'
 
-/** The code of an answer that is not 2xx [public: every status table seen; spec: none]. */
+/** The code of an answer that is not 2xx. */
 export function codeOfStatus(status: number): ErrorCode {
   if (status === 401) return 'API_UNAUTHORIZED'
   if (status === 403) return 'API_FORBIDDEN'
@@ -30,12 +33,15 @@ export type FailedAnswer = {
   readonly status: number
   readonly retryAfterMs: number | undefined
   readonly text: string
-  readonly secrets: readonly string[]
+  readonly target: Pick<Target, 'secrets' | 'sent'>
+  /** The header WWW-Authenticate of a 401. */
+  readonly asksFor: string | undefined
 }
 
 /** The error for an answer that is not 2xx. A 4xx other than 408 was refused: it took no effect. */
 export function failureOfAnswer(answer: FailedAnswer): ApiError {
-  const { endpoint, status, text, secrets } = answer
+  const { endpoint, status, text } = answer
+  const { secrets } = answer.target
   const code = codeOfStatus(status)
   const reason = reasonIn(text)
   const remedy = remedies[code]
@@ -48,12 +54,25 @@ export function failureOfAnswer(answer: FailedAnswer): ApiError {
     ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
     ...(remedy === undefined ? {} : { remedy }),
   }
-  return new ApiError(code, `${endpoint} was answered ${status}.`, details)
+  return new ApiError(code, status === 401 ? refusal(answer) : `${endpoint} was answered ${status}.`, details)
 }
+
+/** The same for every endpoint, so that it is said once. */
+function refusal({ target, asksFor }: FailedAnswer): string {
+  const wish =
+    asksFor === undefined ? 'does not say what it asks for' : `asks for ${shownWish(asksFor, target.secrets)}`
+  return `The API answered 401: it was sent ${target.sent}, and ${wish}.`
+}
+
+const shownWish = (asksFor: string, secrets: readonly string[]): string =>
+  oneLine(
+    secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), asksFor),
+    120,
+  )
 
 const reasonPaths = ['message', 'error', 'error.message', 'detail', 'title', 'errors', 'error_description']
 
-/** What the body gives as reason: the usual members, RFC 9457 among them [unknown: upstream documents no error body]. */
+/** What the body gives as reason: the usual members, RFC 9457 among them; the API documents none. */
 function reasonIn(text: string): string | undefined {
   let body: Json
   try {
@@ -79,6 +98,8 @@ export type FailedRequest = {
   readonly endpoint: string
   /** Scheme, host and port. */
   readonly origin: string
+  /** The proxy in between, if there is one. */
+  readonly proxy: ApiProxy | null
   /** null: our own time limit did not end it. */
   readonly timedOutAfterMs: number | null
   /** Set when the caller called it off. */
@@ -108,14 +129,37 @@ export function failureOfRequest(error: unknown, request: FailedRequest): ApiErr
   const code = codeIn(error)
   if (/^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code))
     return new ApiError('API_NOT_JSON', `${endpoint}: the compressed answer is damaged or cut off (${code}).`, details)
-  const problem = problemOf(code)
+  // Of a proxy that is asked for an http API, every connection is the proxy's own.
+  const isProxys = error instanceof ProxyFailure || request.proxy?.variable === 'HTTP_PROXY'
+  if (request.proxy !== null && isProxys) return proxyFailed(error, code, request.proxy, details)
+  // A connection that breaks in the middle of an answer has shown that it is the right one.
+  const problem = request.status === undefined ? connectionProblem(code, httpPeer('API_BASE_URL', origin)) : undefined
   return new ApiError(
     'API_UNREACHABLE',
     `${endpoint}: ${problem?.what ?? 'the connection broke'} at ${origin} (${code}).`,
-    {
+    { ...details, ...(problem === undefined ? {} : { remedy: problem.remedy }) },
+  )
+}
+
+/** The error for a request that got no further than the proxy. */
+function proxyFailed(error: unknown, code: string, proxy: ApiProxy, details: ApiErrorDetails): ApiError {
+  const { variable, origin } = proxy
+  const where = `at the proxy ${origin} (${variable})`
+  const status = error instanceof ProxyFailure ? error.status : undefined
+  const otherwise = 'Or name the host of the API in NO_PROXY, if it is reached without a proxy.'
+  if (status !== undefined)
+    return new ApiError('API_UNREACHABLE', `${details.endpoint}: refused with ${status} ${where}.`, {
       ...details,
-      ...(problem === undefined ? {} : { remedy: problem.remedy }),
-    },
+      remedy:
+        status === 407
+          ? `Put the user and password that the proxy asks for into ${variable}: http://USER:PASSWORD@HOST:PORT.`
+          : `Ask who runs the proxy to let this host through to the API. ${otherwise}`,
+    })
+  const problem = connectionProblem(code, httpPeer(variable, origin))
+  return new ApiError(
+    'API_UNREACHABLE',
+    `${details.endpoint}: ${problem?.what ?? 'the connection broke'} ${where} (${code}).`,
+    { ...details, remedy: `${problem?.remedy ?? `Check ${variable}.`} ${otherwise}` },
   )
 }
 
@@ -124,27 +168,4 @@ export function abortedCall(signal: AbortSignal, endpoint: string, sent: boolean
   const reason: unknown = signal.reason
   const code = reason instanceof BoatMirrorError ? reason.code : 'ABORTED'
   return new ApiError(code, `${endpoint} was called off.`, { endpoint, cause: reason, mayHaveTakenEffect: sent })
-}
-
-const addressRemedy = 'Check API_BASE_URL, and whether the API is up.'
-const certificateRemedy =
-  'Check API_BASE_URL: the name must match the certificate. For a certificate of your own, set NODE_EXTRA_CA_CERTS.'
-
-function problemOf(code: string): { what: string; remedy: string } | undefined {
-  if (code === 'ECONNREFUSED') return { what: 'the connection was refused', remedy: addressRemedy }
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return { what: 'the host is not known', remedy: addressRemedy }
-  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'EHOSTUNREACH' || code === 'ENETUNREACH')
-    return { what: 'no connection came about', remedy: addressRemedy }
-  if (/CERT|SIGNATURE|^ERR_TLS|^ERR_SSL|^EPROTO$/.test(code))
-    return { what: 'no secure connection came about', remedy: certificateRemedy }
-  return undefined
-}
-
-/** The code of an error or of what caused it; names only, because messages may quote what was sent. */
-function codeIn(error: unknown): string {
-  for (let current = error; current instanceof Error; current = current.cause) {
-    const code: unknown = 'code' in current ? current.code : undefined
-    if (typeof code === 'string') return code
-  }
-  return error instanceof Error ? error.name : 'unknown'
 }

@@ -199,7 +199,7 @@ function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: 
 
   return {
     lookIfDue(now) {
-      if (now - lookedAt < lookMs) return null
+      if (Math.abs(now - lookedAt) < lookMs) return null // a clock that was set back is no reason to look no more
       lookedAt = now
       return guarded(async () => {
         await look()

@@ -17,6 +17,14 @@ export function firstCursor({ paging, pageBase }: Paged): string {
   return paging.style === 'page' || paging.style === 'offset' ? String(pageBase) : ''
 }
 
+/** The cursor of the page before a numbered one, at the page size asked for; null for the first page and where only links lead on. */
+export function cursorBefore(call: Paged, cursor: string): string | null {
+  const { style, pageSize } = call.paging
+  if (style !== 'page' && style !== 'offset') return null
+  const number = numberOf(call, cursor)
+  return number <= call.pageBase ? null : String(Math.max(call.pageBase, number - (style === 'page' ? 1 : pageSize)))
+}
+
 /** How the page at a cursor is asked for. `prefix` is the API's path in front of `/v3`. */
 export function addressOf(call: Paged, cursor: string, prefix: string): PageAddress {
   const { style, pageParam, sizeParam, pageSize } = call.paging

@@ -37,11 +37,16 @@ export function createPageMemory(): PageMemory {
 }
 
 /**
- * What tells the records of a page apart: their `id` or `code`, if each has one of its own, else their whole content.
- * Ids are better, because a record may change between two looks at the same page.
+ * What tells the records of a page apart: their `id` or `code`, if those are all different, else their whole content.
+ * Ids are better, because a record may change between two looks at the same page; those without one are but counted.
  */
 export function keysOf(items: readonly Json[]): string[] {
-  const ids = items.map((item) => (isObject(item) ? (textOf(item.id) ?? textOf(item.code)) : undefined))
-  const own = ids.filter((id) => id !== undefined)
-  return own.length === items.length && new Set(own).size === own.length ? own : items.map(stringifyJson)
+  const ids: string[] = []
+  for (const item of items) {
+    const id = isObject(item) ? (textOf(item.id) ?? textOf(item.code)) : undefined
+    if (id !== undefined) ids.push(id)
+  }
+  if (ids.length === 0 || new Set(ids).size < ids.length) return items.map(stringifyJson)
+  if (ids.length < items.length) ids.push(`${items.length - ids.length} without an id`)
+  return ids
 }

@@ -1,17 +1,21 @@
-// Reads a list page by page until it ends, and refuses lists that cannot be trusted to end (design, section 6.4).
+// Reads a list page by page until it ends, and refuses lists that cannot be trusted to end.
 // Knows addresses of pages and their order; how a page is fetched is given.
 
+import { setImmediate } from 'node:timers/promises'
 import type { PagingStyle } from '../config.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import type { LinkBase } from './next-link.ts'
-import { addressOf, firstCursor, nextCursor, type PageAddress } from './page-address.ts'
+import { addressOf, cursorBefore, firstCursor, nextCursor, type PageAddress } from './page-address.ts'
 import { createPageMemory } from './page-memory.ts'
 import type { Answer, ListCall, Page } from './types.ts'
 
 export type PageSource = {
-  /** One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own. */
-  readonly fetch: (address: PageAddress) => Promise<Answer>
+  /**
+   * One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own.
+   * @param mayBePastEnd the list may have ended before this page, so that a refusal is no failure of the API
+   */
+  readonly fetch: (address: PageAddress, mayBePastEnd: boolean) => Promise<Answer>
   /** What the links of this API are measured against. */
   readonly linkBase: LinkBase
 }
@@ -19,24 +23,38 @@ export type PageSource = {
 /** More pages than any list of this API has; used where no total says less. */
 const maxPagesOfAnyList = 100_000
 
+const largePage = 10_000
+
+/** How servers refuse a page past the last one; 416 is what PostgREST says. */
+export const pastEndStatuses: ReadonlySet<number | undefined> = new Set([400, 404, 410, 416, 422])
+
 /**
- * The pages of a list in order. A list that is empty yields one empty page; otherwise empty pages and repeats of the
- * last page end the list without being yielded.
+ * The pages of a list in order. A list that is empty yields one empty page; otherwise empty pages, repeats of the last
+ * page, and refusals of a page whose predecessor is still there end the list without being yielded.
  * @throws ApiError PAGING_IGNORED, PAGING_ENDLESS, PAGING_ENVELOPE, PAGING_FOREIGN_LINK, and whatever reading throws
  */
 export async function* readPages(call: ListCall, source: PageSource): AsyncGenerator<Page, void, undefined> {
   const memory = createPageMemory()
   const resumed = call.from !== undefined
   let cursor = call.from ?? firstCursor(call)
+  let before = cursorBefore(call, cursor)
   let received = 0
   let firstLength = 0
   for (let index = 0; ; index++) {
-    const answer = await source.fetch(addressOf(call, cursor, source.linkBase.prefix))
+    let answer: Answer
+    try {
+      answer = await source.fetch(addressOf(call, cursor, source.linkBase.prefix), before !== null)
+    } catch (error) {
+      if (!(error instanceof ApiError) || before === null || !pastEndStatuses.has(error.status)) throw error
+      return assertPastEnd(call, error, { before, received: resumed ? null : received }, source)
+    }
     const envelope = named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging))
     const { items, total } = envelope
     if (index > 0 && items.length === 0) return
     if (index === 0) firstLength = items.length
 
+    // Parsed a moment ago, compared in a moment: of a large page each takes long enough for others to have their turn between.
+    if (items.length > largePage) await setImmediate()
     const verdict = memory.look(items)
     if (
       verdict === 'same-as-last' &&
@@ -70,6 +88,7 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
       envelope: envelope.envelope,
     }
     if (next === null || index + 1 === call.maxPages) return
+    before = cursor
     cursor = next
   }
 }
@@ -88,10 +107,43 @@ async function assertEnded(call: ListCall, envelope: Envelope, more: boolean, so
   const followsNext = style === 'cursor' || style === 'link'
   if (!followsNext || envelope.next === null || count !== pageSize || pageSize === 1) return
   const query = { [sizeParam]: String(pageSize - 1) }
-  const smaller = await source.fetch({ kind: 'query', query })
+  const smaller = await source.fetch({ kind: 'query', query }, false)
   const probe = named(call, () => readEnvelope(bodyOf(smaller), smaller.headers, call.paging))
   if (probe.items.length < count && typeof probe.next !== 'string')
     throw misread(call, `The first page is full, there are more records, and no next ${style} was found`)
+}
+
+/**
+ * Accepts a refusal as the end of the list: the page before is still there, and says of no further record. Otherwise the
+ * list may have vanished, or the API refuses to go on in the midst of it.
+ * @param read the cursor of the page before; how many records were read, null when that is not known
+ * @throws ApiError the refusal, or what the page before is answered with
+ */
+async function assertPastEnd(
+  call: ListCall,
+  refusal: ApiError,
+  { before, received }: { readonly before: string; readonly received: number | null },
+  source: PageSource,
+): Promise<void> {
+  let again: Answer
+  try {
+    again = await source.fetch(addressOf(call, before, source.linkBase.prefix), false)
+  } catch (error) {
+    throw error instanceof ApiError && pastEndStatuses.has(error.status) ? refusal : error
+  }
+  const { items, total, next } = named(call, () => readEnvelope(bodyOf(again), again.headers, call.paging))
+  const isWhole = total === null ? typeof next !== 'string' : received === null || total <= received
+  if (items.length > 0 && isWhole) return
+  const { endpoint, status, body, reason } = refusal
+  const missing = total === null ? 'the page before names a next one' : `the list has ${total}`
+  throw new ApiError(refusal.code, `${refusal.message} ${received ?? 'Some'} records were read, and ${missing}.`, {
+    endpoint,
+    cause: refusal,
+    mayHaveTakenEffect: false,
+    ...(status === undefined ? {} : { status }),
+    ...(body === undefined ? {} : { body }),
+    ...(reason === undefined ? {} : { reason }),
+  })
 }
 
 const nextRemedy = 'Set API_NEXT_PATH to where the next page stands, or API_PAGING=page.'

@@ -1,6 +1,6 @@
 // From a call to an HTTP request: path, query, credentials. Pure: builds, never sends. Also owns what is secret.
 
-import type { ApiSettings } from '../config.ts'
+import type { ApiSettings, AuthSetting } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { WriteCall } from './types.ts'
 
@@ -13,6 +13,8 @@ export type Target = {
   readonly headers: Readonly<Record<string, string>>
   /** Query parameter that carries the secret (API_AUTH=query:NAME). */
   readonly secretQuery: { readonly name: string; readonly value: string } | null
+  /** How the secret is sent, in words and without it: `the header Authorization with Bearer`. */
+  readonly sent: string
   /** Texts that must never be shown or stored. */
   readonly secrets: readonly string[]
 }
@@ -39,9 +41,17 @@ export function buildTarget(settings: TargetSettings, version: string): Target {
     origin: url.origin,
     prefix: url.pathname.replace(/\/+$/, ''),
     headers,
+    sent: sentAs(token === null ? { kind: 'none' } : auth),
     secretQuery: token !== null && auth.kind === 'query' ? { name: auth.name, value: token } : null,
     secrets: token === null ? [] : secretForms(token, auth.kind === 'basic'),
   }
+}
+
+function sentAs(auth: AuthSetting): string {
+  if (auth.kind === 'none') return 'no credentials'
+  if (auth.kind === 'header') return `the header ${auth.name}`
+  if (auth.kind === 'query') return `the query parameter ${auth.name}`
+  return `the header Authorization with ${auth.kind === 'basic' ? 'Basic' : 'Bearer'}`
 }
 
 /** The shapes in which an answer may echo the token, longest first; a part of three characters or less is no secret. */

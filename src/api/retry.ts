@@ -1,4 +1,4 @@
-// When a failed read is tried again, and after how long: the one retry layer for reads (design, section 7.4).
+// When a failed read is tried again, and after how long: the one retry layer for reads.
 
 import pRetry from 'p-retry'
 import { sleep } from '../clock.ts'

@@ -40,6 +40,8 @@ const requestsKey = 'requests'
 /** Set while a write waits somewhere: reads of all workers leave the next window to it. */
 const writesKey = 'writes-waiting'
 const writesFlagSeconds = 1
+/** A window that ends later than this after its length was opened by a process whose clock was ahead, and would last as long. */
+const clockSlackMs = 2_000
 /** A store slower than this is as good as out. */
 const storeTimeoutMs = 2_000
 
@@ -135,6 +137,7 @@ function createCounter(window: Window, options: SharedLimiterOptions): Counter {
       // The counter also counts what it refuses; what stood below the limit before our increment is ours.
       const before = result.consumedPoints - asked
       const granted = Math.min(asked, Math.max(0, window.points - before))
+      if (granted < asked) await endOfOtherTimes(limiter, requestsKey, window.ms, result)
       // A worker whose clock runs ahead may have set the window's end: never wait longer than one window.
       const waitMs = granted === asked ? 0 : Math.min(Math.max(result.msBeforeNext, 1), window.ms)
       return { granted, waitMs }
@@ -148,8 +151,24 @@ function createCounter(window: Window, options: SharedLimiterOptions): Counter {
     unflagWrites: async () => {
       await insured((limiter) => limiter.delete(writesKey))
     },
-    writesWaiting: () => insured(async (limiter) => (await limiter.get(writesKey)) !== null),
+    writesWaiting: () =>
+      insured(async (limiter) => {
+        const flag = await limiter.get(writesKey)
+        return flag !== null && !(await endOfOtherTimes(limiter, writesKey, writesFlagSeconds * 1000, flag))
+      }),
   }
+}
+
+/** Ends a count that would outlive `ms` by far: the clock by which it was opened was set back since. True when it did. */
+async function endOfOtherTimes(
+  limiter: RateLimiterAbstract,
+  key: string,
+  ms: number,
+  { msBeforeNext }: RateLimiterRes,
+): Promise<boolean> {
+  const isOld = msBeforeNext > ms + clockSlackMs
+  if (isOld) await limiter.delete(key)
+  return isOld
 }
 
 /** The count after adding `points`; the library rejects with the same record when the limit is passed. */

@@ -1,13 +1,14 @@
 // HTTP to one origin: a pool of kept-alive connections, one time limit for the whole request, no redirects, capped
 // bodies. Turns everything that fails into an ApiError; knows neither retries nor rates.
 
-import { isUtf8 } from 'node:buffer'
 import type { Readable } from 'node:stream'
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { BoatMirrorError } from '../errors.ts'
 import { readBody } from './body.ts'
+import { decodeText } from './charset.ts'
 import { abortedCall, failureOfAnswer, failureOfRequest } from './failures.ts'
-import { type Json, parseJson } from './json.ts'
+import { type Json, lostCharacter, parseExact, parseJson } from './json.ts'
+import { type ApiProxy, openRoute, ProxyFailure } from './proxy.ts'
 import type { BuiltRequest, Target } from './request.ts'
 import { parseRetryAfter } from './retry.ts'
 
@@ -19,6 +20,7 @@ export type TransportRequest = BuiltRequest & {
   readonly endpoint: string
   readonly body?: string | undefined
   readonly signal?: AbortSignal | undefined
+  readonly exact?: boolean | undefined
   /** Milliseconds from here to the last byte of the answer. */
   readonly timeoutMs: number
   /** Called in the moment in which a write is handed to its connection; when it throws, nothing leaves. */
@@ -39,9 +41,9 @@ export type Transport = {
   close(): Promise<void>
 }
 
-/** Opens no connection before the first request. */
-export function createTransport(target: Target, connections: number): Transport {
-  const pool = new Pool(target.origin, {
+/** Opens no connection before the first request. `proxy`: the one that leads to the target, if any does. */
+export function createTransport(target: Target, connections: number, proxy: ApiProxy | null): Transport {
+  const route = openRoute(target.origin, proxy, {
     connections,
     pipelining: 1,
     connect: { timeout: connectTimeoutMs },
@@ -49,6 +51,7 @@ export function createTransport(target: Target, connections: number): Transport 
     headersTimeout: 0,
     bodyTimeout: 0,
   })
+  const baseHeaders = { ...target.headers, ...route.headers }
 
   const send: Transport['send'] = async (request, now) => {
     const { endpoint, signal, timeoutMs } = request
@@ -64,29 +67,36 @@ export function createTransport(target: Target, connections: number): Transport 
     const onAbort = (): void => stop.abort()
     signal?.addEventListener('abort', onAbort, { once: true })
     try {
-      const response = await watched(pool, request, progress).request({
+      const response = await watched(route.dispatcher, request, progress).request({
+        origin: route.origin,
         method: request.method as Dispatcher.HttpMethod,
-        path: request.path,
-        headers:
-          request.body === undefined ? target.headers : { ...target.headers, 'content-type': 'application/json' },
+        path: `${route.prefix}${request.path}`,
+        headers: request.body === undefined ? baseHeaders : { ...baseHeaders, 'content-type': 'application/json' },
         body: request.body ?? null,
         signal: stop.signal,
       })
       progress.status = response.statusCode
       const headers = flatten(response.headers)
       if (response.statusCode >= 200 && response.statusCode < 300)
-        return await readAnswer(response.body, response.statusCode, headers)
+        return await readAnswer(response.body, response.statusCode, headers, request.exact === true)
+      if (response.statusCode === 407) {
+        await response.body.dump()
+        progress.sent = false
+        throw new ProxyFailure(407)
+      }
       throw failureOfAnswer({
         endpoint,
         status: response.statusCode,
         retryAfterMs: parseRetryAfter(headers['retry-after'], headers.date, now()),
         text: await readErrorText(response.body, headers, stop.signal),
-        secrets: target.secrets,
+        target,
+        asksFor: headers['www-authenticate'],
       })
     } catch (error) {
       throw failureOfRequest(error, {
         endpoint,
         origin: target.origin,
+        proxy,
         timedOutAfterMs: timedOut ? timeoutMs : null,
         abortedBy: signal?.aborted && !timedOut ? signal : null,
         ...progress,
@@ -97,7 +107,7 @@ export function createTransport(target: Target, connections: number): Transport 
     }
   }
 
-  return { send, close: () => pool.destroy() }
+  return { send, close: () => route.dispatcher.destroy() }
 }
 
 type Progress = {
@@ -106,14 +116,14 @@ type Progress = {
   status: number | undefined
 }
 
-/** The pool, noting for a write when it is handed to a connected socket: before that it certainly never left. */
+/** The dispatcher, noting for a write when it is handed to a connected socket: before that it certainly never left. */
 function watched(
-  pool: Pool,
+  dispatcher: Dispatcher,
   { method, beforeLeaving }: TransportRequest,
   progress: Progress,
 ): Pick<Dispatcher, 'request'> {
-  if (method === 'GET') return pool
-  return pool.compose((dispatch) => (options, handler) => {
+  if (method === 'GET') return dispatcher
+  return dispatcher.compose((dispatch) => (options, handler) => {
     const start = handler.onRequestStart
     handler.onRequestStart = (controller, context) => {
       beforeLeaving?.()
@@ -124,15 +134,21 @@ function watched(
   })
 }
 
-async function readAnswer(body: Readable, status: number, headers: Record<string, string>): Promise<TransportAnswer> {
+async function readAnswer(
+  body: Readable,
+  status: number,
+  headers: Record<string, string>,
+  exact: boolean,
+): Promise<TransportAnswer> {
   const bytes = await readBody(body, headers['content-encoding'], answerLimit)
-  const text = bytes.toString('utf8')
-  if (text.trim() === '') return { status, headers, body: undefined, bytes: bytes.length, sanitized: 0 }
+  const { text, damaged } = decodeText(bytes, headers['content-type'])
+  const plain = { status, headers, bytes: bytes.length, sanitized: 0 }
+  if (text.trim() === '') return { ...plain, body: undefined }
   try {
+    if (exact) return { ...plain, body: parseExact(damaged ? text.replaceAll('\ufffd', lostCharacter) : text) }
     const { value, sanitized } = parseJson(text)
-    // Where bytes are not UTF-8, decoding has put U+FFFD; how often is not asked.
-    const undecoded = isUtf8(bytes) ? 0 : 1
-    return { status, headers, body: value, bytes: bytes.length, sanitized: sanitized + undecoded }
+    // How often U+FFFD stands for bytes that mean nothing is not asked.
+    return { ...plain, body: value, sanitized: sanitized + (damaged ? 1 : 0) }
   } catch (error) {
     if (!(error instanceof BoatMirrorError) || error.code !== 'API_NOT_JSON') throw error
     const type = headers['content-type'] ?? 'none'
@@ -143,7 +159,8 @@ async function readAnswer(body: Readable, status: number, headers: Record<string
 /** The body of an error answer. Where it cannot be read the status still says what happened. */
 async function readErrorText(body: Readable, headers: Record<string, string>, signal: AbortSignal): Promise<string> {
   try {
-    return (await readBody(body, headers['content-encoding'], errorLimit)).toString('utf8')
+    const bytes = await readBody(body, headers['content-encoding'], errorLimit)
+    return decodeText(bytes, headers['content-type']).text
   } catch (error) {
     if (signal.aborted) throw error
     return ''

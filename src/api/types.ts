@@ -12,8 +12,12 @@ export type ReadCall = {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
+  /** The body as `parseExact` reads it; bytes outside of the answer's character set become `lostCharacter`. */
+  readonly exact?: boolean
   /** `write` for reads a change waits for; they go before other reads. */
   readonly priority?: Priority
+  /** A page that may lie past the end of its list: to be refused is then an answer, not a failure. */
+  readonly mayBePastEnd?: boolean
 }
 
 export type WriteCall = ReadCall & {
@@ -33,7 +37,7 @@ export type Answer = {
   /** Decoded size of the body. */
   readonly bytes: number
   readonly retries: number
-  /** Above 0 when characters were replaced by U+FFFD because they cannot be stored, or bytes because they are not UTF-8. */
+  /** Above 0 when characters were replaced by U+FFFD because they cannot be stored, or bytes because they are not of the answer's character set. */
   readonly sanitized: number
   /** Names in lower case; a repeated header's values are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>
@@ -84,7 +88,7 @@ export type CallRecord = {
 export type Api = {
   /** Reads once, with retries. @throws ApiError for everything but 2xx. */
   read(call: ReadCall): Promise<Answer>
-  /** Reads a list page by page until it ends (design, section 6.4). An empty list yields one empty page. @throws ApiError */
+  /** Reads a list page by page until it ends. An empty list yields one empty page. @throws ApiError */
   list(call: ListCall): AsyncGenerator<Page, void, undefined>
   /** Sends a change exactly once. @throws ApiError, whose `mayHaveTakenEffect` says whether repeating is safe. */
   send(call: WriteCall): Promise<Answer>

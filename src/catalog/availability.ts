@@ -1,4 +1,4 @@
-// What changes with every booking: calendars, unavailabilities, availability and slots [spec 4.3; public: reference/retrieve-resource-availability-details].
+// What changes with every booking: calendars, unavailabilities, availability and slots (docs/sources.md, 4.3).
 
 import { bigint, boolean, fromRequest, json, numeric, reference, text, timestamp, unknownShape } from './columns.ts'
 import { belowResource, resourceId } from './resources.ts'
@@ -11,7 +11,7 @@ export const resourceAvailability: StreamDef = {
   name: 'resource_availability',
   comment:
     'Whether a resource is free for a day and a duration, for SLOT_DAYS from today and the first SLOT_DURATIONS durations.',
-  source: 'spec 4.3; public: resources/resource-availability',
+  source: 'docs/sources.md, 4.3, resources/resource-availability',
   key: ['resource_id', 'date', 'duration'],
   ...belowResource,
   columns: [
@@ -39,7 +39,7 @@ export const resourceAvailability: StreamDef = {
 export const resourceAvailabilityYears: StreamDef = {
   name: 'resource_availability_years',
   comment: 'Calendar of a resource: one character per day of the year from 1 January, 0 free, 1 full.',
-  source: 'spec 4.3; public: reference/retrieve-resource-availability-details/get-resource-availabilities',
+  source: 'docs/sources.md, 4.3, reference/retrieve-resource-availability-details/get-resource-availabilities',
   key: ['resource_id', 'year'],
   ...belowResource,
   columns: [
@@ -56,7 +56,7 @@ export const resourceAvailabilityYears: StreamDef = {
 export const resourceUnavailabilities: StreamDef = {
   name: 'resource_unavailabilities',
   comment: 'Unavailabilities of a resource. Shape not published; the whole record is in _payload.',
-  source: 'spec 4.3',
+  source: 'docs/sources.md, 4.3',
   key: ['resource_id', 'key'],
   keyed: 'content',
   ...belowResource,
@@ -76,7 +76,7 @@ export const resourceSlots: StreamDef = {
   name: 'resource_slots',
   comment:
     'Slots of a resource, without mandatory options in the price, for SLOT_DAYS from today and the first SLOT_DURATIONS durations.',
-  source: 'spec 4.3; public: resources/resource-slot',
+  source: 'docs/sources.md, 4.3, resources/resource-slot',
   key: ['resource_id', 'id'],
   ...belowResource,
   columns: [
@@ -106,7 +106,7 @@ const belowSlot = {
 export const resourceSlotOptions: StreamDef = {
   name: 'resource_slot_options',
   comment: 'Options of a slot.',
-  source: 'spec 4.3; public: resources/resource-slot-option',
+  source: 'docs/sources.md, 4.3, resources/resource-slot-option',
   key: ['resource_id', 'slot_id', 'id'],
   ...belowSlot,
   columns: [
@@ -128,7 +128,7 @@ export const resourceSlotOptions: StreamDef = {
 export const resourceSlotTides: StreamDef = {
   name: 'resource_slot_tides',
   comment: 'Tides during a slot. Shape not published; the whole record is in _payload.',
-  source: 'spec 4.3',
+  source: 'docs/sources.md, 4.3',
   key: ['resource_id', 'slot_id', 'key'],
   keyed: 'content',
   ...belowSlot,

@@ -1,4 +1,4 @@
-// Column builders: the name follows from the path, so that a table reads like the specification's field list.
+// Column builders: the name follows from the path, so that a table reads like the API's own list of fields.
 
 import type { Column, ColumnType } from './types.ts'
 
@@ -44,7 +44,7 @@ export const fromRequest = (name: string, type: ColumnType, comment: string): Co
   comment,
 })
 
-/** `id`, `key` and `name` where present: all that is known of a record whose shape is not published. */
+/** `id`, `key` and `name` where present: all that is likely of a record whose shape is not published (docs/sources.md, 2.7). */
 export const unknownShape = (id: Column): readonly Column[] => [
   id,
   text('key', 'Code, where the API gives one.', { lenient: true }),

@@ -1,4 +1,4 @@
-// Companies: the owners of the boats [spec 2.2, 4.2].
+// Companies: the owners of the boats (docs/sources.md, 2.2, 4.2).
 
 import { bigint, json, reference, text } from './columns.ts'
 import type { StreamDef } from './types.ts'
@@ -6,7 +6,7 @@ import type { StreamDef } from './types.ts'
 export const companies: StreamDef = {
   name: 'companies',
   comment: 'Rental companies.',
-  source: 'spec 2.2, 4.2',
+  source: 'docs/sources.md, 2.2, 4.2',
   key: ['id'],
   columns: [
     bigint('id', 'Company ID. Read only.'),

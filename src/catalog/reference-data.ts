@@ -1,4 +1,4 @@
-// Reference data: thirteen read-only lists [spec 4.5]. The specification does not mark them as paginated.
+// Reference data: thirteen read-only lists (docs/sources.md, 4.5), not marked as paginated.
 
 import { bigint, numeric, reference, text, unknownShape } from './columns.ts'
 import type { Column, ReadEndpoint, StreamDef } from './types.ts'
@@ -39,7 +39,7 @@ export const countries = referenceList({
   path: 'countries',
   param: 'countryCode',
   comment: 'Countries.',
-  source: 'spec 2.1, 4.5',
+  source: 'docs/sources.md, 2.1, 4.5',
   key: 'code',
   columns: [text('code', 'Country code. Read only.'), name],
 })
@@ -49,7 +49,7 @@ export const administrativeAreaLevel1 = referenceList({
   path: 'administrativeAreaLevel1',
   param: 'administrativeAreaLevel1Id',
   comment: 'Administrative areas of level 1 (regions).',
-  source: 'spec 2.1, 4.5',
+  source: 'docs/sources.md, 2.1, 4.5',
   columns: [
     id('Administrative area'),
     name,
@@ -63,7 +63,7 @@ export const administrativeAreaLevel2 = referenceList({
   path: 'administrativeAreaLevel2',
   param: 'administrativeAreaLevel2Id',
   comment: 'Administrative areas of level 2 (departments).',
-  source: 'spec 2.1, 4.5',
+  source: 'docs/sources.md, 2.1, 4.5',
   columns: [
     id('Administrative area'),
     name,
@@ -77,7 +77,7 @@ export const navigationAreas = referenceList({
   path: 'navigationAreas',
   param: 'navigationAreaId',
   comment: 'Navigation areas (waters).',
-  source: 'spec 2.1, 4.5',
+  source: 'docs/sources.md, 2.1, 4.5',
   columns: [
     id('Navigation area'),
     name,
@@ -91,7 +91,7 @@ export const cities = referenceList({
   path: 'cities',
   param: 'cityId',
   comment: 'Cities.',
-  source: 'spec 2.1, 4.5',
+  source: 'docs/sources.md, 2.1, 4.5',
   columns: [
     id('City'),
     text('name', 'City name. Read only.'),
@@ -112,7 +112,7 @@ export const harbours = referenceList({
   path: 'harbours',
   param: 'harbourId',
   comment: 'Harbours.',
-  source: 'spec 2.1, 4.5',
+  source: 'docs/sources.md, 2.1, 4.5',
   columns: [
     id('Harbour'),
     text('name', 'Harbour name. Read only.'),
@@ -128,7 +128,7 @@ export const characteristics = referenceList({
   path: 'characteristics',
   param: 'characteristicId',
   comment: 'Resource characteristics. Shape not published; the whole record is in _payload.',
-  source: 'spec 4.5',
+  source: 'docs/sources.md, 4.5',
   columns: unknownShape(id('Characteristic')),
 })
 
@@ -136,8 +136,8 @@ export const companyLegalForms = referenceList({
   name: 'company_legal_forms',
   path: 'companyLegalForms',
   param: 'companyLegalFormId',
-  comment: 'Legal forms of companies. Shape not published beyond id and name (spec 2.2).',
-  source: 'spec 2.2, 4.5',
+  comment: 'Legal forms of companies. Shape not published beyond id and name.',
+  source: 'docs/sources.md, 2.2, 4.5',
   columns: [id('Legal form'), text('name', 'Name.', { lenient: true })],
 })
 
@@ -146,7 +146,7 @@ export const equipments = referenceList({
   path: 'equipments',
   param: 'equipmentId',
   comment: 'Resource equipments. Shape not published; the whole record is in _payload.',
-  source: 'spec 4.5',
+  source: 'docs/sources.md, 4.5',
   columns: unknownShape(id('Equipment')),
 })
 
@@ -155,7 +155,7 @@ export const rentalPaymentMethods = referenceList({
   path: 'rentalPaymentMethods',
   param: 'rentalPaymentId',
   comment: 'Payment methods of rentals. Shape not published; the whole record is in _payload.',
-  source: 'spec 4.5',
+  source: 'docs/sources.md, 4.5',
   columns: unknownShape(id('Payment method')),
 })
 
@@ -163,8 +163,8 @@ export const types = referenceList({
   name: 'types',
   path: 'types',
   param: 'typeId',
-  comment: 'Resource types, in the form embedded in resources (spec 2.3).',
-  source: 'spec 2.3, 4.5',
+  comment: 'Resource types, in the form embedded in resources.',
+  source: 'docs/sources.md, 2.3, 4.5',
   columns: [
     id('Type'),
     text('name', 'Name.', { lenient: true }),
@@ -176,8 +176,8 @@ export const subtypes = referenceList({
   name: 'subtypes',
   path: 'subtypes',
   param: 'subtypeId',
-  comment: 'Resource subtypes, in the form embedded in resources (spec 2.3).',
-  source: 'spec 2.3, 4.5',
+  comment: 'Resource subtypes, in the form embedded in resources.',
+  source: 'docs/sources.md, 2.3, 4.5',
   columns: [
     id('Subtype'),
     text('name', 'Name.', { lenient: true }),
@@ -192,6 +192,6 @@ export const userLicenseTypes = referenceList({
   path: 'userLicenseTypes',
   param: 'userLicenseTypeId',
   comment: 'Kinds of boating licenses. Shape not published; the whole record is in _payload.',
-  source: 'spec 4.5',
+  source: 'docs/sources.md, 4.5',
   columns: unknownShape(id('License type')),
 })

@@ -1,4 +1,4 @@
-// Rentals and what belongs to them [spec 2.4, 2.5, 4.4; public: resources/rental, rental-resource, rental-option].
+// Rentals and what belongs to them (docs/sources.md, 2.4, 2.5, 4.4, resources/rental).
 
 import { bigint, fromRequest, json, numeric, reference, text, timestamp } from './columns.ts'
 import type { StreamDef } from './types.ts'
@@ -9,7 +9,7 @@ const belowRental = { parent: 'rentals', parentParams: ['rentalId'], parentKey: 
 export const rentals: StreamDef = {
   name: 'rentals',
   comment: 'Rentals.',
-  source: 'spec 2.5, 4.4',
+  source: 'docs/sources.md, 2.5, 4.4',
   key: ['id'],
   columns: [
     bigint('id', 'Rental ID. Read only.'),
@@ -83,7 +83,7 @@ export const rentals: StreamDef = {
 export const rentalResources: StreamDef = {
   name: 'rental_resources',
   comment: "The rental's resource with its price, fees and down payment.",
-  source: 'spec 2.4, 4.4; public: resources/rental-resource',
+  source: 'docs/sources.md, 2.4, 4.4, resources/rental-resource',
   key: ['rental_id'],
   ...belowRental,
   columns: [
@@ -105,7 +105,7 @@ export const rentalResources: StreamDef = {
 export const rentalOptions: StreamDef = {
   name: 'rental_options',
   comment: 'Options booked with a rental.',
-  source: 'spec 4.4; public: resources/rental-option',
+  source: 'docs/sources.md, 4.4, resources/rental-option',
   key: ['rental_id', 'id'],
   ...belowRental,
   columns: [
@@ -130,7 +130,7 @@ export const rentalOptions: StreamDef = {
 export const rentalPayments: StreamDef = {
   name: 'rental_payments',
   comment: 'Payment lines of a rental: records of payments made elsewhere.',
-  source: 'spec 4.4; public: reference/rental-payment-management/add-payment-line-to-a-rental',
+  source: 'docs/sources.md, 4.4, reference/rental-payment-management/add-payment-line-to-a-rental',
   key: ['rental_id', 'id'],
   ...belowRental,
   columns: [
@@ -156,7 +156,7 @@ const personal = { personal: true } as const
 export const rentalCrewMembers: StreamDef = {
   name: 'rental_crew_members',
   comment: 'Crew members of a rental.',
-  source: 'spec 4.4; public: reference/rental-crew-management/add-a-crew-member-to-a-rental',
+  source: 'docs/sources.md, 4.4, reference/rental-crew-management/add-a-crew-member-to-a-rental',
   key: ['rental_id', 'id'],
   ...belowRental,
   columns: [

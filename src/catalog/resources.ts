@@ -1,4 +1,4 @@
-// Resources (rentable boats) and what belongs to them alone: equipment, options, durations, prices [spec 2.3, 4.3].
+// Resources (rentable boats) and what belongs to them alone: equipment, options, durations, prices (docs/sources.md, 2.3, 4.3).
 
 import {
   bigint,
@@ -28,7 +28,7 @@ export const resources: StreamDef = {
   name: 'resources',
   comment:
     'Resources: a boat in a harbour. One boat offered in several harbours is several resources with one boat_id.',
-  source: 'spec 2.3, 4.3; public: guides/FAQ',
+  source: 'docs/sources.md, 2.3, 4.3, guides/FAQ',
   key: ['id'],
   columns: [
     text('id', 'Resource ID. Read only.'),
@@ -90,7 +90,7 @@ const entryColumns = (what: string): readonly Column[] => [
 export const resourceCharacteristics: StreamDef = {
   name: 'resource_characteristics',
   comment: 'Characteristics of a resource, from inside its record.',
-  source: 'spec 2.1, 2.3',
+  source: 'docs/sources.md, 2.1, 2.3',
   key: ['resource_id', 'id'],
   ...belowResource,
   columns: entryColumns('Characteristic'),
@@ -102,7 +102,7 @@ export const resourceCharacteristics: StreamDef = {
 export const resourceEquipments: StreamDef = {
   name: 'resource_equipments',
   comment: 'Equipment of a resource, from inside its record.',
-  source: 'spec 2.1, 2.3',
+  source: 'docs/sources.md, 2.1, 2.3',
   key: ['resource_id', 'id'],
   ...belowResource,
   columns: entryColumns('Equipment'),
@@ -114,7 +114,7 @@ export const resourceEquipments: StreamDef = {
 export const resourceDurations: StreamDef = {
   name: 'resource_durations',
   comment: 'Durations a resource can be rented for, as answered for today.',
-  source: 'spec 2.1, 4.3',
+  source: 'docs/sources.md, 2.1, 4.3, reference/retrieve-resource-details/get-resource-durations',
   key: ['resource_id', 'type', 'value'],
   ...belowResource,
   columns: [
@@ -135,7 +135,7 @@ export const resourceDurations: StreamDef = {
 export const resourceOptions: StreamDef = {
   name: 'resource_options',
   comment: 'Options that can be booked with a resource.',
-  source: 'spec 4.3; public: resources/resource-option',
+  source: 'docs/sources.md, 4.3, resources/resource-option',
   key: ['resource_id', 'id'],
   ...belowResource,
   columns: [
@@ -163,7 +163,7 @@ export const resourceOptions: StreamDef = {
 export const resourcePricetable: StreamDef = {
   name: 'resource_pricetable',
   comment: 'Price of a resource per day and duration, for PRICE_DAYS from today; past days stay for HISTORY_DAYS.',
-  source: 'spec 4.3; public: resources/pricetable',
+  source: 'docs/sources.md, 4.3, resources/pricetable',
   key: ['resource_id', 'date', 'duration'],
   ...belowResource,
   columns: [
@@ -182,7 +182,7 @@ export const resourcePricetable: StreamDef = {
 export const resourcePricings: StreamDef = {
   name: 'resource_pricings',
   comment: 'Pricings of a resource. Shape not published; the whole record is in _payload.',
-  source: 'spec 4.3',
+  source: 'docs/sources.md, 4.3',
   key: ['resource_id', 'key'],
   keyed: 'content',
   ...belowResource,

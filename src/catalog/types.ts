@@ -8,7 +8,7 @@ export type Column = {
   readonly type: ColumnType
   /** Where the value stands in the record, dotted; null: it comes from the request or from another read, not from the record. */
   readonly path: string | null
-  /** Meaning, allowed values and source: becomes the column comment. */
+  /** Meaning and allowed values: becomes the column comment. */
   readonly comment: string
   /** Data of a person: hidden from `boat_mirror_reader`, dropped when the person is gone. */
   readonly personal?: true
@@ -26,7 +26,7 @@ export type SingleRead = {
   readonly endpoint: ReadEndpoint
   /** The path parameter that takes the record's own id. */
   readonly param: string
-  /** Asked with the value at this path when the own id is answered 404 (upstream-api section 12, row 34). */
+  /** Asked with the value at this path when the own id is answered 404: which id a path takes is not always documented. */
   readonly fallbackPath?: string
 }
 
@@ -71,8 +71,9 @@ export type StreamReads =
 export type StreamDef = {
   /** Table name, and the stream's name everywhere. */
   readonly name: string
-  /** Becomes the table comment, with the source. */
+  /** Becomes the table comment. */
   readonly comment: string
+  /** Where the record is described, such as `docs/sources.md, 2.5`; public pages among it end the table comment. */
   readonly source: string
   /** Key columns, in order. */
   readonly key: readonly string[]
@@ -86,10 +87,10 @@ export type StreamDef = {
   readonly reads: StreamReads
   /**
    * `detail`: belongs to the record alone, read when the parent is new or changed, or older than DETAIL_MAX_AGE.
-   * `always`: others change it without a trace in the record, read at every sync (design, section 6.3).
+   * `always`: others change it without a trace in the record, read at every sync.
    */
   readonly freshness: 'detail' | 'always'
-  /** `content`: the `key` column is the record's own id, else a hash of its content with a counter (design, section 5). */
+  /** `content`: the `key` column is the record's own id, else a hash of its content with a counter. */
   readonly keyed?: 'content'
   /** Rows of past days stay until HISTORY_DAYS; only the asked range is replaced. */
   readonly horizon?: 'date' | 'year'
@@ -102,7 +103,7 @@ export type StreamDef = {
     readonly stream: string
     readonly columns: readonly { readonly column: string; readonly path: string }[]
   }
-  /** The record describes a person: erased when it is gone (design, section 6.7). */
+  /** The record describes a person: erased when it is gone. */
   readonly person?: true
   /** Read only with MIRROR_DOCUMENTS=on; never shown to `boat_mirror_reader`. */
   readonly document?: true
@@ -126,7 +127,9 @@ export type BodyField = {
   readonly clearable?: false
   /** Where the same value stands in the record as read; default: the field's own name; null: the record does not show it. */
   readonly readPath?: string | null
-  /** Sent as this type although it is read as another (upstream-api section 11, rows 2 and 11). */
+  /** What becomes of the field when an update leaves it out; absent: nothing is known, so it is left out only where it must. */
+  readonly whenLeftOut?: 'kept' | 'reset'
+  /** Sent as this type although it is read as another (docs/sources.md, differences). */
   readonly sendAs?: 'string' | 'number'
   readonly comment: string
 }
@@ -145,5 +148,6 @@ export type WriteDef = {
   /** Path parameters and their types. */
   readonly target: Readonly<Record<string, 'integer' | 'string'>>
   readonly body: readonly BodyField[]
+  /** Where the operation is described, such as `docs/sources.md, 4.4`. */
   readonly source: string
 }

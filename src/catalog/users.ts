@@ -1,4 +1,5 @@
-// Users (the address book) and their documents [spec 2.6, 4.1; public: resources/user, resources/user-license].
+// Users (the address book) and their documents (docs/sources.md, 2.6, 4.1, resources/user,
+// reference/user-management/list-users-in-your-addressbook-paginated).
 
 import { bigint, boolean, date, fromRequest, reference, text, timestamp } from './columns.ts'
 import type { StreamDef } from './types.ts'
@@ -8,7 +9,7 @@ const personal = { personal: true } as const
 export const users: StreamDef = {
   name: 'users',
   comment: 'Users: the customers in the address book, deactivated ones too.',
-  source: 'spec 2.6, 4.1',
+  source: 'docs/sources.md, 2.6, 4.1',
   key: ['id'],
   columns: [
     bigint('id', 'User ID. Read only.'),
@@ -55,7 +56,7 @@ const userId = fromRequest('user_id', 'bigint', 'User the document belongs to: u
 export const userIdentities: StreamDef = {
   name: 'user_identities',
   comment: 'Identity documents of users, at most one each.',
-  source: 'spec 4.1; public: reference/user-documents-management/add-identity-document-to-an-existing-user',
+  source: 'docs/sources.md, 4.1, reference/user-documents-management/add-identity-document-to-an-existing-user',
   key: ['user_id'],
   parent: 'users',
   parentParams: ['userId'],
@@ -74,7 +75,7 @@ export const userIdentities: StreamDef = {
 export const userLicenses: StreamDef = {
   name: 'user_licenses',
   comment: 'Boating licenses of users, at most one each.',
-  source: 'spec 4.1; public: resources/user-license',
+  source: 'docs/sources.md, 4.1, resources/user-license',
   key: ['user_id'],
   parent: 'users',
   parentParams: ['userId'],

@@ -1,5 +1,5 @@
 // The bodies of the write operations: fields, types, allowed values, and where they differ from what is read
-// [spec 2.5, 2.6, 4.1, 4.4; public: see the operations' `source`].
+// (docs/sources.md, 2.5, 2.6, 4.1, 4.4, and the `source` of each operation).
 
 import type { BodyField } from './types.ts'
 
@@ -12,7 +12,7 @@ const anyId = [
   'user.create',
 ] as const
 
-/** A country is written by its code, as `{"code": "FR"}` [upstream-api 8.1.2: unknown, the natural form]. */
+/** A country is written by its code, as `{"code": "FR"}`: how is not documented, but the code is its only key. */
 const countryField = <const Name extends string>(name: Name, comment: string) =>
   ({
     name,
@@ -109,9 +109,10 @@ const prices = [
   {
     name: 'rentalPrice',
     type: 'number',
+    whenLeftOut: 'reset',
     comment: 'Price of the rental, excluding products; initial price if omitted.',
   },
-  { name: 'discountPrice', type: 'number', comment: 'Discount; zero if omitted.' },
+  { name: 'discountPrice', type: 'number', whenLeftOut: 'reset', comment: 'Discount; zero if omitted.' },
   { name: 'commissionPrice', type: 'number', comment: 'Commission kept by the client.' },
 ] as const satisfies readonly BodyField[]
 
@@ -120,7 +121,7 @@ export const identityUpdateBody = [
   { name: 'type', type: 'string', values: ['CARD_ID', 'PASSEPORT', 'CAR_LICENSE'], comment: 'Kind of document.' },
 ] as const satisfies readonly BodyField[]
 
-/** What a rental's creation takes [public: resources/rental-creation-object]. */
+/** What a rental's creation takes (docs/sources.md, resources/rental-creation-object). */
 export const rentalCreateBody = [
   { name: 'resourceId', type: 'string', required: true, comment: 'Resource to rent: resources.id.' },
   { name: 'slotId', type: 'string', required: true, comment: 'Slot that fixes the schedule: resource_slots.id.' },
@@ -131,13 +132,14 @@ export const rentalCreateBody = [
   { name: 'referenceId', type: 'string', result: anyId, comment: 'ID of the rental in the client system.' },
 ] as const satisfies readonly BodyField[]
 
-/** The seven writable fields of a rental [spec 2.5]. */
+/** The seven writable fields of a rental (docs/sources.md, 2.5). */
 export const rentalUpdateBody = [
   {
     name: 'status',
     type: 'string',
     values: ['VALIDATED', 'CANCELED_BY_CLIENT', 'CANCELED_BAD_WEATHER', 'CANCELED_BREAKDOWN', 'CANCELED_PAYMENT'],
     clearable: false,
+    whenLeftOut: 'kept',
     comment: 'VALIDATED confirms the rental.',
   },
   ...prices,
@@ -145,7 +147,7 @@ export const rentalUpdateBody = [
   { name: 'referenceId', type: 'string', result: anyId, comment: 'Reference ID of the rental in the client system.' },
 ] as const satisfies readonly BodyField[]
 
-/** `optionId` is written, `option.id` is read [upstream-api section 12, row 34]. */
+/** `optionId` is written, `option.id` is read (docs/sources.md, resources/rental-option). */
 export const optionAddBody = [
   {
     name: 'optionId',

@@ -1,4 +1,4 @@
-// The 22 write operations: endpoint, target, body [spec 4.1, 4.4; public: see `source`].
+// The 22 write operations: endpoint, target, body (docs/sources.md, 4.1, 4.4, and the `source` of each).
 
 import type { WriteDef } from './types.ts'
 import {
@@ -28,7 +28,8 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: {},
     body: rentalCreateBody,
-    source: 'spec 4.4; public: resources/rental-creation-object',
+    source:
+      'docs/sources.md, 4.4, resources/rental-creation-object, reference/rental-management/initiate-the-rental-process',
   },
   {
     operation: 'rental.update',
@@ -38,7 +39,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: rentalId,
     body: rentalUpdateBody,
-    source: 'spec 2.5, 4.4; public: reference/rental-management/update-rental',
+    source: 'docs/sources.md, 2.5, 4.4, reference/rental-management/update-rental',
   },
   {
     operation: 'rental.delete',
@@ -48,7 +49,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: rentalId,
     body: [],
-    source: 'spec 4.4',
+    source: 'docs/sources.md, 4.4',
   },
   {
     operation: 'rental_option.add',
@@ -58,7 +59,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: rentalId,
     body: optionAddBody,
-    source: 'spec 4.4; public: reference/rental-option-management/add-an-option-to-a-rental',
+    source: 'docs/sources.md, 4.4, reference/rental-option-management/add-an-option-to-a-rental',
   },
   {
     operation: 'rental_option.update',
@@ -68,7 +69,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: { rentalId: 'integer', optionId: 'integer' },
     body: optionUpdateBody,
-    source: 'spec 4.4',
+    source: 'docs/sources.md, 4.4',
   },
   {
     operation: 'rental_option.remove',
@@ -78,7 +79,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: { rentalId: 'integer', optionId: 'integer' },
     body: [],
-    source: 'spec 4.4',
+    source: 'docs/sources.md, 4.4',
   },
   {
     operation: 'rental_payment.add',
@@ -88,7 +89,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: rentalId,
     body: paymentBody,
-    source: 'spec 4.4; public: reference/rental-payment-management/add-payment-line-to-a-rental',
+    source: 'docs/sources.md, 4.4, reference/rental-payment-management/add-payment-line-to-a-rental',
   },
   {
     operation: 'rental_payment.update',
@@ -98,7 +99,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: { rentalId: 'integer', paymentId: 'integer' },
     body: paymentBody,
-    source: 'spec 4.4; public: reference/rental-payment-management/update-rental-payment-line',
+    source: 'docs/sources.md, 4.4, reference/rental-payment-management/update-rental-payment-line',
   },
   {
     operation: 'rental_payment.remove',
@@ -108,7 +109,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: { rentalId: 'integer', paymentId: 'integer' },
     body: [],
-    source: 'spec 4.4',
+    source: 'docs/sources.md, 4.4',
   },
   {
     operation: 'rental_user.assign',
@@ -118,7 +119,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: rentalId,
     body: userAssignBody,
-    source: 'spec 4.4; public: reference/rental-user-management/assign-a-user-to-a-rental',
+    source: 'docs/sources.md, 4.4, reference/rental-user-management/assign-a-user-to-a-rental',
   },
   {
     operation: 'rental_crew_member.add',
@@ -128,7 +129,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: rentalId,
     body: crewMemberBody,
-    source: 'spec 4.4; public: reference/rental-crew-management/add-a-crew-member-to-a-rental',
+    source: 'docs/sources.md, 4.4, reference/rental-crew-management/add-a-crew-member-to-a-rental',
   },
   {
     operation: 'rental_crew_member.update',
@@ -138,7 +139,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: { rentalId: 'integer', crewMemberId: 'integer' },
     body: crewMemberBody,
-    source: 'spec 4.4',
+    source: 'docs/sources.md, 4.4',
   },
   {
     operation: 'rental_crew_member.remove',
@@ -148,7 +149,7 @@ export const writeLiterals = [
     aggregate: 'rental',
     target: { rentalId: 'integer', crewMemberId: 'integer' },
     body: [],
-    source: 'spec 4.4',
+    source: 'docs/sources.md, 4.4',
   },
   {
     operation: 'user.create',
@@ -158,7 +159,7 @@ export const writeLiterals = [
     aggregate: 'user',
     target: {},
     body: userBody,
-    source: 'spec 2.6, 4.1; public: reference/user-management/add-a-new-user-to-your-addressbook',
+    source: 'docs/sources.md, 2.6, 4.1, reference/user-management/add-a-new-user-to-your-addressbook',
   },
   {
     operation: 'user.update',
@@ -168,7 +169,7 @@ export const writeLiterals = [
     aggregate: 'user',
     target: userId,
     body: userBody,
-    source: 'spec 2.6, 4.1; public: reference/user-management/update-a-user-from-your-addressbook',
+    source: 'docs/sources.md, 2.6, 4.1, reference/user-management/update-a-user-from-your-addressbook',
   },
   {
     operation: 'user.delete',
@@ -178,7 +179,7 @@ export const writeLiterals = [
     aggregate: 'user',
     target: userId,
     body: [],
-    source: 'spec 4.1',
+    source: 'docs/sources.md, 4.1',
   },
   {
     operation: 'user_identity.add',
@@ -188,7 +189,7 @@ export const writeLiterals = [
     aggregate: 'user',
     target: userId,
     body: identityBody,
-    source: 'spec 4.1; public: reference/user-documents-management/add-identity-document-to-an-existing-user',
+    source: 'docs/sources.md, 4.1, reference/user-documents-management/add-identity-document-to-an-existing-user',
   },
   {
     operation: 'user_identity.update',
@@ -198,7 +199,7 @@ export const writeLiterals = [
     aggregate: 'user',
     target: userId,
     body: identityUpdateBody,
-    source: 'spec 4.1; public: reference/user-documents-management/update-identity-document-for-an-existing-user',
+    source: 'docs/sources.md, 4.1, reference/user-documents-management/update-identity-document-for-an-existing-user',
   },
   {
     operation: 'user_identity.remove',
@@ -208,7 +209,7 @@ export const writeLiterals = [
     aggregate: 'user',
     target: userId,
     body: [],
-    source: 'spec 4.1',
+    source: 'docs/sources.md, 4.1',
   },
   {
     operation: 'user_license.add',
@@ -218,7 +219,7 @@ export const writeLiterals = [
     aggregate: 'user',
     target: userId,
     body: licenseBody,
-    source: 'spec 4.1; public: reference/user-documents-management/add-license-document-to-an-existing-user',
+    source: 'docs/sources.md, 4.1, reference/user-documents-management/add-license-document-to-an-existing-user',
   },
   {
     operation: 'user_license.update',
@@ -228,7 +229,7 @@ export const writeLiterals = [
     aggregate: 'user',
     target: userId,
     body: licenseBody,
-    source: 'spec 4.1; public: reference/user-documents-management/update-license-document-for-an-existing-user',
+    source: 'docs/sources.md, 4.1, reference/user-documents-management/update-license-document-for-an-existing-user',
   },
   {
     operation: 'user_license.remove',
@@ -238,7 +239,7 @@ export const writeLiterals = [
     aggregate: 'user',
     target: userId,
     body: [],
-    source: 'spec 4.1',
+    source: 'docs/sources.md, 4.1',
   },
 ] as const satisfies readonly WriteDef[]
 

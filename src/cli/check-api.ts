@@ -1,6 +1,8 @@
 // `check`, the API's half: is it there, does it let us in, and how are its lists read?
 
+import { shownAddress } from '../addresses.ts'
 import { probePageBase } from '../api/paging-probe.ts'
+import { proxyFor } from '../api/proxy.ts'
 import type { Page } from '../api/types.ts'
 import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
@@ -29,7 +31,7 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
     config.api.auth.kind === 'none' || config.api.token === null
       ? 'without credentials'
       : `credentials sent as ${config.api.auth.kind}`
-  const findings: Finding[] = [ok(name, `${apiUrl.replace(/\/\/[^/@]*@/, '//***@')} answers, ${auth}`)]
+  const findings: Finding[] = [ok(name, `${shownAddress(apiUrl)} answers, ${auth}${wayTo(apiUrl, config)}`)]
   const probe = openProbeApi(options)
   try {
     for (const stream of lists) findings.push(await checkList(probe, options, stream, database))
@@ -37,6 +39,15 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
     await probe.close()
   }
   return [...findings, ...(database === null ? [] : await contradictions(database))]
+}
+
+/** Through which proxy the API is reached, or why not through the one that is set. */
+function wayTo(apiUrl: string, { api: { proxies } }: ProbeOptions['config']): string {
+  const { origin, protocol } = new URL(apiUrl)
+  const proxy = proxyFor(origin, proxies)
+  if (proxy !== null) return `, through the proxy ${proxy.origin} (${proxy.variable})`
+  const isSet = (protocol === 'https:' ? proxies.https : proxies.http) !== null
+  return isSet ? ', without the proxy: NO_PROXY names it, or it is loopback' : ''
 }
 
 async function checkList(

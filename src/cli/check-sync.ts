@@ -3,7 +3,7 @@
 import { type CheckOptions, checkStreams } from '../sync/check.ts'
 import { isDifferent, type StreamCheck } from '../sync/check-tally.ts'
 import type { ExitCode, OpenedApp } from './context.ts'
-import { number, oneLine, print, printJson, table } from './output.ts'
+import { number, oneLine, print, printJson, printNote, table } from './output.ts'
 
 const shownSamples = 5
 const shownColumns = 4
@@ -14,7 +14,7 @@ export async function runCheckSync(
   streams: readonly string[],
   { json, signal }: { readonly json: boolean; readonly signal: AbortSignal },
 ): Promise<ExitCode> {
-  const onStream: NonNullable<CheckOptions['onStream']> = (stream) => process.stderr.write(`comparing ${stream}\n`)
+  const onStream: NonNullable<CheckOptions['onStream']> = (stream) => printNote(`comparing ${stream}`)
   const checks = await checkStreams({ ...app.syncContext, onTasks: () => {} }, streams, { signal, onStream })
   const code = exitCodeOfCheck(checks)
   if (json) printJson({ exitCode: code, streams: checks })

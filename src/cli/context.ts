@@ -11,11 +11,12 @@ import { type Database, openDatabase } from '../mirror/database.ts'
 import { assertSchemaCurrent } from '../mirror/migrate.ts'
 import { translateDatabaseError } from '../mirror/sql-states.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
+import { printNote } from './output.ts'
 
 export type { OpenedApp } from './open.ts'
 export { print } from './output.ts'
 
-/** 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person (design, section 4). */
+/** 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 export type CommandContext = {
@@ -47,14 +48,12 @@ export type RunOptions = {
 /** Says what went wrong in a few lines: the message, then what to do. Of a fault of ours, the stack for whoever debugs. */
 export function printError(error: unknown): void {
   if (error instanceof BoatMirrorError) {
-    process.stderr.write(
-      `boat-mirror: ${error.message} [${error.code}]\n${error.remedy === undefined ? '' : `${error.remedy}\n`}`,
-    )
+    printNote(`boat-mirror: ${error.message} [${error.code}]${error.remedy === undefined ? '' : `\n${error.remedy}`}`)
     return
   }
-  process.stderr.write(`boat-mirror: ${messageOf(error)}\n`)
+  printNote(`boat-mirror: ${messageOf(error)}`)
   const debugging = process.env.LOG_LEVEL === 'debug' || process.env.LOG_LEVEL === 'trace'
-  if (debugging && error instanceof Error) process.stderr.write(`${error.stack}\n`)
+  if (debugging && error instanceof Error) printNote(String(error.stack))
 }
 
 const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
@@ -86,7 +85,7 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
       log,
       signal: stopping.signal,
       // Queue, API and sandbox take a second to load, and commands that only look need none of them.
-      open: async (wanted) => (await import('./open.ts')).openFor(config, log, wanted),
+      open: async (wanted) => (await import('./open.ts')).openFor(config, log, { signal: stopping.signal, ...wanted }),
       openDatabase: () => openOnlyDatabase(config, log),
     })
   } catch (thrown) {

@@ -1,6 +1,9 @@
 // How facts look on stdout: aligned tables without lines or colour, ages and durations in words, JSON.
 
 import Table from 'cli-table3'
+import { oneLine, withoutControls } from '../text.ts'
+
+export { oneLine } from '../text.ts'
 
 export type Cell = string | number | null | undefined
 
@@ -21,16 +24,6 @@ const noBorders = {
   'right-mid': '',
   middle: '  ',
 } as const
-
-/** Control characters of what an API answered must not move the cursor of the terminal that shows it. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is removed
-const controlCharacters = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g
-
-/** Text on one line, cut to a length in characters. */
-export function oneLine(text: string, length = 100): string {
-  const plain = text.replace(controlCharacters, ' ')
-  return plain.length <= length ? plain : `${plain.slice(0, length - 1)}…`
-}
 
 /** A table with its numbers right-aligned; missing values are shown as `–`. Returns lines without a trailing newline. */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
@@ -100,9 +93,14 @@ export function relative(instant: Date | null, now: Date): string | null {
 export const instant = (value: Date | null): string | null =>
   value === null ? null : value.toISOString().slice(0, 19).replace('T', ' ')
 
-/** Writes a result line to stdout. */
+/** Writes a result to stdout, a line or several; control characters in it are written out. */
 export const print = (text: string): void => {
-  process.stdout.write(`${text}\n`)
+  process.stdout.write(`${withoutControls(text)}\n`)
+}
+
+/** Writes what is no result to stderr: progress, errors, what to do. */
+export const printNote = (text: string): void => {
+  process.stderr.write(`${withoutControls(text)}\n`)
 }
 
 /** Writes a value as JSON to stdout. */

@@ -1,6 +1,7 @@
 // Is the API there, and does it let us in? Asked before a sync, so that a wrong address or token is one message within
 // seconds and not a failure of every stream. Shares no gate with the workers: it looks for itself.
 
+import { shownAddress } from '../addresses.ts'
 import { createApi } from '../api/client.ts'
 import { createGate } from '../api/gate.ts'
 import { unlimited } from '../api/limiter.ts'
@@ -87,7 +88,7 @@ export async function preflight(options: ProbeOptions, streams: readonly string[
   try {
     for (const stream of lists.slice(0, listsAsked)) {
       const error = await firstRecord(probe, stream, options.config)
-      if (error === null || passable.has(error.code)) return
+      if (error === null || (passable.has(error.code) && !soundsLikeTls(error, options.apiUrl))) return
       if (error.code !== 'API_NOT_FOUND') throw explained(error, options.apiUrl)
       missing.push(error)
     }
@@ -111,15 +112,19 @@ async function firstRecord(probe: ProbeApi, stream: StreamDef, config: Config): 
   }
 }
 
-const shownUrl = (url: string): string => url.replace(/\/\/[^/@]*@/, '//***@')
+/** Web servers answer http on a port that speaks TLS with 400 and a page of their own. */
+const soundsLikeTls = ({ status, body = '' }: ApiError, apiUrl: string): boolean =>
+  status === 400 && apiUrl.startsWith('http:') && /^\s*[^\s[{]/.test(body)
 
 /** The same error, with the address that was asked and what to do about it. */
 function explained(error: ApiError, apiUrl: string): ApiError {
   const remedy =
     error.code === 'API_NOT_JSON'
       ? 'Check API_BASE_URL: it is the root of the API, without /v3. The answer may be a web page.'
-      : error.remedy
-  return new ApiError(error.code, `The API at ${shownUrl(apiUrl)} cannot be read. ${error.message}`, {
+      : soundsLikeTls(error, apiUrl)
+        ? 'If the port speaks TLS, begin API_BASE_URL with https://.'
+        : error.remedy
+  return new ApiError(error.code, `The API at ${shownAddress(apiUrl)} cannot be read. ${error.message}`, {
     endpoint: error.endpoint,
     cause: error,
     ...(remedy === undefined ? {} : { remedy }),
@@ -128,7 +133,7 @@ function explained(error: ApiError, apiUrl: string): ApiError {
 
 function wrongAddress(missing: readonly ApiError[], apiUrl: string): ApiError {
   const endpoints = missing.map((error) => error.endpoint).join(', ')
-  return new ApiError('API_NOT_FOUND', `${shownUrl(apiUrl)} has none of the first lists: 404 to ${endpoints}.`, {
+  return new ApiError('API_NOT_FOUND', `${shownAddress(apiUrl)} has none of the first lists: 404 to ${endpoints}.`, {
     endpoint: missing[0]?.endpoint ?? '',
     kind: 'fatal',
     remedy: 'Check API_BASE_URL: it is the root of the API, without /v3.',

@@ -49,7 +49,7 @@ export async function readSnapshot(database: Database, requestId: string): Promi
  */
 export async function watchRequest(options: WatchOptions): Promise<readonly Run[]> {
   const { database, requestId, signal, log, stream = process.stderr } = options
-  const startedAt = Date.now()
+  const startedAt = performance.now()
   // Log lines would tear the bars; whoever asked for another LOG_LEVEL wants the lines.
   const bars = stream.isTTY === true && log.level === 'info'
   const view = bars ? barView(stream) : lineView(stream)
@@ -60,13 +60,13 @@ export async function watchRequest(options: WatchOptions): Promise<readonly Run[
       signal.throwIfAborted()
       try {
         const snapshot = await readSnapshot(database, requestId)
-        answeredAt = Date.now()
+        answeredAt = performance.now()
         view.show(snapshot, (answeredAt - startedAt) / 1_000)
         if (snapshot.finished) return snapshot.runs
       } catch (thrown) {
         const error = translateDatabaseError(thrown)
         const passing = error instanceof BoatMirrorError && error.kind === 'retry'
-        if (!passing || Date.now() - answeredAt > patienceMs) throw error
+        if (!passing || performance.now() - answeredAt > patienceMs) throw error
       }
       await sleep(pollMs, signal)
     }
@@ -82,7 +82,7 @@ const total = (runs: readonly Run[], name: 'read' | 'requests'): number =>
 const ended = (runs: readonly Run[]): number => runs.filter((run) => run.status !== 'running').length
 
 /** One line per finished stream: `rentals: done, 200 read, 198 inserted, 2 updated, 412 requests, 3.2 s`. */
-export function runLine(run: Run): string {
+export function runLine(run: Run, said: ReadonlySet<string> = new Set()): string {
   const counts = (['inserted', 'updated', 'deleted', 'held', 'quarantined'] as const)
     .filter((name) => Number(run[name]) > 0)
     .map((name) => `${number(Number(run[name]))} ${name}`)
@@ -93,7 +93,7 @@ export function runLine(run: Run): string {
     `${number(Number(run.requests))} requests`,
     `${number(runSeconds(run))} s`,
   ]
-  return `${run.stream}: ${parts.join(', ')}${run.error === null ? '' : ` – ${oneLine(run.error, 200)}`}`
+  return `${run.stream}: ${parts.join(', ')}${run.error === null || said.has(run.error) ? '' : ` – ${oneLine(run.error, 200)}`}`
 }
 
 /** How long a run took, in seconds. */
@@ -105,13 +105,15 @@ const summaryEveryS = 5
 /** A line when a stream is finished, and one every five seconds with totals. */
 export function lineView(stream: NodeJS.WritableStream): View {
   const told = new Set<string>()
+  const said = new Set<string>() // reasons: credentials that are refused fail every stream alike
   let lastSummaryS = 0
   return {
     show: ({ runs, streams, finished }, seconds) => {
       for (const run of runs) {
         if (run.status === 'running' || told.has(run.id)) continue
         told.add(run.id)
-        stream.write(`${runLine(run)}\n`)
+        stream.write(`${runLine(run, said)}\n`)
+        if (run.error !== null) said.add(run.error)
       }
       if (finished || seconds - lastSummaryS < summaryEveryS) return
       lastSummaryS = seconds

@@ -6,7 +6,7 @@ import { sleep } from '../clock.ts'
 import { isAlive, ownToken } from '../embedded/liveness.ts'
 import { withLock } from '../embedded/lock.ts'
 import { findFreePort } from '../embedded/ports.ts'
-import { messageOf } from '../errors.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { createSandbox } from '../sandbox/index.ts'
 import { knownSandbox, type SandboxFile, writeSandboxFile } from './sandbox-file.ts'
@@ -27,9 +27,30 @@ const takeOverMs = 500
 /** A living owner that does not answer for this long is given up. */
 const ownerPatienceMs = 10_000
 
-/** Attaches to the sandbox of a DATA_DIR, or runs it in this process. */
+/** What a file system answers where nothing can be made; ENOENT also on one that is mounted for reading only. */
+const notWritable: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR'])
+
+/** The sandbox is what runs where no API is named: in a container, mostly by oversight. */
+function explained(error: unknown, dataDir: string): unknown {
+  if (!notWritable.has((error as NodeJS.ErrnoException).code)) return error
+  return new BoatMirrorError(
+    'CONFIG_INVALID',
+    `API_BASE_URL is not set, and the sandbox that stands in cannot keep its files in DATA_DIR (${dataDir}): ${messageOf(error)}`,
+    {
+      remedy: 'Set API_BASE_URL to the root of the API, or DATA_DIR to a folder that can be written to.',
+      cause: error,
+    },
+  )
+}
+
+/**
+ * Attaches to the sandbox of a DATA_DIR, or runs it in this process.
+ * @throws BoatMirrorError CONFIG_INVALID when DATA_DIR cannot be written to.
+ */
 export async function attachSandbox(dataDir: string, log: Logger): Promise<AttachedSandbox> {
-  let hosted = await openOnce(dataDir, log)
+  let hosted = await openOnce(dataDir, log).catch((error: unknown) => {
+    throw explained(error, dataDir)
+  })
   const { url } = hosted
   let watch: NodeJS.Timeout | undefined
   let takingOver: Promise<void> | undefined

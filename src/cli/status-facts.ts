@@ -1,15 +1,25 @@
 // Reads what `status` knows, as one value.
 
+import { shownAddress } from '../addresses.ts'
 import { isGateState } from '../api/breaker.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../mirror/database.ts'
 import { createGateStore } from '../mirror/gate-store.ts'
 import { quarantineTotals } from '../mirror/quarantine.ts'
-import { shownAddress } from '../mirror/sql-states.ts'
 import { heldRuns } from '../mirror/sweeps.ts'
 import { listUnknownFields } from '../mirror/unknown-fields.ts'
-import { databaseClock, databaseFacts, endpointFacts, outboxFacts, streamFacts } from '../operator/queries.ts'
-import type { StatusFacts } from '../operator/status.ts'
+import { feedHolders } from '../operator/feed-holders.ts'
+import {
+  backlog,
+  databaseClock,
+  databaseFacts,
+  endpointFacts,
+  lastRuns,
+  outboxFacts,
+  streamFacts,
+} from '../operator/queries.ts'
+import { lastEndedRuns } from '../operator/report-queries.ts'
+import { type StatusFacts, streamStatus } from '../operator/status.ts'
 import { statuses } from '../outbox/transitions.ts'
 
 /** Reads everything; the parts are read one after the other and may differ by moments. */
@@ -23,10 +33,12 @@ export async function readStatus(
   const byStream = await quarantineTotals(db)
   const held = await heldRuns(db)
   const unknown = await listUnknownFields(db)
+  const last = new Map((await lastRuns(db)).map(({ stream, status }) => [stream, status]))
+  const ended = new Map([...(await lastEndedRuns(db))].map(([stream, { status }]) => [stream, status]))
   const url = config.api.baseUrl ?? sandboxUrl ?? ''
   return {
     api: {
-      url: url.replace(/\/\/[^/@]*@/, '//***@'),
+      url: shownAddress(url),
       sandbox: config.api.baseUrl === null,
       ...(await gateFacts(db, url)),
     },
@@ -39,14 +51,17 @@ export async function readStatus(
       backend: config.redisUrl === null ? 'postgres' : 'redis',
       url: config.redisUrl === null ? null : shownAddress(config.redisUrl),
     },
-    streams: await streamFacts(db),
+    streams: streamStatus(await streamFacts(db), { last, ended }, await databaseClock(db)),
+    backlog: await backlog(db),
     endpoints: await endpointFacts(db),
     outbox: {
       ...Object.fromEntries(statuses.map((status) => [status, outbox.counts[status] ?? 0])),
       oldestQueuedAt: outbox.oldestQueuedAt,
     },
+    firstChanges: outbox.first,
     quarantine: { total: Object.values(byStream).reduce((sum, count) => sum + count, 0), byStream },
     heldRuns: held.map((run) => ({ ...run, id: Number(run.id) })),
+    feedHeldBy: await feedHolders(db),
     unknownFields: unknown.map((field) => ({ ...field, times: Number(field.times) })),
   }
 }

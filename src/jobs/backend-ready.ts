@@ -3,7 +3,8 @@
 import { sleep } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import type { BackendKind, BackendOptions } from './backend-types.ts'
+import { sqlStateOf } from '../mirror/sql-states.ts'
+import type { BackendOptions } from './backend-types.ts'
 
 const quietMs = 5_000
 /** BullMQ waits for ever for a backend that is gone; a process with nothing left to do does not, in milliseconds. */
@@ -13,38 +14,39 @@ const closeMs = 10_000
 export function quietly(log: Logger): (error: Error) => void {
   const last = new Map<string, number>()
   return (error) => {
-    const now = Date.now()
-    if (now - (last.get(error.message) ?? 0) < quietMs) return
+    const now = performance.now()
+    if (now - (last.get(error.message) ?? Number.NEGATIVE_INFINITY) < quietMs) return
     last.set(error.message, now)
     log.warn({ event: 'queue_error', reason: messageOf(error) }, 'the queue backend reported an error')
   }
 }
 
-const refusals =
-  /NOAUTH|WRONGPASS|NOPERM|password authentication|does not exist|permission denied|SchemaMigration|schema/i
+/** Classes of SQLSTATE that no waiting cures: authorization, database and schema names, syntax or access rule. */
+const refusals: ReadonlySet<string> = new Set(['28', '3D', '3F', '42'])
 
-export function queueError(kind: BackendKind, error: unknown): BoatMirrorError {
-  const variable = kind === 'redis' ? 'REDIS_URL' : 'DATABASE_URL'
-  const refused = refusals.test(messageOf(error))
+/** An error of the queue on Postgres, in our own codes. */
+export function postgresQueueError(error: unknown): BoatMirrorError {
+  // BullMQ's own errors carry no SQLSTATE; those about the schema it finds are named so.
+  const refused =
+    refusals.has((sqlStateOf(error) ?? '').slice(0, 2)) || (error instanceof Error && error.name.startsWith('Schema'))
   return new BoatMirrorError(
     refused ? 'QUEUE_REFUSED' : 'QUEUE_UNREACHABLE',
-    `The queue on ${kind === 'redis' ? 'Redis' : 'Postgres'} does not work: ${messageOf(error)}`,
+    `The queue on Postgres does not work: ${messageOf(error)}`,
     {
       cause: error,
-      remedy:
-        refused && kind === 'postgres' ? 'Run boat-mirror migrate with a role that may create.' : `Check ${variable}.`,
+      remedy: refused ? 'Run boat-mirror migrate with a role that may create.' : 'Check DATABASE_URL.',
     },
   )
 }
 
 /** Tries until it works, patience runs out or the backend refuses for good. Each try uses new objects: a failed one stays failed (BullMQ 6.7). */
 export async function untilReady<T extends { close(force?: boolean): Promise<void> }>(
-  kind: BackendKind,
+  toFailure: (error: unknown) => BoatMirrorError,
   options: BackendOptions,
   open: () => T,
   ready: (opened: T) => Promise<unknown>,
 ): Promise<T> {
-  const deadline = Date.now() + options.patienceMs
+  const deadline = performance.now() + options.patienceMs
   for (let delayMs = 200; ; delayMs = Math.min(delayMs * 2, 2_000)) {
     const opened = open()
     try {
@@ -54,8 +56,8 @@ export async function untilReady<T extends { close(force?: boolean): Promise<voi
       await opened
         .close()
         .catch((cause: unknown) => options.log.debug({ event: 'queue_close_failed', reason: messageOf(cause) }))
-      const failure = queueError(kind, error)
-      if (failure.code === 'QUEUE_REFUSED' || Date.now() + delayMs > deadline) throw failure
+      const failure = toFailure(error)
+      if (failure.code === 'QUEUE_REFUSED' || performance.now() + delayMs > deadline) throw failure
       await sleep(delayMs, options.signal)
     }
   }

@@ -2,6 +2,7 @@
 
 import type { BulkJobOptions, Job, JobsOptions, RepeatOptions, Telemetry } from 'bullmq'
 import type { Logger } from '../log.ts'
+import type { Pooling } from '../mirror/pooler.ts'
 
 export type BackendKind = 'postgres' | 'redis'
 
@@ -46,6 +47,8 @@ export type QueueBackend = {
 
 export type BackendOptions = {
   readonly databaseUrl: string
+  /** What stands before that database; none by default. */
+  readonly pooling?: Pooling
   readonly redisUrl: string | null
   /** Names this installation's keys, so that several can share one Redis. */
   readonly prefix: string

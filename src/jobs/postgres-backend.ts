@@ -1,26 +1,28 @@
 // BullMQ on Postgres. The queue has a pool of its own.
 
 import { createPostgresBackend, Queue, Worker } from 'bullmq'
-import { queueError, quietly, untilReady } from './backend-ready.ts'
+import { postgresQueueError, quietly, untilReady } from './backend-ready.ts'
 import type { BackendOptions, QueueBackend } from './backend-types.ts'
 import { listening, processorOf, running, tracedBy, workerOptions } from './bull-worker.ts'
-import { bullPool, createPool, schema } from './postgres-queue-tables.ts'
+import { bullPool, schema } from './postgres-queue-tables.ts'
 
 /** Three workers pin a LISTEN connection each; the rest serves their jobs. */
 const poolSize = 16
 
 export function postgresBackend(options: BackendOptions): QueueBackend {
-  const pool = createPool(options.databaseUrl, options.log, poolSize)
+  const connection = bullPool(options, poolSize)
+  // Where nobody is notified, an idle worker asks: every second instead of every five.
+  const asking = options.pooling === 'transaction' ? { drainDelay: 1 } : {}
   const onError = quietly(options.log)
   const traced = tracedBy(options)
   return {
     kind: 'postgres',
     openQueue: (name) =>
       untilReady(
-        'postgres',
+        postgresQueueError,
         options,
         () => {
-          const queue = new Queue(name, { ...traced, connection: bullPool(pool) }, createPostgresBackend)
+          const queue = new Queue(name, { ...traced, connection }, createPostgresBackend)
           queue.on('error', onError)
           return queue
         },
@@ -28,14 +30,14 @@ export function postgresBackend(options: BackendOptions): QueueBackend {
       ),
     openWorker: (name, processor, concurrency) =>
       untilReady(
-        'postgres',
+        postgresQueueError,
         options,
         () =>
           listening(
             new Worker(
               name,
               processorOf(processor),
-              { ...workerOptions, ...traced, concurrency, connection: bullPool(pool) },
+              { ...workerOptions, ...asking, ...traced, concurrency, connection },
               createPostgresBackend,
             ),
             onError,
@@ -45,11 +47,11 @@ export function postgresBackend(options: BackendOptions): QueueBackend {
     risk: async () => null,
     ping: async () => {
       try {
-        await pool.query(`select 1 from ${schema}.job limit 1`)
+        await connection.query(`select 1 from ${schema}.job limit 1`)
       } catch (error) {
-        throw queueError('postgres', error)
+        throw postgresQueueError(error)
       }
     },
-    close: () => pool.end(),
+    close: () => connection.end(),
   }
 }

@@ -10,14 +10,20 @@ import {
   SchemaMigrationRequiredError,
 } from 'bullmq'
 import pg from 'pg'
+import { BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { openDatabase } from '../mirror/database.ts'
+import { watchLocks } from '../mirror/lock-wait.ts'
+import { translateDatabaseError } from '../mirror/sql-states.ts'
 import { quietly } from './backend-ready.ts'
+import type { BackendOptions } from './backend-types.ts'
 import { queueNames } from './queues.ts'
+import { transactionPool } from './transaction-pool.ts'
 
 export const schema = 'bullmq'
 
 /** True when BullMQ's tables are of this version and each of our queues has its sequence (named by BullMQ 6.7). */
-async function isQueueMigrated(client: pg.Client): Promise<boolean> {
+async function isQueueMigrated(client: pg.Pool): Promise<boolean> {
   try {
     if ((await assertSchemaCompatibility(client, schema)) !== LATEST_SCHEMA_VERSION) return false
   } catch (error) {
@@ -32,21 +38,51 @@ async function isQueueMigrated(client: pg.Client): Promise<boolean> {
   return rows[0]?.found === queueNames.length
 }
 
-/** Creates BullMQ's own tables, and the sequences of our queues, so that a role without CREATE can work (reliability F14). */
-export async function migrateQueue(databaseUrl: string, log: Logger): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl })
-  client.on('error', quietly(log))
-  await client.connect()
+/**
+ * Creates BullMQ's own tables, and the sequences of our queues, so that a role without CREATE can work. Comes after the
+ * mirror's own schema; what is there already is kept.
+ * @throws BoatMirrorError DATABASE_*, QUEUE_REFUSED, saying that it may be repeated; the signal's reason.
+ */
+export async function migrateQueue(databaseUrl: string, log: Logger, signal?: AbortSignal): Promise<void> {
   try {
-    if (await isQueueMigrated(client)) return
-    await runMigrations(client, schema)
-  } finally {
-    await client.end()
+    if (await migrateTables(databaseUrl, log, signal)) await makeSequences(databaseUrl, log, signal)
+  } catch (error) {
+    if (signal?.aborted) throw error
+    const known = translateDatabaseError(error, databaseUrl)
+    const { code, remedy = '' } =
+      known instanceof BoatMirrorError ? known : ({ code: 'QUEUE_REFUSED' } satisfies Partial<BoatMirrorError>)
+    throw new BoatMirrorError(
+      code,
+      `The mirror's own schema is up to date, the queue's tables (schema ${schema}) are not: ${messageOf(known)}`,
+      { cause: error, remedy: `${remedy} Then repeat it (boat-mirror migrate): what was applied is kept.`.trimStart() },
+    )
   }
-  const pool = createPool(databaseUrl, log, 2)
+}
+
+/** @returns false when there was nothing to do. */
+async function migrateTables(url: string, log: Logger, signal: AbortSignal | undefined): Promise<boolean> {
+  // One migrates, one looks what it waits for.
+  const database = openDatabase({ url, applicationName: 'boat-mirror migrate', max: 2, log, statementTimeoutMs: 0 })
+  const { pool } = database
+  try {
+    if (await isQueueMigrated(pool)) return false
+    // BullMQ begins and commits by itself. Postgres takes its `begin` for the one that there is already.
+    await database.transaction((client) =>
+      watchLocks({ pool, client, what: 'migrate (queue)', log, signal }, () => runMigrations(client, schema)),
+    )
+    return true
+  } finally {
+    await database.close()
+  }
+}
+
+async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSignal | undefined): Promise<void> {
+  // The way that works whatever stands before the database: so little does not ask for the faster one.
+  const pool = bullPool({ databaseUrl, log, pooling: 'transaction' }, 2)
   try {
     for (const name of queueNames) {
-      const queue = new Queue(name, { connection: bullPool(pool) }, createPostgresBackend)
+      signal?.throwIfAborted()
+      const queue = new Queue(name, { connection: pool }, createPostgresBackend)
       await queue.waitUntilReady()
       // The first job with an id of the queue's own creates the queue's sequence.
       const job = await queue.add('migrated', {}, { delay: 3_600_000 })
@@ -58,21 +94,27 @@ export async function migrateQueue(databaseUrl: string, log: Logger): Promise<vo
   }
 }
 
-export function createPool(databaseUrl: string, log: Logger, max: number): pg.Pool {
+/** The queue's own pool, as BullMQ uses it, which looks for its functions on the search path. */
+export function bullPool(
+  { databaseUrl, log, pooling }: Pick<BackendOptions, 'databaseUrl' | 'log' | 'pooling'>,
+  max: number,
+): PgPool {
   const onError = quietly(log)
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     max,
-    options: `-c search_path=${schema}`,
     application_name: 'boat-mirror queue',
     connectionTimeoutMillis: 10_000,
     query_timeout: 20_000,
     keepAlive: true,
+    // Set by a statement: poolers refuse it as a start-up parameter.
+    onConnect: async (client) => {
+      client.on('error', onError)
+      if (pooling !== 'transaction') await client.query(`set search_path to ${schema}`)
+    },
   })
   pool.on('error', onError)
-  pool.on('connect', (client) => client.on('error', onError))
-  return pool
+  if (pooling === 'transaction') return transactionPool(pool, schema)
+  // BullMQ describes pg's pool by an interface of its own, whose overloads pg's types do not match.
+  return pool as unknown as PgPool
 }
-
-// BullMQ describes pg's pool by an interface of its own, whose overloads pg's types do not match.
-export const bullPool = (pool: pg.Pool): PgPool => pool as unknown as PgPool

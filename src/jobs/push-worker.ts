@@ -12,11 +12,16 @@ import { pushQueue } from './queues.ts'
 /** What `outbox.enqueue` notifies, with a constant payload. */
 const enqueuedChannel = 'boat_mirror_outbox'
 const lookEveryMs = 1_000
+/** A change that nobody takes for this long is pushed without the queue, in milliseconds. */
+const neglectedAfterMs = 15_000
+/** The same for a queue that refuses wake-ups. */
+const refusedAfterMs = 1_000
 /** A drain that works on a long queue must not keep a second one from starting on what is new. */
 const drainsAtOnce = 2
 
 export type PushWorkerOptions = {
-  readonly databaseUrl: string
+  /** Where NOTIFY is heard; null: nowhere, then the clock alone wakes the pusher. */
+  readonly listenUrl: string | null
   readonly backend: QueueBackend
   readonly pusher: Pusher
   /** The database's clock: due times are on it. */
@@ -26,17 +31,33 @@ export type PushWorkerOptions = {
 
 /** Starts pushing; `stop` waits for what is on its way to the API. */
 export async function startPushWorker(options: PushWorkerOptions): Promise<{ stop(): Promise<void> }> {
-  const { databaseUrl, backend, pusher, clock, log } = options
+  const { listenUrl, backend, pusher, clock, log } = options
   const stopping = new AbortController()
   const queue = await backend.openQueue(pushQueue)
+  let draining = 0
+  const drain = async (signal: AbortSignal): Promise<{ claimed: number; settled: number }> => {
+    draining++
+    try {
+      const { claimed, settled } = await pusher.drain(signal, { until: 'idle' })
+      return { claimed, settled }
+    } finally {
+      draining--
+    }
+  }
   const worker = await backend.openWorker(
     pushQueue,
-    async (_job, signal) => {
-      const { claimed, settled } = await pusher.drain(AbortSignal.any([stopping.signal, signal]), { until: 'idle' })
-      return { claimed, settled }
-    },
+    (_job, signal) => drain(AbortSignal.any([stopping.signal, signal])),
     drainsAtOnce,
   )
+  let bypass: Promise<unknown> = Promise.resolve()
+  let refused = false
+  /** The watchdog: a queue that is absent, or has gone silent, must cost seconds, not a pending rental. */
+  const watch = (due: Date): void => {
+    const patienceMs = refused ? refusedAfterMs : neglectedAfterMs
+    if (draining > 0 || clock.now().getTime() - due.getTime() < patienceMs) return
+    log.error({ event: 'queue_silent' }, 'the queue does not wake us: changes are pushed without it')
+    bypass = drain(stopping.signal).catch((error: unknown) => log.error({ event: 'push_crashed', err: error }))
+  }
 
   let adding = false
   let again = false
@@ -52,8 +73,10 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
       while (again) {
         again = false
         await queue.add('push', {}, { removeOnComplete: true, removeOnFail: true })
+        refused = false
       }
     } catch (error) {
+      refused = true
       // The clock below tries again within a second.
       log.warn({ event: 'wake_up_lost', reason: messageOf(error) }, 'the pusher could not be woken; it is tried again')
     } finally {
@@ -64,19 +87,26 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
     while (!stopping.signal.aborted) {
       try {
         const due = await pusher.nextDueAt()
-        if (due !== null && due <= clock.now()) wake()
+        if (due !== null && due <= clock.now()) {
+          wake()
+          watch(due)
+        }
       } catch (error) {
         log.debug({ event: 'outbox_not_readable', reason: messageOf(error) }, 'the outbox could not be looked at')
       }
       await sleep(lookEveryMs, stopping.signal).catch(() => undefined) // stopped
     }
   }
-  const listening = listen({ url: databaseUrl, channel: enqueuedChannel, onNotify: wake, log, signal: stopping.signal })
+  const listening =
+    listenUrl === null
+      ? null
+      : listen({ url: listenUrl, channel: enqueuedChannel, onNotify: wake, log, signal: stopping.signal })
   const watching = watchClock()
   return {
     stop: async () => {
       stopping.abort()
       await Promise.all([worker.close(), listening, watching])
+      await bypass
       await pusher.close()
       await queue.close()
     },

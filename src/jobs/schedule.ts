@@ -3,6 +3,7 @@
 
 import { findStream, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { meant } from '../config/names.ts'
 import type { Config } from '../config.ts'
 import { BoatMirrorError } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -28,14 +29,15 @@ const earlyS = 0.5
 
 /** @throws BoatMirrorError CONFIG_INVALID when the file's sections name streams that there are not: a slip would go unnoticed. */
 export function assertKnownStreams({ schedules, targets, api }: Pick<Config, 'schedules' | 'targets' | 'api'>): void {
+  const names = streams.map((stream) => stream.name)
   const problems = Object.entries({ schedules, targets, lists: api.lists }).flatMap(([section, entries]) =>
     Object.keys(entries)
       .filter((name) => findStream(name) === undefined)
-      .map((name) => `${section}.${name} in the file: there is no stream "${name}".`),
+      .map((name) => `${section}.${name} in the file: there is no stream "${name}"${meant(name, names)}.`),
   )
   if (problems.length > 0)
     throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'), {
-      remedy: `Streams are named by their tables: ${streams.map((stream) => stream.name).join(', ')}.`,
+      remedy: `Streams are named by their tables: ${names.join(', ')}.`,
     })
 }
 
@@ -62,13 +64,16 @@ export async function effectiveIntervals(
   return new Map([...wanted].map(([stream, intervalMs]) => [stream, Math.round((intervalMs * factor) / 1_000) * 1_000]))
 }
 
-/** Brings the tables and BullMQ's schedulers to the wanted intervals; those of dropped streams disappear. */
+/**
+ * Brings the tables and BullMQ's schedulers to the wanted intervals; those of dropped streams disappear.
+ * @returns false when another worker is at it: then nothing was done, and it is to be tried again.
+ */
 export async function applySchedule(
   database: Database,
   queue: JobQueue,
   intervals: ReadonlyMap<string, number>,
   targets: Readonly<Record<string, number>>,
-): Promise<void> {
+): Promise<boolean> {
   await saveIntervals(
     database.pool,
     streams.map(({ name }) => {
@@ -81,9 +86,13 @@ export async function applySchedule(
       }
     }),
   )
-  // BullMQ's upsert is not serialised on Postgres: one writer at a time, and only where something differs.
-  await database.transaction(async (client) => {
-    await client.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.schedule'))`)
+  // BullMQ's upsert is not serialised on Postgres: one writer at a time, and only where something differs. Whoever comes
+  // second does not wait: through a small pooler it would hold the connection that the first one's queue needs.
+  return await database.transaction(async (client) => {
+    const { rows } = await client.query<{ mine: boolean }>(
+      `select pg_try_advisory_xact_lock(hashtext('boat-mirror.schedule')) as mine`,
+    )
+    if (rows[0]?.mine !== true) return false
     const present = new Map(
       (await queue.getJobSchedulers(0, -1)).map((scheduler) => [scheduler.key, Number(scheduler.every ?? 0)]),
     )
@@ -97,6 +106,7 @@ export async function applySchedule(
         { name: 'tick', data, opts: { removeOnComplete: true, removeOnFail: true, attempts: 3 } },
       )
     }
+    return true
   })
 }
 

@@ -1,5 +1,5 @@
 // The sweeper: each second it re-creates wake-ups that were lost, moves requests on and starts what is overdue, so that an
-// emptied Redis, a lost notification or a stalled job costs seconds, never data (design, section 8).
+// emptied Redis, a lost notification or a stalled job costs seconds, never data.
 
 import { sleep } from '../clock.ts'
 import { messageOf } from '../errors.ts'
@@ -13,6 +13,9 @@ import type { SyncJob } from './queues.ts'
 const intervalMs = 1_000
 const wakeAtOnce = 500
 
+/** What the sweeper needs of a queue. */
+export type WakeUps = Pick<JobQueue, 'addBulk'>
+
 export type Sweeper = {
   /** Looks now instead of at the next second. */
   poke(): void
@@ -21,14 +24,14 @@ export type Sweeper = {
 
 export type SweeperOptions = {
   readonly database: Database
-  readonly queue: JobQueue
+  readonly queue: WakeUps
   readonly log: Logger
   /** Called each second besides, e.g. to start overdue streams. */
   readonly also?: () => Promise<void>
 }
 
 /** Wakes tasks: one job per task and fencing number, so that a wake-up that still waits is not doubled. */
-export async function wakeTasks(database: Database, queue: JobQueue): Promise<number> {
+export async function wakeTasks(database: Database, queue: WakeUps): Promise<number> {
   const tasks = await takeWakeable(database.pool, wakeAtOnce)
   if (tasks.length === 0) return 0
   await queue.addBulk(
@@ -45,7 +48,7 @@ export async function wakeTasks(database: Database, queue: JobQueue): Promise<nu
 }
 
 /** One look at the tables: ends and starts runs, wakes tasks. */
-export async function sweepOnce(database: Database, queue: JobQueue, log: Logger): Promise<Advanced> {
+export async function sweepOnce(database: Database, queue: WakeUps, log: Logger): Promise<Advanced> {
   const advanced = await advance(database)
   for (const run of advanced.finished) {
     const level = run.status === 'done' ? 'debug' : 'warn'

@@ -26,9 +26,23 @@ export function wantsTraces(env: Environment): boolean {
 const exportMs = 3_000
 const quietMs = 60_000
 
+const withoutPackages =
+  'no traces: OTEL_EXPORTER_OTLP_ENDPOINT is set, but the packages for traces are not installed (docs/operations.md, "Pages and metrics")'
+
+/** They are large and needed by few: whoever wants traces installs them. */
+const loadPackages = () =>
+  Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace-node'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+    import('bullmq-otel'),
+  ])
+
 /**
  * Opens tracing where the variables ask for it, else gives null. Endpoint, headers, time limits, sampling and batches are
- * read from the OTEL_* variables by OpenTelemetry itself. A collector that is away costs traces, never work.
+ * read from the OTEL_* variables by OpenTelemetry itself. A collector that is away, or packages that are not installed
+ * (some platforms set the variables for every program), cost traces and a warning, never work.
  */
 export async function openTracing(env: Environment, log: Logger): Promise<Tracing | null> {
   if (!wantsTraces(env)) return null
@@ -38,19 +52,18 @@ export async function openTracing(env: Environment, log: Logger): Promise<Tracin
       { event: 'traces_protocol', protocol },
       `traces are sent as http/json, whatever OTEL_EXPORTER_OTLP_PROTOCOL says (${protocol})`,
     )
+  const packages = await loadPackages().catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+    log.warn({ event: 'traces_off', reason: messageOf(error) }, withoutPackages)
+  })
+  if (packages === undefined) return null
   const [
     { diag, DiagLogLevel },
     { NodeTracerProvider, BatchSpanProcessor },
     { OTLPTraceExporter },
     resources,
     { BullMQOtel },
-  ] = await Promise.all([
-    import('@opentelemetry/api'),
-    import('@opentelemetry/sdk-trace-node'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-    import('@opentelemetry/resources'),
-    import('bullmq-otel'),
-  ])
+  ] = packages
   diag.setLogger(diagnostics(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
   const version = packageVersion()
   const resource = resources
@@ -95,8 +108,8 @@ function diagnostics(
   // What belongs to the words comes beside them: which part speaks, what a collector answered.
   const say = (...parts: unknown[]): void => {
     const text = parts.join(' ')
-    const now = Date.now()
-    if (now - (last.get(text) ?? 0) < quietMs) return
+    const now = performance.now()
+    if (now - (last.get(text) ?? Number.NEGATIVE_INFINITY) < quietMs) return
     last.set(text, now)
     log.warn({ event: 'traces_trouble', reason: told(text) }, 'OpenTelemetry reported a problem; work goes on')
   }

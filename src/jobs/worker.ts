@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { pruneHistory } from '../mirror/retention.ts'
+import { noteDatabaseTime } from '../mirror/set-back-clock.ts'
 import { overdueStreams } from '../mirror/stream-state.ts'
 import { neglectedTasks } from '../mirror/tasks.ts'
 import type { SyncContext } from '../sync/context.ts'
@@ -14,14 +15,20 @@ import { runTask } from '../sync/run-task.ts'
 import type { JobQueue, JobWorker, QueueBackend } from './backend-types.ts'
 import { type SyncJob, scheduleQueue, syncQueue, type TickJob } from './queues.ts'
 import { applySchedule, effectiveIntervals, requestFirstSync, tick, wantedIntervals } from './schedule.ts'
-import { type Sweeper, startSweeper } from './sweeper.ts'
+import { type Sweeper, startSweeper, type WakeUps } from './sweeper.ts'
 
 /** Tasks at once in one process; their requests share the process's request concurrency. */
 const tasksAtOnce = 4
+/** A queue that refuses wake-ups is not waited for as long as one that is silent, in milliseconds. */
+const refusedAfterMs = 1_000
 /** A tick that is this late was lost, in seconds. */
 const lostAfterS = 5
+/** How often the database's time is noted, to see it set back. */
+const noteTimeEveryMs = 60_000
 /** How often intervals are fitted to the budget again. */
 const fitEveryMs = 5 * 60_000
+/** The same, where the queue did not take them. */
+const fitAgainMs = 10_000
 /** How often history that is old enough is deleted. */
 const pruneEveryMs = 3_600_000
 
@@ -70,10 +77,20 @@ export async function startSyncWorker(
     tasksAtOnce,
   )
   const bypass = new Set<Promise<unknown>>()
-  /** The watchdog: a queue that has gone silent must cost seconds, not the sync. */
+  let refused = false
+  const wakeUps: WakeUps = {
+    addBulk: async (jobs) => {
+      refused = true
+      const added = await queue.addBulk(jobs)
+      refused = false
+      return added
+    },
+  }
+  /** The watchdog: a queue that is absent, or has gone silent, must cost seconds, not the sync. */
   const watch = async (): Promise<void> => {
     if (running > 0) return
-    for (const taskId of await neglectedTasks(context.database.pool, neglectedAfterMs, tasksAtOnce)) {
+    const patienceMs = refused ? refusedAfterMs : neglectedAfterMs
+    for (const taskId of await neglectedTasks(context.database.pool, patienceMs, tasksAtOnce)) {
       log.error({ event: 'queue_silent', task: taskId }, 'the queue does not wake us: a task is carried out without it')
       const going: Promise<unknown> = carryOut(taskId, stopping.signal)
         .catch((error: unknown) => log.error({ event: 'task_crashed', task: taskId, err: error }))
@@ -81,11 +98,23 @@ export async function startSyncWorker(
       bypass.add(going)
     }
   }
+  let notedAt = Number.NEGATIVE_INFINITY
+  const noteTime = async (): Promise<void> => {
+    if (performance.now() - notedAt < noteTimeEveryMs) return
+    notedAt = performance.now()
+    const seconds = Math.round(await noteDatabaseTime(context.database))
+    if (seconds > 0)
+      log.warn(
+        { event: 'clock_set_back', seconds },
+        'the clock of Postgres was set back: leases and due times follow it',
+      )
+  }
   sweeper = startSweeper({
     database: context.database,
-    queue,
+    queue: wakeUps,
     log,
     also: async () => {
+      await noteTime()
       await also?.(full)
       await watch()
     },
@@ -114,18 +143,26 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   const { backend, config, log, context, ratePerSecond } = options
   const { database } = context
   const wanted = wantedIntervals(config)
-  let fittedAt = 0
-  let prunedAt = Date.now()
+  let fittedAt = Number.NEGATIVE_INFINITY
+  let prunedAt = performance.now()
   const queue: JobQueue = await backend.openQueue(scheduleQueue)
-  await queue.setGlobalConcurrency(1)
 
-  const keepUp = async (full: SyncContext): Promise<void> => {
-    if (Date.now() - fittedAt > fitEveryMs) {
-      fittedAt = Date.now()
-      await applySchedule(database, queue, await effectiveIntervals(database, wanted, ratePerSecond), config.targets)
+  /** A queue that is not there must not keep the rest from going on. */
+  const fitIntervals = async (): Promise<void> => {
+    fittedAt = performance.now()
+    try {
+      const fitted = await effectiveIntervals(database, wanted, ratePerSecond)
+      if (!(await applySchedule(database, queue, fitted, config.targets))) fittedAt = Number.NEGATIVE_INFINITY
+      await queue.setGlobalConcurrency(1)
+    } catch (error) {
+      fittedAt += fitAgainMs - fitEveryMs
+      log.warn({ event: 'schedule_not_fitted', reason: messageOf(error) }, 'the schedule could not be fitted yet')
     }
-    if (Date.now() - prunedAt > pruneEveryMs) {
-      prunedAt = Date.now()
+  }
+  const keepUp = async (full: SyncContext): Promise<void> => {
+    if (performance.now() - fittedAt > fitEveryMs) await fitIntervals()
+    if (performance.now() - prunedAt > pruneEveryMs) {
+      prunedAt = performance.now()
       const deleted = await pruneHistory(database.pool, { historyDays: config.historyDays })
       log.debug({ event: 'history_pruned', ...deleted }, 'history older than HISTORY_DAYS is deleted')
     }

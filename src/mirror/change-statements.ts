@@ -3,6 +3,7 @@
 import { childrenOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { columnList, former, formerly, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
+import { knownRead, toldRead } from './read-times.ts'
 import { identifier } from './repeatable/step.ts'
 import type { ScopeShape } from './scopes.ts'
 import { stagedColumn, stageTable } from './staging.ts'
@@ -10,12 +11,16 @@ import { stagedColumn, stageTable } from './staging.ts'
 const typeOf = (stream: StreamDef, column: string): string =>
   stream.columns.find(({ name }) => name === column)?.type ?? 'text'
 
-/** Parallel arrays of text as rows of typed columns: `unnest($n::text[], …) as given(…)`. */
+/**
+ * Parallel arrays of text as rows of typed columns, different ones, in their order: rows that are locked for one after the
+ * other are locked in it.
+ */
 function givenRows(stream: StreamDef, columns: readonly string[], firstParameter: number): string {
   const arrays = columns.map((_, index) => `$${firstParameter + index}::text[]`)
   const names = columns.map((_, index) => `v${index}`)
   const typed = columns.map((column, index) => `v${index}::${typeOf(stream, column)} as ${identifier(column)}`)
-  return `select ${typed.join(', ')} from unnest(${arrays.join(', ')}) as given(${names.join(', ')})`
+  return `select distinct ${typed.join(', ')} from unnest(${arrays.join(', ')}) as given(${names.join(', ')})
+      order by ${columns.map((_, index) => index + 1).join(', ')}`
 }
 
 /** What a tombstone of a person or a document keeps: its key. */
@@ -32,15 +37,15 @@ function scrubbed(stream: StreamDef): string {
  */
 export const lockStatement = (stream: StreamDef, strength: 'key share' | 'no key update' | 'update'): string =>
   `with given as (${givenRows(stream, stream.key, 1)})
-    select from mirror.${identifier(stream.name)} t where (${columnList(stream.key, 't')}) in (select ${columnList(stream.key)} from given)
-    order by ${columnList(stream.key, 't')} for ${strength} of t`
+    select from given g cross join lateral
+      (select from mirror.${identifier(stream.name)} t where ${sameKey(stream.key, 't', 'g')} for ${strength}) held`
 
 /** A record that goes waits for those who are writing below it: they hold a key share of it (`lockStatement`). */
 const goingLock = (stream: StreamDef): string => (childrenOf(stream.name).length > 0 ? 'update' : 'no key update')
 
 /** Which live rows go, and what their tombstones say of it. */
 type Going = {
-  /** Rows that the other expressions know as `g`. */
+  /** Rows that the other expressions know as `g`, in the order of the keys. */
   readonly given: string
   /** On a row `t` of the table and `g`; true for at most one `g` a row. */
   readonly condition: string
@@ -52,7 +57,8 @@ type Going = {
 }
 
 /**
- * Turns live rows into tombstones. Locks them in key order.
+ * Turns live rows into tombstones. Locks them in key order, each looked up by index: of a table that was never analysed
+ * Postgres expects next to no live rows, and would compare each of them with all that is given.
  * Returns their keys as text, one column `k0`, `k1` … per key column.
  */
 function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, also = {} }: Going): string {
@@ -61,11 +67,11 @@ function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, als
   const more = Object.entries(also)
   return `with given as (${given}), gone as materialized (
       select ${columnList(key, 't')}, ${readAt} as gone_at, ${source} as gone_source${more.map(([as, sql]) => `, ${sql} as ${as}`).join('')}
-      from ${table} t join given g on ${condition} where t._deleted_at is null
-      order by ${columnList(key, 't')} for ${goingLock(stream)} of t
+      from given g cross join lateral (select ${columnList(key, 't')} from ${table} t
+        where ${condition} and t._deleted_at is null order by ${columnList(key, 't')} for ${goingLock(stream)}) t
     ), marked as (
       update ${table} t set _deleted_at = clock_timestamp(), _changed_at = clock_timestamp(), _source = g.gone_source,
-        _read_at = greatest(t._read_at, g.gone_at)${scrubbed(stream)}
+        _read_at = greatest(${knownRead('t')}, g.gone_at)${scrubbed(stream)}
       from gone g where ${sameKey(key, 't', 'g')}
       returning ${columnList(key, 't')}, t._deleted_at${more.map(([as]) => `, g.${as}`).join('')}
     ), logged as (
@@ -77,14 +83,14 @@ function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, als
     select ${key.map((column, index) => `m.${identifier(column)}::text as k${index}`).join(', ')}${more.map(([as]) => `, m.${as}`).join('')} from marked m`
 }
 
-const readAtParameter = '$1::timestamptz'
+const readAtParameter = toldRead('$1::timestamptz')
 const sourceParameter = '$2::text'
 
 /** Tombstones by key, of rows not read later. Parameters: reading time, source, then one text array per key column. */
 export const tombstoneByKey = (stream: StreamDef): string =>
   tombstoneSql(stream, {
-    given: `select distinct * from (${givenRows(stream, stream.key, 3)}) as asked`,
-    condition: `${sameKey(stream.key, 't', 'g')} and t._read_at <= ${readAtParameter}`,
+    given: givenRows(stream, stream.key, 3),
+    condition: `${sameKey(stream.key, 't', 'g')} and ${knownRead('t')} <= ${readAtParameter}`,
     readAt: readAtParameter,
     source: sourceParameter,
   })
@@ -95,7 +101,8 @@ export const tombstoneByKey = (stream: StreamDef): string =>
  */
 export const confirmTombstones = (stream: StreamDef): string =>
   `with given as (${givenRows(stream, stream.key, 2)})
-    update mirror.${identifier(stream.name)} t set _read_at = $1 where t._deleted_at is not null and t._read_at < $1
+    update mirror.${identifier(stream.name)} t set _read_at = ${readAtParameter}
+      where t._deleted_at is not null and ${knownRead('t')} < ${readAtParameter}
       and (${columnList(stream.key, 't')}) in (select ${columnList(stream.key)} from given)`
 
 /**
@@ -105,7 +112,7 @@ export const confirmTombstones = (stream: StreamDef): string =>
 export function tombstoneBelow(stream: StreamDef, ancestor: StreamDef): string {
   const leading = stream.key.slice(0, ancestor.key.length)
   return tombstoneSql(stream, {
-    given: `select distinct * from (${givenRows(stream, leading, 3)}) as asked`,
+    given: givenRows(stream, leading, 3),
     condition: sameKey(leading, 't', 'g'),
     readAt: readAtParameter,
     source: sourceParameter,
@@ -122,7 +129,7 @@ function scopeSql(stream: StreamDef, shape: ScopeShape): Pick<Going, 'given' | '
   const values = columns.map((column, index) => `v${index}::${typeOf(stream, column)} as v${index}`)
   const arrays = ['$3::timestamptz[]', '$4::text[]', ...columns.map((_, index) => `$${5 + index}::text[]`)]
   const names = ['read_at', 'source', ...columns.map((_, index) => `v${index}`), 'place']
-  const scopes = `select ${['read_at', 'source', 'place', ...values].join(', ')}
+  const scopes = `select ${[`${toldRead('read_at')} as read_at`, 'source', 'place', ...values].join(', ')}
       from unnest(${arrays.join(', ')}) with ordinality as answered(${names.join(', ')})`
   const matches = [
     't._deleted_at is null',
@@ -142,7 +149,7 @@ function scopeSql(stream: StreamDef, shape: ScopeShape): Pick<Going, 'given' | '
     given: `select distinct on (${key}) ${key}, g.read_at, g.source, g.place from (${scopes}) g cross join lateral
       (select ${columnList(stream.key, 't')} from mirror.${identifier(stream.name)} t where ${matches.join(' and ')} offset 0) k
       order by ${key}, g.read_at desc`,
-    condition: `${sameKey(stream.key, 't', 'g')} and t._read_at <= g.read_at
+    condition: `${sameKey(stream.key, 't', 'g')} and ${knownRead('t')} <= g.read_at
       and (${columnList(stream.key, 't')}) not in (select ${brought.join(', ')} from ${stageTable} s
         where s.batch = $1 and s.stream = $2 and not s.stub)`,
   }
@@ -182,9 +189,9 @@ export function fillStatement(stream: StreamDef, filled: readonly string[]): str
   const assignments = filled.map((column) => `${identifier(column)} = l.${identifier(column)}`)
   return `with given as (${givenRows(stream, [...key, ...filled], 1)}), locked as materialized (
       select g.*, ${filled.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')}
-      from ${table} t join given g on ${sameKey(key, 't', 'g')}
-      where t._deleted_at is null and ${rowOf(filled, 't')} is distinct from ${rowOf(filled, 'g')}
-      order by ${columnList(key, 't')} for no key update of t
+      from given g cross join lateral (select ${columnList(filled, 't')} from ${table} t
+        where ${sameKey(key, 't', 'g')} and t._deleted_at is null and ${rowOf(filled, 't')} is distinct from ${rowOf(filled, 'g')}
+        for no key update) t
     ), updated as (
       update ${table} t set ${assignments.join(', ')}, _changed_at = clock_timestamp()
       from locked l where ${sameKey(key, 't', 'l')}

@@ -1,5 +1,6 @@
 // The database's clock as seen from here: every reading time is told by it, because workers on several hosts must agree
-// on which of two reads was later.
+// on which of two reads was later. It is followed by the steady clock of this process, so that a step of the host's own
+// clock moves nothing.
 
 import { hostname } from 'node:os'
 import type { Pool } from 'pg'
@@ -7,8 +8,11 @@ import type { Clock } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 
-/** How far the database's clock is ahead of ours, and how far that may be wrong, both in milliseconds. */
+/** How far the database's clock is ahead of another, and how far that may be wrong, both in milliseconds. */
 export type Skew = { readonly ms: number; readonly errorMs: number }
+
+/** One look at the database's clock: against the clock of this host, and against what `performance.now` counts. */
+export type Look = Skew & { readonly steadyMs: number }
 
 const checkMs = 60_000
 /** Larger differences stop the queue on Postgres, and make times in the mirror doubtful. */
@@ -38,21 +42,27 @@ export function believe(before: Belief, { ms, errorMs }: Skew): Belief {
     : { ms: before.ms, toleratedMs: 2 * toleratedMs }
 }
 
-/** Measures the skew. The connection is there before the question is asked: waiting for one would count as time on the way. */
-export async function measureSkew(pool: Pool): Promise<Skew> {
+/** Where this host's clock stands against the steady one. */
+const hostMs = (): number => Date.now() - performance.now()
+
+/** Looks at the database's clock. The connection is there before the question is asked: waiting for one would count as time on the way. */
+export async function measureSkew(pool: Pool): Promise<Look> {
   const client = await pool.connect()
   try {
-    const asked = Date.now()
-    const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now')
-    const heard = Date.now()
-    return skewOf(asked, rows[0]?.now.getTime() ?? asked, heard)
+    const asked = performance.now()
+    const { rows } = await client.query<{ ms: number }>(
+      'select extract(epoch from clock_timestamp())::float8 * 1000 as ms',
+    )
+    const heard = performance.now()
+    const { ms: steadyMs, errorMs } = skewOf(asked, rows[0]?.ms ?? Number.NaN, heard)
+    return { ms: steadyMs - hostMs(), steadyMs, errorMs }
   } finally {
     client.release()
   }
 }
 
 /** The best of up to five measurements; the first good one ends them. */
-async function firstSkew(pool: Pool): Promise<Skew> {
+async function firstLook(pool: Pool): Promise<Look> {
   let best = await measureSkew(pool)
   for (let attempt = 1; attempt < firstAttempts && best.errorMs > goodErrorMs; attempt++) {
     const next = await measureSkew(pool)
@@ -62,30 +72,43 @@ async function firstSkew(pool: Pool): Promise<Skew> {
 }
 
 /**
- * Follows the database's clock, measured once a minute.
+ * Follows the database's clock, measured once a minute, and at once when this host slept or its clock was set: the steady
+ * clock stands still while a machine sleeps.
  * @param strict whether clocks more than 2 s apart are refused, as the queue on Postgres needs it
  * @throws BoatMirrorError CLOCK_SKEW
  */
 export async function followClock(pool: Pool, strict: boolean, log: Logger): Promise<Clock & { stop(): void }> {
-  const first = await firstSkew(pool)
+  const first = await firstLook(pool)
   if (strict && Math.abs(first.ms) > maxSkewMs)
     throw new BoatMirrorError(
       'CLOCK_SKEW',
       `The clock of ${hostname()} and that of Postgres differ by ${Math.round(first.ms)} ms.`,
       { remedy: 'Set the clocks (NTP), or run the queue on Redis with REDIS_URL.' },
     )
-  let belief: Belief = { ms: first.ms, toleratedMs: 2 * first.errorMs }
+  let belief: Belief = { ms: first.steadyMs, toleratedMs: 2 * first.errorMs }
+  let host = hostMs()
   const check = async (): Promise<void> => {
-    belief = believe(belief, await measureSkew(pool))
-    if (Math.abs(belief.ms) > maxSkewMs)
-      log.warn(
-        { event: 'clock_skew', ms: Math.round(belief.ms) },
-        'the clocks of this host and of Postgres differ; set them (NTP)',
-      )
+    host = hostMs()
+    const look = await measureSkew(pool)
+    const before = belief.ms
+    belief = believe(belief, { ms: look.steadyMs, errorMs: look.errorMs })
+    const stepMs = Math.round(belief.ms - before)
+    if (Math.abs(stepMs) > maxSkewMs)
+      log.warn({ event: 'database_clock_stepped', ms: stepMs }, 'the clock of Postgres was set, or this host slept')
+    const skewMs = Math.round(belief.ms - hostMs())
+    if (Math.abs(skewMs) > maxSkewMs)
+      log.warn({ event: 'clock_skew', ms: skewMs }, 'the clocks of this host and of Postgres differ; set them (NTP)')
   }
-  const timer = setInterval(() => {
+  const look = (): void => {
     check().catch((error: unknown) => log.debug({ event: 'clock_check_failed', reason: messageOf(error) }))
-  }, checkMs)
+  }
+  const timer = setInterval(look, checkMs)
   timer.unref()
-  return { now: () => new Date(Date.now() + belief.ms), stop: () => clearInterval(timer) }
+  return {
+    now: () => {
+      if (Math.abs(hostMs() - host) > maxSkewMs) look()
+      return new Date(performance.now() + belief.ms)
+    },
+    stop: () => clearInterval(timer),
+  }
 }

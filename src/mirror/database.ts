@@ -33,7 +33,7 @@ export type DatabaseOptions = {
   /** Connections at most. */
   readonly max: number
   readonly log: Logger
-  /** Longest statement, in milliseconds; a link that is silently dead is noticed after this. */
+  /** Longest statement, in milliseconds; a link that is silently dead is noticed after this. 0: as long as it takes. */
   readonly statementTimeoutMs?: number
 }
 
@@ -43,6 +43,22 @@ const connectTimeoutMs = 10_000 // also the longest wait for a free connection o
 const idleInTransactionMs = 60_000 // a forgotten transaction would hold the change feed back
 const repetitions = 4
 const quietMs = 5_000 // one line per message within this time
+
+/** What the program's SQL and pg's parsers take for granted, whatever role and database are set to. Poolers keep account of these: */
+const reported = [
+  ['timezone', 'UTC'],
+  ['datestyle', 'ISO'],
+  ['intervalstyle', 'postgres'],
+  ['standard_conforming_strings', 'on'],
+] as const
+/** And not of these: */
+const unreported = [
+  ['extra_float_digits', '1'],
+  ['array_nulls', 'on'],
+  ['bytea_output', 'hex'],
+  ['row_security', 'on'],
+  ['default_transaction_isolation', 'read committed'],
+] as const
 
 const dateOid = 1082
 
@@ -65,12 +81,19 @@ export function clientConfig(url: string, applicationName: string): pg.ClientCon
   }
 }
 
+/**
+ * The process that serves a connection, as whoever answered its start has said: Postgres itself the process's id, a
+ * pooler a number of its own. pg keeps it for cancelling, outside its types.
+ */
+export const processIdOf = (client: pg.ClientBase): number | null =>
+  (client as pg.ClientBase & { readonly processID: number | null }).processID
+
 /** Logs lost connections, the same message at most once in five seconds. */
 function connectionLog(log: Logger): (error: Error) => void {
   const last = new Map<string, number>()
   return (error) => {
-    const now = Date.now()
-    if (now - (last.get(error.message) ?? 0) < quietMs) return
+    const now = performance.now()
+    if (now - (last.get(error.message) ?? Number.NEGATIVE_INFINITY) < quietMs) return
     last.set(error.message, now)
     log.warn({ event: 'database_connection_lost', reason: messageOf(error) }, 'a database connection was lost')
   }
@@ -82,20 +105,30 @@ export function openDatabase(options: DatabaseOptions): Database {
   const statementTimeoutMs = options.statementTimeoutMs ?? defaultStatementTimeoutMs
   const onLost = connectionLog(log)
 
+  let pooled = false
   // Set by a statement, not as start-up parameters: poolers between us and Postgres refuse unknown parameters.
   const prepareSession = async (client: pg.ClientBase): Promise<void> => {
     // A client without a listener ends the process when Postgres goes away, whether idle or checked out.
     client.on('error', onLost)
-    await client.query(
-      `select set_config('statement_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
-              set_config('timezone', 'UTC', false)`,
-      [String(statementTimeoutMs), String(idleInTransactionMs)],
+    // A pooler may hand this server connection to somebody else, so what it does not keep account of for each of its
+    // clients ends with this statement.
+    const { rows } = await client.query<{ pooled: boolean }>(
+      `select pooled, set_config('statement_timeout', $1, pooled),
+              set_config('idle_in_transaction_session_timeout', $2, pooled),
+              ${reported.map(([name, value]) => `set_config('${name}', '${value}', false)`).join(', ')},
+              ${unreported.map(([name, value]) => `set_config('${name}', '${value}', pooled)`).join(', ')}
+       from (select pg_backend_pid() is distinct from $3::int) s (pooled)`,
+      [String(statementTimeoutMs), String(idleInTransactionMs), processIdOf(client)],
     )
+    pooled = rows[0]?.pooled ?? false
   }
+  const locally = `; set local statement_timeout = ${statementTimeoutMs};
+    set local idle_in_transaction_session_timeout = ${idleInTransactionMs};
+    ${[...reported, ...unreported].map(([name, value]) => `set local ${name} = '${value}'`).join('; ')}`
   const pool = new pg.Pool({
     ...clientConfig(url, options.applicationName),
     max: options.max,
-    query_timeout: statementTimeoutMs + clientGraceMs,
+    query_timeout: statementTimeoutMs === 0 ? 0 : statementTimeoutMs + clientGraceMs,
     onConnect: prepareSession,
   })
   pool.on('error', onLost)
@@ -104,7 +137,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     pool,
     kysely: new Kysely<MirrorSchema>({ dialect: new PostgresDialect({ pool }) }),
-    transaction: (fn, transactionOptions = {}) => runTransaction(pool, url, fn, transactionOptions),
+    transaction: (fn, transactionOptions = {}) =>
+      runTransaction(pool, url, fn, () => beginStatement(transactionOptions) + (pooled ? locally : '')),
     close: () => {
       closed ??= pool.end()
       return closed
@@ -116,11 +150,11 @@ async function runTransaction<T>(
   pool: pg.Pool,
   url: string,
   fn: (client: pg.PoolClient) => Promise<T>,
-  options: TransactionOptions,
+  begin: () => string,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await runOnce(pool, fn, options)
+      return await inTransaction(pool, fn, begin)
     } catch (error) {
       if (!isRepeatable(error) || attempt > repetitions) throw translateDatabaseError(error, url)
       // 20 to 40 ms, then twice as long each time: the other needs a moment to take what was given up, or the two meet again.
@@ -132,15 +166,16 @@ async function runTransaction<T>(
 const beginStatement = ({ isolation = 'read committed', readOnly = false }: TransactionOptions): string =>
   `begin isolation level ${isolation}${readOnly ? ' read only' : ''}`
 
-async function runOnce<T>(
+/** Runs `fn` once in a transaction that the statement `begin` starts; rolls back, and throws what it threw, when it fails. */
+export async function inTransaction<T>(
   pool: pg.Pool,
   fn: (client: pg.PoolClient) => Promise<T>,
-  options: TransactionOptions,
+  begin: () => string,
 ): Promise<T> {
   const client = await pool.connect()
   let broken = false
   try {
-    await client.query(beginStatement(options))
+    await client.query(begin())
     const result = await fn(client)
     await client.query('commit')
     return result

@@ -1,4 +1,4 @@
-// Which details are due: the SQL side of design section 6.3.
+// Which details are due, as SQL.
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'

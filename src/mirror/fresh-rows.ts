@@ -54,7 +54,12 @@ const isFresh = (table: TableWrite): boolean =>
   table.fresh === true && table.stream.parent === undefined && (table.replace ?? []).length === 0
 
 /** The rows in the order of their keys, so that two writers meet in the same order. */
-function* linesOf(stream: StreamDef, places: readonly number[], tables: readonly TableWrite[]): Generator<string> {
+function* linesOf(
+  stream: StreamDef,
+  places: readonly number[],
+  tables: readonly TableWrite[],
+  now: Date,
+): Generator<string> {
   const type = stream.columns.find(({ name }) => name === stream.key[0])?.type
   const compare = (a: string, b: string): number =>
     type === 'bigint' ? Number(BigInt(a) - BigInt(b)) : a < b ? -1 : a > b ? 1 : 0
@@ -64,7 +69,9 @@ function* linesOf(stream: StreamDef, places: readonly number[], tables: readonly
   for (const { table, row } of rows) {
     const values = places.map((place) => copyText(row.values[place] ?? null))
     const source = copyText(sourceOfRow(table, row))
-    yield `${values.join('\t')}\t${copyText(row.payload)}\t${source}\t${(row.readAt ?? table.readAt).toISOString()}\n`
+    const told = row.readAt ?? table.readAt
+    const readAt = told < now ? told : now // as `toldRead` says it
+    yield `${values.join('\t')}\t${copyText(row.payload)}\t${source}\t${readAt.toISOString()}\n`
   }
 }
 
@@ -90,10 +97,11 @@ export async function insertFresh(
   const columns = stream.columns.map(({ name }, place) => ({ name, place })).filter(({ name }) => own.has(name))
   const names = [...columns.map(({ name }) => name), '_payload', '_source', '_read_at'].map(identifier)
   const places = columns.map(({ place }) => place)
+  const { rows } = await client.query<{ now: Date }>('select statement_timestamp() as now')
   await client.query('savepoint fresh')
   try {
     const statement = `copy mirror.${identifier(stream.name)} (${names.join(', ')}) from stdin`
-    await copyRows(client, statement, linesOf(stream, places, tables))
+    await copyRows(client, statement, linesOf(stream, places, tables, rows[0]?.now ?? new Date(0)))
   } catch (error) {
     if (!isUniqueViolation(error)) throw error
     await client.query('rollback to savepoint fresh')

@@ -3,6 +3,7 @@
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
+import { knownRead, toldRead } from './read-times.ts'
 import { identifier } from './repeatable/step.ts'
 import { ownColumns, stagedColumn, stageTable } from './staging.ts'
 
@@ -32,7 +33,7 @@ function incomingSql(stream: StreamDef): string {
   // The temporary table has no statistics. An equality would be taken for a single row and lead to nested loops over
   // thousands; of a case Postgres assumes that it holds for half of the rows.
   return `staged as (
-      select ${typed.join(', ')}, g.payload::jsonb as _payload, g.source as _source, g.read_at as _read_at, g.stub as _stub
+      select ${typed.join(', ')}, g.payload::jsonb as _payload, g.source as _source, ${toldRead('g.read_at')} as _read_at, g.stub as _stub
       from ${stageTable} g where case when g.batch = $1 and g.stream = $2 then true end
     ), newest as (
       select distinct on (${key}) * from staged order by ${key}, _stub, _read_at desc, _payload desc
@@ -54,7 +55,7 @@ function underGone(stream: StreamDef): string {
 }
 
 /** Which of two reads of one record stands: the later, of two at the same instant the one whose content sorts last. */
-const isNewer = '(s._read_at > t._read_at or (s._read_at = t._read_at and s._payload >= t._payload))'
+const isNewer = `(s._read_at > ${knownRead('t')} or (s._read_at = t._read_at and s._payload >= t._payload))`
 
 /**
  * Whether the staged row `s` may replace the row `t`. A record replaces any stub, a stub only an older living stub; a
@@ -62,7 +63,7 @@ const isNewer = '(s._read_at > t._read_at or (s._read_at = t._read_at and s._pay
  */
 const mayReplace = `case
       when s._stub then ${isStub('t')} and t._deleted_at is null and ${isNewer}
-      when t._deleted_at is not null then s._read_at > t._read_at
+      when t._deleted_at is not null then s._read_at > ${knownRead('t')}
       when ${isStub('t')} then true
       else ${isNewer} end`
 
@@ -110,7 +111,7 @@ export const mergeStatement = (stream: StreamDef): string =>
     ), inserted as (
       insert into ${table} (${columnList(own)}, _payload, _source, _read_at)
       select ${columnList(own)}, _payload, _source, _read_at from fresh order by ${columnList(key)}
-      on conflict do nothing returning ${columnList(own)}
+      on conflict (${columnList(key)}) do nothing returning ${columnList(own)}
     ), logged as (
       insert into mirror.change_log (epoch, stream, key, operation, diff)
       select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 's')},

@@ -1,24 +1,21 @@
-// Brings the database up to date: numbered migrations, then the repeatable steps, under one advisory lock.
-// Loud: whatever goes wrong is thrown (Kysely's Migrator only returns it).
+// Brings the database up to date: numbered migrations, then the repeatable steps, in one transaction under one lock.
 
-import { Kysely, Migrator, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { migrations } from '../../migrations/index.ts'
 import { BoatMirrorError } from '../errors.ts'
-import type { Logger } from '../log.ts'
-import { clientConfig } from './database.ts'
+import { createLogger, type Logger } from '../log.ts'
+import { clientConfig, openDatabase } from './database.ts'
+import { watchLocks } from './lock-wait.ts'
+import { supportedVersion } from './postgres-version.ts'
 import { repeatableSteps, repeatableVersion } from './repeatable/index.ts'
+import { replaceViews } from './repeatable/replace-views.ts'
+import { roleGaps } from './repeatable/roles.ts'
 import type { Queryable } from './sql.ts'
-import { sqlStateOf, translateDatabaseError } from './sql-states.ts'
+import { translateDatabaseError } from './sql-states.ts'
+import { assertNamesFree, assertSuitable } from './suitable.ts'
 
-/** Where Kysely keeps what it applied. */
-const bookkeeping = {
-  migrationTableSchema: 'sync',
-  migrationTableName: 'migrations',
-  migrationLockTableName: 'migrations_lock',
-} as const
-
-/** Whoever migrates this database holds this advisory lock; the number is our own. */
+/** Whoever migrates this database holds this advisory lock until the end of the transaction; the number is our own. */
 const lockKey = '7030520240801'
 
 export type MigrationStatus = {
@@ -30,28 +27,23 @@ export type MigrationStatus = {
   readonly repeatableCurrent: boolean
 }
 
-const stateQuery = `select
-  (select coalesce(array_agg(name::text order by name), '{}') from sync.migrations) as names,
-  (select version from sync.repeatable) as version`
+/** Asks the catalog first: an error would end the transaction, and `to_regclass` may remember what was before a lock. */
+const tablesQuery = `select coalesce(array_agg(c.relname::text), '{}') as tables
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'sync'`
 
-/** SQLSTATEs of a database that was never migrated, or only in part: no schema, no table. */
-const neverMigrated: ReadonlySet<string> = new Set(['3F000', '42P01'])
-
-type State = { readonly names: readonly string[]; readonly version: string | null }
-
-const untouched: State = { names: [], version: null }
-
-async function readState(db: Queryable): Promise<State> {
-  try {
-    const { rows } = await db.query<State>(stateQuery)
-    return rows[0] ?? untouched
-  } catch (error) {
-    if (neverMigrated.has(sqlStateOf(error) ?? '')) return untouched
-    throw error
-  }
+async function readState(db: Queryable): Promise<{ names: readonly string[]; version: string | null }> {
+  const tables = (await db.query<{ tables: string[] }>(tablesQuery)).rows[0]?.tables ?? []
+  const names = tables.includes('migrations')
+    ? (await db.query<{ name: string }>('select name from sync.migrations order by name')).rows
+    : []
+  const versions = tables.includes('repeatable')
+    ? (await db.query<{ version: string }>('select version from sync.repeatable')).rows
+    : []
+  return { names: names.map(({ name }) => name), version: versions[0]?.version ?? null }
 }
 
 async function readStatus(db: Queryable): Promise<MigrationStatus> {
+  await supportedVersion(db)
   const known = Object.keys(migrations)
   const state = await readState(db)
   return {
@@ -65,78 +57,108 @@ async function readStatus(db: Queryable): Promise<MigrationStatus> {
 const isCurrent = (status: MigrationStatus): boolean =>
   status.pending.length === 0 && status.unknown.length === 0 && status.repeatableCurrent
 
-function refuseNewer(status: MigrationStatus): void {
-  if (status.unknown.length === 0) return
+function refuseNewer({ unknown }: Pick<MigrationStatus, 'unknown'>): void {
+  if (unknown.length === 0) return
   throw new BoatMirrorError(
     'DATABASE_SCHEMA',
-    `The database was migrated by a newer program (${status.unknown.join(', ')}).`,
+    `The database was migrated by a newer program (${unknown.join(', ')}).`,
     { remedy: 'Use the newer version of boat-mirror with this database.' },
   )
 }
 
+export type MigrateOptions = {
+  readonly log?: Logger
+  /** Ends a wait for another migrate, or for whoever uses a table that is to be changed; nothing is applied then. */
+  readonly signal?: AbortSignal
+}
+
 /**
- * Applies what is missing; safe for any number of processes at once. A database that is up to date costs one query.
+ * Applies what is missing in one transaction: all of it or nothing. Safe for any number of processes at once. A database
+ * that is up to date costs a few queries.
  * @param url address of the database; the role needs CREATE on it.
  * @returns the names of the migrations applied by this call.
- * @throws BoatMirrorError DATABASE_*.
+ * @throws BoatMirrorError DATABASE_*; the signal's reason.
  */
-export async function migrate(url: string, options: { readonly log?: Logger } = {}): Promise<{ applied: string[] }> {
-  // One connection: the lock belongs to its session, and so does everything done under it. No statement timeout.
-  const pool = new pg.Pool({ ...clientConfig(url, 'boat-mirror migrate'), max: 1 })
-  const { log } = options
-  pool.on('error', (error) => log?.warn({ event: 'database_connection_lost', reason: error.message }))
-  pool.on('connect', (client) => {
-    client.on('error', (error) => log?.debug({ event: 'database_connection_lost', reason: error.message }))
+export async function migrate(url: string, options: MigrateOptions = {}): Promise<{ applied: string[] }> {
+  const { log = createLogger('silent'), signal } = options
+  const database = openDatabase({
+    url,
+    applicationName: 'boat-mirror migrate',
+    max: 2, // one migrates, one looks what it waits for
+    log,
+    statementTimeoutMs: 0,
+  })
+  database.pool.on('connect', (client) => {
     client.on('notice', (notice) => {
-      if (notice.message?.startsWith('role ')) log?.info({ event: 'migration_notice' }, notice.message)
+      if (notice.message?.startsWith('role ')) log.info({ event: 'migration_notice' }, notice.message)
     })
   })
   try {
-    const before = await readStatus(pool)
+    const before = await readStatus(database.pool)
     refuseNewer(before)
-    if (isCurrent(before)) return { applied: [] }
-    const applied = await migrateLocked(pool)
-    if (applied.length > 0) log?.info({ event: 'migrated', applied }, 'the database was brought up to date')
+    await assertSuitable(database.pool, 'migrate')
+    if (isCurrent(before) && (await roleGaps(database.pool)).ungranted.length === 0) return { applied: [] }
+    if (before.applied.length === 0) await assertNamesFree(database.pool)
+    const applied = await database.transaction((client) =>
+      watchLocks({ pool: database.pool, client, what: 'migrate', log, signal }, () => upgrade(client, signal)),
+    )
+    if (applied.length > 0) log.info({ event: 'migrated', applied }, 'the database was brought up to date')
     return { applied }
   } catch (error) {
     throw translateDatabaseError(error, url)
   } finally {
-    await pool.end()
+    await database.close()
   }
 }
 
-async function migrateLocked(pool: pg.Pool): Promise<string[]> {
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
-  await pool.query(`select pg_advisory_lock(${lockKey})`) // released when the pool, and with it the session, ends
-  const migrator = new Migrator({
-    db,
-    provider: { getMigrations: () => Promise.resolve({ ...migrations }) },
-    ...bookkeeping,
+/** All of a migrate, in the caller's transaction. @returns the names of the migrations applied. */
+async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): Promise<string[]> {
+  await client.query(`select pg_advisory_xact_lock(${lockKey})`)
+  const status = await readStatus(client)
+  const { pending } = status
+  refuseNewer(status)
+  if (isCurrent(status) && (await roleGaps(client)).ungranted.length === 0) return [] // another migrate was here
+  // As Kysely's own Migrator keeps it. That one takes a lock of the session, which a pooler hands to whoever comes next.
+  await client.query(`create schema if not exists sync;
+    create table if not exists sync.migrations (name varchar(255) primary key, timestamp varchar(255) not null)`)
+  const db = kyselyOn(client)
+  for (const [name, migration] of Object.entries(migrations)) {
+    if (!pending.includes(name)) continue
+    signal?.throwIfAborted()
+    await migration.up(db)
+    await client.query('insert into sync.migrations (name, timestamp) values ($1, $2)', [
+      name,
+      new Date().toISOString(),
+    ])
+  }
+  signal?.throwIfAborted()
+  // Also for roles that an administrator made since: the grants are repeatable steps.
+  await applyRepeatable(client)
+  return [...pending]
+}
+
+/** Kysely on one connection, which stays the caller's. */
+const kyselyOn = (client: pg.PoolClient): Kysely<unknown> =>
+  new Kysely<unknown>({
+    dialect: new PostgresDialect({
+      pool: {
+        connect: async () => ({ query: client.query.bind(client), release: () => {} }) as PostgresPoolClient,
+        end: async () => {},
+      },
+    }),
   })
-  const { error, results = [] } = await migrator.migrateToLatest()
-  if (error !== undefined) throw error
-  const status = await readStatus(pool)
-  if (!status.repeatableCurrent) await applyRepeatable(pool)
-  return results.filter((result) => result.status === 'Success').map((result) => result.migrationName)
-}
 
-async function applyRepeatable(pool: pg.Pool): Promise<void> {
-  const client = await pool.connect()
-  try {
-    await client.query('begin')
-    for (const step of repeatableSteps) {
-      if (step.values === undefined) await client.query(step.sql)
-      else await client.query(step.sql, [...step.values])
-    }
-    await client.query(
-      `insert into sync.repeatable (version) values ($1)
-       on conflict (only_row) do update set version = excluded.version, applied_at = clock_timestamp()`,
-      [repeatableVersion],
-    )
-    await client.query('commit')
-  } finally {
-    client.release(true) // ends the session: an open transaction is rolled back, and the lock goes with it
+async function applyRepeatable(client: pg.PoolClient): Promise<void> {
+  for (const step of repeatableSteps) {
+    await replaceViews(client, step.views ?? [])
+    if (step.values === undefined) await client.query(step.sql)
+    else await client.query(step.sql, [...step.values])
   }
+  await client.query(
+    `insert into sync.repeatable (version) values ($1)
+     on conflict (only_row) do update set version = excluded.version, applied_at = clock_timestamp()`,
+    [repeatableVersion],
+  )
 }
 
 /** What `migrate` would do. @throws BoatMirrorError DATABASE_*. */

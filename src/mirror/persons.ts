@@ -1,5 +1,5 @@
-// Erasing persons: when a user is gone upstream, what the mirror still holds about them elsewhere goes too (design,
-// section 6.7). The tombstones of the user and of the documents drop their own columns; the outbox looks after itself.
+// Erasing persons: when a user is gone upstream, what the mirror still holds about them elsewhere goes too. The
+// tombstones of the user and of the documents drop their own columns; the outbox looks after itself.
 
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'

@@ -1,4 +1,4 @@
-// sync.quarantine: records that cannot be mirrored, whole, with the reason; never silently dropped (design, section 6.8).
+// sync.quarantine: records that cannot be mirrored, whole, with the reason; never silently dropped.
 
 import { createHash } from 'node:crypto'
 import type { PoolClient } from 'pg'
@@ -32,6 +32,12 @@ type BadRecordFacts = {
   readonly times: string
 }
 
+/** The key of a record that has none of its own: a short hash of its content. */
+export const contentKey = (hash: string): string => `#${hash}`
+
+/** Whether a key, an SQL expression, is such a one. */
+export const isContentKeySql = (key: string): string => `(${key} ~ '^#[A-Za-z0-9_-]{22}$')`
+
 const maxKeyLength = 500
 
 /** The key an entry has: one that is too long for an index is cut and told apart by a hash. */
@@ -43,23 +49,27 @@ function entryKey(key: string): string {
 /** `jsonb` holds no number beyond numeric's range: such a payload is stored as a JSON string of its text. */
 const upsert = (
   payload: string,
-): string => `insert into sync.quarantine as q (stream, key, endpoint, payload, reason, request)
-  select g.stream, g.key, g.endpoint, ${payload}, g.reason, g.request::jsonb
-  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-    as g(stream, key, endpoint, payload, reason, request) order by g.stream, g.key
+): string => `insert into sync.quarantine as q (stream, key, endpoint, payload, reason, request, times)
+  select g.stream, g.key, g.endpoint, ${payload}, g.reason, g.request::jsonb, g.times
+  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[])
+    as g(stream, key, endpoint, payload, reason, request, times) order by g.stream, g.key
   on conflict (stream, key) do update set endpoint = excluded.endpoint, payload = excluded.payload,
-    reason = excluded.reason, request = excluded.request, last_seen_at = clock_timestamp(), times = q.times + 1`
+    reason = excluded.reason, request = excluded.request, last_seen_at = clock_timestamp(), times = q.times + excluded.times`
 
 const asJson = upsert('g.payload::jsonb')
 const asText = upsert('to_jsonb(g.payload)')
 
-const parameters = (records: readonly BadRecord[]): unknown[] => [
+/** A record, and how many like it came together. */
+type Counted = BadRecord & { readonly times: number }
+
+const parameters = (records: readonly Counted[]): unknown[] => [
   records.map((record) => record.stream),
   records.map((record) => record.key),
   records.map((record) => record.endpoint),
   records.map((record) => record.payload),
   records.map((record) => record.reason),
   records.map((record) => JSON.stringify(record.request)),
+  records.map((record) => record.times),
 ]
 
 /**
@@ -67,10 +77,11 @@ const parameters = (records: readonly BadRecord[]): unknown[] => [
  * a payload that jsonb refuses is tried under a savepoint.
  */
 export async function quarantineRecords(client: PoolClient, records: readonly BadRecord[]): Promise<void> {
-  const byKey = new Map<string, BadRecord>()
+  const byKey = new Map<string, Counted>()
   for (const record of records) {
     const key = entryKey(record.key)
-    byKey.set(JSON.stringify([record.stream, key]), { ...record, key })
+    const id = JSON.stringify([record.stream, key])
+    byKey.set(id, { ...record, key, times: (byKey.get(id)?.times ?? 0) + 1 })
   }
   const distinct = [...byKey.values()]
   if (distinct.length === 0 || (await isStored(client, asJson, distinct))) return
@@ -79,7 +90,7 @@ export async function quarantineRecords(client: PoolClient, records: readonly Ba
 }
 
 /** Stores under a savepoint; false when Postgres refused the data. */
-async function isStored(client: PoolClient, statement: string, records: readonly BadRecord[]): Promise<boolean> {
+async function isStored(client: PoolClient, statement: string, records: readonly Counted[]): Promise<boolean> {
   await client.query('savepoint quarantine')
   try {
     await client.query(statement, parameters(records))
@@ -103,6 +114,18 @@ export async function clearQuarantine(
     `delete from sync.quarantine q using unnest($1::text[], $2::text[]) as g(stream, key)
      where q.stream = g.stream and q.key = g.key`,
     [entries.map((entry) => entry.stream), entries.map((entry) => entry.key)],
+  )
+}
+
+/**
+ * Removes the records without a key that a list no longer answers: of them no good version is ever known to come, and one
+ * whose content changes would leave a row behind with each change. Call it after a sweep that is proven complete.
+ */
+export async function clearUnseen(db: Queryable, stream: string, endpoint: string, since: Date): Promise<void> {
+  await db.query(
+    `delete from sync.quarantine
+     where stream = $1 and endpoint = $2 and last_seen_at < $3 and ${isContentKeySql('key')}`,
+    [stream, endpoint, since],
   )
 }
 

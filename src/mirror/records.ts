@@ -3,6 +3,7 @@
 
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { toldRead } from './read-times.ts'
 import { identifier } from './repeatable/step.ts'
 import type { Queryable } from './sql.ts'
 
@@ -152,7 +153,7 @@ const savedDetailHash = `case when excluded.detail_hash is null then r.detail_ha
 
 const saveStatement = (changed: boolean): string => `insert into sync.records as r
     (stream, key, list_hash, detail_hash, detail_read_at, projection)
-  select g.stream, g.key, g.list_hash, g.detail_hash, g.detail_read_at, coalesce(g.projection, 0)
+  select g.stream, g.key, g.list_hash, g.detail_hash, ${toldRead('g.detail_read_at')}, coalesce(g.projection, 0)
   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[])
     with ordinality as g(stream, key, list_hash, detail_hash, detail_read_at, projection, place) order by place
   on conflict (stream, key) do update set
@@ -168,7 +169,7 @@ const unlessSame = `where (coalesce(excluded.list_hash, r.list_hash), ${savedDet
     or (excluded.projection <> 0 and excluded.projection <> r.projection)`
 
 /** Parameters: streams, keys, hashes, reading times. */
-const renewStatement = `update sync.records r set detail_read_at = greatest(k.read_at, r.detail_read_at)
+const renewStatement = `update sync.records r set detail_read_at = greatest(${toldRead('k.read_at')}, r.detail_read_at)
   from (select r.stream, r.key, g.read_at from sync.records r
       join unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) as g(stream, key, hash, read_at)
         on g.stream = r.stream and g.key = r.key and g.hash = r.detail_hash

@@ -40,8 +40,8 @@ const changes: Rule = {
   days: 'history',
   sql: `delete from outbox.queue where id in (select q.id from outbox.queue q where ${older('q.settled_at')}
     and q.status not in ('conflict', 'unknown')
-    and not exists (select from outbox.dependencies d join outbox.queue w on w.id = d.change_id
-      where d.depends_on = q.id and w.settled_at is null) order by q.id limit $2)`,
+    and (select count(*) from outbox.dependencies d join outbox.queue w on w.id = d.change_id
+      where d.depends_on = q.id and w.settled_at is null) = 0 order by q.id limit $2)`,
 }
 
 const finishedWork: readonly Rule[] = [

@@ -1,6 +1,7 @@
 // Every SQLSTATE the program reacts to, named once, with what it means to us; and the translation of whatever pg
 // throws into an error of ours that names DATABASE_URL and a remedy. Never decides on Postgres's message text.
 
+import { shownAddress } from '../addresses.ts'
 import { BoatMirrorError, type ErrorCode, messageOf } from '../errors.ts'
 
 type Reaction = { readonly code: ErrorCode; readonly remedy: string }
@@ -18,11 +19,19 @@ const reactions: Readonly<Record<string, Reaction>> = {
   '42703': { code: 'DATABASE_SCHEMA', remedy: migrate }, // undefined_column
   '42883': { code: 'DATABASE_SCHEMA', remedy: migrate }, // undefined_function
   '42501': { code: 'DATABASE_PRIVILEGE', remedy: 'Grant the role of DATABASE_URL what it lacks, or use another role.' }, // insufficient_privilege
+  '25006': {
+    code: 'DATABASE_UNSUITABLE',
+    remedy: 'Set DATABASE_URL to a primary, and default_transaction_read_only to off.',
+  }, // read_only_sql_transaction
   '53300': { code: 'DATABASE_UNREACHABLE', remedy: 'Raise max_connections of Postgres, or run fewer processes.' }, // too_many_connections
   '57P01': { code: 'DATABASE_UNREACHABLE', remedy: unreachable }, // admin_shutdown
   '57P02': { code: 'DATABASE_UNREACHABLE', remedy: unreachable }, // crash_shutdown
   '57P03': { code: 'DATABASE_UNREACHABLE', remedy: 'Wait until Postgres has started.' }, // cannot_connect_now
   '57P05': { code: 'DATABASE_UNREACHABLE', remedy: unreachable }, // idle_session_timeout
+  '08P01': {
+    code: 'DATABASE_UNREACHABLE',
+    remedy: 'So a pooler answers: follow its message; its pools or its clients may be used up.',
+  }, // protocol_violation
   '08': { code: 'DATABASE_UNREACHABLE', remedy: unreachable }, // connection_exception
   '40P01': { code: 'DATABASE_BUSY', remedy: 'Try again.' }, // deadlock_detected
   '40001': { code: 'DATABASE_BUSY', remedy: 'Try again.' }, // serialization_failure
@@ -89,32 +98,27 @@ export function isConnectionError(error: unknown): boolean {
   return socketCodes.has(codeOf(error) ?? '') || (error instanceof Error && lostConnectionTexts.has(error.message))
 }
 
-/** The address of a database as it may be shown: without the password. */
-export function shownAddress(url: string): string {
-  if (!URL.canParse(url)) return 'DATABASE_URL'
-  const parsed = new URL(url)
-  if (parsed.password !== '') parsed.password = '***'
-  if (parsed.searchParams.has('password')) parsed.searchParams.set('password', '***')
-  return parsed.href
-}
-
 /**
- * Turns an error of pg into an error of ours that names DATABASE_URL (password hidden) and what to do.
+ * Turns an error of pg into an error of ours that names the setting (password hidden) and what to do.
  * Errors of ours and those that are no fault of the database's state (data, constraints, bugs) come back as they are.
  */
-export function translateDatabaseError(error: unknown, url?: string): unknown {
+export function translateDatabaseError(
+  error: unknown,
+  url?: string,
+  setting: 'DATABASE_URL' | 'DATABASE_DIRECT_URL' = 'DATABASE_URL',
+): unknown {
   if (error instanceof BoatMirrorError) return error
-  const where = url === undefined ? 'the database (DATABASE_URL)' : `the database (DATABASE_URL ${shownAddress(url)})`
+  const where = `the database (${url === undefined ? setting : `${setting} ${shownAddress(url)}`})`
   if (isConnectionError(error))
     return new BoatMirrorError('DATABASE_UNREACHABLE', `No connection to ${where}: ${messageOf(error)}.`, {
-      remedy: unreachable,
+      remedy: unreachable.replace('DATABASE_URL', setting),
       cause: error,
     })
   const state = sqlStateOf(error)
   const reaction = state === undefined ? undefined : (reactions[state] ?? reactions[state.slice(0, 2)])
   if (reaction === undefined) return error
   return new BoatMirrorError(reaction.code, `Postgres refused at ${where}: ${messageOf(error)} (${state}).`, {
-    remedy: reaction.remedy,
+    remedy: reaction.remedy.replace('DATABASE_URL', setting),
     cause: error,
   })
 }

@@ -1,14 +1,12 @@
 // The staging table: rows on their way into the mirror, all as text, brought in by COPY. One temporary table for all
 // streams and one COPY for a whole batch; the statements of `merge-statements.ts` take their rows from it.
 
+import { createHash } from 'node:crypto'
 import type { PoolClient } from 'pg'
 import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { copyRows, copyText } from './copy.ts'
 import { sourceOfRow, type TableWrite } from './rows.ts'
-
-/** The table, qualified so that no table of the same name on the search path is meant. */
-export const stageTable = 'pg_temp.boat_mirror_stage'
 
 /** The staged column that holds the n-th catalog column, from 0. */
 export const stagedColumn = (index: number): string => `c${index}`
@@ -16,12 +14,18 @@ export const stagedColumn = (index: number): string => `c${index}`
 const width = Math.max(...streams.map((stream) => stream.columns.length))
 const valueColumns = Array.from({ length: width }, (_, index) => stagedColumn(index))
 
+const shape = `batch int not null, stream text not null, stub boolean not null, source text not null,
+    read_at timestamptz not null, payload text not null, ${valueColumns.map((name) => `${name} text`).join(', ')}`
+
+// A pooler hands connections on, to another version of this program, too: the name tells the shape.
+const name = `boat_mirror_stage_${createHash('sha256').update(shape).digest('hex').slice(0, 8)}`
+
+/** The table, qualified so that no table of the same name on the search path is meant. */
+export const stageTable = `pg_temp.${name}`
+
 /** Statements before the COPY. The table lives as long as the connection; its rows end with the transaction. */
 const prepare = `set local timezone = 'UTC'; set local work_mem = '32MB';
-  create temp table if not exists boat_mirror_stage (
-    batch int not null, stream text not null, stub boolean not null, source text not null,
-    read_at timestamptz not null, payload text not null, ${valueColumns.map((name) => `${name} text`).join(', ')}
-  ) on commit delete rows`
+  create temp table if not exists ${name} (${shape}) on commit delete rows`
 
 const copyStatement = `copy ${stageTable} from stdin`
 

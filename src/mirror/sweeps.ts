@@ -1,6 +1,7 @@
-// What a sweep saw, and what it therefore missed (design, sections 6.4 and 6.5).
+// What a sweep saw, and what it therefore missed.
 
 import type { StreamDef } from '../catalog/types.ts'
+import { isContentKeySql } from './quarantine.ts'
 import { keySql, type Queryable } from './sql.ts'
 
 /** Stores the keys of pages that follow one another, in the pages' own transaction. */
@@ -18,47 +19,55 @@ export async function saveSweepPages(
   )
 }
 
-/** How many records one pass answered and how many different keys they had. */
+/** How many records one pass answered, and how many different ones: by their keys, or by content where they have none. */
 export async function passFacts(
   db: Queryable,
   runId: string,
   pass: number,
-): Promise<{ answered: number; distinct: number }> {
-  const { rows } = await db.query<{ answered: number; distinct: number }>(
-    `select count(*)::int as answered, count(distinct k)::int as distinct
-     from sync.sweep_pages p, unnest(p.keys) k where p.run_id = $1 and p.pass = $2`,
+): Promise<{ answered: number; distinct: number; keyless: number; keylessDistinct: number }> {
+  const { rows } = await db.query<{ keyless: boolean; answered: number; distinct: number }>(
+    `select ${isContentKeySql('k')} as keyless, count(*)::int as answered, count(distinct k)::int as distinct
+     from sync.sweep_pages p, unnest(p.keys) k where p.run_id = $1 and p.pass = $2 group by 1`,
     [runId, pass],
   )
-  return rows[0] ?? { answered: 0, distinct: 0 }
+  const of = (keyless: boolean) => rows.find((row) => row.keyless === keyless) ?? { answered: 0, distinct: 0 }
+  return {
+    answered: of(false).answered,
+    distinct: of(false).distinct,
+    keyless: of(true).answered,
+    keylessDistinct: of(true).distinct,
+  }
 }
 
 export type SweepResult = {
   /** Live rows of the table, stubs left out, that existed when the sweep began. */
   readonly live: number
+  /** Records with a key. */
   readonly seen: number
   readonly deletedLately: number
   /** Keys of live rows that the sweep did not see and nobody wrote since it began. */
   readonly missing: readonly string[]
 }
 
-/** Compares what a finished sweep saw with the live rows. */
+/**
+ * Compares what a finished sweep saw with the live rows. The difference of two sets is one sort or one hash whatever
+ * Postgres believes of their sizes; a join of them may compare each with each.
+ */
 export async function sweepResult(
   db: Queryable,
   stream: StreamDef,
   runId: string,
   startedAt: Date,
 ): Promise<SweepResult> {
-  const key = keySql(stream, 'm')
   const { rows } = await db.query<{ live: number; seen: number; deleted_lately: number; missing: string[] | null }>(
-    `with seen as materialized (select distinct k from sync.sweep_pages p, unnest(p.keys) k where p.run_id = $1),
+    `with seen as materialized (select distinct k from sync.sweep_pages p, unnest(p.keys) k
+            where p.run_id = $1 and not ${isContentKeySql('k')}),
           live as materialized (
-            select ${key} as k, m._read_at from mirror.${stream.name} m
-            where m._deleted_at is null and m._source not like '%#%')
-     select (select count(*)::int from live where _read_at < $2) as live,
-       (select count(*)::int from seen) as seen,
-       (select count(*)::int from mirror.change_log c
-          where c.stream = $3 and c.operation = 'delete' and c.changed_at > clock_timestamp() - interval '24 hours') as deleted_lately,
-       (select array_agg(l.k order by l.k) from live l where l._read_at < $2 and not exists (select 1 from seen s where s.k = l.k)) as missing`,
+            select ${keySql(stream, 'm')} as k from mirror.${stream.name} m
+            where m._deleted_at is null and m._source not like '%#%' and m._read_at < $2)
+     select (select count(*)::int from live) as live, (select count(*)::int from seen) as seen,
+       ${deletedLately('$3')} as deleted_lately,
+       (select array_agg(k order by k) from (select k from live except select k from seen) missed) as missing`,
     [runId, startedAt, stream.name],
   )
   const row = rows[0]
@@ -70,6 +79,10 @@ export async function sweepResult(
   }
 }
 
+/** How many records of a stream (a parameter) were tombstoned within 24 hours. */
+const deletedLately = (stream: string): string => `(select count(*)::int from mirror.change_log c
+  where c.stream = ${stream} and c.operation = 'delete' and c.changed_at > clock_timestamp() - interval '24 hours')`
+
 /** Live rows of a stream (stubs left out), and how many were tombstoned within 24 hours. */
 export async function deletionFacts(
   db: Queryable,
@@ -77,8 +90,7 @@ export async function deletionFacts(
 ): Promise<{ readonly live: number; readonly deletedLately: number }> {
   const { rows } = await db.query<{ live: number; deleted_lately: number }>(
     `select (select count(*)::int from mirror.${stream.name} where _deleted_at is null and _source not like '%#%') as live,
-       (select count(*)::int from mirror.change_log c where c.stream = $1 and c.operation = 'delete'
-          and c.changed_at > clock_timestamp() - interval '24 hours') as deleted_lately`,
+       ${deletedLately('$1')} as deleted_lately`,
     [stream.name],
   )
   return { live: rows[0]?.live ?? 0, deletedLately: rows[0]?.deleted_lately ?? 0 }

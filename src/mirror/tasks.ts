@@ -1,4 +1,4 @@
-// Tasks: the units of work of a run, claimed under a lease with a fencing number (design, sections 6.9 and 8).
+// Tasks: the units of work of a run, claimed under a lease with a fencing number.
 
 import { BoatMirrorError } from '../errors.ts'
 import type { Queryable } from './sql.ts'

@@ -71,15 +71,15 @@ export function createTrafficRecorder(db: Queryable, log: Logger): TrafficRecord
   let pending = new Map<string, TrafficSum>()
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
-  let forgotAt = 0
+  let forgotAt = Number.NEGATIVE_INFINITY
 
   const write = async (): Promise<void> => {
     const taken = pending
     pending = new Map()
     try {
       if (taken.size > 0) await saveSums(db, [...taken.values()])
-      if (Date.now() - forgotAt > forgetEveryMs) {
-        forgotAt = Date.now()
+      if (performance.now() - forgotAt > forgetEveryMs) {
+        forgotAt = performance.now()
         await forgetOld(db)
       }
     } catch (error) {

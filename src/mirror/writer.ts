@@ -17,22 +17,28 @@ import type { Database } from './database.ts'
 import { keepFeedOrder } from './feed-order.ts'
 import { insertFresh, splitFresh } from './fresh-rows.ts'
 import { mergeStatement } from './merge-statements.ts'
+import { type Refusal, refusalByPartner } from './partner-objects.ts'
 import { erasePersons } from './persons.ts'
 import { forgetRecords, type RecordKeys } from './records.ts'
 import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts } from './rows.ts'
 import { groupScopes, scopeParameters } from './scopes.ts'
-import { isDataError, sqlStateOf } from './sql-states.ts'
+import { isDataError } from './sql-states.ts'
 import { stageRows } from './staging.ts'
 
 /** Postgres refused the data of a batch; `findRefusedRows` tells which rows. The transaction is to be rolled back. */
 export class DataRefused extends BoatMirrorError {
   /** Name of the stream whose rows were refused; null: it could not be told. */
   readonly stream: string | null
+  readonly reason: string
+  /** Every row is refused, by what a partner added to the table. */
+  readonly everyRow: boolean
 
-  constructor(stream: string | null, cause: unknown) {
-    super('DATA_REFUSED', `Postgres refused data of ${stream ?? 'a batch'}: ${messageOf(cause)}.`, { cause })
+  constructor(stream: string | null, { reason, everyRow }: Refusal, cause: unknown) {
+    super('DATA_REFUSED', `Postgres refused data of ${stream ?? 'a batch'}: ${reason}.`, { cause })
     this.name = 'DataRefused'
     this.stream = stream
+    this.reason = reason
+    this.everyRow = everyRow
   }
 }
 
@@ -94,7 +100,9 @@ async function refusing<T>(stream: string | null, work: () => Promise<T>): Promi
   try {
     return await work()
   } catch (error) {
-    throw sqlStateOf(error) !== undefined && isDataError(error) ? new DataRefused(stream, error) : error
+    const refusal =
+      refusalByPartner(error) ?? (isDataError(error) ? { reason: messageOf(error), everyRow: false } : null)
+    throw refusal === null ? error : new DataRefused(stream, refusal, error)
   }
 }
 
@@ -227,7 +235,7 @@ async function refusalOf(db: Database, write: TableWrite, rows: readonly Sourced
     })
   } catch (error) {
     if (error instanceof TrialOver) return null
-    if (error instanceof DataRefused) return messageOf(error.cause)
+    if (error instanceof DataRefused) return error.reason
     throw error
   }
 }
@@ -236,13 +244,18 @@ export type RefusedRow = { readonly row: SourcedRow; readonly reason: string }
 
 /**
  * Finds the rows of a write that Postgres refuses, by halving, in transactions that are rolled back: the log of their
- * number of trials for each bad row. Empty when the rows are refused only together, or not at all.
+ * number of trials for each bad row. Each trial has the rows found good before it: of two that may not stand together
+ * the later one is refused. Empty when none is refused.
  */
 export async function findRefusedRows(db: Database, write: TableWrite): Promise<readonly RefusedRow[]> {
+  const good: SourcedRow[] = []
   const search = async (rows: readonly SourcedRow[]): Promise<readonly RefusedRow[]> => {
     const [first] = rows
-    const reason = first === undefined ? null : await refusalOf(db, write, rows)
-    if (first === undefined || reason === null) return []
+    const reason = first === undefined ? null : await refusalOf(db, write, [...good, ...rows])
+    if (first === undefined || reason === null) {
+      good.push(...rows)
+      return []
+    }
     if (rows.length === 1) return [{ row: first, reason }]
     const middle = rows.length >> 1
     return [...(await search(rows.slice(0, middle))), ...(await search(rows.slice(middle)))]

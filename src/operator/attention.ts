@@ -1,17 +1,17 @@
 // What waits for a person, and the command that helps. Pure. Counts and names of streams only: nothing personal.
 
+import { oneLine } from '../text.ts'
+import { describeHolder } from './feed-holders.ts'
 import type { StreamFreshness } from './page-queries.ts'
 import type { StatusFacts } from './status.ts'
-import { count, counted, oneLine } from './words.ts'
+import { count, counted } from './words.ts'
 
 export type Attention = {
-  readonly kind: 'held' | 'conflict' | 'unknown' | 'failed' | 'quarantine' | 'breaker' | 'failing'
+  readonly kind: 'held' | 'conflict' | 'unknown' | 'failed' | 'quarantine' | 'breaker' | 'failing' | 'feed'
   readonly text: string
   /** Arguments of `boat-mirror` that show it or settle it. */
   readonly commands: readonly string[]
 }
-
-const outboxCount = (status: StatusFacts, state: string): number => Number(status.outbox[state] ?? 0)
 
 /** Everything that stays as it is until a person acts, the most urgent first. */
 export function whatNeedsPeople(status: StatusFacts, freshness: readonly StreamFreshness[]): readonly Attention[] {
@@ -19,6 +19,9 @@ export function whatNeedsPeople(status: StatusFacts, freshness: readonly StreamF
     ...apiTrouble(status),
     ...failingStreams(freshness),
     ...heldDeletions(status, freshness),
+    ...status.feedHeldBy.map(
+      (holder): Attention => ({ kind: 'feed', text: `${describeHolder(holder)}.`, commands: ['check'] }),
+    ),
     ...changes(status),
     ...bad(status),
   ]
@@ -63,39 +66,40 @@ function heldDeletions({ heldRuns, streams }: StatusFacts, freshness: readonly S
     .map(({ stream }): Attention => {
       const run = streams.find((each) => each.stream === stream)?.lastRunId
       const text = `${stream}: the list shrank although its records still answer. Nothing was deleted.`
-      return { kind: 'held', text, commands: [`runs show ${run ?? 'ID'}`, `sync ${stream}`] }
+      return { kind: 'held', text, commands: [...(run == null ? [] : [`runs show ${run}`]), `sync ${stream}`] }
     })
   return [...waiting, ...doubtful]
 }
 
-function changes(status: StatusFacts): Attention[] {
-  const conflicts = outboxCount(status, 'conflict')
-  const unknown = outboxCount(status, 'unknown')
-  const failed = outboxCount(status, 'failed')
-  const found: (Attention | null)[] = [
-    conflicts === 0
-      ? null
-      : {
-          kind: 'conflict',
-          text: `${counted(conflicts, 'change')} met another value upstream: decide which one stays.`,
-          commands: ['changes list --status conflict', 'changes resolve ID --take local'],
-        },
-    unknown === 0
-      ? null
-      : {
-          kind: 'unknown',
-          text: `${counted(unknown, 'change')} may or may not have taken effect upstream: look, and say which.`,
-          commands: ['changes list --status unknown', 'changes resolve ID --took-effect'],
-        },
-    failed === 0
-      ? null
-      : {
-          kind: 'failed',
-          text: `${counted(failed, 'change')} were refused by the API.`,
-          commands: ['changes list --status failed', 'changes retry ID'],
-        },
-  ]
-  return found.filter((each) => each !== null)
+/** The states in which a change waits for a person: what to say of so many, and what settles the oldest of them. */
+const waiting = [
+  {
+    kind: 'conflict',
+    says: (number: number) => `${counted(number, 'change')} met another value upstream: decide which one stays.`,
+    settle: (id: number) => `changes resolve ${id} --take local`,
+  },
+  {
+    kind: 'unknown',
+    says: (number: number) =>
+      `${counted(number, 'change')} may or may not have taken effect upstream: look, and say which.`,
+    settle: (id: number) => `changes resolve ${id} --took-effect`,
+  },
+  {
+    kind: 'failed',
+    says: (number: number) => `${counted(number, 'change')} were refused by the API.`,
+    settle: (id: number) => `changes retry ${id}`,
+  },
+] as const
+
+function changes({ outbox, firstChanges }: StatusFacts): Attention[] {
+  return waiting.flatMap(({ kind, says, settle }) => {
+    const number = Number(outbox[kind] ?? 0)
+    const first = firstChanges[kind]
+    if (number === 0 || first === undefined) return []
+    return [
+      { kind, text: says(number), commands: [`changes list --status ${kind}`, `changes show ${first}`, settle(first)] },
+    ]
+  })
 }
 
 function bad({ quarantine }: StatusFacts): Attention[] {

@@ -72,8 +72,12 @@ export async function explainRecord(db: Queryable, stream: StreamDef, key: reado
     heldBy: await heldBy(db, stream.name, text),
   }
   const state = stateOf(row)
-  return { ...facts, state, why: whyDeleted(stream, state, facts) }
+  const ahead = row?.isAhead === true ? [aheadOfClock(stream)] : []
+  return { ...facts, state, why: [...whyDeleted(stream, state, facts), ...ahead] }
 }
+
+const aheadOfClock = (stream: StreamDef): string =>
+  `It was read at a time that lies ahead of the database's clock; the next run of ${runningStream(stream)} repairs that and reads it anew.`
 
 /** The stream whose runs read this one. */
 const runningStream = (stream: StreamDef): string =>

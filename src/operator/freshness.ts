@@ -1,6 +1,6 @@
 // Is a stream as fresh as it should be? Pure. The view report.freshness says the same in SQL; a test compares the two.
 
-import { streamNamed } from '../catalog/catalog.ts'
+import { findStream } from '../catalog/catalog.ts'
 import type { RunStatus } from '../mirror/runs.ts'
 
 /**
@@ -36,8 +36,11 @@ export function freshness(state: FreshnessState, now: Date): Freshness {
   return now.getTime() - state.asOf.getTime() > target * 1_000 ? 'late' : 'fresh'
 }
 
-/** The stream on whose schedule this one is read: its own, or the parent's where it comes inside the parent's record. */
+/**
+ * The stream on whose schedule this one is read: its own, or the parent's where it comes inside the parent's record. One
+ * that the catalog does not know (a row that another version left) has its own.
+ */
 export function scheduledStream(name: string): string {
-  const stream = streamNamed(name)
-  return stream.reads.kind === 'inside' && stream.parent !== undefined ? stream.parent : name
+  const stream = findStream(name)
+  return stream?.reads.kind === 'inside' && stream.parent !== undefined ? stream.parent : name
 }

@@ -2,8 +2,10 @@
 // but by the forms of ours, and the token.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isKnownHost, isOwnForm } from './hosts.ts'
-import { isAllowed } from './session.ts'
+import { BoatMirrorError } from '../errors.ts'
+import type { Guesses } from './guesses.ts'
+import { isKnownHost, isLoopback, isOwnForm } from './hosts.ts'
+import { credentialOf, isRight, sessionCookie, sessionOf } from './session.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -35,11 +37,23 @@ const headers = {
 const isForm = (request: FastifyRequest): boolean =>
   request.routeOptions.config?.open === true && request.method === 'POST'
 
-export type GuardOptions = { readonly host: string; readonly adminToken: string | null }
+export type GuardOptions = { readonly host: string; readonly adminToken: string | null; readonly guesses: Guesses }
+
+type Refusal = { readonly status: number; readonly text: string; readonly retryAfterS?: number }
+
+/** CONFIG_INVALID when others than this machine could read the pages without a token, else null. */
+export function unguarded({ host, adminToken }: Pick<GuardOptions, 'host' | 'adminToken'>): BoatMirrorError | null {
+  if (isLoopback(host) || adminToken !== null) return null
+  return new BoatMirrorError(
+    'CONFIG_INVALID',
+    `HOST is ${JSON.stringify(host.slice(0, 100))}, which is not loopback: the operator pages need ADMIN_TOKEN.`,
+    { remedy: 'Set ADMIN_TOKEN (at least 16 characters), or HOST=127.0.0.1.' },
+  )
+}
 
 /** Why a request is refused before anything is done, or null. */
-function refusal(request: FastifyRequest, { host, adminToken }: GuardOptions): { status: number; text: string } | null {
-  if (!isKnownHost(request.headers.host, host))
+async function refusal(request: FastifyRequest, options: GuardOptions): Promise<Refusal | null> {
+  if (!isKnownHost(request.headers.host, options.host))
     return {
       status: 421,
       text: 'This address does not answer to that name. Use localhost, an address, or the name in HOST.',
@@ -48,19 +62,31 @@ function refusal(request: FastifyRequest, { host, adminToken }: GuardOptions): {
   if (!reads && !isForm(request)) return { status: 405, text: 'These pages change nothing. Use the command line.' }
   if (!reads && !isOwnForm(request.headers))
     return { status: 403, text: 'This form does not come from a page of ours.' }
-  if (request.routeOptions.config?.open === true || isAllowed(adminToken, request.headers, new Date())) return null
+  if (request.routeOptions.config?.open === true) return null
+  return await refusalOfCredential(request, options)
+}
+
+async function refusalOfCredential(
+  request: FastifyRequest,
+  { adminToken, guesses }: GuardOptions,
+): Promise<Refusal | null> {
+  if (adminToken === null) return null // then only loopback can reach us
+  const shown = credentialOf(request.headers)
+  const verdict = shown === null ? null : await guesses(request.ip, shown, () => isRight(adminToken, shown, new Date()))
+  if (verdict?.kind === 'right') return null
+  if (verdict?.kind === 'wait')
+    return { status: 429, text: 'Too many wrong tokens came from here.', retryAfterS: verdict.seconds }
   return {
     status: 401,
     text: 'The token of ADMIN_TOKEN is needed: as "Authorization: Bearer …", or sign in at /sign-in.',
   }
 }
 
-function refuse(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { status, text }: { status: number; text: string },
-): FastifyReply {
+function refuse(request: FastifyRequest, reply: FastifyReply, { status, text, retryAfterS }: Refusal): FastifyReply {
   const wantsPage = request.headers.accept?.includes('text/html') === true
+  if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
+  // A page that refreshes itself with a session that is over must not go on guessing.
+  if (status === 401 && sessionOf(request.headers.cookie)) reply.header('set-cookie', sessionCookie('', false))
   if (status === 401 && wantsPage) return reply.redirect('/sign-in', 303)
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="boat-mirror"')
   if (status === 405) reply.header('allow', 'GET, HEAD')
@@ -72,7 +98,7 @@ export function guard(server: FastifyInstance, options: GuardOptions): void {
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(headers)
     reply.header('content-security-policy', request.routeOptions.config?.contentPolicy ?? contentPolicy())
-    const refused = refusal(request, options)
+    const refused = await refusal(request, options)
     if (refused !== null) return refuse(request, reply, refused)
   })
 }

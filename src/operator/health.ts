@@ -26,7 +26,7 @@ const patienceMs = 4_000
 const maxAgeMs = 1_000
 
 /** Tries something within the patience of those who ask. */
-async function probe(
+export async function probe(
   work: () => Promise<unknown>,
   late: ErrorCode,
   clockMs: () => number = () => performance.now(),

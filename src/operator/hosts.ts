@@ -9,7 +9,9 @@ export function hostNameOf(header: string | undefined): string | null {
   return (match?.[1] ?? match?.[2] ?? null)?.toLowerCase() ?? null
 }
 
-const isLoopback = (name: string): boolean => name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
+/** Is this the name or address of this machine to itself? */
+export const isLoopback = (name: string): boolean =>
+  name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
 
 /**
  * Is a request for this Host answered? On loopback only loopback names are. Elsewhere addresses, the configured name and

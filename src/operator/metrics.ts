@@ -6,6 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { messageOf } from '../errors.ts'
 import { isFailure, type ObservedCall } from '../mirror/calls.ts'
 import type { OperatorContext } from './context.ts'
+import { probe } from './health.ts'
 import type { PageFacts } from './page-facts.ts'
 import { isFailing } from './status.ts'
 
@@ -39,6 +40,11 @@ const gauges = {
   tasks: ['boat_mirror_tasks', 'Open pieces of runs.', ['status']],
   held: ['boat_mirror_held_deletions', 'Deletions that wait for a person.', ['stream']],
   quarantine: ['boat_mirror_quarantine_records', 'Records that cannot be mirrored.', ['stream']],
+  feedHeld: [
+    'boat_mirror_feed_held_seconds',
+    'For how long an open transaction has held mirror.changes_since back; 0 below a minute.',
+    [],
+  ],
   unknownFields: ['boat_mirror_unknown_fields', 'Fields seen upstream that the catalog does not know.', []],
   outbox: ['boat_mirror_outbox_changes', 'Changes by state.', ['status']],
   oldest: ['boat_mirror_outbox_oldest_queued_age_seconds', 'Age of the oldest queued change; 0 when none waits.', []],
@@ -51,6 +57,7 @@ const gauges = {
   endpointFailures: ['boat_mirror_endpoint_failures', 'Failed calls of a read endpoint, by all workers.', ['endpoint']],
   endpointOk: ['boat_mirror_endpoint_ok', '1 when the last call of a read endpoint was answered.', ['endpoint']],
   databaseSize: ['boat_mirror_database_size_bytes', 'Size of the database.', []],
+  queueUp: ['boat_mirror_queue_up', '1 when the queue did all that is needed of it at this scrape.', []],
   jobs: ['boat_mirror_queue_jobs', 'Jobs of BullMQ by queue and state.', ['queue', 'state']],
   info: ['boat_mirror_info', 'Always 1; the version is the label.', ['version']],
 } as const satisfies Record<string, readonly [string, string, readonly string[]]>
@@ -70,7 +77,7 @@ export type Metrics = {
 }
 
 export type MetricsOptions = {
-  readonly context: Pick<OperatorContext, 'log' | 'version'>
+  readonly context: Pick<OperatorContext, 'log' | 'version' | 'queue'>
   readonly facts: () => Promise<PageFacts>
   /** Jobs by queue and state; queues that do not answer are left out. */
   readonly jobs: () => Promise<readonly { readonly queue: string; readonly state: string; readonly count: number }[]>
@@ -117,6 +124,8 @@ export function createMetrics({ context, facts, jobs }: MetricsOptions): Metrics
       set('up', {}, 0)
       context.log.debug({ event: 'metrics_without_database', reason: messageOf(error) })
     }
+    const queueHealth = await probe(() => context.queue.ping(), 'QUEUE_UNREACHABLE')
+    set('queueUp', {}, queueHealth.ok ? 1 : 0)
     for (const { queue, state, count } of await jobs()) set('jobs', { queue, state }, count)
   }
   let turn: Promise<unknown> = Promise.resolve()
@@ -151,6 +160,7 @@ function fill(facts: PageFacts, set: SetGauge): void {
     if (typeof number === 'number') set('outbox', { status: state }, number)
   const { oldestQueuedAt } = status.outbox
   set('oldest', {}, oldestQueuedAt instanceof Date ? (now.getTime() - oldestQueuedAt.getTime()) / 1_000 : 0)
+  set('feedHeld', {}, Math.max(0, ...status.feedHeldBy.map(({ since }) => (now.getTime() - since.getTime()) / 1_000)))
   set('unknownFields', {}, status.unknownFields.length)
   set('breaker', {}, status.api.breaker === 'open' ? 1 : 0)
   set('databaseSize', {}, status.database.size)

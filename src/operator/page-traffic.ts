@@ -1,12 +1,13 @@
 // The section of the status page about the API: rate, errors and latency over hours, and every endpoint. Pure.
 
+import { oneLine } from '../text.ts'
 import { type Html, html } from './html.ts'
 import { type PageFacts, trafficShown } from './page-facts.ts'
 import type { TrafficPoint } from './page-queries.ts'
 import { columnPlot } from './plots.ts'
 import type { EndpointFacts } from './queries.ts'
 import { isFailing, wasAnswered } from './status.ts'
-import { count, counted, duration, oneLine, relative } from './words.ts'
+import { count, counted, duration, relative } from './words.ts'
 
 const clock = (at: Date): string => `${at.toISOString().slice(11, 16)} UTC`
 

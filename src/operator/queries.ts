@@ -50,15 +50,24 @@ export async function endpointFacts(db: Queryable): Promise<readonly EndpointFac
   return rows
 }
 
-/** How many changes are in each state (states without changes left out), and when the oldest queued one was enqueued. */
-export async function outboxFacts(
-  db: Queryable,
-): Promise<{ readonly counts: Readonly<Record<string, number>>; readonly oldestQueuedAt: Date | null }> {
-  const { rows } = await db.query<{ status: string; count: number; oldest: Date }>(
-    `select status, count(*)::int as count, min(enqueued_at) as oldest from outbox.changes group by status order by status`,
+export type OutboxFacts = {
+  /** How many changes are in each state; states without changes left out. */
+  readonly counts: Readonly<Record<string, number>>
+  /** The oldest change in each of these states, by its id. */
+  readonly first: Readonly<Record<string, number>>
+  /** When the oldest queued change was enqueued. */
+  readonly oldestQueuedAt: Date | null
+}
+
+/** What is in the outbox. */
+export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
+  const { rows } = await db.query<{ status: string; count: number; first: string; oldest: Date }>(
+    `select status, count(*)::int as count, min(id) as first, min(enqueued_at) as oldest
+     from outbox.changes group by status order by status`,
   )
   return {
     counts: Object.fromEntries(rows.map(({ status, count }) => [status, count])),
+    first: Object.fromEntries(rows.map(({ status, first }) => [status, Number(first)])),
     oldestQueuedAt: rows.find(({ status }) => status === 'queued')?.oldest ?? null,
   }
 }

@@ -1,6 +1,7 @@
 // All that the database knows of one record: its row, what lies below it, its history, runs, quarantine, changes. Reads only.
 
 import type { StreamDef } from '../catalog/types.ts'
+import { isReadAhead } from '../mirror/read-times.ts'
 import { identifier } from '../mirror/repeatable/step.ts'
 import type { RunStatus } from '../mirror/runs.ts'
 import type { Queryable } from '../mirror/sql.ts'
@@ -12,6 +13,8 @@ export type RecordRow = {
   readonly payload: string
   readonly source: string
   readonly readAt: Date
+  /** The reading time lies ahead of the database's clock. */
+  readonly isAhead: boolean
   readonly changedAt: Date
   readonly deletedAt: Date | null
 }
@@ -26,6 +29,7 @@ export async function recordRow(db: Queryable, stream: StreamDef, key: readonly 
   const list = stream.columns.map(({ name }) => `t.${identifier(name)}::text`).join(', ')
   const { rows } = await db.query<Fetched>(
     `select array[${list}] as values, t._payload::text as payload, t._source as source, t._read_at as "readAt",
+       ${isReadAhead('t')} as "isAhead",
        t._changed_at as "changedAt", t._deleted_at as "deletedAt"
      from mirror.${identifier(stream.name)} t where ${keyCondition(stream.key, 't')}`,
     [...key],

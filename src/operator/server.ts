@@ -7,6 +7,7 @@ import { translateDatabaseError } from '../mirror/sql-states.ts'
 import { type Board, registerBoard } from './board.ts'
 import type { OperatorContext } from './context.ts'
 import { guard } from './guard.ts'
+import { createGuesses } from './guesses.ts'
 import { registerHealth } from './health.ts'
 import { icon, liveScript } from './live-script.ts'
 import { createMetrics } from './metrics.ts'
@@ -49,9 +50,11 @@ function registerAssets(server: FastifyInstance): void {
 /** Puts all pages on a server that does not listen yet. */
 function registerPages(server: FastifyInstance, context: OperatorContext): Board {
   const facts = sharedRead(createFactsReader(context), factsMaxAgeMs)
-  guard(server, { host: context.config.host, adminToken: context.config.adminToken })
+  const { host, adminToken } = context.config
+  const guesses = createGuesses()
+  guard(server, { host, adminToken, guesses })
   registerAssets(server)
-  registerSignIn(server, context.config.adminToken)
+  registerSignIn(server, adminToken, guesses)
   registerHealth(server, context)
   const board = registerBoard(server, context)
   const metrics = createMetrics({ context, facts, jobs: board.jobs })

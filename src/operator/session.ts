@@ -44,15 +44,20 @@ export function sessionCookie(session: string, secure: boolean): string {
   return `${cookieName}=${session}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
 }
 
-/** May these headers see the pages? Without a token everybody may (then only loopback can reach us). */
-export function isAllowed(
-  token: string | null,
-  headers: { readonly authorization?: string | undefined; readonly cookie?: string | undefined },
-  now: Date,
-): boolean {
-  if (token === null) return true
+/** What somebody shows to be let in. */
+export type Credential = { readonly kind: 'token' | 'session'; readonly text: string }
+
+/** The token in an Authorization header, else the session in a Cookie header; null: neither is there. */
+export function credentialOf(headers: {
+  readonly authorization?: string | undefined
+  readonly cookie?: string | undefined
+}): Credential | null {
   const bearer = /^bearer +(.+?) *$/i.exec(headers.authorization ?? '')?.[1]
-  if (bearer !== undefined) return isToken(token, bearer)
+  if (bearer !== undefined) return { kind: 'token', text: bearer }
   const session = sessionOf(headers.cookie)
-  return session !== undefined && isSession(token, session, now)
+  return session === undefined || session === '' ? null : { kind: 'session', text: session }
 }
+
+/** Does this credential open the pages at this moment? */
+export const isRight = (token: string, { kind, text }: Credential, now: Date): boolean =>
+  kind === 'token' ? isToken(token, text) : isSession(token, text, now)

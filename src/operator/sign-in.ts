@@ -1,12 +1,10 @@
 // Signing in and out: a form that takes the token and sets a cookie. Guesses are limited.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
+import type { Guesses } from './guesses.ts'
 import { html } from './html.ts'
 import { layout } from './page.ts'
 import { issueSession, isToken, sessionCookie } from './session.ts'
-
-const guesses = { points: 10, duration: 60 } // wrong tokens a minute from one address
 
 function signInPage(problem: string): string {
   const body = html`<main id="main"><section class="sign-in" aria-labelledby="title">
@@ -27,8 +25,7 @@ const show = (reply: FastifyReply, status: number, problem: string): FastifyRepl
   reply.code(status).type('text/html; charset=utf-8').send(signInPage(problem))
 
 /** Adds /sign-in and /sign-out. Without a token there is nothing to sign in to. */
-export function registerSignIn(server: FastifyInstance, token: string | null): void {
-  const limiter = new RateLimiterMemory(guesses)
+export function registerSignIn(server: FastifyInstance, token: string | null, guesses: Guesses): void {
   const options = { config: { open: true } }
   server.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, new URLSearchParams(String(body))),
@@ -40,15 +37,12 @@ export function registerSignIn(server: FastifyInstance, token: string | null): v
   server.post('/sign-in', options, async (request, reply) => {
     if (token === null) return reply.redirect('/', 303)
     const given = request.body instanceof URLSearchParams ? (request.body.get('token') ?? '').trim() : ''
-    const state = await limiter.get(request.ip)
-    if (state !== null && state.consumedPoints >= guesses.points) {
-      reply.header('retry-after', String(Math.ceil(state.msBeforeNext / 1_000)))
-      return show(reply, 429, 'Too many wrong tokens. Wait a minute.')
+    const verdict = await guesses(request.ip, { kind: 'token', text: given }, () => isToken(token, given))
+    if (verdict.kind === 'wait') {
+      reply.header('retry-after', String(verdict.seconds))
+      return show(reply, 429, `Too many wrong tokens. Wait ${verdict.seconds} seconds.`)
     }
-    if (!isToken(token, given)) {
-      await limiter.penalty(request.ip)
-      return show(reply, 401, 'This is not the token.')
-    }
+    if (verdict.kind === 'wrong') return show(reply, 401, 'This is not the token.')
     reply.header('set-cookie', sessionCookie(issueSession(token, new Date()), isSecure(request)))
     return reply.redirect('/', 303)
   })

@@ -47,9 +47,3 @@ export function bytes(value: number): string {
   const power = Math.min(sizes.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, value)) / 10)))
   return `${count(value / 1_024 ** power)} ${sizes[power]}`
 }
-
-/** Text on one line, cut to a length; control characters become spaces. */
-export function oneLine(text: string, length: number): string {
-  const plain = text.replace(/\p{C}+/gu, ' ').trim()
-  return plain.length <= length ? plain : `${plain.slice(0, length - 1)}…`
-}

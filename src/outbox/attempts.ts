@@ -1,6 +1,6 @@
 // When a change goes again: backoff with jitter, the wait before a lost create may leave again, deadlines. Pure.
 
-/** 15 minutes: a pending rental expires then [public: guides/RentalWorkflow]. */
+/** 15 minutes: a pending rental expires then (docs/sources.md, guides/RentalWorkflow). */
 export const pendingRentalMs = 15 * 60_000
 
 const firstDelayMs = 1_000

@@ -1,9 +1,9 @@
 // What is sent: the body of each write operation, from the change, its resolved references and, for updates, the record
-// as it stands (a PUT replaces: specification 2.5 resets a price that is left out). Pure.
+// as it stands (a PUT replaces, and resets a price that is left out: docs/sources.md, 2.5). Pure.
 
-import { isObject, type Json, type JsonObject, LosslessNumber, textOf } from '../api/json.ts'
+import { get, isObject, type Json, type JsonObject, LosslessNumber, textOf } from '../api/json.ts'
 import type { BodyField, WriteDef } from '../catalog/types.ts'
-import { readValue, writeShape } from './values.ts'
+import { asReceived } from './values.ts'
 
 /** Results of earlier changes by their id: the `id` each of them made. */
 export type Results = ReadonlyMap<string, Json>
@@ -58,8 +58,8 @@ export function creationBody(write: WriteDef, body: Readonly<JsonObject>): JsonO
 }
 
 /**
- * The body of a PUT: every writable field as read, the change laid over it. A present value outside the allowed ones
- * (status PENDING) is left out, as is what the API refused before (`leftOut`); fields of the change always go.
+ * The body of a PUT: every writable field exactly as received, the change laid over it. What the record does not show is
+ * left out, as are a status outside the allowed ones (PENDING), which stays, and what the API refused before (`leftOut`).
  */
 export function updateBody(
   write: WriteDef,
@@ -72,10 +72,10 @@ export function updateBody(
       const wished = apply[field.name]
       if (wished !== undefined) return [[field.name, sentAs(field, wished)]]
       if (leftOut.includes(field.name)) return []
-      const present = writeShape(field, readValue(field, record))
-      if (present === null) return []
-      if (field.values !== undefined && !field.values.includes(String(textOf(present)))) return []
-      return [[field.name, sentAs(field, present)]]
+      const present = field.readPath === null ? undefined : get(record, field.readPath ?? field.name)
+      if (present === undefined) return []
+      if (field.whenLeftOut === 'kept' && !field.values?.includes(String(textOf(present)))) return []
+      return [[field.name, sentAs(field, asReceived(field, present))]]
     }),
   )
 }
@@ -85,7 +85,7 @@ export type Installation = { readonly id: string; readonly number: number }
 
 /**
  * The reference a rental is created with, when the partner gave none: the list of rentals can't be searched by it, but a
- * creation whose answer was lost is found again by it. Numeric where the API takes numbers only (upstream-api section 11, row 2).
+ * creation whose answer was lost is found again by it. Numeric where the API takes numbers only (docs/sources.md, differences).
  */
 export function ownReference(installation: Installation, changeId: string, numeric: boolean): string {
   if (!numeric) return `bm-${installation.id}-${changeId}`

@@ -1,6 +1,6 @@
 // A change as the pusher holds it: the row of outbox.queue, parsed without loss.
 
-import { isObject, type Json, type JsonObject, parseJson } from '../api/json.ts'
+import { isObject, type Json, type JsonObject, parseExact, parseJson, stringifyJson } from '../api/json.ts'
 import type { WriteDef } from '../catalog/types.ts'
 import { writeNamed } from '../catalog/writes.ts'
 import type { Results } from './body.ts'
@@ -9,8 +9,10 @@ import type { Status } from './transitions.ts'
 
 /** What was there before a write left. */
 export type Proof = {
-  /** The writable fields of the record, for updates. */
+  /** The writable fields of the record to the last character and digit, for updates. */
   readonly before?: Json
+  /** The body that left, as exactly, for updates. */
+  readonly sent?: JsonObject
   /** Ids of the collection, or of the records a created one could be taken for. */
   readonly ids?: readonly string[]
   /** `rental.create`: departure of the slot where the mirror knows it. */
@@ -95,6 +97,17 @@ const objectOf = (text: string | null): JsonObject => {
 
 const nullableObject = (text: string | null): JsonObject | null => (text === null ? null : objectOf(text))
 
+/** For outbox.queue.proof: what is exact goes as JSON text, since jsonb holds neither NUL nor halves of surrogate pairs. */
+export function storedProof({ before, sent, ...rest }: Proof): Json {
+  const exact = before === undefined ? {} : { exact: stringifyJson({ before, sent: sent ?? null }) }
+  return { ...(rest as JsonObject), ...exact }
+}
+
+function proofOf(text: string | null): Proof {
+  const { exact, ...rest } = objectOf(text)
+  return { ...rest, ...(typeof exact === 'string' ? (parseExact(exact) as JsonObject) : {}) }
+}
+
 /** Parses a row. */
 export function toChange(row: ChangeRow): Change {
   return {
@@ -115,7 +128,7 @@ export function toChange(row: ChangeRow): Change {
     base: objectOf(row.base),
     keptRemote: row.kept_remote,
     leftOut: row.left_out,
-    proof: objectOf(row.proof) as Proof,
+    proof: proofOf(row.proof),
     request: nullableObject(row.request) as SentRequest | null,
     departed: row.departed,
     sentAt: row.sent_at,

@@ -6,14 +6,15 @@ import { type Change, type ChangeRow, changeColumns, toChange } from './change.t
 
 /**
  * Whether it is a change's turn: a queued one is the head of its aggregate, nothing of the aggregate is on its way, and
- * all it waits for is done. `case` keeps the checks per row, so that a claim stops at the first row that fits.
+ * all it waits for is done. `case` keeps the checks per row, so that a claim stops at the first row that fits; what it waits
+ * for is looked up, because a join of two tables that were never analysed may go through one of them for every row.
  */
 const itsTurn = `case when q.status = 'sending' then true else
     not exists (select from outbox.queue b where b.aggregate = q.aggregate and b.id < q.id
                 and b.status in ('queued', 'sending', 'conflict', 'unknown'))
     and not exists (select from outbox.queue b where b.aggregate = q.aggregate and b.status = 'sending')
-    and not exists (select from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
-                    where d.change_id = q.id and c.status <> 'done')
+    and not exists (select from outbox.dependencies d where d.change_id = q.id
+                    and (select c.status from outbox.queue c where c.id = d.depends_on) <> 'done')
   end`
 
 /** What cannot wait: changes whose fate is unknown, and steps of rentals that expire while pending. */

@@ -3,7 +3,7 @@
 
 import type { PoolClient } from 'pg'
 import type { Json, JsonObject } from '../api/json.ts'
-import { isObject, parseJson } from '../api/json.ts'
+import { isObject, parseJson, stringifyJson } from '../api/json.ts'
 import { BoatMirrorError } from '../errors.ts'
 import type { Database } from '../mirror/database.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
@@ -118,7 +118,7 @@ async function takeSide(client: PoolClient, change: Change, side: 'local' | 'rem
     side === 'local'
       ? {
           assignment: 'base = base || $2::jsonb, seen_at = clock_timestamp(), seen_snapshot = pg_current_snapshot()',
-          value: JSON.stringify(seen),
+          value: stringifyJson(seen),
         }
       : { assignment: 'kept_remote = kept_remote || $2::text[]', value: Object.keys(seen) }
   await client.query(`update outbox.queue set ${afresh}, ${sent.assignment} where id = $1`, [change.id, sent.value])

@@ -1,6 +1,7 @@
 // After a write is known to have taken effect: read back, compare, and say what the mirror and the change shall hold.
 
 import { get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
+import type { BodyField } from '../catalog/types.ts'
 import { ApiError } from '../errors.ts'
 import type { MirrorWrites } from '../mirror/rows.ts'
 import type { Change } from './change.ts'
@@ -65,9 +66,14 @@ function differences(change: Change, effect: Effect, record: Json): readonly str
       Object.hasOwn(before, field.name) &&
       !sameValue(field, before[field.name], readValue(field, record)),
   )
+  const leftOut = moved.filter((field) => change.leftOut.includes(field.name))
+  const byOthers = moved.filter((field) => !leftOut.includes(field))
+  const warning = (what: string, fields: readonly BodyField[]): readonly string[] =>
+    fields.length === 0 ? [] : [`${what}: ${fields.map((field) => field.name).join(', ')}.`]
   return [
-    ...(ignored.length === 0 ? [] : [`Not taken by the API: ${ignored.map((field) => field.name).join(', ')}.`]),
-    ...(moved.length === 0 ? [] : [`Changed meanwhile by others: ${moved.map((field) => field.name).join(', ')}.`]),
+    ...warning('Not taken by the API', ignored),
+    ...warning('Changed meanwhile by others', byOthers),
+    ...warning('Reset by the API, which refused the value it had shown', leftOut),
   ]
 }
 
@@ -94,7 +100,7 @@ async function finishUpdate(context: PushContext, change: Change, effect: Effect
   const seen =
     effect.seen ?? (await readBack(() => readRecord(context, write, effect.params, signal), fromAnswer, signal))
   const verified = seen !== null && seen !== fromAnswer
-  const warnings = verified ? differences(change, effect, seen.record) : [unverified]
+  const warnings = verified ? differences(change, effect, seen.exact) : [unverified]
   const mirrored = seen === null ? null : recordWrites(context, write.stream, seen, effect.params)
   return {
     ...base(change, effect),
@@ -126,7 +132,7 @@ async function finishAssignment(
   }
 }
 
-/** The record among the answers to an add: some APIs answer a list [upstream-api section 8.4, row 37]. */
+/** The record among the answers to an add: whether the API answers a list is not documented. */
 const answeredRecord = (body: Json | undefined): Json => (Array.isArray(body) ? (body[0] ?? null) : (body ?? null))
 
 async function finishCreation(context: PushContext, change: Change, effect: Effect): Promise<Outcome> {

@@ -3,7 +3,7 @@
 import type { Queryable } from '../mirror/sql.ts'
 import type { Status } from './transitions.ts'
 
-/** A row of outbox.changes (contract: design, section 7). */
+/** A row of outbox.changes. */
 export type ChangeInfo = {
   readonly id: string
   readonly operation: string

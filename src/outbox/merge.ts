@@ -1,4 +1,4 @@
-// The three-way merge of an update: what the editor saw, what they wish, what the API shows now (design, section 7.3). Pure.
+// The three-way merge of an update: what the editor saw, what they wish, what the API shows now. Pure.
 
 import type { Json, JsonObject } from '../api/json.ts'
 import type { BodyField } from '../catalog/types.ts'

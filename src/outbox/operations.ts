@@ -4,7 +4,7 @@ import { streamNamed } from '../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { writeNamed } from '../catalog/writes.ts'
 
-/** How a write is told to have taken effect (design, section 7.2). */
+/** How a write is told to have taken effect. */
 export type ProofKind = 'update' | 'removal' | 'addition' | 'document' | 'user' | 'rental' | 'assignment'
 
 /** The kind of proof an operation needs. */

@@ -92,6 +92,9 @@ export function responseOf(error: unknown): Response | null {
 export const errorText = (error: unknown): string =>
   error instanceof ApiError ? `${error.code}: ${error.message}` : messageOf(error)
 
+/** The code that {@link errorText} begins with; undefined where the text is a sentence of its own. */
+export const codeIn = (error: string): string | undefined => /^([A-Z_]{4,}): /.exec(error)?.[1]
+
 /** The fields an update of the same record could write. */
 const updatable = (write: WriteDef): WriteDef['body'] =>
   writes.find((other) => other.kind === 'update' && other.stream === write.stream)?.body ?? []

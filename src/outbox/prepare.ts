@@ -1,7 +1,7 @@
 // Before a change leaves: references resolved, the present record read and merged, what will be sent and what is there
 // now written down. Nothing is sent here.
 
-import { isObject, type Json, type JsonObject, parseJson, textOf } from '../api/json.ts'
+import { asRead, isObject, type Json, type JsonObject, parseJson, textOf } from '../api/json.ts'
 import { keyText } from '../mirror/records.ts'
 import type { Queryable } from '../mirror/sql.ts'
 import {
@@ -13,9 +13,10 @@ import {
   resolveTarget,
   updateBody,
 } from './body.ts'
-import type { Change, Proof } from './change.ts'
+import { type Change, type Proof, storedProof } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { PushContext } from './context.ts'
+import { garbledMessage, lostFields, lostMessage, unseenFields, unseenWarnings } from './exact.ts'
 import { nothingToSend } from './finish.ts'
 import { mergeChange, overlayBase } from './merge.ts'
 import { mirrorKey, proofKind } from './operations.ts'
@@ -94,14 +95,22 @@ async function prepareUpdate(
   if (record === null) return gone(change)
   const recordKey = mirrorKey(write, params, null)
   const base = await baseOf(context.database.pool, change, keyText(recordKey ?? []))
-  const wished = Object.fromEntries(Object.entries(local).filter(([name]) => !change.keptRemote.includes(name)))
+  const unseen = unseenFields(write.body, local, seen)
+  if (unseen.garbled.length > 0) return { kind: 'failed', error: garbledMessage(unseen.garbled), response: null }
+  const withheld = [...change.keptRemote, ...unseen.echoed]
+  const wished = Object.fromEntries(Object.entries(local).filter(([name]) => !withheld.includes(name)))
   const merged = mergeChange({ fields: write.body, base, local: wished, remote: record, onConflict: change.onConflict })
   if (merged.kind === 'conflict') return { kind: 'conflict', conflict: merged.conflict }
   const kept = [...change.keptRemote, ...merged.kept]
-  const warnings = kept.length === 0 ? [] : [`Kept as changed upstream, not sent: ${kept.join(', ')}.`]
+  const warnings = [
+    ...(kept.length === 0 ? [] : [`Kept as changed upstream, not sent: ${kept.join(', ')}.`]),
+    ...unseenWarnings(unseen, merged.apply),
+  ]
   if (Object.keys(merged.apply).length === 0) return nothingToSend(context, change, params, seen, warnings)
-  const body = updateBody(write, merged.apply, record, change.leftOut)
-  const proof: Proof = { before: writableOnly(change, record) }
+  const body = updateBody(write, merged.apply, seen.exact, change.leftOut)
+  const lost = lostFields(body)
+  if (lost.length > 0) return { kind: 'failed', error: lostMessage(change.id, lost), response: null }
+  const proof: Proof = { before: writableOnly(change, seen.exact), sent: body }
   return { kind: 'prepared', params, body, applied: merged.apply, proof, recordKey, warnings }
 }
 
@@ -170,14 +179,14 @@ export const shownPath = (endpoint: string, params: Params): string =>
     .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
 
 /**
- * Commits what will be sent and what was there before; the request may leave only after this (design, section 7.2).
+ * Commits what will be sent and what was there before; the request may leave only after this.
  * @returns `sent_at`.
  * @throws BoatMirrorError LEASE_LOST when another pusher took the change over.
  */
 export async function departChange(db: Queryable, change: Change, prepared: Prepared): Promise<Date> {
   const [method = ''] = change.write.endpoint.split(' ')
   const path = shownPath(change.write.endpoint, prepared.params)
-  const request = { method, path, ...(prepared.body === undefined ? {} : { body: prepared.body }) }
+  const request = { method, path, ...(prepared.body === undefined ? {} : { body: asRead(prepared.body) }) }
   const { rows } = await db.query<{ sent_at: Date }>(
     `update outbox.queue set departed = true, sent_at = clock_timestamp(), request = $3::jsonb, proof = $4::jsonb,
        record_key = $5, warning = $6, looks = 0, error = null, response = null, conflict = null
@@ -186,7 +195,7 @@ export async function departChange(db: Queryable, change: Change, prepared: Prep
       change.id,
       change.fence,
       jsonParameter(request),
-      jsonParameter(prepared.proof),
+      jsonParameter(storedProof(prepared.proof)),
       prepared.recordKey === null ? null : keyText(prepared.recordKey),
       prepared.warnings.join(' ') || null,
     ],

@@ -1,6 +1,6 @@
 // What a push would send, field by field, without sending or claiming anything.
 
-import { isObject, type Json, type JsonObject } from '../api/json.ts'
+import { asRead, isObject, type Json, type JsonObject } from '../api/json.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { referredChange } from './body.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
@@ -52,8 +52,9 @@ async function preview(context: PushContext, change: Change, signal: AbortSignal
   try {
     const prepared = await prepareChange(context, change, signal)
     if (prepared.kind !== 'prepared') return { ...plain, body: null, fields: [], note: noteOf(prepared) }
-    const body = prepared.body ?? null
-    const before = prepared.proof.before ?? null
+    const shown = asRead(prepared.body ?? null)
+    const body = isObject(shown) ? shown : null
+    const before = asRead(prepared.proof.before ?? null)
     return {
       ...plain,
       path: shownPath(change.write.endpoint, prepared.params),

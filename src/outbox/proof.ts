@@ -1,5 +1,5 @@
 // Did a write whose answer was lost take effect? One decision per kind of operation, from what was there before, what was
-// sent, and what is there now (the table of design, section 7.2). Pure.
+// sent, and what is there now. Pure.
 
 import { get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
 import type { BodyField, WriteDef } from '../catalog/types.ts'

@@ -24,6 +24,7 @@ import {
   readUsersLike,
   type Seen,
 } from './reads.ts'
+import { answered } from './rows.ts'
 
 /** A write that left, or may have left. */
 export type Sent = {
@@ -37,7 +38,7 @@ export type Proven = { readonly verdict: Verdict; readonly seen: Seen | null }
 
 /** What was found in a list is as new as the list. */
 function fromList(verdict: Verdict, readAt: Date, source: string): Proven {
-  return { verdict, seen: verdict.kind === 'took' ? { record: verdict.record, readAt, source } : null }
+  return { verdict, seen: verdict.kind === 'took' ? answered(verdict.record, readAt, source) : null }
 }
 
 const cannotLook = (why: string): Verdict => ({ kind: 'unclear', why, candidates: [] })
@@ -75,7 +76,7 @@ async function lookAtRecord(context: PushContext, change: Change, sent: Sent, si
   }
   const seen = await readRecord(context, write, sent.params, signal)
   const before: Json = sent.proof.before ?? null
-  if (kind === 'update') return { verdict: proveUpdate(write, sent.body, before, seen.record), seen }
+  if (kind === 'update') return { verdict: proveUpdate(write, sent.body, before, seen.exact), seen }
   if (kind === 'removal') return { verdict: proveRemoval(seen.record), seen: null }
   return { verdict: proveDocument(write, sent.body, seen.record), seen }
 }

@@ -9,7 +9,7 @@ import { DataRefused } from '../mirror/writer.ts'
 import type { Change } from './change.ts'
 import { canProgress, claimChange, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
 import { leaseMs, type PushContext } from './context.ts'
-import type { Done, Outcome } from './outcome.ts'
+import { codeIn, type Done, type Outcome } from './outcome.ts'
 import { isFinal, settleChange } from './settle.ts'
 import { workOnChange } from './work.ts'
 
@@ -87,7 +87,7 @@ export function createPusher(context: PushContext): Pusher {
 
   const tell = (change: Change, outcome: Outcome): void => {
     const level = outcome.kind === 'done' || !isFinal(outcome) ? 'debug' : 'warn'
-    const code = 'error' in outcome ? outcome.error.split(':')[0] : undefined
+    const code = 'error' in outcome ? codeIn(outcome.error) : undefined
     log[level](
       { event: 'change_worked', change: change.id, operation: change.operation, outcome: outcome.kind, code },
       `change ${change.id} (${change.operation}): ${outcome.kind}`,

@@ -1,7 +1,7 @@
 // The reads a change needs: the record it is about, the collection it adds to, records it could be taken for.
 
 import { readEnvelope } from '../api/envelope.ts'
-import { get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
+import { asRead, get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
@@ -11,7 +11,14 @@ import { holderOf, listRead, singleRead } from './operations.ts'
 export type Params = Readonly<Record<string, string>>
 
 /** A record and the instant its read started. `record` is null where there is none (404, 410, 204, `null`). */
-export type Seen = { readonly record: Json; readonly readAt: Date; readonly source: string }
+export type Seen = {
+  /** As the mirror holds it. */
+  readonly record: Json
+  /** To the last character and digit, where it was read by itself: for what is sent back and compared with it. */
+  readonly exact: Json
+  readonly readAt: Date
+  readonly source: string
+}
 
 const isAbsent = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 404 || error.status === 410)
@@ -49,11 +56,12 @@ async function readOne(
 ): Promise<Seen> {
   const readAt = context.clock.now()
   try {
-    const answer = await context.api.read({ endpoint, params, priority: 'write', signal })
-    return { record: recordIn(answer.body, endpoint, stream, params), readAt: answer.startedAt, source: endpoint }
+    const { body, startedAt } = await context.api.read({ endpoint, params, exact: true, priority: 'write', signal })
+    const record = recordIn(body === undefined ? undefined : asRead(body), endpoint, stream, params)
+    return { record, exact: record === null ? null : (body ?? null), readAt: startedAt, source: endpoint }
   } catch (error) {
     if (!isAbsent(error)) throw error
-    return { record: null, readAt, source: endpoint }
+    return { record: null, exact: null, readAt, source: endpoint }
   }
 }
 
@@ -106,7 +114,7 @@ async function readFirst(
   signal: AbortSignal,
 ): Promise<readonly Json[]> {
   const { paging } = context.settings.api
-  const size = String(Math.min(paging.pageSize, 100)) // the largest documented page [upstream-api section 2]
+  const size = String(Math.min(paging.pageSize, 100)) // the largest documented page
   const answer = await context.api.read({
     endpoint,
     query: { ...query, [paging.sizeParam]: size },
@@ -121,7 +129,10 @@ async function readFirst(
   }
 }
 
-/** The newest rentals of a resource; the list has no filter for references [public: list-rentals-paginated]. @throws ApiError */
+/**
+ * The newest rentals of a resource; the list has no filter for references
+ * (docs/sources.md, reference/rental-management/list-rentals-paginated). @throws ApiError
+ */
 export const readNewestRentals = (
   context: PushContext,
   resourceId: string,

@@ -1,7 +1,7 @@
 // A change whose answer was lost: proven done, proven undone and sent again, waited for, or left to a person. Nothing is
-// sent here (design, section 7.2).
+// sent here.
 
-import { isObject, type Json, type JsonObject } from '../api/json.ts'
+import { asRead, isObject, type Json, type JsonObject } from '../api/json.ts'
 import { ApiError } from '../errors.ts'
 import { absenceProvesInMs, absenceProvesNothing, nextLookMs } from './attempts.ts'
 import { resolveTarget } from './body.ts'
@@ -14,7 +14,8 @@ import { type Proven, proveChange, type Sent } from './prove.ts'
 
 /** The write that left, as its commit before sending wrote it down. */
 export function sentOf(change: Change): Sent {
-  const body = change.request?.body
+  // What was stored for people has replaced characters.
+  const body = change.proof.sent ?? change.request?.body
   return {
     params: resolveTarget(change.target, change.results) ?? {},
     body: isObject(body) ? body : {},
@@ -39,7 +40,7 @@ export const lookLater = (change: Change, error: unknown): Outcome & { readonly 
 const undecided = (change: Change, why: string, candidates: readonly Json[]): Outcome => ({
   kind: 'unknown',
   error: `It can't be proven whether this took effect: ${why}`,
-  response: { status: null, body: { candidates: candidates.map((record) => storable(change.write, record)) } },
+  response: { status: null, body: { candidates: candidates.map((record) => storable(change.write, asRead(record))) } },
 })
 
 const again: Outcome = { kind: 'retry', delayMs: 0, error: 'The earlier attempt did not take effect.' }

@@ -56,5 +56,10 @@ export async function filledWrites(
   return [{ stream: streamNamed('rentals'), readAt, rows: [{ key: [rentalId], values }] }]
 }
 
-/** A record that came as the answer to a write: it is as new as the answer's arrival. */
-export const answered = (record: Json, readAt: Date, source: string): Seen => ({ record, readAt, source })
+/** A record that came in the answer to a write, or in a list: it is as new as that, and only as the mirror holds it. */
+export const answered = (record: Json, readAt: Date, source: string): Seen => ({
+  record,
+  exact: record,
+  readAt,
+  source,
+})

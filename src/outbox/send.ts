@@ -41,11 +41,16 @@ export function refusedFields(body: string | undefined): readonly string[] {
   return errors.flatMap((error) => (isObject(error) ? (textOf(error.field) ?? []) : []))
 }
 
-/** Fields of an update that the API refuses although the change does not touch them: their present values (design, section 7.3). */
+/**
+ * Fields of an update that the API refuses although the change does not touch them: their present values.
+ * None where one of them would be reset by that: a price that nobody meant to change.
+ */
 function leaveOut(change: Change, prepared: Prepared, error: ApiError): readonly string[] {
   if (prepared.applied === null || prepared.body === undefined) return []
   const refused = refusedFields(error.body)
   if (refused.some((name) => prepared.applied !== null && Object.hasOwn(prepared.applied, name))) return []
+  const resets = change.write.body.filter((field) => field.whenLeftOut === 'reset').map((field) => field.name)
+  if (refused.some((name) => resets.includes(name))) return []
   const { body } = prepared
   return refused.filter((name) => Object.hasOwn(body, name) && !change.leftOut.includes(name))
 }

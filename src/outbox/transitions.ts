@@ -1,4 +1,4 @@
-// The states of a change and the moves between them: the one table that says what may follow what (design, section 7).
+// The states of a change and the moves between them: the one table that says what may follow what.
 // Pure; the SQL that moves a change names the same states.
 
 export const statuses = [

@@ -1,10 +1,10 @@
 // Field values in the shape in which they are written, and when two of them mean the same. Pure.
-// The API reads and writes some fields differently: countries by code, methods by id (upstream-api sections 11 and 12).
+// The API reads and writes some fields differently: countries by code, methods by id (docs/sources.md, differences, silence).
 
 import { get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
 import type { BodyField } from '../catalog/types.ts'
 
-/** Members by which the API names a currency-like value that comes as an object [upstream-api section 12, row 23]. */
+/** Members by which the API names a currency-like value that comes as an object. */
 const codeMembers = ['code', 'iso', 'id'] as const
 
 /** The value of a field in a record as read; null where it is absent or not shown. */
@@ -21,6 +21,10 @@ export function writeShape(field: BodyField, value: Json): Json {
   return code ?? value
 }
 
+/** A value that goes back as it came; only where what is shown as text is written as an object, or the reverse, in that shape. */
+export const asReceived = (field: BodyField, value: Json): Json =>
+  value === null || isObject(value) === (field.type === 'object') ? value : writeShape(field, value)
+
 function objectShape(field: BodyField, value: Json): Json {
   const members = field.members ?? []
   if (isObject(value)) {
@@ -34,13 +38,26 @@ function objectShape(field: BodyField, value: Json): Json {
   return only === undefined || textOf(value) === undefined ? value : { [only.name]: value }
 }
 
-/** A decimal in one form: no sign on zero, no trailing zeros; undefined when the text is no plain decimal. */
+/**
+ * A decimal in one form: no sign on zero, no trailing zeros, no exponent; undefined when the text is no decimal, or one
+ * with an exponent of more than three digits.
+ */
 export function canonicalDecimal(text: string): string | undefined {
-  const match = /^([+-]?)0*(\d*)(?:\.(\d*?)0*)?$/.exec(text.trim())
-  if (match === null || !/\d/.test(text)) return undefined
-  const [, sign = '', whole = '', fraction = ''] = match
-  const digits = `${whole === '' ? '0' : whole}${fraction === '' ? '' : `.${fraction}`}`
-  return sign === '-' && digits !== '0' ? `-${digits}` : digits
+  const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?$/i.exec(text.trim())
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match ?? []
+  if (whole === '' && fraction === '') return undefined
+  const point = whole.length + Number(exponent)
+  const digits = `${'0'.repeat(Math.max(0, -point))}${whole}${fraction}`.padEnd(point, '0')
+  const integer = digits.slice(0, Math.max(0, point)).replace(/^0+/, '') || '0'
+  const decimals = withoutTrailingZeros(digits.slice(Math.max(0, point)))
+  const number = decimals === '' ? integer : `${integer}.${decimals}`
+  return sign === '-' && number !== '0' ? `-${number}` : number
+}
+
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length
+  while (digits[end - 1] === '0') end--
+  return digits.slice(0, end)
 }
 
 const numberLike = (value: Json): string | undefined => canonicalDecimal(textOf(value) ?? '')

@@ -1,5 +1,5 @@
 // The sandbox as a library: a stateful imitation of the whole API with the handles a test or a person needs. It is a
-// reading of the specification of its own and shares no code with the rest of the product.
+// reading of the sources (docs/sources.md) of its own and shares no code with the rest of the product.
 
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance, type HTTPMethods } from 'fastify'

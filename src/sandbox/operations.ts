@@ -1,4 +1,4 @@
-// The 78 operations of specification 4 as data: the routes, the OpenAPI document and the comparison with the
+// The 78 operations (docs/sources.md, 4) as data: the routes, the OpenAPI document and the comparison with the
 // catalog are made from this table. Nothing here knows how an operation is carried out.
 
 import type { TObject } from 'typebox'
@@ -25,7 +25,7 @@ export interface Operation {
   readonly method: Method
   /** Path template from the root, `/v3` included, such as `/v3/users/{userId}`. */
   readonly path: string
-  /** Purpose in the words of the specification. */
+  /** Purpose, in the words of the interface specification. */
   readonly operation: string
   /** Record type of the answer; null where nothing is answered. */
   readonly response: RecordName | null
@@ -85,7 +85,7 @@ const user = '/users/{userId}'
 const resource = '/resources/{resourceId}'
 const rental = '/rentals/{rentalId}'
 
-/** Every operation of the API [spec 4]. */
+/** Every operation of the API. */
 export const operations: readonly Operation[] = [
   get('/users', 'List users (paginated)', 'User', 'paginated', [
     'id',

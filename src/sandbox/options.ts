@@ -1,4 +1,4 @@
-// What a sandbox can be told, with its defaults: everything the specification leaves open is an option here.
+// What a sandbox can be told, with its defaults: everything that is not documented (docs/sources.md, silence) is an option here.
 
 import type { FaultRule } from './http/faults.ts'
 

@@ -1,5 +1,5 @@
 // Moves all open requests on: starts the runs that can start, ends the ones that have nothing left to do. Anybody may call
-// it at any time; one advisory lock keeps two from doing the same (design, sections 6.9 and 8).
+// it at any time; one advisory lock keeps two from doing the same.
 
 import type { PoolClient } from 'pg'
 import { streamNamed } from '../catalog/catalog.ts'

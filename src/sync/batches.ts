@@ -2,22 +2,25 @@
 
 import { sleep } from '../clock.ts'
 
-type Bounds = {
-  /** At most this many items wait; then the source is not asked for more. */
+type Bounds<T> = {
+  /** When this many items wait, the source is not asked for more. */
   readonly limit: number
+  /** For how many items one counts; 1 where it is left out. */
+  readonly weightOf?: (item: T) => number
   /** After the first item, wait at most this long for company, in milliseconds. */
   readonly lingerMs: number
 }
 
 /**
- * Reads a source ahead of its consumer and yields whatever has arrived, in order, in arrays of 1 to `limit` items.
+ * Reads a source ahead of its consumer and yields whatever has arrived, in order, in arrays of 1 to `limit` items; the last may be heavier.
  * Ending the loop early ends the source. Errors of the source come after what arrived before them.
  */
 export async function* batches<T>(
   source: AsyncGenerator<T>,
-  { limit, lingerMs }: Bounds,
+  { limit, lingerMs, weightOf = () => 1 }: Bounds<T>,
 ): AsyncGenerator<readonly T[]> {
   let waiting: T[] = []
+  let weight = 0
   let ended = false
   let failure: { readonly error: unknown } | undefined
   let wakeReader = (): void => {}
@@ -27,8 +30,9 @@ export async function* batches<T>(
     try {
       for await (const item of source) {
         waiting.push(item)
+        weight += weightOf(item)
         wakeReader()
-        while (waiting.length >= limit && !ended) await new Promise<void>((resolve) => (wakeWriter = resolve))
+        while (weight >= limit && !ended) await new Promise<void>((resolve) => (wakeWriter = resolve))
         if (ended) break
       }
     } catch (error) {
@@ -41,17 +45,18 @@ export async function* batches<T>(
   /** Until the batch is full, the source has ended, or time is up. */
   const company = async (): Promise<void> => {
     const timeIsUp = sleep(lingerMs).then(() => true)
-    while (waiting.length < limit && !ended)
+    while (weight < limit && !ended)
       if (await Promise.race([timeIsUp, new Promise<false>((resolve) => (wakeReader = () => resolve(false)))])) return
   }
 
   try {
     for (;;) {
       while (waiting.length === 0 && !ended) await new Promise<void>((resolve) => (wakeReader = resolve))
-      if (waiting.length < limit && !ended && lingerMs > 0) await company()
+      if (weight < limit && !ended && lingerMs > 0) await company()
       if (waiting.length === 0) break
       const batch = waiting
       waiting = []
+      weight = 0
       wakeWriter()
       yield batch
     }

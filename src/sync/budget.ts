@@ -1,4 +1,4 @@
-// Intervals that fit the rate limit: scheduled reads take at most 60 % of it. Pure (design, section 6.11).
+// Intervals that fit the rate limit: scheduled reads take at most 60 % of it. Pure.
 
 /** The share of the request budget that scheduled reads may take. */
 export const scheduledShare = 0.6

@@ -1,9 +1,10 @@
 // One commit: rows, change log, quarantine, hashes, seen keys, counts and checkpoint in one transaction that also proves
-// that the task is still ours (design, section 6.1).
+// that the task is still ours.
 
 import type { PoolClient } from 'pg'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { refusalByPartner } from '../mirror/partner-objects.ts'
 import { clearQuarantine, quarantineRecords } from '../mirror/quarantine.ts'
 import { keyText, saveRecords } from '../mirror/records.ts'
 import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
@@ -40,7 +41,7 @@ export async function commitWork(
       context.onCommit(written)
       return
     } catch (error) {
-      if (!(error instanceof DataRefused)) throw error
+      if (!(error instanceof DataRefused) || error.everyRow) throw error
       await quarantineRefused(context, work, error)
     }
   }
@@ -136,4 +137,5 @@ async function quarantineRefused(context: SyncContext, work: Work, refused: Data
     work.tables[index] = { ...write, rows: write.rows.filter((row) => !bad.has(row)), replace: [] }
   }
   if (found === 0) throw refused
+  if (refusalByPartner(refused.cause) !== null) work.warnings.push(refused.reason)
 }

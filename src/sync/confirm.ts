@@ -1,4 +1,4 @@
-// Confirming deletions: what a sweep did not see is asked for by its single endpoint (design, section 6.5).
+// Confirming deletions: what a sweep did not see is asked for by its single endpoint.
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'

@@ -63,7 +63,7 @@ function toDate(value: Json): Converted {
   return exact ? good(value.slice(0, 10)) : bad('a date as YYYY-MM-DD')
 }
 
-/** RFC 3339 with an offset; without one the configured zone is meant [upstream-api section 12, row 22]. */
+/** RFC 3339 with an offset; without one the configured zone is meant. */
 function toTimestamp(value: Json, timeZone: string): Converted {
   const expected = 'a date-time such as 2026-07-14T09:00:00+02:00'
   if (typeof value !== 'string') return bad(expected)
@@ -74,7 +74,7 @@ function toTimestamp(value: Json, timeZone: string): Converted {
 }
 
 /**
- * Converts one value for a column. null and absent are both SQL null (design, section 5).
+ * Converts one value for a column. null and absent are both SQL null.
  * @param timeZone IANA zone of date-times without offset.
  */
 export function convertValue(type: ColumnType, value: Json | undefined, timeZone: string): Converted {

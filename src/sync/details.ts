@@ -1,4 +1,4 @@
-// A portion of details: read with overlap, compared by hash, committed in batches (design, sections 6.1 to 6.3).
+// A portion of details: read with overlap, compared by hash, committed in batches.
 
 import { createHash } from 'node:crypto'
 import { streamNamed } from '../catalog/catalog.ts'
@@ -8,7 +8,9 @@ import { BoatMirrorError } from '../errors.ts'
 import { type DueSettings, detailStates, dueKeys, firstDurations, hashesFromList } from '../mirror/due.ts'
 import type { TableWrite } from '../mirror/rows.ts'
 import { markSwept } from '../mirror/runs.ts'
+import { analyzeGrown } from '../mirror/statistics.ts'
 import { addTasks, endTask, type Task } from '../mirror/tasks.ts'
+import { readAnewWhatIsAhead } from './ahead.ts'
 import { batches, mapConcurrently } from './batches.ts'
 import { commitWork } from './commit.ts'
 import type { SyncContext } from './context.ts'
@@ -36,6 +38,8 @@ export function dueSettings(context: SyncContext, before: Date | null): DueSetti
 /** Plans the details of a run: portions of what is due become tasks. */
 export async function runPlan(context: SyncContext, task: Task): Promise<void> {
   const stream = streamNamed(task.stream)
+  if (stream.reads.kind !== 'list') await readAnewWhatIsAhead(context, task, stream)
+  await analyzeGrown(context.database.pool, context.log)
   const due = isEnabled(stream, context.settings)
     ? await dueKeys(context.database.pool, stream, dueSettings(context, task.fullRead ? task.runStartedAt : null))
     : []

@@ -1,4 +1,4 @@
-// Records of other streams that stand inside a record: stubs until they are read themselves (design, section 6.6).
+// Records of other streams that stand inside a record: stubs until they are read themselves.
 
 import { isObject, type Json } from '../api/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'

@@ -1,4 +1,4 @@
-// A read below a record answered 404: is the record gone, or only what was asked for? (design, section 6.5).
+// A read below a record answered 404: is the record gone, or only what was asked for?
 
 import type { StreamDef } from '../catalog/types.ts'
 import { isReadSince } from '../mirror/due.ts'

@@ -1,10 +1,11 @@
-// One page of a list: which records are new or changed, and what follows from that (design, section 6.2).
+// One page of a list: which records are new or changed, and what follows from that.
 
 import type { Page } from '../api/client.ts'
 import { isObject, type Json, parseJson, stringifyJson } from '../api/json.ts'
 import { childrenOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { tombstonedUsers } from '../mirror/persons.ts'
+import { contentKey } from '../mirror/quarantine.ts'
 import { keyText, knownRecords, readPayloads } from '../mirror/records.ts'
 import type { Row, TableWrite } from '../mirror/rows.ts'
 import type { SyncContext } from './context.ts'
@@ -50,7 +51,7 @@ export function belowRecord(
   }
 }
 
-/** A user who is gone does not come back through a rental that still embeds them: only the id stays (design, section 6.7). */
+/** A user who is gone does not come back through a rental that still embeds them: only the id stays. */
 export async function withoutErasedUsers(
   context: SyncContext,
   stream: StreamDef,
@@ -72,17 +73,38 @@ export async function withoutErasedUsers(
   })
 }
 
+/** Some records of a page: all of them, unless it is a large one. */
+export type PagePart = Page & { readonly first: boolean; readonly last: boolean }
+
+/** Cuts pages into parts, and gives them in portions of at most `limit` records. */
+export function* portionsOfPages(pages: readonly Page[], limit: number): Generator<readonly PagePart[]> {
+  let portion: PagePart[] = []
+  let count = 0
+  for (const page of pages)
+    for (let start = 0; start === 0 || start < page.items.length; start += limit) {
+      const items = page.items.slice(start, start + limit)
+      if (count + items.length > limit) {
+        yield portion
+        ;[portion, count] = [[], 0]
+      }
+      portion.push({ ...page, items, first: start === 0, last: start + limit >= page.items.length })
+      count += items.length
+    }
+  if (portion.length > 0) yield portion
+}
+
 /**
  * Turns pages into work: bad records to quarantine, unchanged ones to nothing, the others to rows, stubs and due details.
  * @param summary the list's records are summaries: they are laid over what the detail said.
+ * @returns the work, and the keys of each part; a record without one is told by its content.
  */
 export async function workOfPages(
   context: SyncContext,
   stream: StreamDef,
   endpoint: string,
-  pages: readonly Page[],
+  pages: readonly PagePart[],
   summary: boolean,
-): Promise<{ readonly work: Work; readonly keysOfPage: readonly (readonly string[])[] }> {
+): Promise<{ readonly work: Work; readonly keysOfPart: readonly (readonly string[])[] }> {
   const { timeZone } = context.settings
   const work = emptyWork()
   const entriesOfPage = pages.map((page) =>
@@ -101,8 +123,10 @@ export async function workOfPages(
 
   for (const [index, page] of pages.entries()) {
     const entries = entriesOfPage[index] ?? []
-    countAnswer(work, page)
-    work.counts.pages += 1
+    if (page.first) {
+      countAnswer(work, page)
+      work.counts.pages += 1
+    }
     work.counts.read += entries.length
     const changed = entries.filter((entry) => !isUnchanged(entry))
     work.counts.unchanged += entries.length - changed.length
@@ -117,7 +141,7 @@ export async function workOfPages(
       { ...origin, fresh: true },
     )
   }
-  return { work, keysOfPage: entriesOfPage.map((entries) => entries.flatMap(({ key }) => (key === null ? [] : [key]))) }
+  return { work, keysOfPart: entriesOfPage.map((entries) => entries.map(({ key, hash }) => key ?? contentKey(hash))) }
 }
 
 async function addChanged(

@@ -1,4 +1,4 @@
-// How a list is paged: settings, exceptions per list, and what was probed once and pinned (design, section 4, API_PAGE_BASE).
+// How a list is paged: settings, exceptions per list, and what was probed once and pinned.
 
 import { probePageBase } from '../api/paging-probe.ts'
 import type { StreamDef } from '../catalog/types.ts'

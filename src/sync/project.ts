@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { isObject, type Json, stringifyJson, textOf } from '../api/json.ts'
 import type { Column, StreamDef } from '../catalog/types.ts'
+import { contentKey } from '../mirror/quarantine.ts'
 import { keyText } from '../mirror/records.ts'
 import type { Row } from '../mirror/rows.ts'
 import { convertValue } from './convert.ts'
@@ -74,7 +75,7 @@ export function projectRecord(
   const fail = (reason: string): Projected => ({
     ok: false,
     reason,
-    key: quarantineKey(stream, record, request, timeZone) ?? `#${hashOf(payload)}`,
+    key: quarantineKey(stream, record, request, timeZone) ?? contentKey(hashOf(payload)),
   })
   if (!isObject(record) && stream.columns.some((column) => column.path !== null))
     return fail(`Expected an object, got ${shown(record)}.`)
@@ -126,7 +127,7 @@ export function keyOf(stream: StreamDef, record: Json, timeZone: string): readon
 
 /**
  * Keys for records without a published key: the own id where there is one, else a hash of the content; equal ones are
- * told apart by a counter (design, section 5).
+ * told apart by a counter.
  */
 export function contentKeys(records: readonly Json[]): readonly string[] {
   const seen = new Map<string, number>()

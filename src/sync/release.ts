@@ -1,5 +1,4 @@
-// Held deletions that a person lets happen: a run of their own that asks for each record and buries what is gone
-// (design, section 6.5).
+// Held deletions that a person lets happen: a run of their own that asks for each record and buries what is gone.
 
 import { BoatMirrorError } from '../errors.ts'
 import type { Database } from '../mirror/database.ts'

@@ -1,10 +1,10 @@
 // Replays a quarantined record: projects the stored payload again and writes it, without asking the API. Helps when the
-// program, a setting or the table has changed since (design, section 6.8).
+// program, a setting or the table has changed since.
 
 import { type Json, parseJson } from '../api/json.ts'
 import { readsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { BoatMirrorError, messageOf } from '../errors.ts'
+import { BoatMirrorError } from '../errors.ts'
 import { clearQuarantine, type QuarantineEntry } from '../mirror/quarantine.ts'
 import { keyText } from '../mirror/records.ts'
 import { stubMark, type TableWrite } from '../mirror/rows.ts'
@@ -39,7 +39,7 @@ export async function replayRecord(context: SyncContext, record: QuarantineEntry
     context.onCommit(written)
     return { kind: 'mirrored', rows: written }
   } catch (error) {
-    if (error instanceof DataRefused) return { kind: 'refused', reason: messageOf(error.cause) }
+    if (error instanceof DataRefused) return { kind: 'refused', reason: error.reason }
     throw error
   }
 }

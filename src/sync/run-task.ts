@@ -2,6 +2,7 @@
 
 import { setMaxListeners } from 'node:events'
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
 import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } from '../mirror/tasks.ts'
 import { runConfirm, runRelease } from './confirm.ts'
 import type { SyncContext } from './context.ts'
@@ -10,6 +11,9 @@ import { runSweep } from './sweep.ts'
 
 /** Attempts of a task that fails for a passing reason; each read was already retried by the api layer. */
 const maxAttempts = 4
+
+/** Logs that say already that the API refuses the credentials: it refuses every stream alike. */
+const refusalTold = new WeakSet<Logger>()
 
 export type TaskOutcome = 'done' | 'taken' | 'returned' | 'failed' | 'lost'
 
@@ -43,6 +47,7 @@ export async function runTask(
   }, heartbeatMs)
   try {
     await carryOut(context, task, signal)
+    refusalTold.delete(context.log)
     return 'done'
   } catch (error) {
     return await afterFailure(context, task, error, stop.aborted, lost.signal.aborted)
@@ -95,9 +100,14 @@ async function afterFailure(
     await returnTask(database.pool, task, { delayMs, error: messageOf(error) })
     return 'returned'
   }
-  log.error(
+  const unauthorized = error instanceof ApiError && error.code === 'API_UNAUTHORIZED'
+  const level = unauthorized && refusalTold.has(log) ? 'debug' : 'error'
+  if (unauthorized) refusalTold.add(log)
+  log[level](
     { event: 'task_failed', task: task.id, kind: task.kind, stream: task.stream, err: error },
-    `${task.stream}: ${messageOf(error)}`,
+    unauthorized
+      ? `no stream can be read: ${messageOf(error)} ${error.remedy ?? ''}`
+      : `${task.stream}: ${messageOf(error)}`,
   )
   await endTask(database.pool, task, { error: messageOf(error) })
   return 'failed'

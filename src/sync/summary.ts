@@ -1,4 +1,4 @@
-// Is a list record only a summary of the single one, and how are the two put together? Pure (design, section 6.3).
+// Is a list record only a summary of the single one, and how are the two put together? Pure.
 
 import { isObject, type Json } from '../api/json.ts'
 

@@ -1,18 +1,20 @@
-// A sweep: one complete pass through a list, page after page, checkpointed; at its end the question what is missing
-// (design, sections 6.1, 6.4, 6.5).
+// A sweep: one complete pass through a list, page after page, checkpointed; at its end the question what is missing.
 
 import type { Page } from '../api/client.ts'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { ApiError, messageOf } from '../errors.ts'
+import { clearUnseen } from '../mirror/quarantine.ts'
 import { addCounts, addWarnings, markSwept, noteRunError } from '../mirror/runs.ts'
+import { analyzeGrown } from '../mirror/statistics.ts'
 import { holdDeletions, passFacts, saveSweepPages, sweepResult } from '../mirror/sweeps.ts'
 import { addTasks, endTask, type NewTask, type Task } from '../mirror/tasks.ts'
+import { readAnewWhatIsAhead } from './ahead.ts'
 import { batches } from './batches.ts'
 import { addStubs, commitWork } from './commit.ts'
 import type { SyncContext } from './context.ts'
 import { judgeDeletions, sampleSize } from './deletions.ts'
-import { workOfPages } from './list-records.ts'
+import { portionsOfPages, workOfPages } from './list-records.ts'
 import { contradictPageBase, resolvePaging } from './paging.ts'
 import { portions, priorities } from './plan.ts'
 import { judgePass } from './progress.ts'
@@ -41,6 +43,11 @@ const staleResumeMs = 5 * 60_000
 
 const rowsPerCommit = 1_000
 
+/** Pages read ahead of the database are limited by their size, too: this many bytes count like a record. */
+const bytesPerRow = 4_000
+
+const weightOf = ({ items, bytes }: Page): number => Math.max(1, items.length, bytes / bytesPerRow)
+
 const refusals: ReadonlySet<string> = new Set(['API_REJECTED', 'API_NOT_FOUND'])
 
 /** Runs the sweep of a list stream from its checkpoint to its end. */
@@ -48,13 +55,14 @@ export async function runSweep(context: SyncContext, task: Task, signal: AbortSi
   const stream = streamNamed(task.stream)
   const reads = stream.reads
   if (reads.kind !== 'list') throw new Error(`${stream.name} has no list.`)
+  if (task.checkpoint === null) await readAnewWhatIsAhead(context, task, stream)
   let at = resumed(task)
   const variants = [{}, ...(reads.extraPasses ?? [])]
   while (at.variant < variants.length) {
     const query = { ...reads.query, ...variants[at.variant] }
     at = await runPass(context, task, stream, reads, query, at, signal)
   }
-  await endSweep(context, task, stream, at)
+  await endSweep(context, task, stream, reads, at)
 }
 
 function resumed(task: Task): Checkpoint {
@@ -87,8 +95,8 @@ async function runPass(
     signal,
     ...(start.next === null ? {} : { from: start.next }),
   })
-  const limit = Math.max(1, Math.floor(rowsPerCommit / paging.pageSize))
-  const portions = prepared(context, task, stream, reads, batches(source, { limit, lingerMs: 0 }), signal)
+  const ahead = batches(source, { limit: rowsPerCommit, lingerMs: 0, weightOf })
+  const portions = prepared(context, task, stream, reads, ahead, signal)
   let at = start
   try {
     // While Postgres writes one portion, the next is made ready and the pages after it are read.
@@ -109,6 +117,7 @@ async function runPass(
 /** What one commit writes, and where its pages lead. */
 type Portion = {
   readonly work: Work
+  /** The pages that end with it. Of a large one there is nothing to go on from before its last record is written. */
   readonly pages: readonly {
     readonly keys: readonly string[]
     readonly next: string | null
@@ -126,11 +135,22 @@ async function* prepared(
   signal: AbortSignal,
 ): AsyncGenerator<Portion> {
   let summary: boolean | undefined
+  let keys: string[] = []
   for await (const pages of source) {
     summary ??= await isSummary(context, task, stream, reads, pages, signal)
-    const { work, keysOfPage } = await workOfPages(context, stream, reads.list, pages, summary)
-    await addStubs(context, work)
-    yield { work, pages: pages.map(({ next, total }, index) => ({ keys: keysOfPage[index] ?? [], next, total })) }
+    for (const parts of portionsOfPages(pages, rowsPerCommit)) {
+      signal.throwIfAborted()
+      const { work, keysOfPart } = await workOfPages(context, stream, reads.list, parts, summary)
+      await addStubs(context, work)
+      const ended: Portion['pages'][number][] = []
+      for (const [index, { last, next, total }] of parts.entries()) {
+        for (const key of keysOfPart[index] ?? []) keys.push(key)
+        if (!last) continue
+        ended.push({ keys, next, total })
+        keys = []
+      }
+      yield { work, pages: ended }
+    }
   }
 }
 
@@ -140,10 +160,11 @@ async function commitPages(
   { work, pages }: Portion,
   at: Checkpoint,
 ): Promise<Checkpoint> {
+  const last = pages.at(-1)
   const next: Checkpoint = {
     ...at,
-    next: pages.at(-1)?.next ?? null,
-    ended: pages.at(-1)?.next === null,
+    next: last === undefined ? at.next : last.next,
+    ended: last?.next === null,
     pages: at.pages + pages.length,
     totals: [...at.totals, ...pages.flatMap((page) => (page.total === null ? [] : [page.total]))].filter(
       // Only the first total, the last one and those that differ decide; the list of all would grow with the pages.
@@ -183,7 +204,14 @@ async function judged(context: SyncContext, task: Task, at: Checkpoint): Promise
 }
 
 /** Ends the sweep: what is missing is to be confirmed, or held for a person; then the details are planned. */
-async function endSweep(context: SyncContext, task: Task, stream: StreamDef, at: Checkpoint): Promise<void> {
+async function endSweep(
+  context: SyncContext,
+  task: Task,
+  stream: StreamDef,
+  reads: ListReads,
+  at: Checkpoint,
+): Promise<void> {
+  await analyzeGrown(context.database.pool, context.log)
   const result = await sweepResult(context.database.pool, stream, task.runId, task.runStartedAt)
   const tasks: NewTask[] = [{ kind: 'plan', priority: priorities.plan }]
   const verdict = judgeDeletions({ ...result, missing: result.missing.length, limit: context.settings.deleteLimit })
@@ -228,7 +256,7 @@ async function endSweep(context: SyncContext, task: Task, stream: StreamDef, at:
         await addWarnings(client, task.runId, [
           `${result.missing.length} records were not seen; nothing is deleted, because the sweep is not proven complete.`,
         ])
-    }
+    } else await clearUnseen(client, stream.name, reads.list, task.runStartedAt)
     await markSwept(client, task.runId, result.seen)
     await addTasks(client, task.runId, stream.name, tasks)
     await endTask(client, task, { error: null })

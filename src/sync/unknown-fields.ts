@@ -30,7 +30,7 @@ function mergeShape(target: Shape, source: Shape): void {
   }
 }
 
-/** Fields the specification shows that have no column: other names of an embedded record, collections with a table of their own. */
+/** Documented fields that have no column: other names of an embedded record, collections with a table of their own. */
 const alsoKnown: Readonly<Record<string, readonly string[]>> = {
   users: ['language.name', 'addressCountry.name', 'nationality.name'],
   resources: ['durations'],

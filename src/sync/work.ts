@@ -97,7 +97,7 @@ export function countAnswer(
   work.counts.bytes += answer.bytes
   if (answer.sanitized > 0)
     work.warnings.push(
-      'NUL, broken surrogates or bytes that are not UTF-8 were replaced by U+FFFD: Postgres cannot store them.',
+      'NUL, broken surrogates or bytes that are none of the character set were replaced by U+FFFD: they cannot be stored.',
     )
 }
 

@@ -103,12 +103,31 @@ describe('a read', () => {
       expect(server.seen).toHaveLength(1)
     })
 
-  it('answered 401 names the variables to look at', async () => {
+  it('answered 401 names what was sent, what the API asks for, and the variables to look at', async () => {
+    await using server = await startServer((response) => {
+      response.setHeader('www-authenticate', 'Basic realm="boats of Geheim-77"')
+      json(response, {}, 401)
+    })
+    for (const [auth, sent] of [
+      [{ kind: 'none' }, 'no credentials'],
+      [{ kind: 'bearer' }, 'the header Authorization with Bearer'],
+      [{ kind: 'header', name: 'X-Key' }, 'the header X-Key'],
+      [{ kind: 'query', name: 'key' }, 'the query parameter key'],
+    ] as const) {
+      await using test = openApi(server.url, { auth, token: 'Geheim-77' })
+      await expect(test.api.read(users)).rejects.toMatchObject({
+        message: `The API answered 401: it was sent ${sent}, and asks for Basic realm="boats of [secret]".`,
+        endpoint: 'GET /v3/users',
+        remedy: expect.stringMatching(/API_TOKEN.*API_AUTH/),
+      })
+    }
+  })
+
+  it('answered 401 without a word says that, too', async () => {
     await using server = await startServer((response) => json(response, {}, 401))
     await using test = openApi(server.url)
     await expect(test.api.read(users)).rejects.toMatchObject({
-      message: 'GET /v3/users was answered 401.',
-      remedy: expect.stringMatching(/API_TOKEN.*API_AUTH/),
+      message: expect.stringMatching(/^The API answered 401: it was sent .*, and does not say what it asks for\.$/),
     })
   })
 
@@ -129,7 +148,7 @@ describe('a read', () => {
     await using test = openApi(server.url.replace('http:', 'https:'))
     await expect(test.api.read(users)).rejects.toMatchObject({
       code: 'API_UNREACHABLE',
-      message: expect.stringContaining('no secure connection'),
+      message: expect.stringContaining('the port does not speak https'),
       remedy: expect.stringContaining('API_BASE_URL'),
     })
   })

@@ -4,10 +4,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   admission,
   closedGate,
+  closing,
   failuresToOpen,
   type GateState,
   isGateState,
   mergeGates,
+  opening,
   probeDelayMs,
 } from '../../src/api/breaker.ts'
 import { createGate, type Gate, type GateOutcome, type GateStore } from '../../src/api/gate.ts'
@@ -275,6 +277,17 @@ describe('pure state', () => {
     const ours: GateState = { pausedUntil: 0, opened: 2, probeAt: 9, changedAt: 1 }
     expect(mergeGates(ours, { ...ours, probeAt: 12 }).probeAt).toBe(12)
     expect(mergeGates({ ...ours, probeAt: 12 }, ours).probeAt).toBe(12)
+  })
+
+  it('outlasts a clock that is set back by an hour: what changes later is newer, and the next probe leaves in time', () => {
+    const now = 10_000_000
+    const open = opening(opening(closedGate, now), now)
+    const back = now - 3_600_000
+    expect(admission(open, back, false)).toEqual({ kind: 'wait', ms: 2_000 })
+    const closed = closing(open, back)
+    expect(mergeGates(closed, open).opened).toBe(0)
+    expect(mergeGates(open, closed).opened).toBe(0)
+    expect(mergeGates(closed, opening(closed, back)).opened).toBe(1)
   })
 
   it('makes a probe wait for the end of a pause, too', () => {

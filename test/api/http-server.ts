@@ -106,12 +106,13 @@ export function openApi(
     language = null,
     concurrency = 8,
     timeoutMs = 5_000,
+    proxies = { https: null, http: null, except: null },
     limiter = unlimited,
     clock = systemClock,
     gate = createGate({ clock, log }),
   } = changes
   const api = createApi({
-    settings: { baseUrl, token, auth, language, concurrency, timeoutMs },
+    settings: { baseUrl, token, auth, language, concurrency, timeoutMs, proxies },
     limiter,
     gate,
     clock,

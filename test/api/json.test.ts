@@ -2,7 +2,17 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { get, isObject, type Json, LosslessNumber, parseJson, stringifyJson, textOf } from '../../src/api/json.ts'
+import {
+  asRead,
+  get,
+  isObject,
+  type Json,
+  LosslessNumber,
+  parseExact,
+  parseJson,
+  stringifyJson,
+  textOf,
+} from '../../src/api/json.ts'
 
 /** Any JSON without characters that are replaced, and with numbers of every length. */
 const anyJson = fc
@@ -222,5 +232,29 @@ describe('helpers', () => {
 
   it('a lossless number is no object', () => {
     expect([{}, [], null, new LosslessNumber('1'), 1].map(isObject)).toEqual([true, false, false, false, false])
+  })
+})
+
+describe('read to be sent back', () => {
+  const awkward = '{"a":"\\ud800x\\u0000","b":1.10,"c":1E+2,"d":-0,"e":12345678901234567890.50,"__proto__":{"f":[1.0]}}'
+
+  it('every character and every digit stay as they came', () => {
+    expect(stringifyJson(parseExact(awkward))).toBe(awkward)
+    expect(stringifyJson(parseExact('\ufeff["\ud800"]'))).toBe('["\\ud800"]')
+  })
+
+  it('is what parseJson reads once it is made storable', () => {
+    fc.assert(
+      fc.property(anyJson, (value) => {
+        const text = stringifyJson(value)
+        expect(asRead(parseExact(text))).toEqual(parseJson(text).value)
+      }),
+    )
+    expect(asRead(parseExact(awkward))).toEqual(parseJson(awkward).value)
+  })
+
+  it('is refused as parseJson refuses', () => {
+    expect(thrownBy(() => parseExact('{"a":'))).toMatchObject({ code: 'API_NOT_JSON' })
+    expect(thrownBy(() => parseExact('['.repeat(65) + ']'.repeat(65)))).toMatchObject({ code: 'API_TOO_LARGE' })
   })
 })

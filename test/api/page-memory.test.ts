@@ -50,8 +50,11 @@ describe('records are told apart', () => {
     expect(keysOf([{ id: 1 }, { code: 'FR', name: 'France' }])).toEqual(['1', 'FR'])
   })
 
-  it('by their content where one has neither, or where two have the same', () => {
-    expect(keysOf([{ id: 1 }, { name: 'x' }])).toEqual(['{"id":1}', '{"name":"x"}'])
+  it('by the ids of those that have one; the others are but counted, because they may change between two looks', () => {
+    expect(keysOf([{ id: 1 }, { name: 'x' }, { name: 'y' }])).toEqual(['1', '2 without an id'])
+  })
+
+  it('by their content where none has either, or where two have the same', () => {
     expect(
       keysOf([
         { id: 1, at: 'a' },

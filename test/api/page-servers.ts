@@ -1,5 +1,6 @@
 // Lists as functions, for every paging style, and a reader that counts what it asks them.
 
+import { failureOfAnswer } from '../../src/api/failures.ts'
 import type { Json } from '../../src/api/json.ts'
 import type { PageAddress } from '../../src/api/page-address.ts'
 import { readPages } from '../../src/api/pages.ts'
@@ -45,6 +46,14 @@ const queryOf = (address: PageAddress): Record<string, string> =>
     ? { ...address.query }
     : Object.fromEntries(new URL(address.link, linkBase.origin).searchParams)
 
+const refusedAnswer = {
+  endpoint: 'GET /v3/users',
+  retryAfterMs: undefined,
+  text: '',
+  target: { secrets: [], sent: 'no credentials' },
+  asksFor: undefined,
+}
+
 /** Reads a list to its end; a list that takes more than a thousand requests fails the test. */
 export async function read(
   server: Server,
@@ -56,6 +65,7 @@ export async function read(
     asked.push(query)
     if (asked.length > 1_000) throw new Error('a thousand requests')
     const { body, headers = {}, status = 200 } = server(query)
+    if (status >= 400) throw failureOfAnswer({ ...refusedAnswer, status })
     return { status, body, headers, startedAt: new Date(0), bytes: 1, retries: 0, sanitized: 0 }
   }
   const pages: Page[] = []

@@ -164,3 +164,92 @@ describe('any list', () => {
     }
   })
 })
+
+describe('a page that is refused', () => {
+  /** Answers with `status` from a page on. */
+  const refusing =
+    (
+      status: number,
+      server: Server,
+      from = 4,
+      of: (query: Readonly<Record<string, string>>) => number = (query) => Number(query.page),
+    ): Server =>
+    (query) =>
+      of(query) >= from ? { status, body: undefined } : server(query)
+
+  for (const status of [400, 404, 410, 416, 422])
+    it(`with ${status} past the last one ends the list, after one more look at the page before`, async () => {
+      const { pages, asked } = await read(refusing(status, numbered(25)), callOf('page'))
+      expect(idsOf(pages)).toEqual(allIds(25))
+      expect(asked.map(({ page }) => page)).toEqual(['1', '2', '3', '4', '3'])
+    })
+
+  for (const status of [401, 403, 429, 500, 503])
+    it(`with ${status} is a failure`, async () => {
+      await expect(read(refusing(status, numbered(25)), callOf('page'))).rejects.toMatchObject({ status })
+    })
+
+  it('ends a list by offset', async () => {
+    const { pages, asked } = await read(refusing(404, byOffset(25), 25), callOf('offset'))
+    expect(idsOf(pages)).toEqual(allIds(25))
+    expect(asked.map(({ page }) => page)).toEqual(['0', '10', '20', '25', '20'])
+  })
+
+  it('ends a list whose total is reached, and fails one whose total is not, saying how far it came', async () => {
+    const of = (total: number): Server => refusing(404, numbered(25, { wrap: (data) => ({ data, total }) }))
+    expect(idsOf((await read(of(25), callOf('page'))).pages)).toEqual(allIds(25))
+    await expect(read(of(40), callOf('page'))).rejects.toMatchObject({
+      code: 'API_NOT_FOUND',
+      status: 404,
+      message: 'GET /v3/users was answered 404. 25 records were read, and the list has 40.',
+    })
+  })
+
+  it('fails a list whose page before names a next one all the same', async () => {
+    const server = refusing(400, numbered(25, { wrap: (data, page) => ({ data, next: String(page + 2) }) }))
+    await expect(read(server, callOf('page'))).rejects.toMatchObject({ code: 'API_REJECTED' })
+  })
+
+  it('fails a list that has vanished: the page before is refused, or empty', async () => {
+    for (const after of [{ status: 404, body: undefined }, { body: [] }]) {
+      let count = 0
+      const server: Server = (query) => {
+        count += 1
+        if (count <= 2) return numbered(25)(query)
+        return count === 3 ? { status: 404, body: undefined } : after
+      }
+      await expect(read(server, callOf('page'))).rejects.toMatchObject({ status: 404 })
+    }
+  })
+
+  it('fails with what the page before is answered, where that is no refusal', async () => {
+    let count = 0
+    const server: Server = (query) => {
+      count += 1
+      return count < 4 ? refusing(404, numbered(15), 3)(query) : { status: 503, body: undefined }
+    }
+    await expect(read(server, callOf('page'))).rejects.toMatchObject({ status: 503 })
+  })
+
+  it('fails a list whose first page it is', async () => {
+    const { asked } = await read(numbered(5), callOf('page'))
+    expect(asked[0]?.page).toBe('1')
+    await expect(read(refusing(404, numbered(25), 1), callOf('page'))).rejects.toMatchObject({ status: 404 })
+    await expect(read(refusing(404, numbered(25), 0), callOf('page', { pageBase: 0 }))).rejects.toMatchObject({
+      status: 404,
+    })
+  })
+
+  it('ends a list that is resumed there', async () => {
+    const { pages, asked } = await read(refusing(404, numbered(25)), callOf('page', { from: '4' }))
+    expect(pages).toEqual([])
+    expect(asked.map(({ page }) => page)).toEqual(['4', '3'])
+    const offset = await read(refusing(404, byOffset(25), 25), callOf('offset', { from: '25' }))
+    expect(offset.asked.map(({ page }) => page)).toEqual(['25', '15'])
+  })
+
+  it('fails a list by cursor, where the API itself named the page', async () => {
+    const server = byCursor(25, (data, next) => ({ body: { data, nextCursor: next } }))
+    await expect(read(refusing(410, server, 20), callOf('cursor'))).rejects.toMatchObject({ status: 410 })
+  })
+})

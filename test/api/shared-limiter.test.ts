@@ -201,3 +201,14 @@ it('a store that comes back is used again', async () => {
   await limiter.acquire('read')
   expect((await empty.pool.query('select points from sync.rate_limit')).rows).toEqual([{ points: expect.any(Number) }])
 })
+
+it('a count that was opened by a clock a day ahead holds nobody up for a day', async () => {
+  await using own = await createTestDatabase()
+  const tomorrow = Date.now() + 86_400_000
+  await own.pool.query(`insert into sync.rate_limit (key, points, expire) values ($1, 1000, $3), ($2, 1, $3)`, [
+    'api:requests',
+    'api:writes-waiting',
+    tomorrow,
+  ])
+  expect(await draw(createSharedLimiter({ ratePerSecond: 20, store: own.pool }), 10)).toHaveLength(10)
+})

@@ -1,4 +1,4 @@
-// The catalog and the sandbox read the same papers independently of each other: a slip in one shows here.
+// The catalog and the sandbox read the same sources (docs/sources.md) independently of each other: a slip in one shows here.
 
 import { describe, expect, it } from 'vitest'
 import { readEndpoints, readsOf, streams } from '../../src/catalog/catalog.ts'

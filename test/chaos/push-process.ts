@@ -42,7 +42,7 @@ const api = createApi({
 const stopping = new AbortController()
 const backend = openBackend({ databaseUrl, redisUrl, prefix, log, patienceMs: 30_000, signal: stopping.signal })
 const pusher = createPusher({ database, api, clock: systemClock, log, settings, project: projectRecord })
-const worker = await startPushWorker({ databaseUrl, backend, pusher, clock: systemClock, log })
+const worker = await startPushWorker({ listenUrl: databaseUrl, backend, pusher, clock: systemClock, log })
 process.stdout.write('ready\n')
 
 await once(process, 'SIGTERM')

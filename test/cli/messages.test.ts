@@ -51,6 +51,20 @@ const cases: readonly Case[] = [
     says: [/API_PAGE_SIZE is "many"; it takes a whole number/, /DELETE_LIMIT is "x"/],
   },
   {
+    name: 'pages that others could read without a token',
+    args: ['worker'],
+    env: () => ({ HOST: '0.0.0.0' }),
+    code: 2,
+    says: [/HOST is "0\.0\.0\.0", which is not loopback: the operator pages need ADMIN_TOKEN/, /Set ADMIN_TOKEN/],
+  },
+  {
+    name: 'no API, and no place for the sandbox that stands in',
+    args: ['sync', 'cities'],
+    env: () => ({ DATA_DIR: '/dev/null/data' }),
+    code: 2,
+    says: [/API_BASE_URL is not set, and the sandbox .* DATA_DIR \(\/dev\/null\/data\)/, /Set API_BASE_URL/],
+  },
+  {
     name: 'a database that is down',
     args: ['sync'],
     env: () => ({ DATABASE_URL: 'postgres://me:secret@127.0.0.1:1/boats' }),
@@ -134,6 +148,11 @@ const cases: readonly Case[] = [
   },
 ]
 
+it('a command that serves no pages needs no token, wherever pages would listen', async () => {
+  const ended = await cli.run(['schedule'], { HOST: '0.0.0.0' })
+  expect(ended.code, ended.stderr).toBe(0)
+})
+
 describe('the command line says what is wrong and what to do', () => {
   for (const { name, args, env, code, says } of cases)
     it(`${name}: exit code ${code}`, async () => {
@@ -143,19 +162,23 @@ describe('the command line says what is wrong and what to do', () => {
       expect(ended.stderr).not.toMatch(/\n\s+at |secret|wrong-token/)
     })
 
-  it('a web page in place of the API: exit code 1', async () => {
-    const server = createServer((_request, response) => response.end('<html>hello</html>')).listen(0, '127.0.0.1')
-    try {
-      await new Promise((resolve) => server.once('listening', resolve))
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-      const ended = await cli.run(['sync'], { API_BASE_URL: url })
-      expect(ended.code).toBe(1)
-      expect(ended.stderr).toMatch(/API_NOT_JSON/)
-      expect(ended.stderr).toMatch(/may be a web page/)
-    } finally {
-      server.close()
-    }
-  })
+  const pages = [
+    { name: 'a web page in place of the API', status: 200, says: [/API_NOT_JSON/, /may be a web page/] },
+    { name: 'a web server asked for http on its TLS port', status: 400, says: [/answered 400/, /with https:\/\//] },
+  ]
+  for (const { name, status, says } of pages)
+    it(`${name}: exit code 1`, async () => {
+      const server = createServer((_request, response) => response.writeHead(status).end('<html>hello</html>'))
+      try {
+        await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+        const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+        const ended = await cli.run(['sync'], { API_BASE_URL: url })
+        expect(ended.code).toBe(1)
+        for (const text of says) expect(ended.stderr).toMatch(text)
+      } finally {
+        server.close()
+      }
+    })
 })
 
 it('a fault of ours is one line, and for whoever debugs a stack that names the source', async () => {

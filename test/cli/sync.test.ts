@@ -72,10 +72,13 @@ describe('sync', { shuffle: false }, () => {
         'database',
         'queue',
         'streams',
+        'backlog',
         'endpoints',
         'outbox',
+        'firstChanges',
         'quarantine',
         'heldRuns',
+        'feedHeldBy',
         'unknownFields',
       ])
       expect(status.api).toMatchObject({ url: sandbox.url, sandbox: false, breaker: 'closed', pausedUntil: null })

@@ -1,4 +1,4 @@
-// Which file imports which, and which of these imports the layers allow (design, section 3). Pure but for `readImports`.
+// Which file imports which, and which of these imports the layers allow. Pure but for `readImports`.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, relative, sep } from 'node:path'
@@ -17,7 +17,7 @@ const layers: readonly (readonly string[])[] = [
 ]
 
 /** What everybody may use, and may itself use nothing above it. */
-const foundation = ['errors', 'log', 'clock']
+const foundation = ['addresses', 'errors', 'log', 'clock', 'text']
 const withSettings = ['cli', 'app', 'index', 'jobs', 'operator']
 
 /** Parts that stand apart: they may use what is listed and nothing else. */
@@ -25,9 +25,11 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   embedded: foundation,
   sandbox: [],
   migrations: [],
-  config: ['errors', 'settings'],
+  config: ['addresses', 'errors', 'settings'],
   settings: [],
-  log: ['errors'],
+  addresses: [],
+  log: ['errors', 'text'],
+  text: [],
   errors: [],
   clock: [],
 }

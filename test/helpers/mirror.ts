@@ -7,7 +7,7 @@ import { createLogger } from '../../src/log.ts'
 import { createRequest, type Run, runsOfRequest } from '../../src/mirror/runs.ts'
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
-import { createTestDatabase } from './database.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
 import { differencesFromTruth } from './truth.ts'
 
 export type TestMirror = {
@@ -27,16 +27,26 @@ export type TestMirror = {
 
 const log = createLogger(process.env.TEST_LOG_LEVEL ?? 'fatal')
 
-/** Opens a mirror of a sandbox world. `env` are settings of the program. */
+/** What stands between the program and the sandbox. */
+export type Front = AsyncDisposable & { readonly url: string }
+
+/**
+ * Opens a mirror of a sandbox world. `env` are settings of the program; it disposes of a `database` that is given, too, and
+ * of what `before` puts in front of the sandbox.
+ */
 export async function openTestMirror(
   wishes: Partial<SandboxOptions> = {},
   env: Readonly<Record<string, string>> = {},
+  given?: TestDatabase,
+  before?: (sandboxUrl: string) => Promise<Front>,
 ): Promise<TestMirror> {
   const sandbox = await createSandbox({ size: 20, ...wishes })
-  const database = await createTestDatabase()
+  const front = await before?.(sandbox.url)
+  const apiUrl = front?.url ?? sandbox.url
+  const database = given ?? (await createTestDatabase())
   const config = readConfig({ DATABASE_URL: database.url, AUTO_MIGRATE: 'on', ...env }, '/nonexistent')
   const open = async (): Promise<{ app: App; poke(): void; stopWorker(): Promise<void>; close(): Promise<void> }> => {
-    const app = await openApp({ config, log, apiUrl: sandbox.url, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
+    const app = await openApp({ config, log, apiUrl, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
     const worker = await startSyncWorker({
       context: app.syncContext,
       backend: await app.openQueue(new AbortController().signal),
@@ -87,6 +97,7 @@ export async function openTestMirror(
       ),
     [Symbol.asyncDispose]: async () => {
       await running.close()
+      await front?.[Symbol.asyncDispose]()
       await sandbox.close()
       await database[Symbol.asyncDispose]()
     },

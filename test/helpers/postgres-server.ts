@@ -1,13 +1,14 @@
-// The Postgres of a test run: TEST_DATABASE_URL, or an embedded one that disappears afterwards; and servers of a test's
-// own, which may be stopped and started.
+// The Postgres of a test run: TEST_DATABASE_URL, or one of the version TEST_POSTGRES_VERSION that disappears afterwards;
+// and servers of a test's own, which may be stopped and started.
 
-import { rm } from 'node:fs/promises'
+import { chown, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import { chooseIdentity } from '../../src/embedded/identity.ts'
 import { clusterFolder, type Settings } from '../../src/embedded/server.ts'
 import { runTool } from '../../src/embedded/tools.ts'
 import { createLogger } from '../../src/log.ts'
+import { askedVersion, bundledVersion, openPostgresVersion } from './postgres-versions.ts'
 
 export type TestPostgres = { readonly url: string; close(): Promise<void> }
 
@@ -30,7 +31,11 @@ async function open(
   dataDir: string,
   settings: Settings,
 ): Promise<TestPostgres & Pick<EmbeddedPostgres, 'binDir' | 'location'>> {
-  const server = await openEmbeddedPostgres({ dataDir, log: createLogger('warn'), settings })
+  const version = askedVersion()
+  const server =
+    version === bundledVersion
+      ? await openEmbeddedPostgres({ dataDir, log: createLogger('warn'), settings })
+      : await openPostgresVersion(version, dataDir, settings)
   return {
     url: server.url,
     binDir: server.binDir,
@@ -49,6 +54,8 @@ export type OwnPostgres = TestPostgres & {
   stop(mode: StopMode): Promise<void>
   /** Starts it with the port and the settings it had, whether it was stopped or has crashed; one that runs is left alone. */
   start(): Promise<void>
+  /** Starts it again as a standby: what is there can be read, nothing written. */
+  becomeStandby(): Promise<void>
 }
 
 /** A Postgres server of a test's own, with its files in `dataDir`. What it has acknowledged survives its crashes. */
@@ -68,15 +75,24 @@ export async function openOwnPostgres(dataDir: string, settings: Settings = {}):
     const { code, output } = await pgCtl([...args, '-w', '-t', '60', '-s'])
     if (code !== 0) throw new Error(`pg_ctl ${args[0]} ended with ${code}: ${output.trim()}`)
   }
+  const stop = async (mode: StopMode): Promise<void> => {
+    if (await isRunning()) await run(['stop', '-m', mode])
+  }
+  const start = async (): Promise<void> => {
+    // `restart` takes port and settings from what the last start left, also where nothing runs.
+    if (!(await isRunning())) await run(['restart', '-l', join(folder, 'server.log')])
+  }
   return {
     url,
     close,
-    stop: async (mode) => {
-      if (await isRunning()) await run(['stop', '-m', mode])
-    },
-    start: async () => {
-      // `restart` takes port and settings from what the last start left, also where nothing runs.
-      if (!(await isRunning())) await run(['restart', '-l', join(folder, 'server.log')])
+    stop,
+    start,
+    becomeStandby: async () => {
+      await stop('fast')
+      const signal = join(folder, 'standby.signal')
+      await writeFile(signal, '')
+      if (identity !== null) await chown(signal, identity.uid, identity.gid)
+      await start()
     },
   }
 }

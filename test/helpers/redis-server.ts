@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
 import { readFile, readlink } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import { Redis } from 'ioredis'
+import { Redis, ReplyError } from 'ioredis'
 import { sleep } from '../../src/clock.ts'
 import { findFreePort } from '../../src/embedded/ports.ts'
 
@@ -78,9 +78,9 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Pr
   await exited
 }
 
-/** Stops the Redis of a killed run, if it still works in that run's folder (Linux shows that; elsewhere it stays). */
-export async function stopLeftRedis(folder: string): Promise<void> {
-  const pid = Number(await readFile(join(folder, redisPidFile), 'utf8').catch(() => 'none'))
+/** Stops the server of a killed run, if it still works in that run's folder (Linux shows that; elsewhere it stays). */
+export async function stopLeftServer(folder: string, pidFile: string): Promise<void> {
+  const pid = Number(await readFile(join(folder, pidFile), 'utf8').catch(() => 'none'))
   if (!Number.isSafeInteger(pid)) return
   const workplace = await readlink(`/proc/${pid}/cwd`).catch(() => null)
   if (workplace === folder) process.kill(pid, 'SIGTERM')
@@ -89,13 +89,19 @@ export async function stopLeftRedis(folder: string): Promise<void> {
 async function untilReady(port: number, child: ChildProcess): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt++) {
     if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode} before it was ready`)
-    const client = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null })
-    client.on('error', () => {}) // reported by connect(), which is tried again
+    const client = new Redis(port, '127.0.0.1', {
+      lazyConnect: true,
+      retryStrategy: () => null,
+      enableReadyCheck: false,
+    })
+    let refusal: unknown
+    client.on('error', (error) => (refusal = error)) // that of connect(), which is tried again, says only that it is closed
     try {
       await client.connect()
       await client.ping()
       return
-    } catch {
+    } catch (error) {
+      if (error instanceof ReplyError || refusal instanceof ReplyError) return // it answers: it wants a password, or still loads
       await sleep(50)
     } finally {
       client.disconnect()

@@ -4,12 +4,12 @@ import { spawnSync } from 'node:child_process'
 import { chmod, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pino } from 'pino'
-import { openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import { isAlive, ownToken } from '../../src/embedded/liveness.ts'
 import { stateFileName } from '../../src/embedded/state.ts'
 import { messageOf } from '../../src/errors.ts'
-import { redisPidFile, stopLeftRedis } from './redis-server.ts'
+import { pgbouncerPidFile } from './pgbouncer.ts'
+import { stopLeftPostgres } from './postgres-versions.ts'
+import { redisPidFile, stopLeftServer } from './redis-server.ts'
 
 const prefix = 'boat-mirror-test-'
 
@@ -37,15 +37,11 @@ export async function clearLeftovers(): Promise<void> {
 }
 
 async function clear(folder: string): Promise<void> {
-  const log = pino({ level: 'silent' })
   // A storm has its servers further below, and a file system of its own.
   for (const { name, parentPath } of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (name === redisPidFile) await stopLeftRedis(parentPath)
+    if (name === redisPidFile || name === pgbouncerPidFile) await stopLeftServer(parentPath, name)
     if (name !== stateFileName) continue
-    const attach = openEmbeddedPostgres({ dataDir: parentPath, log, readOnlyAttach: true })
-    const left = await attach.catch(() => null) // no database runs there
-    await left?.close()
-    if (left !== null) await rm(left.location, { recursive: true, force: true })
+    await stopLeftPostgres(parentPath)
   }
   await unmountBelow(folder)
   await rm(folder, { recursive: true, force: true })

@@ -103,8 +103,10 @@ describe('a sync of garbage', () => {
         expect(missing.slice(0, 10)).toEqual([])
       })
 
-      it('says that bytes were no UTF-8', () => {
-        const warned = runs.filter((run) => run.warnings.some((warning) => warning.includes('not UTF-8')))
+      it('says that bytes were none of the character set', () => {
+        const warned = runs.filter((run) =>
+          run.warnings.some((warning) => warning.includes('none of the character set')),
+        )
         expect(warned.map((run) => run.stream)).toEqual(expect.arrayContaining([...api.lists.keys()]))
       })
 

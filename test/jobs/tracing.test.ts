@@ -1,8 +1,10 @@
 // Traces of jobs reach a collector when OpenTelemetry's own variables name one, and cost nothing otherwise.
 
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { context, diag, propagation, trace } from '@opentelemetry/api'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { openTracing, wantsTraces } from '../../src/jobs/tracing.ts'
@@ -98,6 +100,24 @@ describe('traces are sent', { timeout: 90_000 }, () => {
     expect(ended.code, ended.stderr).toBe(0)
     expect(ended.stdout).toContain('types')
     expect(ended.stderr).toContain('traces')
+  })
+
+  it('to nobody, with a warning, where the packages for them are not installed', async () => {
+    const missing = "Object.assign(new Error('Cannot find package bullmq-otel'), { code: 'ERR_MODULE_NOT_FOUND' })"
+    const resolver = `export const resolve = (name, context, next) => { if (name === 'bullmq-otel') throw ${missing}; return next(name, context) }`
+    const hook = join(cli.folder, 'without-packages.mjs')
+    await writeFile(
+      hook,
+      `import { register } from 'node:module'; register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(resolver)}))`,
+    )
+    const before = collector.exports.length
+    const ended = await cli.run(['sync', 'types'], {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      NODE_OPTIONS: `--import ${hook}`,
+    })
+    expect(ended.code, ended.stderr).toBe(0)
+    expect(ended.stderr).toMatch(/"traces_off".*packages for traces are not installed/)
+    expect(collector.exports.length).toBe(before)
   })
 
   it('to nobody when nobody is named', async () => {

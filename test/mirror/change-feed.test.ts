@@ -25,8 +25,8 @@ const settled = (): Promise<void> =>
   vi.waitFor(
     async () => {
       const [row] = await mirror.all<{ settled: boolean }>(
-        `select coalesce(max(xid) filter (where epoch = mirror.feed_epoch()) < pg_snapshot_xmin(pg_current_snapshot()), true)
-           as settled from mirror.change_log`,
+        `select not exists (select from mirror.change_log where epoch = mirror.feed_epoch()
+           and xid >= pg_snapshot_xmin(pg_current_snapshot())) as settled`,
       )
       expect(row?.settled).toBe(true)
     },

@@ -2,7 +2,7 @@
 
 import { createServer, Socket } from 'node:net'
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { type Belief, believe, followClock, measureSkew, skewOf } from '../../src/mirror/database-clock.ts'
 import { createTestDatabase, createTestPool } from '../helpers/database.ts'
 import { quiet } from './support.ts'
@@ -73,5 +73,23 @@ it('a first measurement on a slow way is made again until it is good', async () 
   } finally {
     await pool.end()
     proxy.close()
+  }
+})
+
+it('a step of the clock of this host moves nothing, however far it goes', async () => {
+  await using database = await createTestDatabase()
+  const pool = createTestPool(database.url, 1)
+  const clock = await followClock(pool, true, quiet)
+  const began = performance.now() - clock.now().getTime()
+  const realNow = Date.now
+  try {
+    for (const stepMs of [3_600_000, -3_600_000, 86_400_000, -86_400_000]) {
+      vi.spyOn(Date, 'now').mockImplementation(() => realNow() + stepMs)
+      expect(Math.abs(performance.now() - clock.now().getTime() - began)).toBeLessThan(1_000)
+    }
+  } finally {
+    vi.restoreAllMocks()
+    clock.stop()
+    await pool.end()
   }
 })

@@ -1,6 +1,7 @@
 // Migrating: from nothing, from each older version, twice, twenty at once, with few rights; and what a check says.
 
 import { Kysely, Migrator, PostgresDialect } from 'kysely'
+import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
 import { openDatabase } from '../../src/mirror/database.ts'
@@ -11,16 +12,16 @@ import { quiet } from './support.ts'
 const names = Object.keys(migrations)
 const empty = (): Promise<TestDatabase> => createTestDatabase({ migrated: false })
 
-/** A dump of what migrations make: columns, indexes, functions, comments, grants. */
+/** A dump of what migrations make: columns, indexes, functions, comments, grants; not the table that only earlier versions had. */
 const shape = async (database: TestDatabase): Promise<unknown> => {
   const { rows } = await database.pool.query(
-    `select table_schema || '.' || table_name || '.' || column_name as name, data_type || coalesce(column_default, '') as what
+    `select * from (select table_schema || '.' || table_name || '.' || column_name as name, data_type || coalesce(column_default, '') as what
        from information_schema.columns where table_schema in ('mirror', 'mirror_views', 'sync', 'outbox', 'report')
      union all select schemaname || '.' || indexname, indexdef from pg_indexes where schemaname in ('mirror', 'sync', 'outbox')
      union all select p.oid::regprocedure::text, md5(prosrc) from pg_proc p
        where pronamespace in ('mirror'::regnamespace, 'outbox'::regnamespace)
      union all select relname, relacl::text from pg_class where relnamespace in ('mirror'::regnamespace, 'sync'::regnamespace)
-     order by 1, 2`,
+     ) parts where name not like '%migrations_lock%' order by 1, 2`,
   )
   return rows
 }
@@ -97,6 +98,51 @@ describe('migrate', () => {
       expect(await shape(older)).toEqual(await shape(fresh))
       expect((await older.pool.query('select stream from sync.runs')).rows).toEqual([{ stream: 'rentals' }])
     })
+
+  it('says whom it waits for, and a signal ends the wait with nothing applied', async () => {
+    await using database = await empty()
+    const stopping = new AbortController()
+    const said: string[] = []
+    const log = pino({ level: 'warn' }, { write: (line: string) => void said.push(line) })
+    const holder = await database.pool.connect()
+    try {
+      await holder.query(`set application_name = 'another migrate'; begin; select pg_advisory_xact_lock(7030520240801)`)
+      const waiting = migrate(database.url, { log, signal: stopping.signal })
+      waiting.catch(() => {}) // looked at below
+      await expect
+        .poll(() => said.join(''), { timeout: 60_000 })
+        .toMatch(/migrate waits for a lock of pid \d+, application another migrate, user .+, since \d{4}-/)
+      const reason = new Error('stopped by the test')
+      stopping.abort(reason)
+      await expect(waiting).rejects.toBe(reason)
+      expect(await migrationStatus(database.url)).toMatchObject({ applied: [] })
+    } finally {
+      holder.release(true)
+    }
+    expect((await migrate(database.url)).applied).toEqual(names)
+  })
+
+  it('leaves no lock behind on a connection that lives on', async () => {
+    await using database = await empty()
+    await migrate(database.url)
+    const { rows } = await database.pool.query(`select from pg_locks where locktype = 'advisory' and database =
+      (select oid from pg_database where datname = current_database())`)
+    expect(rows).toEqual([])
+  })
+
+  it('applies nothing at all when a step fails at the end', async () => {
+    await using database = await empty()
+    // As an administrator's guard against changes of the schema would.
+    await database.pool.query(`create function public.refuse() returns event_trigger language plpgsql as $$
+      begin raise exception 'no views here'; end $$;
+      create event trigger refuse on ddl_command_start when tag in ('CREATE VIEW') execute function public.refuse()`)
+    await expect(migrate(database.url)).rejects.toThrow('no views here')
+    expect(await migrationStatus(database.url)).toMatchObject({ applied: [] })
+    const { rows } = await database.pool.query(
+      `select nspname from pg_namespace where nspname in ('mirror', 'sync', 'outbox')`,
+    )
+    expect(rows).toEqual([])
+  })
 
   it('refuses a database that a newer program migrated, and says so', async () => {
     await using database = await createTestDatabase()

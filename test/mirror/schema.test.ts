@@ -92,7 +92,7 @@ describe('comments', () => {
       expect(tables.find(({ name }) => name === stream.name)?.comment).toBe(tableComment(stream))
       for (const column of stream.columns) {
         const found = columns.find((each) => each.table === stream.name && each.column === column.name)
-        expect(found?.comment).toBe(columnComment(stream, column))
+        expect(found?.comment).toBe(columnComment(column))
       }
     }
   })

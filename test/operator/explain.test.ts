@@ -135,6 +135,7 @@ describe('why a record is not deleted', () => {
     payload: '{}',
     source: 'GET /v3/rentals',
     readAt: new Date('2026-07-14T12:00:00Z'),
+    isAhead: false,
     changedAt: new Date('2026-07-14T12:00:00Z'),
     deletedAt: null,
   }

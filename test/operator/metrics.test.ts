@@ -1,6 +1,6 @@
 // The metrics' names and labels, and that alert rules, dashboard and compose file speak of what there is.
 
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { ApiError } from '../../src/errors.ts'
@@ -10,9 +10,11 @@ import { openBarePages, readMetrics } from './pages-rig.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
+const gone = new Error('no queue')
+const openQueue = (): Promise<never> => Promise.reject(gone)
 const withoutDatabase = (): ReturnType<typeof createMetrics> =>
   createMetrics({
-    context: { log: createLogger('silent'), version: '1.2.3' },
+    context: { log: createLogger('silent'), version: '1.2.3', queue: { ping: () => Promise.reject(gone), openQueue } },
     facts: () => Promise.reject(new Error('no database')),
     jobs: async () => [],
   })
@@ -36,6 +38,7 @@ it('calls are counted by endpoint template and class of status', async () => {
   expect(values.get(`boat_mirror_api_request_failures_total${labels('5xx')}`)).toBe(1)
   expect(values.get(`boat_mirror_api_received_bytes_total{endpoint="GET /v3/rentals/{rentalId}"}`)).toBe(4_000)
   expect(values.get('boat_mirror_up')).toBe(0)
+  expect(values.get('boat_mirror_queue_up')).toBe(0)
 })
 
 it('two scrapes at once both hold everything', async () => {
@@ -79,58 +82,4 @@ it('alert rules and dashboard ask for metrics that there are', async () => {
   for (const expression of expressions)
     for (const [name] of expression.matchAll(/boat_mirror_\w+/g)) expect(known, expression).toContain(name)
   for (const { alert, annotations } of rules) expect(annotations.description, alert).toMatch(/[a-z]/)
-})
-
-type Service = {
-  readonly environment?: Readonly<Record<string, string>>
-  readonly depends_on?: Readonly<Record<string, object>>
-  readonly ports?: readonly string[]
-  readonly profiles?: readonly string[]
-  readonly volumes?: readonly string[]
-  readonly command?: readonly string[]
-  readonly read_only?: boolean
-}
-
-it('the compose file names services that there are, holds no secret, and publishes on this machine alone', () => {
-  const file = parse(read('docker-compose.yml'), { merge: true }) as {
-    services: Record<string, Service>
-    volumes: Record<string, null>
-  }
-  const { services } = file
-  expect(Object.keys(services)).toEqual(['postgres', 'redis', 'migrate', 'worker', 'sandbox', 'prometheus', 'grafana'])
-  for (const [name, service] of Object.entries(services)) {
-    for (const needed of Object.keys(service.depends_on ?? {})) expect(services, name).toHaveProperty(needed)
-    for (const port of service.ports ?? []) expect(port, name).toMatch(/^127\.0\.0\.1:/)
-    for (const [variable, value] of Object.entries(service.environment ?? {}))
-      if (/PASSWORD|TOKEN|DATABASE_URL/.test(variable)) expect(value, variable).toMatch(/\$\{[A-Z_]+:[?-]/)
-    for (const volume of service.volumes ?? []) {
-      const [source = ''] = volume.split(':')
-      if (source.startsWith('./'))
-        expect(() => readFileSync(new URL(`../../${source}`, import.meta.url))).toThrow(/EISDIR/)
-      else expect(file.volumes, name).toHaveProperty(source)
-    }
-  }
-  for (const name of ['migrate', 'worker', 'sandbox']) expect(services[name]?.read_only, name).toBe(true)
-  expect(services.migrate?.command).toEqual(['migrate'])
-})
-
-it('the image runs unprivileged, is checked for health and gets its signals', () => {
-  const lines = read('Dockerfile').split('\n')
-  const last = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')))
-  expect(last).toContain('USER node')
-  expect(last.some((line) => line.startsWith('HEALTHCHECK'))).toBe(true)
-  expect(last).toContain('ENTRYPOINT ["node", "dist/src/cli/main.js"]')
-})
-
-it('whatever the image copies exists and is let through to its build', () => {
-  const letThrough = read('.dockerignore').split('\n')
-  const copied = read('Dockerfile')
-    .split('\n')
-    .filter((line) => /^COPY (?!--from)/.test(line))
-    .flatMap((line) => line.split(' ').slice(1, -1))
-  expect(copied).toContain('src')
-  for (const path of copied) {
-    expect(existsSync(new URL(`../../${path}`, import.meta.url)), path).toBe(true)
-    expect(letThrough, path).toContain(`!${path.split('/')[0]}`)
-  }
 })

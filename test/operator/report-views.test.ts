@@ -1,11 +1,13 @@
 // Schema report as a whole: explained, readable without seeing persons, told the zone, and kept when a program is upgraded.
 
+import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
+import { replaceViews } from '../../src/mirror/repeatable/replace-views.ts'
 import { saveTimeZone } from '../../src/mirror/repeatable/report-time-zone.ts'
-import { type ReportView, reportStatements } from '../../src/mirror/repeatable/report-view.ts'
 import { reportViews } from '../../src/mirror/repeatable/report-views.ts'
+import type { ViewDef } from '../../src/mirror/repeatable/step.ts'
 import { openReports, type Reports } from './report-support.ts'
 
 let reports: Reports
@@ -15,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => reports[Symbol.asyncDispose]())
 
 describe('schema report', () => {
-  it('has the views of the contract', async () => {
+  it('has the documented views', async () => {
     const rows = await reports.rows<{ name: string }>(
       `select viewname as name from pg_views where schemaname = 'report' order by 1`,
     )
@@ -114,27 +116,73 @@ describe('TIME_ZONE', () => {
 })
 
 describe('an upgrade', () => {
-  const view = (columns: ReportView['columns']): ReportView => ({
+  const view = (columns: ViewDef['columns']): ViewDef => ({
+    schema: 'report',
     name: 'upgraded',
     comment: 'For a test.',
     columns,
     source: 'from (select 1 as a) x',
-    orderBy: 'a',
   })
-  const one: ReportView['columns'] = { a: ['x.a', 'First.'] }
+  const one: ViewDef['columns'] = { a: ['x.a', 'First.'] }
+  const two: ViewDef['columns'] = { b: ['x.a + 1', 'Second.'], ...one }
 
-  it('keeps what people built on a view that got another column', async () => {
-    await reports.pool.query(reportStatements(view(one)))
-    await reports.pool.query('create view public.mine as select a from report.upgraded')
-    await reports.pool.query(reportStatements(view({ ...one, b: ['x.a + 1', 'Second.'] })))
-    expect(await reports.rows('select m.a, v.b from public.mine m, report.upgraded v')).toEqual([{ a: 1, b: 2 }])
-    await reports.pool.query('drop view report.upgraded cascade')
+  /** Replaces them as `migrate` does, and drops everything again. */
+  const upgrade = async (
+    steps: readonly (readonly ViewDef[] | string)[],
+    look: (client: PoolClient) => Promise<void>,
+  ): Promise<void> => {
+    const client = await reports.pool.connect()
+    try {
+      await client.query('begin')
+      for (const step of steps) await (typeof step === 'string' ? client.query(step) : replaceViews(client, step))
+      await look(client)
+    } finally {
+      await client.query('rollback')
+      client.release()
+    }
+  }
+
+  it('keeps what people built on a view that got another column, wherever that stands in the list', async () => {
+    await upgrade(
+      [[view(one)], 'create view public.mine as select a from report.upgraded', [view(two)]],
+      async (client) =>
+        expect((await client.query('select m.a, v.b from public.mine m, report.upgraded v')).rows).toEqual([
+          { a: 1, b: 2 },
+        ]),
+    )
   })
 
-  it('makes a view anew that lost a column', async () => {
-    await reports.pool.query(reportStatements(view({ b: ['x.a + 1', 'Second.'], ...one })))
-    await reports.pool.query(reportStatements(view(one)))
-    expect(await reports.rows('select * from report.upgraded')).toEqual([{ a: 1 }])
-    await reports.pool.query('drop view report.upgraded')
+  it('makes a view anew that lost a column, with what of ours stands on it and with all grants', async () => {
+    const upon: ViewDef = { ...view(one), name: 'upon', source: 'from report.upgraded x' }
+    await upgrade(
+      [
+        [view(two), upon],
+        'grant select on report.upgraded to public; grant select on report.upon to boat_mirror_reader with grant option',
+        [view(one), upon],
+      ],
+      async (client) => {
+        expect((await client.query('select * from report.upgraded')).rows).toEqual([{ a: 1 }])
+        expect((await client.query('select * from report.upon')).rows).toEqual([{ a: 1 }])
+        const { rows } = await client.query(
+          `select relname, relacl::text as acl from pg_class where relname in ('upgraded', 'upon') order by 1`,
+        )
+        expect(rows).toEqual([
+          { relname: 'upgraded', acl: expect.stringMatching(/[{,]=r\//) },
+          { relname: 'upon', acl: expect.stringContaining('boat_mirror_reader=r*/') },
+        ])
+      },
+    )
+  })
+
+  it('refuses to make a view anew that people built on, names what stands there and drops nothing', async () => {
+    await upgrade([[view(two)], 'create view public.mine as select b from report.upgraded'], async (client) => {
+      await client.query('savepoint before')
+      await expect(replaceViews(client, [view(one)])).rejects.toMatchObject({
+        code: 'DATABASE_SCHEMA',
+        message: expect.stringMatching(/report\.upgraded .*mine.*Nothing was changed/),
+      })
+      await client.query('rollback to savepoint before')
+      expect((await client.query('select * from public.mine')).rows).toEqual([{ b: 2 }])
+    })
   })
 })

@@ -3,10 +3,12 @@
 import { request } from 'node:http'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createGuesses } from '../../src/operator/guesses.ts'
 import { hostNameOf, isKnownHost, isOwnForm } from '../../src/operator/hosts.ts'
 import {
   cookieName,
-  isAllowed,
+  credentialOf,
+  isRight,
   isSession,
   issueSession,
   sessionCookie,
@@ -55,7 +57,11 @@ describe('the token', () => {
     { name: 'is not the session', headers: { cookie: `${cookieName}=${token}` }, allowed: false },
     { name: 'is needed', headers: {}, allowed: false },
   ]
-  for (const { name, headers, allowed } of cases) it(name, () => expect(isAllowed(token, headers, now)).toBe(allowed))
+  for (const { name, headers, allowed } of cases)
+    it(name, () => {
+      const shown = credentialOf(headers)
+      expect(shown !== null && isRight(token, shown, now)).toBe(allowed)
+    })
 })
 
 describe('a Host header', () => {
@@ -173,14 +179,89 @@ describe('pages with a token', () => {
   })
 })
 
-it('guesses of the token are limited', async () => {
-  await using pages = await openBarePages({ ADMIN_TOKEN: token })
-  const statuses: number[] = []
-  for (let guess = 0; guess < 12; guess++) {
-    const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: pages.url }
-    statuses.push((await fetch(`${pages.url}/sign-in`, { method: 'POST', body: 'token=wrong', headers })).status)
-  }
-  expect(statuses).toEqual([...new Array(10).fill(401), 429, 429])
+describe('guesses of the token', () => {
+  const form = (pages: BarePages, given: string): Promise<Response> =>
+    fetch(`${pages.url}/sign-in`, {
+      method: 'POST',
+      body: new URLSearchParams({ token: given }).toString(),
+      redirect: 'manual',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: pages.url },
+    })
+  const bearer = (pages: BarePages, given: string): Promise<Response> =>
+    pages.get('/api/status', { authorization: `Bearer ${given}` })
+  const session = (pages: BarePages, given: string): Promise<Response> =>
+    pages.get('/api/status', { cookie: `${cookieName}=${issueSession(given, new Date())}` })
+
+  for (const [name, guess] of [
+    ['in the form', form],
+    ['as a bearer', bearer],
+    ['as a session made with it', session],
+  ] as const)
+    it(`${name} are limited to ten a minute, and then the right one waits, too`, async () => {
+      await using pages = await openBarePages({ ADMIN_TOKEN: token })
+      const statuses: number[] = []
+      for (let number = 0; number < 12; number++) statuses.push((await guess(pages, `a-wrong-token-${number}`)).status)
+      expect(statuses).toEqual([...new Array(10).fill(401), 429, 429])
+      for (const other of [form, bearer, session]) {
+        const answer = await other(pages, token)
+        expect(answer.status).toBe(429)
+        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+        expect(Number(answer.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+      }
+      expect((await pages.get('/healthz')).status).toBe(200)
+      expect((await pages.get('/')).status).toBe(401)
+    })
+
+  it('keep nobody out whose session was right before', async () => {
+    await using pages = await openBarePages({ ADMIN_TOKEN: token })
+    const cookie = ((await form(pages, token)).headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+    expect((await pages.get('/api/status', { cookie })).status).toBe(200)
+    for (let number = 0; number < 12; number++) await bearer(pages, `a-wrong-token-${number}`)
+    expect((await bearer(pages, token)).status).toBe(429)
+    expect((await pages.get('/api/status', { cookie })).status).toBe(200)
+  })
+
+  it('are not what the right token is, however often it comes', async () => {
+    await using pages = await openBarePages({ ADMIN_TOKEN: token })
+    for (let number = 0; number < 25; number++) expect((await bearer(pages, token)).status).toBe(200)
+  })
+
+  it('are not what a page does whose session is over: its cookie is taken away', async () => {
+    await using pages = await openBarePages({ ADMIN_TOKEN: token })
+    const old = issueSession(token, new Date(Date.now() - 2 * sessionSeconds * 1_000))
+    const answer = await pages.get('/api/status', { cookie: `${cookieName}=${old}` })
+    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, expect.stringContaining('Max-Age=0')])
+  })
+
+  const shown = { kind: 'token', text: 'x' } as const
+  const right = (): boolean => true
+  const wrong = (): boolean => false
+
+  it('from many addresses are limited together, but for an address that was right before', async () => {
+    const judge = createGuesses({ perAddress: 10, inAll: 20, seconds: 60 })
+    expect(await judge('operator', shown, right)).toEqual({ kind: 'right' })
+    for (let number = 0; number < 20; number++)
+      expect(await judge(`guesser-${number}`, shown, wrong)).toEqual({ kind: 'wrong' })
+    expect(await judge('another', shown, wrong)).toMatchObject({ kind: 'wait' })
+    expect(await judge('another', shown, right)).toMatchObject({ kind: 'wait' })
+    expect(await judge('operator', shown, right)).toEqual({ kind: 'right' })
+  })
+
+  it('of one address, at the same moment, are counted, and use up no more than its own share of all', async () => {
+    const judge = createGuesses({ perAddress: 10, inAll: 20, seconds: 60 })
+    const verdicts = await Promise.all(Array.from({ length: 200 }, () => judge('one', shown, wrong)))
+    expect(verdicts.filter(({ kind }) => kind === 'wrong')).toHaveLength(10)
+    expect(await judge('two', shown, wrong)).toEqual({ kind: 'wrong' })
+  })
+
+  it('that go on make nobody wait longer: the right token is heard when the window has passed', async () => {
+    const judge = createGuesses({ perAddress: 2, inAll: 20, seconds: 1 })
+    for (let number = 0; number < 2; number++) await judge('one', shown, wrong)
+    const verdict = await judge('one', shown, right)
+    expect(verdict).toMatchObject({ kind: 'wait', seconds: 1 })
+    for (let number = 0; number < 50; number++) await judge('one', shown, wrong)
+    await expect.poll(() => judge('one', shown, right), { timeout: 20_000 }).toEqual({ kind: 'right' })
+  })
 })
 
 describe('pages', () => {

@@ -1,7 +1,8 @@
 // Numbers, durations and instants as the pages say them.
 
 import { describe, expect, it } from 'vitest'
-import { about, bytes, count, counted, duration, oneLine, relative, utc } from '../../src/operator/words.ts'
+import { about, bytes, count, counted, duration, relative, utc } from '../../src/operator/words.ts'
+import { oneLine } from '../../src/text.ts'
 
 const now = new Date('2030-05-01T12:00:00.900Z')
 
@@ -31,7 +32,7 @@ describe('the pages say', () => {
     ['the largest size there is', bytes(2 ** 52), '4,096 TiB'],
     ['text as it is', oneLine('a b', 3), 'a b'],
     ['text cut', oneLine('abcdef', 4), 'abc…'],
-    ['text without what moves a cursor', oneLine(' a\u001b[2J\nb\u202e ', 20), 'a [2J b'],
+    ['text without what moves a cursor', oneLine('a\u001b[2J\nb\u202ec', 20), 'a [2J b c'],
   ]
   for (const [what, said, expected] of cases) it(`${what}: ${expected}`, () => expect(said).toBe(expected))
 })

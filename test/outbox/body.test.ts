@@ -28,11 +28,12 @@ const rental = {
 describe('an update sends', () => {
   const write = writeNamed('rental.update')
 
-  it('all writable fields as read with the change laid over, and no read-only one', () => {
+  it('all writable fields as read with the change laid over, null as null, and no read-only or absent one', () => {
     expect(updateBody(write, { status: 'VALIDATED' }, rental)).toEqual({
       status: 'VALIDATED',
       rentalPrice: 120.5,
       discountPrice: 20,
+      commissionPrice: null,
       orderLink: 'https://example.com/o',
     })
   })
@@ -54,22 +55,24 @@ describe('an update sends', () => {
     expect(stringifyJson(updateBody(write, { status: 'VALIDATED' }, exact))).toContain('123456789012345678.10')
   })
 
-  it('countries by code and the language with its name', () => {
+  it('objects and dates with all that was received, whatever of it is known', () => {
     const user = {
       firstName: 'Ann',
       addressCountry: { code: 'FR', name: 'France' },
       nationality: null,
-      language: { code: 'fr', name: 'Français' },
+      language: { code: 'fr', name: 'Français', script: 'Latn' },
+      birthDate: '1990-05-01T00:00:00Z',
+      civility: 'DR',
     }
+    const { firstName: _, ...untouched } = user
     expect(updateBody(writeNamed('user.update'), { firstName: 'Anne' }, user)).toEqual({
       firstName: 'Anne',
-      addressCountry: { code: 'FR' },
-      language: { code: 'fr', name: 'Français' },
+      ...untouched,
     })
   })
 
-  it('a payment method by its id, and a currency that is shown as an object by its code', () => {
-    const payment = { id: 1, currency: { code: 'EUR', symbol: '€' }, method: { id: 3, name: 'Card' }, price: 10 }
+  it('what is written in another shape than it is shown in that shape: a currency by its code, a method by its id', () => {
+    const payment = { id: 1, currency: { code: 'EUR', symbol: '€' }, method: 3, price: 10 }
     expect(updateBody(writeNamed('rental_payment.update'), { price: 12 }, payment)).toEqual({
       currency: 'EUR',
       method: { id: 3 },

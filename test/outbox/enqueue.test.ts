@@ -81,6 +81,62 @@ describe('a change that fits', () => {
   })
 })
 
+describe('a change larger than 1 MB', () => {
+  const mb = (size: number): string => 'é'.repeat(size * 500_000)
+
+  it.each([
+    [
+      'in its body',
+      { orderLink: mb(1.5), contractLink: 'https://example.com' },
+      {},
+      'rental.update: body is 1.51 MB of JSON, body.orderLink alone 1.51 MB; it takes at most 1 MB.',
+    ],
+    [
+      'in what its editor saw',
+      { orderLink: 'https://example.com' },
+      { base: { orderLink: mb(2) } },
+      'rental.update: options is 2.01 MB of JSON, options.base alone 2.01 MB; it takes at most 1 MB.',
+    ],
+    [
+      'in two fields, neither of which is',
+      { orderLink: mb(0.6), contractLink: mb(0.5) },
+      {},
+      'rental.update: body is 1.11 MB of JSON, body.orderLink alone 0.61 MB; it takes at most 1 MB.',
+    ],
+  ])('%s is refused, naming limit, size and field', async (_, body, options, message) => {
+    await expect(queue('rental.update', { rentalId: 42 }, body, options)).rejects.toMatchObject({
+      code: '22023',
+      message,
+    })
+  })
+
+  it('is refused before anything is looked at, whatever it is', async () => {
+    await expect(queue('rental.update', mb(1.2))).rejects.toThrow('target is 1.21 MB of JSON; it takes at most 1 MB.')
+    const tooLong = JSON.stringify({ unknown: mb(100) })
+    await expect(queue('rental.update', { rentalId: 42 }, JSON.parse(tooLong))).rejects.toThrow(
+      'body.unknown alone 100.01 MB',
+    )
+  }, 60_000)
+
+  it('is refused to the library too, and one of just 1 MB is taken', async () => {
+    const db = new Kysely({ dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: database.url }) }) })
+    const send = (orderLink: string): Promise<string> =>
+      db
+        .transaction()
+        .execute((trx) => enqueue(trx, { operation: 'rental.update', target: { rentalId: 42 }, body: { orderLink } }))
+    try {
+      await expect(send(mb(1))).rejects.toMatchObject({
+        code: 'USAGE',
+        message: expect.stringContaining('body is 1.01 MB'),
+      })
+      const id = await send('x'.repeat(1_000_000 - '{"orderLink": ""}'.length))
+      expect(await row(Number(id))).toMatchObject({ status: 'queued' })
+    } finally {
+      await db.destroy()
+    }
+  })
+})
+
 describe('a reference of the partner’s own', () => {
   it('makes the same content the same change, also for two at once', async () => {
     const ids = await Promise.all(

@@ -1,4 +1,4 @@
-// A model of the outbox: what the contract (design, section 7) says that changes, the API and the mirror look like after
+// A model of the outbox: what docs/outbox.md says that changes, the API and the mirror look like after
 // each step. Pure; it shares no code with the product. Values are names: a payment is named by the change that made it.
 
 export type Kind = 'pay' | 'reprice' | 'link' | 'note'

@@ -4,7 +4,16 @@ import { describe, expect, it } from 'vitest'
 import { LosslessNumber } from '../../src/api/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
 import { ApiError, BoatMirrorError } from '../../src/errors.ts'
-import { errorText, gone, jsonParameter, leftBehind, responseOf, resultOf, storable } from '../../src/outbox/outcome.ts'
+import {
+  codeIn,
+  errorText,
+  gone,
+  jsonParameter,
+  leftBehind,
+  responseOf,
+  resultOf,
+  storable,
+} from '../../src/outbox/outcome.ts'
 
 const refused = new ApiError('API_REJECTED', 'POST /v3/users was answered 400.', {
   endpoint: 'POST /v3/users',
@@ -34,6 +43,11 @@ describe('of an answer is stored', () => {
 })
 
 describe('an outcome', () => {
+  it('has a code for the log where its error begins with one, and none where it is a sentence', () => {
+    expect(codeIn(errorText(refused))).toBe('API_REJECTED')
+    expect(codeIn('The record of rental.update is gone upstream: nothing was sent.')).toBeUndefined()
+  })
+
   it('of a record that is gone is expired for a step of a pending rental, and failed for others', () => {
     expect(gone({ deadline: new Date(0), operation: 'rental.update' })).toEqual({
       kind: 'expired',

@@ -49,11 +49,16 @@ const tables = [
   'resource_options',
 ]
 
-/** Slots that are free now, one for each resource, so that bookings don't stand in each other's way. */
+/** Slots that are free now, one for each boat, which resources may share, so that bookings don't stand in each other's way. */
 export function freeSlots(sandbox: Sandbox): readonly { readonly resourceId: string; readonly slotId: string }[] {
   const slots = sandbox.truth({ only: ['resource_slots'], days: 1, durations: 1 }).resource_slots ?? []
-  const first = new Map(slots.map(({ key }) => [String(key.resource_id), String(key.id)]))
-  return [...first].map(([resourceId, slotId]) => ({ resourceId, slotId }))
+  const byBoat = new Map(
+    slots.map(({ key }) => {
+      const resourceId = String(key.resource_id)
+      return [resourceId.split('-')[0], { resourceId, slotId: String(key.id) }]
+    }),
+  )
+  return [...byBoat.values()]
 }
 
 /** Hands out records of a sandbox, each rental and user once. */

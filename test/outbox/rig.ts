@@ -50,7 +50,7 @@ export type Rig = AsyncDisposable & {
 
 /** A second context on the same database and sandbox, as another process has it: an API client of its own. */
 export function contextFor(
-  rig: Pick<Rig, 'database' | 'sandbox'>,
+  rig: Pick<Rig, 'database'> & { readonly sandbox: Pick<Sandbox, 'url'> },
   options: Omit<RigOptions, 'databaseUrl' | 'sandbox'> = {},
 ): {
   readonly context: PushContext

@@ -65,7 +65,14 @@ describe('a decimal has one form', () => {
     ['a1', undefined],
     ['1a', undefined],
     ['1.2.3', undefined],
-    ['1e3', undefined],
+    ['1e3', '1000'],
+    ['1.50E-2', '0.015'],
+    ['-12.5e1', '-125'],
+    ['0e5', '0'],
+    ['-0.00e-3', '0'],
+    ['.5e1', '5'],
+    ['1e4000', undefined],
+    ['e5', undefined],
   ] as const)
     it(`${JSON.stringify(given)} is ${form}`, () => expect(canonicalDecimal(given)).toBe(form))
 })

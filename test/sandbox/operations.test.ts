@@ -57,7 +57,7 @@ const queries: Record<string, () => string> = {
 }
 
 describe('the table of operations', () => {
-  it('has the 78 operations of the specification, each once', () => {
+  it('has the 78 operations of the API, each once', () => {
     const names = operations.map(({ method, path }) => `${method} ${path}`)
     expect(new Set(names).size).toBe(78)
     const count = (method: string): number => operations.filter((operation) => operation.method === method).length

@@ -90,18 +90,45 @@ describe('the fuse', () => {
 })
 
 describe('a pass', () => {
-  const cases: readonly [string, Parameters<typeof judgePass>[0], string][] = [
+  const keyed = { keyless: 0, keylessDistinct: 0 }
+  const cases: readonly [
+    string,
+    Omit<Parameters<typeof judgePass>[0], keyof typeof keyed> & Partial<typeof keyed>,
+    string,
+  ][] = [
     ['without a total and without repeats is complete', { pass: 1, answered: 3, distinct: 3, totals: [] }, 'complete'],
     ['with an agreeing total is complete', { pass: 1, answered: 3, distinct: 3, totals: [3] }, 'complete'],
     ['with a record that came twice is read again', { pass: 1, answered: 4, distinct: 3, totals: [] }, 'again'],
     ['whose total moved is read again', { pass: 2, answered: 4, distinct: 4, totals: [3, 4] }, 'again'],
     ['that lacks records is partial after three tries', { pass: 3, answered: 2, distinct: 2, totals: [3] }, 'partial'],
+    [
+      'with records that have no key is complete when they fill the total',
+      { pass: 1, answered: 3, distinct: 3, keyless: 2, keylessDistinct: 2, totals: [5] },
+      'complete',
+    ],
+    [
+      'with equal records that have no key is complete, whether the total counts them once',
+      { pass: 1, answered: 3, distinct: 3, keyless: 3, keylessDistinct: 1, totals: [4] },
+      'complete',
+    ],
+    ['or each', { pass: 1, answered: 3, distinct: 3, keyless: 3, keylessDistinct: 1, totals: [6] }, 'complete'],
+    [
+      'with records that have no key, and too few all the same, is read again',
+      { pass: 1, answered: 3, distinct: 3, keyless: 1, keylessDistinct: 1, totals: [5] },
+      'again',
+    ],
+    [
+      'whose records without a key do not make up for those that came twice is read again',
+      { pass: 1, answered: 4, distinct: 3, keyless: 1, keylessDistinct: 1, totals: [5] },
+      'again',
+    ],
   ]
-  for (const [name, facts, expected] of cases) it(name, () => expect(judgePass(facts).kind).toBe(expected))
+  for (const [name, facts, expected] of cases)
+    it(name, () => expect(judgePass({ ...keyed, ...facts }).kind).toBe(expected))
 
   it('says in numbers why it is read again', () => {
     const reasonOf = (answered: number, distinct: number, totals: readonly number[]): unknown =>
-      judgePass({ pass: 1, answered, distinct, totals })
+      judgePass({ ...keyed, pass: 1, answered, distinct, totals })
     expect([reasonOf(4, 4, [3, 4]), reasonOf(5, 3, []), reasonOf(2, 2, [3, 3])]).toEqual([
       { kind: 'again', reason: 'The total moved from 3 to 4 while the list was read.' },
       { kind: 'again', reason: '2 records came twice: the list moved while it was read.' },

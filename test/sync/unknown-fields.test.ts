@@ -1,5 +1,5 @@
-// Which fields count as known: columns, collections with tables of their own, embedded records, and what only the
-// specification shows.
+// Which fields count as known: columns, collections with tables of their own, embedded records, and what is
+// documented without a column.
 
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/api/json.ts'
@@ -22,8 +22,7 @@ describe('known', () => {
     ['resource_pricetable', { resourceId: '1', date: '2026-01-01', currency: 'EUR' }],
   ]
   for (const [stream, record] of shown)
-    it(`is what the specification shows of ${stream} beside its columns`, () =>
-      expect(unknown(stream, record)).toEqual([]))
+    it(`is what is documented of ${stream} beside its columns`, () => expect(unknown(stream, record)).toEqual([]))
 
   it('is what stands in an embedded record of another stream, and no more', () => {
     const record = { user: { id: 1, firstName: 'a', language: { name: 'b', nick: 'c' } }, departureHarbour: { x: 1 } }

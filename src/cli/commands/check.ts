@@ -1,6 +1,8 @@
 // `check`: tries configuration, database, queue and API, and says what is right, what is wrong and what to set.
 
 import type { Command } from 'commander'
+import { shownAddress } from '../../addresses.ts'
+import { queuePrefix } from '../../app.ts'
 import type { Config } from '../../config.ts'
 import { openDatabaseServer } from '../../embedded/database-server.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -9,9 +11,17 @@ import type { Logger } from '../../log.ts'
 import { type Database, openDatabase } from '../../mirror/database.ts'
 import { maxSkewMs, measureSkew } from '../../mirror/database-clock.ts'
 import { type MigrationStatus, migrationStatus } from '../../mirror/migrate.ts'
-import { shownAddress, translateDatabaseError } from '../../mirror/sql-states.ts'
-import { databaseFacts, mayCreate } from '../../operator/queries.ts'
+import { assertColumnsOptional } from '../../mirror/partner-objects.ts'
+import type { Pooling } from '../../mirror/pooler.ts'
+import { supportedVersion } from '../../mirror/postgres-version.ts'
+import { roleGaps } from '../../mirror/repeatable/roles.ts'
+import { translateDatabaseError } from '../../mirror/sql-states.ts'
+import { assertNamesFree, assertSuitable } from '../../mirror/suitable.ts'
+import { describeHolder, feedHolders } from '../../operator/feed-holders.ts'
+import { unguarded } from '../../operator/guard.ts'
+import { mayCreate } from '../../operator/queries.ts'
 import { checkApi } from '../check-api.ts'
+import { checkPooler } from '../check-pooler.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
 import { type Finding, failed, findingsText, ok, warn } from '../findings.ts'
 import { print, printJson } from '../output.ts'
@@ -32,11 +42,12 @@ export function registerCheck(program: Command): void {
 
 async function runCheck(context: CommandContext, json: boolean): Promise<ExitCode> {
   const { config, log, signal } = context
-  const findings: Finding[] = [configuration(config)]
+  const findings: Finding[] = [configuration(config), pages(config)]
   await using database = await checkDatabase(config, log, findings)
   signal.throwIfAborted()
-  if (database.url !== null) findings.push(await checkQueue(config, log, database.url, signal, database.current))
-  findings.push(...(await checkTheApi(context, database.current ? database.database : null)))
+  const current = database.current ? database.database : null
+  if (database.direct !== null) findings.push(await checkQueue(config, log, database.direct, signal, current))
+  findings.push(...(await checkTheApi(context, current)))
   const bad = findings.some((finding) => finding.status === 'fail')
   if (json) printJson({ ok: !bad, findings })
   else print(`${findingsText(findings)}\n\n${bad ? 'Something is wrong.' : 'All that is needed works.'}`)
@@ -52,15 +63,24 @@ function configuration(config: Config): Finding {
   return ok('configuration', `every setting can be read: ${parts.join(', ')}`)
 }
 
+/** Where the queue on Postgres works, and through what. */
+type Direct = { readonly databaseUrl: string; readonly pooling: Pooling }
+
+/** What `worker` will say of the pages; the other commands serve none. */
+function pages(config: Config): Finding {
+  const open = unguarded(config)
+  if (open !== null) return warn('pages', open.message, `worker will not start: ${open.remedy}`)
+  const token = config.adminToken === null ? '' : ', with a token'
+  return ok('pages', `served by worker at ${config.host}, port ${config.port}${token}`)
+}
+
 type Looked = {
-  readonly url: string | null
+  readonly direct: Direct | null
   readonly database: Database | null
   /** The schema is that of this program. */
   readonly current: boolean
   [Symbol.asyncDispose](): Promise<void>
 }
-
-const oldestPostgres = 14
 
 /** Adds what it finds; opens the database for those that come after. */
 async function checkDatabase(config: Config, log: Logger, findings: Finding[]): Promise<Looked> {
@@ -75,30 +95,31 @@ async function checkDatabase(config: Config, log: Logger, findings: Finding[]): 
     url = server.url
     const database = openDatabase({ url, applicationName: 'boat-mirror check', max: 2, log })
     closers.push(() => database.close())
-    findings.push(await versionFinding(database, url))
-    const schema = await migrationStatus(url)
+    findings.push(ok('database', `${shownAddress(url)}, Postgres ${await supportedVersion(database.pool)}`))
+    await assertSuitable(database.pool, 'sync')
+    const pooler = await checkPooler(server)
+    if (pooler.finding !== null) findings.push(pooler.finding)
+    const direct: Direct = { databaseUrl: server.directUrl, pooling: pooler.direct }
+    const schema = await migrationStatus(direct.databaseUrl)
+    if (schema.applied.length === 0) await assertNamesFree(database.pool)
     findings.push(await schemaFinding(config, database, schema))
+    if (isCurrent(schema)) findings.push(await rolesFinding(database), await columnsFinding(database))
     findings.push(await clockFinding(database, config))
-    return { url, database, current: isCurrent(schema), [Symbol.asyncDispose]: dispose }
+    if (isCurrent(schema)) findings.push(...(await feedFindings(database)))
+    return { direct, database, current: isCurrent(schema), [Symbol.asyncDispose]: dispose }
   } catch (error) {
     findings.push(failed('database', translateDatabaseError(error, url ?? undefined)))
-    return { url: null, database: null, current: false, [Symbol.asyncDispose]: dispose }
+    return { direct: null, database: null, current: false, [Symbol.asyncDispose]: dispose }
   }
 }
 
+const feedFindings = async ({ pool }: Database): Promise<readonly Finding[]> =>
+  (await feedHolders(pool)).map((holder) =>
+    warn('change feed', describeHolder(holder), 'Readers of the feed wait; the mirror itself goes on.'),
+  )
+
 const isCurrent = (schema: MigrationStatus): boolean =>
   schema.pending.length + schema.unknown.length === 0 && schema.repeatableCurrent
-
-async function versionFinding(database: Database, url: string): Promise<Finding> {
-  const { version } = await databaseFacts(database.pool)
-  if (Number.parseInt(version, 10) >= oldestPostgres) return ok('database', `${shownAddress(url)}, Postgres ${version}`)
-  return failed(
-    'database',
-    new BoatMirrorError('DATABASE_REFUSED', `Postgres ${version} is too old.`, {
-      remedy: `Use Postgres ${oldestPostgres} or newer.`,
-    }),
-  )
-}
 
 async function schemaFinding(config: Config, database: Database, schema: MigrationStatus): Promise<Finding> {
   if (isCurrent(schema)) return ok('schema', `up to date: ${schema.applied.at(-1) ?? 'nothing applied'}`)
@@ -127,6 +148,25 @@ async function schemaFinding(config: Config, database: Database, schema: Migrati
   )
 }
 
+/** Roles for readers and partners may come later than the schema, from whoever may create them. */
+async function rolesFinding(database: Database): Promise<Finding> {
+  const { missing, ungranted } = await roleGaps(database.pool)
+  if (missing.length + ungranted.length === 0) return ok('roles', 'readers and partners have their roles')
+  const detail = [...missing.map((role) => `${role} is missing`), ...ungranted.map((role) => `${role} has no grants`)]
+  const create = missing.map((role) => `create role ${role} nologin; `).join('')
+  return warn('roles', detail.join(', '), `To give others access run: ${create}then boat-mirror migrate as the owner.`)
+}
+
+/** What a partner added to our tables must let in what knows nothing of it. */
+async function columnsFinding({ pool }: Database): Promise<Finding> {
+  try {
+    await assertColumnsOptional(pool)
+    return ok('columns', 'no column of others is in the way')
+  } catch (error) {
+    return failed('columns', translateDatabaseError(error))
+  }
+}
+
 async function clockFinding(database: Database, config: Config): Promise<Finding> {
   const skewMs = Math.round((await measureSkew(database.pool)).ms)
   const detail = `this host and Postgres differ by ${Math.abs(skewMs)} ms`
@@ -142,15 +182,15 @@ const queuePatienceMs = 5_000
 async function checkQueue(
   config: Config,
   log: Logger,
-  databaseUrl: string,
+  direct: Direct,
   signal: AbortSignal,
-  schemaCurrent: boolean,
+  current: Database | null,
 ): Promise<Finding> {
   const where = config.redisUrl === null ? 'Postgres, beside the mirror' : `Redis at ${shownAddress(config.redisUrl)}`
   const backend = openBackend({
-    databaseUrl,
+    ...direct,
     redisUrl: config.redisUrl,
-    prefix: 'boat-mirror-check',
+    prefix: current === null ? 'boat-mirror-check' : await queuePrefix(current),
     log,
     patienceMs: queuePatienceMs,
     signal,
@@ -160,7 +200,7 @@ async function checkQueue(
     const risk = await backend.risk()
     return risk === null ? ok('queue', where) : warn('queue', `${where}: ${risk.detail}`, risk.remedy)
   } catch (error) {
-    if (config.redisUrl === null && !schemaCurrent)
+    if (config.redisUrl === null && current === null)
       return warn('queue', `${where}: not set up yet`, 'Nothing to do: it is made with the schema.')
     return failed('queue', error)
   } finally {

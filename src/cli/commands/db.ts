@@ -6,6 +6,7 @@ import type { Config } from '../../config.ts'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../embedded/embedded-postgres.ts'
 import type { Logger } from '../../log.ts'
 import { type ExitCode, print, runCommand } from '../context.ts'
+import { printNote } from '../output.ts'
 
 /** Registers `db` and `db psql`. */
 export function registerDb(program: Command): void {
@@ -54,7 +55,7 @@ function noteWhereAndHowLong(server: EmbeddedPostgres, dataDir: string): void {
         ]
       : []),
   ]
-  for (const note of notes) process.stderr.write(`${note}\n`)
+  for (const note of notes) printNote(note)
 }
 
 /** Runs psql on this terminal. Ctrl-C is psql's then (it cancels a query); being told to stop ends psql. */
@@ -72,8 +73,8 @@ async function openPsql(address: string, signal: AbortSignal): Promise<ExitCode>
   } catch (error) {
     if (signal.aborted) return 0
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    process.stderr.write(
-      'boat-mirror: there is no psql on the path. Install a Postgres client (package postgresql-client), or open the address that `db` prints with any other.\n',
+    printNote(
+      'boat-mirror: there is no psql on the path. Install a Postgres client (package postgresql-client), or open the address that `db` prints with any other.',
     )
     return 1
   } finally {

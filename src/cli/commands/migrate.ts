@@ -1,8 +1,7 @@
 // `migrate`: brings the database up to date, BullMQ's own tables too; `--status` only looks.
 
 import type { Command } from 'commander'
-import { prepareSchema } from '../../app.ts'
-import { openDatabaseServer } from '../../embedded/database-server.ts'
+import { openServer, prepareSchema } from '../../app.ts'
 import { type MigrationStatus, migrationStatus } from '../../mirror/migrate.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
 import { print, printJson, table } from '../output.ts'
@@ -20,14 +19,14 @@ export function registerMigrate(program: Command): void {
 }
 
 async function runMigrate(
-  { config, log }: CommandContext,
+  { config, log, signal }: CommandContext,
   options: { readonly status: boolean; readonly json: boolean },
 ): Promise<ExitCode> {
-  const server = await openDatabaseServer(config, log)
+  const server = await openServer(config, log)
   try {
-    const before = await migrationStatus(server.url)
+    const before = await migrationStatus(server.directUrl)
     if (options.status) return showStatus(before, options.json)
-    await prepareSchema(config, server.url, log)
+    await prepareSchema(config, server.directUrl, log, signal)
     if (options.json) printJson({ applied: before.pending })
     else if (before.pending.length > 0) print(`Applied ${before.pending.join(', ')}.`)
     else

@@ -7,7 +7,7 @@ import { type ChangeInfo, changesForPerson, listChanges } from '../../outbox/ins
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { type CommandContext, type ExitCode, type OpenedApp, runCommand, wholeNumber, withJson } from '../context.ts'
-import { number, oneLine, print, printJson, relative, table } from '../output.ts'
+import { number, oneLine, print, printJson, printNote, relative, table } from '../output.ts'
 import { pushContextOf } from '../push-context.ts'
 
 type PushOptions = { readonly dryRun: boolean; readonly limit: number; readonly json: boolean }
@@ -51,8 +51,7 @@ async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise
   }, tellEveryMs)
   try {
     await pusher.drain(signal, { until: 'settled' })
-    if (signal.aborted)
-      process.stderr.write('Stopped. What is not settled stays queued; the next push or worker carries on.\n')
+    if (signal.aborted) printNote('Stopped. What is not settled stays queued; the next push or worker carries on.')
     signal.throwIfAborted()
   } finally {
     clearInterval(tell)
@@ -71,7 +70,7 @@ async function tellProgress(app: OpenedApp): Promise<void> {
       ? 'under way'
       : `next attempt ${relative(next?.next_attempt_at ?? null, app.clock.now()) ?? 'soon'}`
   const reason = next?.error ? `: ${oneLine(next.error, 200)}` : ''
-  process.stderr.write(`${left}, ${when}${reason}\n`)
+  printNote(`${left}, ${when}${reason}`)
 }
 
 /** 3: a conflict or an unknown outcome is left; 1: a change of this push did not succeed. */

@@ -68,7 +68,8 @@ async function runList(
     printJson({ byStream, entries })
     return 0
   }
-  if (entries.length === 0) {
+  const [newest] = entries
+  if (newest === undefined) {
     print('Nothing is in quarantine.')
     return 0
   }
@@ -87,7 +88,9 @@ async function runList(
   )
   const all = Object.values(byStream).reduce((sum, count) => sum + count, 0)
   if (stream === undefined && all > entries.length) print(`\n${entries.length} of ${all}; see more with --limit.`)
-  print('\nLook at one with: boat-mirror quarantine show ID. Try again with: boat-mirror quarantine retry ID')
+  print(
+    `\nLook at one with: boat-mirror quarantine show ${newest.id}. Try again with: boat-mirror quarantine retry ${newest.id}`,
+  )
   return 0
 }
 

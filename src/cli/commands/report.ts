@@ -5,12 +5,14 @@ import { BoatMirrorError } from '../../errors.ts'
 import type { ReportView } from '../../mirror/repeatable/report-view.ts'
 import { reportViews } from '../../mirror/repeatable/report-views.ts'
 import { type ReportRequest, readReport } from '../../operator/report-queries.ts'
+import { withoutControls } from '../../text.ts'
 import { type CommandContext, type ExitCode, runCommand, wholeNumber, withJson } from '../context.ts'
 import { oneLine, print, printJson, table } from '../output.ts'
 
 type Options = {
   readonly json: boolean
   readonly csv: boolean
+  readonly raw: boolean
   readonly limit?: number
   readonly from?: string
   readonly to?: string
@@ -26,7 +28,12 @@ export function registerReport(program: Command): void {
       .command('report')
       .description('prints a report; without a name: which there are')
       .argument('[name]', reportViews.map(({ name }) => name).join(', '))
-      .option('--csv', 'print CSV with a header', false)
+      .option(
+        '--csv',
+        'print CSV with a header; texts that a spreadsheet would take for a formula begin with an apostrophe',
+        false,
+      )
+      .option('--raw', 'with --csv: every text as it is', false)
       .option(
         '--limit <n>',
         `rows at most (default: ${shownRows}, with --csv and --json all)`,
@@ -74,11 +81,12 @@ function findView(name: string): ReportView {
 
 async function runReport(context: CommandContext, name: string | undefined, options: Options): Promise<ExitCode> {
   if (options.json && options.csv) throw new BoatMirrorError('USAGE', '--json and --csv exclude each other.')
+  if (options.raw && !options.csv) throw new BoatMirrorError('USAGE', '--raw needs --csv.')
   if (name === undefined) return listReports(options)
   const request = requestOf(findView(name), options)
   await using opened = await context.openDatabase()
   if (options.json) await printRowsAsJson(opened.database, request, context.signal)
-  else if (options.csv) await printCsv(opened.database, request, context.signal)
+  else if (options.csv) await printCsv(opened.database, request, options.raw, context.signal)
   else await printTable(opened.database, request)
   return 0
 }
@@ -103,9 +111,9 @@ function listReports({ json }: Options): ExitCode {
 
 type Database = Parameters<typeof readReport>[0]
 
-/** Writes to stdout, waiting while the reader is slower than we are. */
-async function write(text: string): Promise<void> {
-  if (process.stdout.write(text)) return
+/** Writes to stdout, waiting while the reader is slower than we are. `raw`: a file or program gets every character. */
+async function write(text: string, raw = false): Promise<void> {
+  if (process.stdout.write(raw && !process.stdout.isTTY ? text : withoutControls(text))) return
   await new Promise((resolve) => process.stdout.once('drain', resolve))
 }
 
@@ -120,17 +128,22 @@ async function printRowsAsJson(database: Database, request: ReportRequest, signa
   await write(separator === '[\n' ? '[]\n' : '\n]\n')
 }
 
+/** What a spreadsheet would take for a formula: it may read other cells, and send them away. A number is none. */
+const isFormula = (cell: string): boolean => /^[=+\-@\t\r]/.test(cell) && !/^[+-]?\d+(\.\d+)?$/.test(cell)
+
 /** A cell of CSV (RFC 4180); null is empty, an empty text is quoted. */
-const csvCell = (cell: string | null | undefined): string => {
-  if (cell === null || cell === undefined) return ''
+const csvCell = (value: string | null | undefined, raw: boolean): string => {
+  if (value === null || value === undefined) return ''
+  const cell = !raw && isFormula(value) ? `'${value}` : value
   return cell === '' || /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
 }
 
-async function printCsv(database: Database, request: ReportRequest, signal: AbortSignal): Promise<void> {
+async function printCsv(database: Database, request: ReportRequest, raw: boolean, signal: AbortSignal): Promise<void> {
   await write(`${request.columns.join(',')}\n`)
   await readReport(database, request, 'text', async (rows) => {
     signal.throwIfAborted()
-    await write(rows.map((row) => `${request.columns.map((column) => csvCell(row[column])).join(',')}\n`).join(''))
+    const lines = rows.map((row) => request.columns.map((column) => csvCell(row[column], raw)).join(','))
+    await write(`${lines.join('\n')}\n`, raw)
   })
 }
 

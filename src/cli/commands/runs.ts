@@ -18,7 +18,7 @@ import {
   withJson,
 } from '../context.ts'
 import { exitCodeOfSync, runJson } from '../outcome.ts'
-import { instant, number, oneLine, print, printJson, table } from '../output.ts'
+import { instant, number, oneLine, print, printJson, printNote, table } from '../output.ts'
 import { preflight } from '../preflight.ts'
 import { runLine, runSeconds } from '../progress.ts'
 
@@ -181,7 +181,7 @@ async function runRelease(
   const held = await existingRun(app, id)
   await preflight({ config, apiUrl: app.apiUrl, log, signal }, [held.stream])
   const { runId, keys } = await started(context, app, held)
-  process.stderr.write(`Asking for ${number(keys)} records of ${held.stream}.\n`)
+  printNote(`Asking for ${number(keys)} records of ${held.stream}.`)
   const run = await carryOutRun(context, app, runId)
   const code = exitCodeOfSync({ runs: [run], quarantine: {} })
   if (json) printJson({ exitCode: code, run: runJson(run) })
@@ -197,7 +197,7 @@ async function started(
   for (let told = false; ; told = true) {
     const release = await startRelease(app.database, held)
     if (release !== 'busy') return release
-    if (!told) process.stderr.write(`Waiting for the present run of ${held.stream} to end.\n`)
+    if (!told) printNote(`Waiting for the present run of ${held.stream} to end.`)
     await sleep(busyPollMs, signal)
   }
 }

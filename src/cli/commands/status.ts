@@ -2,11 +2,9 @@
 
 import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
-import type { Run } from '../../mirror/runs.ts'
-import { freshness, freshnessTarget, scheduledStream } from '../../operator/freshness.ts'
-import { type Backlog, backlog, lastRuns } from '../../operator/queries.ts'
-import { type LastRun, lastEndedRuns } from '../../operator/report-queries.ts'
-import { isFailing, type StatusFacts, wasAnswered } from '../../operator/status.ts'
+import { describeHolder } from '../../operator/feed-holders.ts'
+import type { Backlog } from '../../operator/queries.ts'
+import { isFailing, type StatusFacts, type StreamStatus, wasAnswered } from '../../operator/status.ts'
 import { type CommandContext, type ExitCode, type OpenedDatabase, runCommand, withJson } from '../context.ts'
 import { duration, number, oneLine, print, relative, table } from '../output.ts'
 import { knownSandbox } from '../sandbox-file.ts'
@@ -36,7 +34,8 @@ async function runStatus(context: CommandContext, options: StatusOptions): Promi
   await using opened = await context.openDatabase()
   for (;;) {
     const text = await statusText(context, opened, options)
-    print(options.watch && process.stdout.isTTY ? `${clearScreen}${text}` : text)
+    if (options.watch && process.stdout.isTTY) process.stdout.write(clearScreen)
+    print(text)
     if (!options.watch) return 0
     await sleep(watchMs, context.signal)
   }
@@ -46,26 +45,15 @@ async function statusText(context: CommandContext, opened: OpenedDatabase, optio
   const sandbox = context.config.api.baseUrl === null ? await knownSandbox(context.config.dataDir) : null
   const facts = await readStatus(context.config, opened, sandbox?.url ?? null)
   if (options.json) return JSON.stringify(facts, null, options.watch ? 0 : 2)
-  const { pool } = opened.database
-  const work = await backlog(pool)
-  const runs = { last: await lastRuns(pool), ended: await lastEndedRuns(pool) }
-  return describe(facts, runs, work, { now: new Date(), allEndpoints: options.endpoints })
+  return describe(facts, { now: new Date(), allEndpoints: options.endpoints })
 }
 
-/** The last run of each stream, running or not, and how the last one that ended did so. */
-type StreamRuns = { readonly last: readonly Run[]; readonly ended: ReadonlyMap<string, LastRun> }
-
-/** The whole status as text. Pure. */
-export function describe(
-  facts: StatusFacts,
-  runs: StreamRuns,
-  work: Backlog | null,
-  options: { readonly now: Date; readonly allEndpoints: boolean },
-): string {
+/** The whole status as text, from what `--json` prints and nothing else. Pure. */
+export function describe(facts: StatusFacts, options: { readonly now: Date; readonly allEndpoints: boolean }): string {
   const parts = [
     placesText(facts, options.now),
-    streamsTable(facts, runs, options.now),
-    ...(work === null ? [] : [backlogText(work)]),
+    streamsTable(facts, options.now),
+    ...(facts.backlog === null ? [] : [backlogText(facts.backlog)]),
     endpointsText(facts, options),
     ...attention(facts),
   ]
@@ -94,21 +82,19 @@ function placesText({ api, database, queue }: StatusFacts, now: Date): string {
 const nextTry = (at: Date | null, now: Date): string =>
   at === null || at <= now ? 'with the next request' : `${relative(at, now)}`
 
-function streamsTable({ streams, quarantine }: StatusFacts, { last, ended }: StreamRuns, now: Date): string {
-  const lastRun = new Map(last.map((run) => [run.stream, run]))
+function streamsTable({ streams, quarantine }: StatusFacts, now: Date): string {
   return table(
     ['STREAM', 'ROWS', 'AS OF', 'LAST RUN', 'NEXT', 'INTERVAL', 'STATE', 'BAD'],
     streams.map((stream) => {
-      const run = lastRun.get(stream.stream)
       const bad = quarantine.byStream[stream.stream] ?? 0
       return [
         stream.stream,
         stream.rows,
         relative(stream.asOf, now) ?? 'never',
-        run === undefined ? null : run.status,
+        stream.lastRunStatus,
         stream.nextDueAt !== null && stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now),
         stream.intervalS === null ? null : duration(stream.intervalS),
-        freshnessText(stream, streams, ended, now),
+        freshnessText(stream, now),
         bad === 0 ? null : bad,
       ]
     }),
@@ -116,25 +102,10 @@ function streamsTable({ streams, quarantine }: StatusFacts, { last, ended }: Str
 }
 
 /** How fresh a stream is, and by how much a late one is older than its target. */
-function freshnessText(
-  stream: StatusFacts['streams'][number],
-  all: StatusFacts['streams'],
-  ended: ReadonlyMap<string, LastRun>,
-  now: Date,
-): string {
-  // What is read inside another stream has that one's schedule.
-  const schedule = all.find(({ stream: name }) => name === scheduledStream(stream.stream))
-  const state = {
-    asOf: stream.asOf,
-    targetS: stream.targetS,
-    intervalS: schedule?.intervalS ?? stream.intervalS,
-    lastRunStatus: ended.get(stream.stream)?.status ?? null,
-  }
-  const word = freshness(state, now)
-  const target = freshnessTarget(state)
-  if (word === 'unknown') return stream.asOf === null ? 'never read' : 'no target'
-  if (word !== 'late' || stream.asOf === null || target === null) return word
-  return `late by ${duration((now.getTime() - stream.asOf.getTime()) / 1_000 - target)}`
+function freshnessText({ state, asOf, targetS }: StreamStatus, now: Date): string {
+  if (state === 'unknown') return asOf === null ? 'never read' : 'no target'
+  if (state !== 'late' || asOf === null || targetS === null) return state
+  return `late by ${duration((now.getTime() - asOf.getTime()) / 1_000 - targetS)}`
 }
 
 /** How far the present runs are; the time to go is an estimate from what is done. */
@@ -166,7 +137,7 @@ function endpointsText(
 const changesForPeople = ['conflict', 'unknown', 'failed'] as const
 
 /** What waits and what needs a person, with the command that helps. */
-function attention({ outbox, quarantine, heldRuns, unknownFields }: StatusFacts): string[] {
+function attention({ outbox, quarantine, heldRuns, feedHeldBy, unknownFields }: StatusFacts): string[] {
   const waiting = Object.entries(outbox).filter(([name, count]) => name !== 'oldestQueuedAt' && Number(count) > 0)
   const lines: string[] = []
   if (waiting.length > 0) {
@@ -177,6 +148,7 @@ function attention({ outbox, quarantine, heldRuns, unknownFields }: StatusFacts)
     lines.push(
       `${run.stream}: ${number(run.held)} deletions wait for a person. See: boat-mirror runs show ${run.id}. Let them happen: boat-mirror runs release ${run.id}`,
     )
+  lines.push(...feedHeldBy.map((holder) => `${describeHolder(holder)}.`))
   if (quarantine.total > 0)
     lines.push(`${number(quarantine.total)} records cannot be mirrored. See: boat-mirror quarantine`)
   if (unknownFields.length > 0) {

@@ -9,7 +9,7 @@ import { streamsToRead } from '../../sync/plan.ts'
 import { runCheckSync } from '../check-sync.ts'
 import { type CommandContext, type ExitCode, type OpenedApp, runCommand, withJson } from '../context.ts'
 import { advice, exitCodeOfSync, type Outcome, outcomeTable, quarantinedOf, runJson } from '../outcome.ts'
-import { print, printJson } from '../output.ts'
+import { print, printJson, printNote } from '../output.ts'
 import { preflight } from '../preflight.ts'
 import { watchRequest } from '../progress.ts'
 
@@ -64,8 +64,7 @@ async function carryOut(
   try {
     return await watchRequest({ database: app.database, requestId, signal, log })
   } catch (error) {
-    if (signal.aborted)
-      process.stderr.write('Stopping. What was read is kept; the next sync or worker carries on from here.\n')
+    if (signal.aborted) printNote('Stopping. What was read is kept; the next sync or worker carries on from here.')
     throw error
   } finally {
     await worker.stop()

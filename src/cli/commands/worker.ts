@@ -2,14 +2,16 @@
 
 import { once } from 'node:events'
 import type { Command } from 'commander'
+import { shownAddress } from '../../addresses.ts'
 import { packageVersion } from '../../api/version.ts'
-import { messageOf } from '../../errors.ts'
+import { BoatMirrorError } from '../../errors.ts'
 import type { QueueBackend } from '../../jobs/backend-types.ts'
+import { openLate } from '../../jobs/late-backend.ts'
 import { startPushWorker } from '../../jobs/push-worker.ts'
 import { queueNames } from '../../jobs/queues.ts'
 import { startScheduledWorker } from '../../jobs/worker.ts'
 import type { Logger } from '../../log.ts'
-import { shownAddress } from '../../mirror/sql-states.ts'
+import { unguarded } from '../../operator/guard.ts'
 import { startOperatorServer } from '../../operator/server.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { type CommandContext, type ExitCode, print, runCommand } from '../context.ts'
@@ -28,22 +30,32 @@ export function registerWorker(program: Command): void {
     .action(() => runCommand(runWorker, { stoppedCode: 0 }))
 }
 
-/** Says what may cost jobs later. A backend that does not answer yet is waited for by those who use it. */
-async function warnOfRisk(backend: QueueBackend, log: Logger): Promise<void> {
+/**
+ * Says what may cost jobs later, and that a backend is not there yet: until it is, the work is done without it.
+ * @throws BoatMirrorError QUEUE_REFUSED for what only a person can cure
+ */
+async function tryQueue(backend: QueueBackend, log: Logger): Promise<void> {
   try {
+    await backend.ping()
     const risk = await backend.risk()
     if (risk !== null) log.warn({ event: 'queue_risk' }, `${risk.detail}. ${risk.remedy}`)
   } catch (error) {
-    log.debug({ event: 'queue_risk_unknown', reason: messageOf(error) })
+    if (!(error instanceof BoatMirrorError) || error.code !== 'QUEUE_UNREACHABLE') throw error
+    log.error(
+      { event: 'queue_absent', code: error.code, reason: error.message },
+      `${error.message} ${error.remedy ?? ''} Until it is there, the work is done without it.`,
+    )
   }
 }
 
 async function runWorker(context: CommandContext): Promise<ExitCode> {
   const { config, log, signal } = context
+  const open = unguarded(config)
+  if (open !== null) throw open
   await using app = await context.open({ schema: 'migrate', patienceMs: null })
   const backend = await app.openQueue(signal)
   const { syncContext, ratePerSecond } = app
-  await warnOfRisk(backend, log)
+  await tryQueue(backend, log)
   await using pages = await startOperatorServer({
     config,
     log,
@@ -54,11 +66,13 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
     queueNames,
     version: packageVersion(),
   })
-  const worker = await startScheduledWorker({ context: syncContext, backend, log, config, ratePerSecond })
+  const late = openLate(backend, log, signal)
+  const worker = await startScheduledWorker({ context: syncContext, backend: late, log, config, ratePerSecond })
   const pusher = createPusher(pushContextOf(app))
-  const pushing = await startPushWorker({ databaseUrl: app.databaseUrl, backend, pusher, clock: app.clock, log })
+  const listenUrl = await app.listenUrl()
+  const pushing = await startPushWorker({ listenUrl, backend: late, pusher, clock: app.clock, log })
   try {
-    print(`API       ${app.apiUrl}${app.sandbox ? ' (the built-in sandbox)' : ''}`)
+    print(`API       ${shownAddress(app.apiUrl)}${app.sandbox ? ' (the built-in sandbox)' : ''}`)
     print(`Database  ${shownAddress(app.databaseUrl)}   (in full: npm run --silent cli -- db)`)
     print(`Queue     ${backend.kind === 'redis' ? 'Redis' : 'Postgres, beside the mirror'}`)
     print(`Pages     ${pages.url ?? 'not served by this process'}`)

@@ -21,15 +21,21 @@ export function describeReads(stream: StreamDef): string {
   return `Read by ${readsOf(stream).join(', ')}.`
 }
 
-/** The comment of a table: meaning, endpoints, source. */
-export const tableComment = (stream: StreamDef): string =>
-  `${stream.comment} ${describeReads(stream)} [${stream.source}]`
+/** Addresses of the public pages among a stream's sources: what a user of the database can open. */
+const publicPages = ({ source }: StreamDef): readonly string[] =>
+  [...source.matchAll(/(?:resources|reference|guides)\/[\w/-]+/g)].map(
+    ([page]) => `https://docs.digital-nautic.com/digitalnautic-api/${page}`,
+  )
 
-/** The comment of a column: meaning, place in the record, whether it is personal, source. */
-export function columnComment(stream: StreamDef, column: Column): string {
+/** The comment of a table: meaning, endpoints, public pages. */
+export const tableComment = (stream: StreamDef): string =>
+  [stream.comment, describeReads(stream), ...publicPages(stream)].join(' ')
+
+/** The comment of a column: meaning, place in the record, whether it is personal. */
+export function columnComment(column: Column): string {
   const place = column.path === null ? '' : ` Field ${column.path}.`
   const personal = column.personal === true ? ' Personal: dropped when the person is gone.' : ''
-  return `${column.comment}${place}${personal} [${stream.source}]`
+  return `${column.comment}${place}${personal}`
 }
 
 function mirrorComments(stream: StreamDef): readonly string[] {
@@ -38,7 +44,7 @@ function mirrorComments(stream: StreamDef): readonly string[] {
   return [
     `comment on table ${table} is ${literal(tableComment(stream))};`,
     ...stream.columns.map(
-      (column) => `comment on column ${table}.${identifier(column.name)} is ${literal(columnComment(stream, column))};`,
+      (column) => `comment on column ${table}.${identifier(column.name)} is ${literal(columnComment(column))};`,
     ),
     ...bookkeeping.map(([name, text]) => `comment on column ${table}.${identifier(name)} is ${literal(text)};`),
   ]

@@ -7,7 +7,7 @@ import { operationRows, outboxGrants, outboxOperations } from './outbox-operatio
 import { outboxStates } from './outbox-states.ts'
 import { outboxValidation } from './outbox-validation.ts'
 import { outboxViews } from './outbox-views.ts'
-import { reports } from './report-views.ts'
+import { reportFunctions, reports } from './report-views.ts'
 import { grants, roles } from './roles.ts'
 import { seeds } from './seeds.ts'
 import type { RepeatableStep } from './step.ts'
@@ -19,12 +19,13 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   comments,
   seeds,
   views,
+  reportFunctions,
   reports,
   { name: 'outbox-validation', sql: outboxValidation },
   { name: 'outbox-states', sql: outboxStates },
   { name: 'outbox-enqueue', sql: outboxEnqueue },
   { name: 'outbox-operations', sql: outboxOperations, values: [JSON.stringify(operationRows)] },
-  { name: 'outbox-views', sql: outboxViews },
+  outboxViews,
   { name: 'outbox-grants', sql: outboxGrants },
   grants,
 ]

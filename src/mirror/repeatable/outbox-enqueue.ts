@@ -1,4 +1,4 @@
-// SQL of outbox.enqueue: checks, order, idempotence and the first state of a change (contract: design, section 7).
+// SQL of outbox.enqueue: checks, order, idempotence and the first state of a change.
 // The function is the only thing that boat_mirror_enqueue may call; it runs with its owner's rights.
 
 /** `outbox.enqueue` and the steps it is made of. Needs outboxValidation and outboxStates. */
@@ -165,6 +165,9 @@ begin
   target := coalesce(target, '{}');
   body := coalesce(body, '{}');
   options := coalesce(options, '{}');
+  perform outbox.check_size(operation, 'target', target);
+  perform outbox.check_size(operation, 'body', body);
+  perform outbox.check_size(operation, 'options', options);
   if jsonb_typeof(target) <> 'object' then perform outbox.refuse(format('%s: target is %s; it takes an object of %s.', operation, outbox.shown(target), outbox.names(spec.target))); end if;
   if jsonb_typeof(body) <> 'object' then perform outbox.refuse(format('%s: body is %s; it takes an object of %s.', operation, outbox.shown(body), outbox.names(spec.body))); end if;
   if jsonb_typeof(options) <> 'object' then perform outbox.refuse(format('%s: options is %s; it takes an object of reference, expires_at, on_conflict, base.', operation, outbox.shown(options))); end if;
@@ -221,7 +224,7 @@ begin
   return new_id;
 end $$;
 comment on function outbox.enqueue(text, jsonb, jsonb, jsonb) is
-  'Queues one change for the API inside the caller''s transaction and returns its id. See docs/outbox.md.';
+  'Queues one change for the API inside the caller''s transaction and returns its id. What it does not take is refused with what it takes.';
 
 create or replace function outbox.same_change(existing bigint, operation text, target jsonb, body jsonb) returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp

@@ -61,7 +61,7 @@ where (o.method, o.path, o.kind, o.stream, o.aggregate, o.target, o.body, o.key,
 /** The rows of outbox.operations. */
 export const operationRows: readonly OperationRow[] = writes.map(operationRow)
 
-/** Nothing of the outbox is public; boat_mirror_enqueue may queue changes and see its own (contract: design, section 5). */
+/** Nothing of the outbox is public; boat_mirror_enqueue may queue changes and see its own. */
 export const outboxGrants = `
 revoke all on all functions in schema outbox from public;
 revoke all on all tables in schema outbox from public;

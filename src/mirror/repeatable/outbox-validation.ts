@@ -1,5 +1,8 @@
-// SQL that refuses a wrong change at once, naming the field, its value and what is allowed (design, section 7).
+// SQL that refuses a wrong change at once, naming the field, its value and what is allowed.
 // Everything is checked against outbox.operations; values are parameters, never parts of a statement.
+
+/** The most that the body of a change, or its options, may hold as JSON text, in bytes: 1 MB. */
+const largestPart = 1_000_000
 
 /** Functions that check one value; all of them are internal to outbox.enqueue. */
 export const outboxValidation = `
@@ -20,6 +23,24 @@ as $$ select role_name = enqueued_by or has_table_privilege(role_name, 'outbox.q
 create or replace function outbox.shown(value jsonb) returns text
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$ select case when length(value::text) > 100 then left(value::text, 100) || '…' else value::text end $$;
+
+create or replace function outbox.megabytes(bytes bigint) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$ select trim_scale(ceil(bytes / 1e4) / 100) || ' MB' $$;
+
+create or replace function outbox.check_size(operation text, part text, value jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  size bigint := octet_length(value::text);
+begin
+  if size <= ${largestPart} then return; end if;
+  perform outbox.refuse(format('%s: %s is %s of JSON%s; it takes at most %s.', operation, part, outbox.megabytes(size),
+    (select format(', %s.%s alone %s', part, left(key, 100), outbox.megabytes(octet_length(member.value::text)))
+     from jsonb_each(case jsonb_typeof(value) when 'object' then value else '{}' end) as member
+     order by octet_length(member.value::text) desc limit 1),
+    outbox.megabytes(${largestPart})));
+end $$;
 
 create or replace function outbox.names(specs jsonb) returns text
 language sql immutable set search_path = pg_catalog, pg_temp

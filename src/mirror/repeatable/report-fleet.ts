@@ -1,7 +1,8 @@
 // The report views about boats: the fleet, how full it was and will be, and its calendar day by day.
 
 import { today } from './report-pieces.ts'
-import { type ReportView, reportQuery } from './report-view.ts'
+import type { ReportView } from './report-view.ts'
+import { selectOf } from './step.ts'
 
 const calendarNote = 'From the yearly calendars of the API, which say full or free for each day, never why.'
 
@@ -110,13 +111,14 @@ export const calendar: ReportView = {
   name: 'calendar',
   comment: `One row for each live resource and day, for 100 days from today (of TIME_ZONE). Other days: report.calendar(from, to), a function with the same columns. ${calendarNote}`,
   ...calendarFrom(today, '99'),
+  functions: ['report.calendar(date, date)'],
   orderBy: 'resource_id, date',
 }
 
-/** The calendar on days that are asked for. With its owner's rights, as views have them, so that readers may call it. */
+/** The calendar on days that are asked for: the columns in the view's order, so a new one goes last there. With its owner's rights, as views have them, so that readers may call it. */
 export const calendarFunction = `create or replace function report.calendar(from_date date, to_date date default null)
   returns setof report.calendar language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  ${reportQuery(calendarFrom('$1', 'coalesce($2 - $1, 0)'))}
+  ${selectOf(calendarFrom('$1', 'coalesce($2 - $1, 0)'))}
 $$;
 comment on function report.calendar(date, date) is
   'report.calendar for the days asked for, both included; one day if the second is left out.';`

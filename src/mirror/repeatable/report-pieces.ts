@@ -6,6 +6,11 @@ const timeZone = '(select s.time_zone from sync.settings s)'
 /** The present day in TIME_ZONE. */
 export const today = '(select (now() at time zone s.time_zone)::date from sync.settings s)'
 
+/** Today for everybody's queries: `current_date` is that of the connection's zone. With its owner's rights, as views have them. */
+export const todayFunction = `create or replace function report.today() returns date
+  language sql stable security definer set search_path = pg_catalog, pg_temp as $$ select ${today} $$;
+comment on function report.today() is 'The present day in TIME_ZONE.';`
+
 /**
  * The wall clock of a date-time where it happens, as `timestamp`. `timestamptz` keeps the instant and forgets the offset,
  * so the clock is read from the text as the API wrote it: a cast to `timestamp` ignores the offset. A text without offset
@@ -30,7 +35,7 @@ export const localMonth = (text: string, instant: string): string =>
 
 /**
  * The code of a currency, which comes as text or as an object with `code`, `iso` or `id`
- * [upstream-api section 12, row 23]. Inlined by the planner.
+ * (docs/sources.md, silence). Inlined by the planner.
  */
 export const currencyFunction = `create or replace function report.currency_code(currency jsonb) returns text
   language sql immutable parallel safe as $$

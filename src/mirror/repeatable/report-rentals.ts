@@ -3,7 +3,7 @@
 import { agreedCurrency, currencyNote, dayNote, localDay, localTime, today } from './report-pieces.ts'
 import type { ReportView } from './report-view.ts'
 
-/** True for a rental that was called off; its status is text that may grow [upstream-api section 11, row 1]. */
+/** True for a rental that was called off; its status is text that may grow (docs/sources.md, differences). */
 export const isCanceled = `coalesce(r.status, '') like 'CANCELED%'`
 
 /** True for a rental that takes place: not called off, and no option that lapses after 15 minutes. */

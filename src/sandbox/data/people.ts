@@ -66,7 +66,7 @@ export const residences = [
   ['Göteborg', '411 03', 'Västra Götaland', 'SE'],
 ] as const
 
-/** The seven supported languages [public: guides/FAQ]. */
+/** The seven supported languages (docs/sources.md, guides/FAQ). */
 export const languages = [
   ['fr', 'Français'],
   ['en', 'English'],

@@ -60,7 +60,7 @@ function nextUrlOf(page: Page, call: Call, address: RequestAddress, pageParam: s
   return `${address.origin}${address.path}?${query}`
 }
 
-/** Status 204 for nothing, else 200 [public: creations and updates answer 200]. */
+/** Status 204 for nothing, else 200: creations and updates are documented with 200 too. */
 export function renderAnswer(
   answer: Answer,
   call: Call,

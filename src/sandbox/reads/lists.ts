@@ -32,7 +32,7 @@ function idQuery({ query }: Call, name: string): string | undefined {
 const contains = (value: unknown, part: string): boolean =>
   typeof value === 'string' && value.toLowerCase().includes(part)
 
-/** Without `deactivated` only active users are listed; with `true` only deactivated ones [unknown without it]. */
+/** Without `deactivated` (not documented) only active users are listed; with `true` only deactivated ones. */
 function listUsers(call: Call): Answer {
   const { world, query } = call
   const deactivated = choiceQuery(call, 'deactivated', ['true', 'false'])
@@ -75,7 +75,10 @@ const companyKey = (rental: Rental): string | undefined => {
   return typeof company === 'object' ? company?.key : undefined
 }
 
-/** Filters of GET /rentals [public: list-rentals-paginated]; there is none for the client's own reference. */
+/**
+ * Filters of GET /rentals (docs/sources.md, reference/rental-management/list-rentals-paginated); there is none for the
+ * client's own reference.
+ */
 function listRentals(call: Call): Answer {
   const { world, query } = call
   const id = idQuery(call, 'id')
@@ -128,7 +131,7 @@ function referenceHandlers(): Handlers {
   )
 }
 
-/** Path parameters that are not the singular of the list with `Id` [spec 4.5]. */
+/** Path parameters that are not the singular of the list with `Id` (docs/sources.md, 4.5). */
 const singleParameters: Readonly<Record<string, string>> = {
   cities: 'cityId',
   countries: 'countryCode',

@@ -1,5 +1,5 @@
 // Everything below a resource: durations, prices, options, calendars, slots with their options and tides
-// (specification 4.3, upstream-api 8.3).
+// (docs/sources.md, 4.3).
 
 import {
   type Answer,
@@ -104,7 +104,7 @@ function yearAvailability(call: Call): Answer {
   return { kind: 'record', text: yearText(call.world, resource, year) }
 }
 
-/** JSON text of the bitstring record of a year; its member names are [unknown]. */
+/** JSON text of the bitstring record of a year; the names of its members are not documented. */
 export const yearText = (world: World, resource: Resource, year: string): string =>
   JSON.stringify({ year, bitstring: yearBits(world, resource, Number(year)) })
 

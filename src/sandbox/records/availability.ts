@@ -1,9 +1,11 @@
-// Calendars, prices by day, slots and tides of a resource (upstream-api 9.10 to 9.17).
+// Calendars, prices by day, slots and tides of a resource (docs/sources.md, resources/resource-availability,
+// resources/resource-slot, resources/resource-slot-option, resources/pricetable,
+// reference/retrieve-resource-availability-details/get-resource-availabilities).
 
 import { ResourceOption } from './resources.ts'
 import { embedded, flag, formatted, integer, list, number, opaque, record, text } from './schema.ts'
 
-export const Availability = record('Availability', 'Free or not [public: resources/resource-availability]', {
+export const Availability = record('Availability', 'Free or not', {
   isAvailable: flag('Free for that date and duration'),
   price: number('Computed price'),
   currency: opaque('Currency'),
@@ -13,13 +15,13 @@ export const Availability = record('Availability', 'Free or not [public: resourc
   rentalDurationIsTooSmall: flag('The asked duration is too short'),
 })
 
-/** Member names [unknown]. */
-export const AvailabilityYear = record('AvailabilityBitstring', 'One character per day of a year [public]', {
+/** The names of its members are not documented. */
+export const AvailabilityYear = record('AvailabilityBitstring', 'One character per day of a year', {
   year: text('Year'),
   bitstring: text('0 = free, 1 = full; the first character is 1 January'),
 })
 
-/** Shape [unknown]. It has no id of its own. */
+/** Its shape is not documented: made up, without an id of its own. */
 export const Unavailability = record('Unavailability', 'A time a boat can not be rented', {
   startDatetime: formatted('date-time', 'From'),
   endDatetime: formatted('date-time', 'To'),
@@ -27,7 +29,7 @@ export const Unavailability = record('Unavailability', 'A time a boat can not be
   nbResources: integer('Number of boats taken'),
 })
 
-export const Slot = record('Slot', 'A time a boat can be rented [public: resources/resource-slot]', {
+export const Slot = record('Slot', 'A time a boat can be rented', {
   id: text('Unique code built from resource id, date and duration'),
   departureDatetime: formatted('date-time', 'Departure'),
   arrivalDatetime: formatted('date-time', 'Arrival'),
@@ -36,7 +38,7 @@ export const Slot = record('Slot', 'A time a boat can be rented [public: resourc
   nbResourcesAvailable: integer('Boats free for this slot'),
 })
 
-export const SlotOption = record('SlotOption', 'An option of a slot [public: resources/resource-slot-option]', {
+export const SlotOption = record('SlotOption', 'An option of a slot', {
   id: integer('Slot option ID'),
   isIncluded: flag('True if it costs nothing'),
   isStockLimited: flag('True if the stock is limited'),
@@ -46,7 +48,7 @@ export const SlotOption = record('SlotOption', 'An option of a slot [public: res
   quantityMax: integer('Largest quantity'),
 })
 
-/** Shape [unknown]. It has no id of its own. */
+/** Its shape is not documented: made up, without an id of its own. */
 export const Tide = record('Tide', 'High or low water during a slot', {
   datetime: formatted('date-time', 'When'),
   type: text('HIGH, LOW'),
@@ -54,17 +56,17 @@ export const Tide = record('Tide', 'High or low water during a slot', {
   coefficient: integer('Tidal coefficient'),
 })
 
-const DayPrice = record('DayPrice', 'Price of a duration [public: resources/pricetable]', {
+const DayPrice = record('DayPrice', 'Price of a duration', {
   duration: text('TYPE,VALUE'),
   base_price: number('Price of that duration'),
 })
 
-const PricetableDay = record('PricetableDay', 'Prices of a day [public: resources/pricetable]', {
+const PricetableDay = record('PricetableDay', 'Prices of a day', {
   date: formatted('date', 'Day'),
   pricetable: list(DayPrice, 'Prices'),
 })
 
-export const Pricetable = record('Pricetable', 'Prices by day and duration [public: resources/pricetable]', {
+export const Pricetable = record('Pricetable', 'Prices by day and duration', {
   resourceId: text('Resource'),
   currency: text('Currency of all prices'),
   results: list(PricetableDay, 'One entry per date'),

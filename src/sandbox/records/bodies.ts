@@ -11,12 +11,12 @@ const body = <Fields extends TProperties>(title: string, fields: Fields) => Type
 
 const text = orNull(Type.String())
 const amount = orNull(Type.Number())
-/** The code is the only key of a country [upstream-api 12, 24]. */
+/** The code is the only key of a country (docs/sources.md, 2.1). */
 const countryRef = orNull(Type.Object({ code: Type.String() }))
 const idRef = Type.Object({ id: Type.Integer() })
 const email = Type.String({ pattern: '^[^@\\s]+@[^@\\s]+$' })
 
-/** POST and PUT of a user [spec 2.6, public: reference/user-management]. */
+/** POST and PUT of a user (docs/sources.md, 2.6, reference/user-management/update-a-user-from-your-addressbook). */
 export const UserBody = body('UserBody', {
   addressCity: text,
   addressCountry: countryRef,
@@ -47,7 +47,7 @@ export const UserLicenseBody = body('UserLicenseBody', {
   year: orNull(Type.Integer()),
 })
 
-/** The rental creation object [public: resources/rental-creation-object]. */
+/** The rental creation object (docs/sources.md, resources/rental-creation-object). */
 export const RentalCreationBody = body('RentalCreationBody', {
   resourceId: Type.String(),
   slotId: Type.String(),
@@ -61,7 +61,7 @@ export const RentalCreationBody = body('RentalCreationBody', {
   referenceId: orNull(Type.Union([Type.Integer(), Type.String()])),
 })
 
-/** PUT of a rental: the seven writable fields [spec 2.5]. */
+/** PUT of a rental: the seven writable fields (docs/sources.md, 2.5). */
 export const RentalUpdateBody = body('RentalUpdateBody', {
   commissionPrice: amount,
   contractLink: text,

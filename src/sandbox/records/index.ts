@@ -1,4 +1,4 @@
-// All record types by name, and their fields, as read from the specification and the public pages.
+// All record types by name, and their fields, as read from the sources of docs/sources.md.
 
 import type { TObject } from 'typebox'
 import { Availability, AvailabilityYear, Pricetable, Slot, SlotOption, Tide, Unavailability } from './availability.ts'
@@ -65,7 +65,7 @@ export const recordSchemas = {
 
 export type RecordName = keyof typeof recordSchemas
 
-/** The field names of every record type, in the order of the specification. */
+/** The field names of every record type, in the order of docs/sources.md. */
 export const recordFields: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(recordSchemas).map(([name, schema]) => [name, Object.keys(schema.properties)]),
 )

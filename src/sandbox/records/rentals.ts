@@ -1,11 +1,13 @@
-// The rental and what hangs below it (specification 2.5 and 3, upstream-api 9.18 to 9.20).
+// The rental and what hangs below it (docs/sources.md, 2.5, 3, resources/rental-option,
+// reference/rental-payment-management/add-payment-line-to-a-rental,
+// reference/rental-crew-management/add-a-crew-member-to-a-rental).
 
 import { ResourceOption } from './resources.ts'
 import { choice, embedded, formatted, integer, number, opaque, record, text } from './schema.ts'
 import { Harbour, RentalPaymentMethod } from './shared.ts'
 import { User } from './users.ts'
 
-/** The five values a client may write [spec 3]; a new rental is PENDING until one of them is set [public]. */
+/** The five values a client may write; a new rental is PENDING until one of them is set (docs/sources.md, differences). */
 export const writableStatuses = [
   'VALIDATED',
   'CANCELED_BY_CLIENT',
@@ -16,7 +18,7 @@ export const writableStatuses = [
 export const depositStatuses = ['PENDING', 'RECEIVED', 'KEPT', 'RETURNED'] as const
 export const crewTypes = ['ADULT', 'CHILD'] as const
 
-export const Rental = record('Rental', 'A rental [spec 2.5]', {
+export const Rental = record('Rental', 'A rental', {
   id: integer('Rental ID'),
   creationDatetime: formatted('date-time', 'Creation date-time'),
   lastModificationDatetime: formatted('date-time', 'Last update date-time'),
@@ -43,7 +45,7 @@ export const Rental = record('Rental', 'A rental [spec 2.5]', {
   user: embedded(User, 'Customer'),
 })
 
-export const RentalOption = record('RentalOption', 'An option of a rental [public: resources/rental-option]', {
+export const RentalOption = record('RentalOption', 'An option of a rental', {
   id: integer('Rental option ID'),
   option: embedded(ResourceOption, 'Option, as booked'),
   fees: number('Fees'),
@@ -53,7 +55,7 @@ export const RentalOption = record('RentalOption', 'An option of a rental [publi
   vatRate: integer('VAT rate'),
 })
 
-export const RentalPayment = record('RentalPayment', 'A payment line [public: the two payment pages]', {
+export const RentalPayment = record('RentalPayment', 'A payment line', {
   id: integer('Payment line ID'),
   currency: text('Currency'),
   method: embedded(RentalPaymentMethod, 'Payment method'),
@@ -61,7 +63,7 @@ export const RentalPayment = record('RentalPayment', 'A payment line [public: th
   reference: text('Payment reference'),
 })
 
-export const RentalCrewMember = record('RentalCrewMember', 'A crew member [public: add-a-crew-member-to-a-rental]', {
+export const RentalCrewMember = record('RentalCrewMember', 'A crew member', {
   id: integer('Crew member ID'),
   firstName: text('First name'),
   lastName: text('Last name'),

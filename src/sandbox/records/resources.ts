@@ -1,4 +1,5 @@
-// Company, Resource, its pricing record and what hangs below a resource (specification 2.2 to 2.4, upstream-api 9.9).
+// Company, Resource, its pricing record and what hangs below a resource (docs/sources.md, 2.2, 2.3, 2.4,
+// resources/resource-option).
 
 import { embedded, flag, formatted, integer, list, number, opaque, record, text } from './schema.ts'
 import {
@@ -12,7 +13,7 @@ import {
   Subtype,
 } from './shared.ts'
 
-export const Company = record('Company', 'A rental company [spec 2.2]', {
+export const Company = record('Company', 'A rental company', {
   id: integer('Company ID'),
   addressCity: embedded(City, 'City'),
   addressPostalCode: text('Postal code'),
@@ -35,21 +36,21 @@ const named = (what: string) => ({
   description: text(`${what} description`),
 })
 
-const Builder = record('Builder', 'A boat builder [spec 2.3]', named('Builder'))
-const Range = record('Range', 'A range of models [spec 2.3]', {
+const Builder = record('Builder', 'A boat builder', named('Builder'))
+const Range = record('Range', 'A range of models', {
   ...named('Range'),
   builder: embedded(Builder, 'Builder'),
 })
-const Model = record('Model', 'A boat model [spec 2.3]', { ...named('Model'), range: embedded(Range, 'Range') })
+const Model = record('Model', 'A boat model', { ...named('Model'), range: embedded(Range, 'Range') })
 
-export const Version = record('Version', 'A version of a boat model [spec 2.3]', {
+export const Version = record('Version', 'A version of a boat model', {
   ...named('Version'),
   images: embedded(Images, 'Album with cover and additional photos'),
   model: embedded(Model, 'Model'),
   subtype: embedded(Subtype, 'Subtype'),
 })
 
-export const Resource = record('Resource', 'A boat in a harbour that can be rented [spec 2.3]', {
+export const Resource = record('Resource', 'A boat in a harbour that can be rented', {
   id: text('Resource ID'),
   boatId: integer('Boat ID; deprecated in favor of the full resource ID'),
   name: text('Boat name'),
@@ -70,7 +71,7 @@ export const Resource = record('Resource', 'A boat in a harbour that can be rent
   version: embedded(Version, 'Boat version'),
 })
 
-export const RentalResource = record('RentalResource', 'Resource pricing record, as booked [spec 2.4]', {
+export const RentalResource = record('RentalResource', 'Resource pricing record, as booked', {
   id: integer('Element ID'),
   price: number('Resource price'),
   fees: number('Full client fees price'),
@@ -80,17 +81,13 @@ export const RentalResource = record('RentalResource', 'Resource pricing record,
   resource: embedded(Resource, 'Resource'),
 })
 
-const Classification = record(
-  'OptionClassification',
-  'Classification of an option [public: resources/resource-option]',
-  {
-    id: integer('ID'),
-    key: text('Code'),
-    value: text('Text'),
-  },
-)
+const Classification = record('OptionClassification', 'Classification of an option', {
+  id: integer('ID'),
+  key: text('Code'),
+  value: text('Text'),
+})
 
-const OptionPrice = record('OptionPrice', 'Price of an option in a period [public: resources/resource-option]', {
+const OptionPrice = record('OptionPrice', 'Price of an option in a period', {
   start_date: formatted('date', 'First day of the period'),
   end_date: formatted('date', 'Last day of the period'),
   price: number('Price in the period'),
@@ -99,7 +96,7 @@ const OptionPrice = record('OptionPrice', 'Price of an option in a period [publi
   slot_option_id: integer('Slot option the price belongs to'),
 })
 
-export const ResourceOption = record('ResourceOption', 'An option of a resource [public: resources/resource-option]', {
+export const ResourceOption = record('ResourceOption', 'An option of a resource', {
   id: integer('Option ID'),
   name: text('Name'),
   description: text('Description'),
@@ -109,7 +106,7 @@ export const ResourceOption = record('ResourceOption', 'An option of a resource 
   prices: list(OptionPrice, 'Price periods'),
 })
 
-/** Shape [unknown]. */
+/** Its shape is not documented: made up. */
 export const ResourcePricing = record('ResourcePricing', 'Price of a season and a duration', {
   id: integer('Pricing ID'),
   name: text('Season name'),

@@ -1,5 +1,5 @@
-// Small builders for record schemas: every record is an open object whose fields may be absent or null, because the
-// specification marks whole records optional and the public pages mark read-only fields optional too.
+// Small builders for record schemas: every record is an open object whose fields may be absent or null, because whole
+// records are documented as optional, and read-only fields too (docs/sources.md, 2).
 
 import Type, { type TObject, type TOptional, type TProperties, type TSchema } from 'typebox'
 

@@ -1,4 +1,5 @@
-// The user and the two documents of a user (specification 2.6, upstream-api 9.7 and 9.8).
+// The user and the two documents of a user (docs/sources.md, 2.6, resources/user-license,
+// reference/user-documents-management/add-identity-document-to-an-existing-user).
 
 import { choice, embedded, flag, formatted, integer, record, text } from './schema.ts'
 import { Country, UserLicenseType } from './shared.ts'
@@ -7,12 +8,12 @@ export const civilities = ['MS', 'MR', 'OTHER'] as const
 export const organizationTypes = ['INDIVIDUAL', 'SOCIETY', 'ASSOCIATION'] as const
 export const identityTypes = ['CARD_ID', 'PASSEPORT', 'CAR_LICENSE'] as const
 
-const Language = record('Language', 'A language [spec 2.6]', {
+const Language = record('Language', 'A language', {
   code: text('Standard language code'),
   name: text('Language name'),
 })
 
-export const User = record('User', 'A customer in the address book [spec 2.6]', {
+export const User = record('User', 'A customer in the address book', {
   id: integer('User ID'),
   creationDatetime: formatted('date-time', 'Creation date-time'),
   lastModificationDatetime: formatted('date-time', 'Last update date-time'),
@@ -37,12 +38,12 @@ export const User = record('User', 'A customer in the address book [spec 2.6]', 
   organizationVatNumber: text('Needed when the user represents an association or a society'),
 })
 
-export const UserIdentity = record('UserIdentity', 'Identity document [public: the two identity pages]', {
+export const UserIdentity = record('UserIdentity', 'Identity document', {
   number: text('Number on the document'),
   type: choice(identityTypes, 'Kind of document'),
 })
 
-export const UserLicense = record('UserLicense', 'Boating license [public: resources/user-license]', {
+export const UserLicense = record('UserLicense', 'Boating license', {
   country: embedded(Country, 'Country of the license'),
   number: text('Number on the license'),
   type: embedded(UserLicenseType, 'Kind of boating license'),

@@ -1,5 +1,5 @@
 // Options, payment lines and crew members of a rental: each may be listed, read, added, changed and removed
-// (specification 4.4). Options and payments move the rental's totals.
+// (docs/sources.md, 4.4). Options and payments move the rental's totals.
 
 import type { Static } from 'typebox'
 import { type Answer, below, type Call, type Handlers, parseBody, recordAnswer, rentalOf } from '../call.ts'

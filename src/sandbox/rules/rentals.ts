@@ -1,5 +1,5 @@
 // Rentals: creation on a free slot, replacement by PUT, deletion, and the customer who is attached once
-// (specification 4.4, upstream-api 6).
+// (docs/sources.md, 4.4, guides/RentalWorkflow).
 
 import { type Answer, type Call, type Handlers, parseBody, recordAnswer, rentalOf } from '../call.ts'
 import { badField, conflict, notFound } from '../failure.ts'
@@ -68,7 +68,7 @@ function updateRental(call: Call): Answer {
   return recordAnswer(call, rental)
 }
 
-/** JSON text of the pricing record [spec 2.4]: conditions and resource as they were when the rental was made. */
+/** JSON text of the pricing record (docs/sources.md, 2.4): conditions and resource as they were when the rental was made. */
 export function rentalResourceText({ key, initialPrice, resourceText }: Rental): string {
   const conditions = {
     id: Number(key) + 1_000_000,

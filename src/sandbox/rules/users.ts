@@ -1,4 +1,4 @@
-// Users: address book with full replacement on PUT, and the two documents of a user (specification 4.1).
+// Users: address book with full replacement on PUT, and the two documents of a user (docs/sources.md, 4.1).
 
 import type { Static } from 'typebox'
 import { type Answer, type Call, type Handlers, parseBody, recordAnswer, userOf } from '../call.ts'

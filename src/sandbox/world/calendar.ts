@@ -10,7 +10,7 @@ import type { World } from './world.ts'
 /** True for rentals that hold their slot: all but the canceled ones. */
 export const holdsSlot = (rental: Rental): boolean => !String(rental.own.status).startsWith('CANCELED')
 
-/** Currency as the object that slots, availability and options show [public, contents unknown]. */
+/** Currency as the object that slots, availability and options show; its contents are not documented. */
 export const currencyObject = (code: string): { code: string } => ({ code })
 
 const spanOf = (entity: Entity, from: string, to: string): Span => ({
@@ -35,7 +35,7 @@ export function freeBoats(world: World, resource: Resource, span: Span, except?:
 export const canHoldSlot = (world: World, rental: Rental): boolean =>
   freeBoats(world, rental.resource, rentalSpan(rental), rental) > 0
 
-/** `0` (free) or `1` (full) for every day of a year, 1 January first [public: get-resource-availabilities]. */
+/** `0` (free) or `1` (full) for every day of a year, 1 January first. */
 export function yearBits(world: World, resource: Resource, year: number): string {
   const start = Date.UTC(year, 0, 1)
   const taken = new Array<number>(daysInYear(year)).fill(0)
@@ -79,7 +79,7 @@ export const blockFields = (resource: Resource, from: string, days: number, reas
   nbResources: resource.fleet,
 })
 
-/** The Availability record of a date and a duration [public: resources/resource-availability]; null for a bad duration. */
+/** Availability on a date for a duration (docs/sources.md, resources/resource-availability); null for a bad duration. */
 export function availability(
   resource: Resource,
   date: string,

@@ -1,5 +1,5 @@
-// The duration parameter `TYPE,VALUE` [upstream-api 7.1] and the times of day it stands for. Pure. The published
-// pattern refuses legal values, so it is not used.
+// The duration parameter `TYPE,VALUE` and the times of day it stands for. Pure. The published pattern refuses legal values,
+// so it is not used (docs/sources.md, reference/retrieve-resource-availability-details/get-resource-availability).
 
 import { addDays, DAY_MS, dayStart, daysBetween, isDate } from './dates.ts'
 

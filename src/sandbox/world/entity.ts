@@ -52,7 +52,7 @@ export interface Rental extends Entity {
   readonly resource: Resource
   /** The slot's price at creation, which `rentalPrice` falls back to. */
   readonly initialPrice: number
-  /** The resource as it was booked, for the pricing record [spec 2.4]. */
+  /** The resource as it was booked, for the pricing record (docs/sources.md, 2.4). */
   readonly resourceText: string
   readonly options: RentalOption[]
   readonly payments: Entity[]

@@ -57,7 +57,7 @@ const mandatoryPrice = (slot: Slot): number =>
     .filter((option) => option.own.isMandatory === true)
     .reduce((sum, option) => sum + optionPrice(option, slotDays(slot)), 0)
 
-/** JSON texts of the free slots [public: resources/resource-slot]. */
+/** JSON texts of the free slots (docs/sources.md, resources/resource-slot). */
 export function freeSlots(
   world: World,
   resource: Resource,
@@ -85,7 +85,7 @@ export function freeSlots(
 /** Id of the slot option made from a resource option, as its price periods name it. */
 export const slotOptionId = (optionKey: string): number => Number(optionKey) * 10 + 1
 
-/** JSON texts of a slot's options, with their ids [public: resources/resource-slot-option]. */
+/** JSON texts of a slot's options, with their ids (docs/sources.md, resources/resource-slot-option). */
 export function slotOptions(world: World, slot: Slot): { readonly id: string; readonly text: string }[] {
   return slot.resource.options.map((option: Entity) => {
     const price = optionPrice(option, slotDays(slot))
@@ -103,7 +103,7 @@ export function slotOptions(world: World, slot: Slot): { readonly id: string; re
 
 const TIDE_MS = (12 * 60 + 25) * 60_000
 
-/** JSON texts of high and low waters while the slot lasts, of its first day at most; shape [unknown]. */
+/** JSON texts of high and low waters while the slot lasts, of its first day at most; their shape is not documented. */
 export function slotTides({ resource, span }: Slot): string[] {
   const midnight = span.from - (span.from % DAY_MS)
   const firstHigh = midnight + (((midnight / DAY_MS) * 50 * 60_000) % TIDE_MS)

@@ -9,7 +9,7 @@ export interface TableKey {
 const integerId: TableKey = { field: 'id', kind: 'integer' }
 const noId: TableKey = { field: null, kind: 'integer' }
 
-/** Reference lists [spec 4.5]: table name to the path of the list. */
+/** Reference lists (docs/sources.md, 4.5): table name to the path of the list. */
 export const referencePaths = {
   administrative_area_level1: 'administrativeAreaLevel1',
   administrative_area_level2: 'administrativeAreaLevel2',

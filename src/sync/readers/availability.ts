@@ -1,5 +1,6 @@
 // Availability for a day and a duration. The batch answers without naming the resources, so its order is trusted only
-// after one batch was compared, element by element, with the singles [upstream-api section 8.3, note 23].
+// after one batch was compared, element by element, with the singles (docs/sources.md,
+// reference/retrieve-resource-availability-details/get-resources-availabilities).
 
 import type { Json } from '../../api/json.ts'
 import { stringifyJson } from '../../api/json.ts'

@@ -1,4 +1,5 @@
-// Yearly calendars: one character per day, 0 free, 1 full [public: reference/retrieve-resource-availability-details/get-resource-availabilities].
+// Yearly calendars: one character per day, 0 free, 1 full
+// (docs/sources.md, reference/retrieve-resource-availability-details/get-resource-availabilities).
 
 import { isObject, type Json, stringifyJson } from '../../api/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -15,7 +16,7 @@ const bits = /^[01]{365,366}$/
 /** Days of a year. Pure. */
 export const daysOf = (year: number): number => ((year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 366 : 365)
 
-/** The bitstring in an answer: a string, an object with exactly one such member, or a one-element array of either [upstream-api section 12, row 26]. Pure. */
+/** The calendar in an answer of undocumented shape: a text of 0 and 1, an object with one, or an array of one. Pure. */
 export function calendarDays(body: Json): string | null {
   if (typeof body === 'string') return bits.test(body) ? body : null
   if (Array.isArray(body)) return body.length === 1 ? calendarDays(body[0] ?? null) : null

@@ -12,8 +12,8 @@ import { parentValues } from './collection.ts'
 import type { DetailRead } from './detail.ts'
 
 /**
- * Reads the document; 204, an empty body and null mean that there is none [upstream-api section 12, row 20], and so does
- * an empty object where there may be none.
+ * Reads the document; how the API says that there is none is not documented, so 204, an empty body and null mean it, and
+ * so does an empty object where there may be none.
  */
 export async function readDocument(
   context: SyncContext,

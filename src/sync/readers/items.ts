@@ -36,7 +36,7 @@ export async function readItems(
     })) {
       countAnswer(work, page)
       startedAt ??= page.startedAt
-      items.push(...page.items)
+      for (const item of page.items) items.push(item)
     }
   } catch (error) {
     return failedOutcome(work, error)

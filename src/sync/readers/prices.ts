@@ -1,4 +1,5 @@
-// Price tables: per day and duration, asked in portions of a month [public: reference/retrieve-resource-details/get-the-resource-pricetable].
+// Price tables: per day and duration, asked in portions of a month
+// (docs/sources.md, reference/retrieve-resource-details/get-the-resource-pricetable).
 
 import { isObject, type Json } from '../../api/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'

@@ -9,7 +9,7 @@ import { projectInto, type Work } from '../work.ts'
 
 /**
  * Reads the related records. They are kept as stubs: the record's own list and single decide, so that a rental which still
- * names a deleted user does not bring that user back (design, section 6.6).
+ * names a deleted user does not bring that user back.
  */
 export async function readRelated(
   context: SyncContext,

@@ -1,4 +1,5 @@
-// Slots of a resource: per day of the horizon and per duration, without mandatory options in the price [public: reference/retrieve-resource-slot-details/list-resource-slots].
+// Slots of a resource: per day of the horizon and per duration, without mandatory options in the price
+// (docs/sources.md, reference/retrieve-resource-slot-details/list-resource-slots).
 
 import type { StreamDef } from '../../catalog/types.ts'
 import { addDays, dateIn } from '../../clock.ts'

@@ -1,0 +1,47 @@
+// What `check` says of a pooler before the database: which of its connections go through one, and what works there.
+
+import type { DatabaseServer } from '../embedded/database-server.ts'
+import { assertSameDatabase, type Pooling, poolingOf } from '../mirror/pooler.ts'
+import { type Finding, ok, warn } from './findings.ts'
+
+const withoutNotifications =
+  'notifications do not pass it, so queue and outbox are asked each second; all else works through it'
+
+/**
+ * Looks at both addresses of the database.
+ * @returns the finding, null where there is nothing to say of; and what stands before migrations, LISTEN and the queue.
+ * @throws BoatMirrorError CONFIG_INVALID when they lead to two databases, DATABASE_*.
+ */
+export async function checkPooler(server: DatabaseServer): Promise<{ finding: Finding | null; direct: Pooling }> {
+  const { url, directUrl } = server
+  const pooling = await poolingOf(url, 'DATABASE_URL')
+  if (directUrl === url) return { finding: findingOf(pooling), direct: pooling }
+  await assertSameDatabase(url, directUrl)
+  const direct = await poolingOf(directUrl, 'DATABASE_DIRECT_URL')
+  if (direct === 'transaction')
+    return {
+      finding: warn(
+        'pooler',
+        `DATABASE_DIRECT_URL leads to a transaction pooler: ${withoutNotifications}`,
+        'Set DATABASE_DIRECT_URL to the address of Postgres itself.',
+      ),
+      direct,
+    }
+  const before = pooling === 'none' ? 'none before DATABASE_URL' : `DATABASE_URL leads to a ${pooling} pooler`
+  const detail = `${before}; migrations, LISTEN and the queue on Postgres use DATABASE_DIRECT_URL`
+  return { finding: ok('pooler', detail), direct }
+}
+
+function findingOf(pooling: Pooling): Finding | null {
+  if (pooling === 'none') return null
+  if (pooling === 'session')
+    return ok(
+      'pooler',
+      'a session pooler: everything works through it; a worker holds up to 29 of its server connections',
+    )
+  return warn(
+    'pooler',
+    `a transaction pooler: ${withoutNotifications}`,
+    'Nothing to do. DATABASE_DIRECT_URL with the address of Postgres itself brings notifications back.',
+  )
+}

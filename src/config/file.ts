@@ -1,0 +1,152 @@
+// The configuration file: names with texts, and its sections schedules, targets and lists. What it holds is checked here;
+// what the settings in it may be is settings.ts's.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseDocument } from 'yaml'
+import { BoatMirrorError } from '../errors.ts'
+import { oneOf, parseDuration, settings } from '../settings.ts'
+import { meant } from './names.ts'
+
+export type PagingStyle = 'page' | 'offset' | 'cursor' | 'link' | 'none'
+
+/** How a list is paged. `null` means: found by itself. */
+export type PagingSettings = {
+  readonly style: PagingStyle
+  readonly pageParam: string
+  readonly sizeParam: string
+  readonly pageSize: number
+  /** Number of the first page (or offset of the first record); null: probed. */
+  readonly pageBase: number | null
+  readonly itemsPath: string | null
+  readonly nextPath: string | null
+  /** A dotted path, or `header:NAME`. */
+  readonly totalPath: string | null
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** At most so much of a value or name is repeated in a message. */
+export const shownLength = 100
+
+/** A name from the file, on one line. */
+export const label = (name: string): string =>
+  /^[\w.-]{1,60}$/.test(name) ? name : JSON.stringify(name.slice(0, shownLength))
+
+/** A value from the file as a message repeats it. */
+export const given = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(value.slice(0, shownLength)) : Array.isArray(value) ? 'a list' : 'a map'
+
+/**
+ * The file named by BOAT_MIRROR_CONFIG, else `boat-mirror.yaml` where there is one; values are texts, lists or maps.
+ * @throws BoatMirrorError CONFIG_INVALID when it can't be read or is no YAML
+ */
+export function readFile(env: Readonly<Record<string, string | undefined>>, cwd: string): Record<string, unknown> {
+  const named = env.BOAT_MIRROR_CONFIG || undefined
+  const path = resolve(cwd, named ?? 'boat-mirror.yaml')
+  if (!existsSync(path)) {
+    if (named === undefined) return {}
+    throw new BoatMirrorError('CONFIG_INVALID', `BOAT_MIRROR_CONFIG names ${label(named)}, and there is no such file.`)
+  }
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be read.`, { cause })
+  }
+  const parsed = parseYaml(text, path)
+  if (parsed === null || parsed === '') return {}
+  if (!isRecord(parsed)) throw new BoatMirrorError('CONFIG_INVALID', `${path} must hold names and values.`)
+  return parsed
+}
+
+/** Names, lists and texts: each value is what was written (YAML's failsafe schema), so that no digit of a secret is lost. */
+function parseYaml(text: string, path: string): unknown {
+  const document = parseDocument(text, { schema: 'failsafe', logLevel: 'silent' })
+  // The parser's own message quotes the file, which may hold secrets.
+  const [problem] = [...document.errors, ...document.warnings]
+  const at = problem?.linePos?.[0]
+  const refused = (cause: unknown): BoatMirrorError =>
+    new BoatMirrorError(
+      'CONFIG_INVALID',
+      `${path} is not valid YAML${at === undefined ? '' : ` at line ${at.line}, column ${at.col}`}.`,
+      { cause },
+    )
+  if (problem !== undefined) throw refused(problem)
+  try {
+    return document.toJS()
+  } catch (cause) {
+    throw refused(cause) // an alias that stands for nothing, or unfolds without end
+  }
+}
+
+export const fileSections = ['schedules', 'targets', 'lists']
+
+/** A value that YAML takes for none. */
+export const isUnset = (value: unknown): boolean =>
+  value === undefined || value === '' || value === '~' || value === 'null'
+
+/** A section of durations by stream, in milliseconds; `off` is 0. What is wrong is added to `problems`. */
+export function durations(section: unknown, name: string, problems: string[]): Record<string, number> {
+  if (isUnset(section)) return {}
+  if (!isRecord(section)) {
+    problems.push(`${name} in the file is ${given(section)}; it takes stream names with durations such as 15m.`)
+    return {}
+  }
+  const entries: [string, number][] = []
+  for (const [stream, value] of Object.entries(section)) {
+    const ms = value === 'false' || value === 'off' ? 0 : typeof value === 'string' ? parseDuration(value) : undefined
+    if (ms === undefined)
+      problems.push(`${name}.${label(stream)} is ${given(value)}; it takes a duration such as 15m, or off.`)
+    else entries.push([stream, ms])
+  }
+  return Object.fromEntries(entries)
+}
+
+const listKeys: Readonly<Record<string, keyof typeof settings | 'style'>> = {
+  paging: 'style',
+  pageParam: 'pageParam',
+  sizeParam: 'sizeParam',
+  pageSize: 'pageSize',
+  pageBase: 'pageBase',
+  itemsPath: 'itemsPath',
+  nextPath: 'nextPath',
+  totalPath: 'totalPath',
+}
+/** A list may also have no pages at all, which is nothing to say of all lists. */
+const listStyle = {
+  takes: 'page, offset, cursor, link or none',
+  parse: oneOf('page', 'offset', 'cursor', 'link', 'none'),
+}
+
+/** The section `lists`: paging by stream. What is wrong is added to `problems`. */
+export function lists(section: unknown, problems: string[]): Record<string, Partial<PagingSettings>> {
+  if (isUnset(section)) return {}
+  if (!isRecord(section)) {
+    problems.push(`lists in the file is ${given(section)}; it takes stream names with paging settings.`)
+    return {}
+  }
+  const result: [string, Partial<PagingSettings>][] = []
+  for (const [stream, raw] of Object.entries(section)) {
+    if (!isRecord(raw)) {
+      problems.push(`lists.${label(stream)} is ${given(raw)}; it takes settings such as {paging: page}.`)
+      continue
+    }
+    const entry: Record<string, unknown> = {}
+    for (const [key, value] of Object.entries(raw)) {
+      const target = Object.hasOwn(listKeys, key) ? listKeys[key] : undefined
+      const setting = target === undefined ? undefined : target === 'style' ? listStyle : settings[target]
+      const parsed = typeof value === 'string' ? setting?.parse(value) : undefined
+      const known =
+        setting === undefined
+          ? `known are ${Object.keys(listKeys).join(', ')}${meant(key, Object.keys(listKeys))}`
+          : `it takes ${setting.takes}`
+      if (target === undefined || parsed === undefined)
+        problems.push(`lists.${label(stream)}.${label(key)} is ${given(value)}; ${known}.`)
+      else entry[target] = parsed
+    }
+    result.push([stream, entry as Partial<PagingSettings>])
+  }
+  return Object.fromEntries(result)
+}

@@ -1,0 +1,75 @@
+// Names of settings, and what a misspelt one was meant to be. An unknown name in `.env` or in the file is refused; in the
+// environment, which everybody shares, only one that nearly is a setting of ours that is not set. Pure.
+
+import { distance } from 'fastest-levenshtein'
+import { settings } from '../settings.ts'
+
+/** Every name that the program reads itself. */
+export const settingNames: readonly string[] = [
+  ...Object.values(settings).map(({ name }) => name),
+  'BOAT_MIRROR_CONFIG',
+]
+
+/** What may stand in `.env` besides: Docker's, Postgres's, Grafana's, Node's, OpenTelemetry's variables, and proxies. */
+const othersInDotenv = [
+  /^(COMPOSE|DOCKER|BUILDKIT|POSTGRES|GRAFANA|GF|NODE|UV|OTEL)_/,
+  /^(PG[A-Z]+|TZ)$/,
+  /^(http|https|no|all)_proxy$/i,
+]
+
+/** What is near one of our names and another's in the environment: what Kubernetes and Docker make, and programs at large. */
+const othersInEnvironment = [
+  ...othersInDotenv,
+  /_PORT(_|$)|_SERVICE_|^HOSTNAME$/,
+  /^(FTP|RSYNC|SOCKS|WSS?)_PROXY$/i,
+  /^(APP|AWS|AZURE|CI|GCP|GH|GITHUB|GITLAB|NPM|PYPI)_/,
+  /^(API_KEY|DATADIR|DATA_DIRS|LOGLEVEL|TIMEZONE)$/,
+]
+
+const matches = (name: string, patterns: readonly RegExp[]): boolean => patterns.some((pattern) => pattern.test(name))
+
+/** So many letters may be wrong, missing or too many. */
+const lettersWrong = 2
+
+/** The known name that is nearest to this one and at most two letters away; undefined: none is. */
+function nearest(name: string, known: readonly string[]): string | undefined {
+  const near = known.filter((each) => distance(name, each) <= lettersWrong)
+  return near.sort((a, b) => distance(name, a) - distance(name, b))[0]
+}
+
+/**
+ * What an unknown name may have meant, as the end of a sentence: the name one or two letters away, else those that have
+ * all of its words (`API_URL`: `; API_BASE_URL may be meant`); empty where there is none.
+ */
+export function meant(name: string, known: readonly string[]): string {
+  const right = nearest(name, known)
+  const words = name.split('_')
+  const wider = known.filter((each) => words.every((word) => each.split('_').includes(word)))
+  const names = right !== undefined ? [right] : wider.length <= 3 ? wider : []
+  return names.length === 0 ? '' : `; ${names.join(' or ')} may be meant`
+}
+
+/** One line for each name in `.env` that neither we read nor anybody who shares the file. */
+export function unknownNames(names: readonly string[]): readonly string[] {
+  return names
+    .filter((name) => !settingNames.includes(name) && !matches(name, othersInDotenv))
+    .map((name) => `${name} in .env is not a setting${meant(name.toUpperCase(), settingNames)}.`)
+}
+
+/**
+ * One line for each variable of the environment that is one or two letters from a setting that is not set.
+ * Names of four letters (HOST, PORT) have too many neighbours to be taken for misspelt.
+ * @param set names that the environment, `.env` or the file sets, be it to nothing
+ */
+export function misspeltNames(names: readonly string[], set: ReadonlySet<string>): readonly string[] {
+  const unset = settingNames.filter((name) => !set.has(name) && name.length > 4)
+  return names
+    .filter((name) => !settingNames.includes(name) && !matches(name, othersInEnvironment))
+    .flatMap((name) => {
+      const right = nearest(name, unset)
+      if (right === undefined) return []
+      return [
+        `${name} in the environment is not a setting, and ${right} is not set: rename it, or set ${right} to nothing if ${name} is another program's.`,
+      ]
+    })
+}

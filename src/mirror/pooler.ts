@@ -1,0 +1,105 @@
+// Is there a connection pooler (PgBouncer and its like) between us and Postgres, and does it keep sessions?
+
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { shownAddress } from '../addresses.ts'
+import { BoatMirrorError } from '../errors.ts'
+import { clientConfig, processIdOf } from './database.ts'
+import { translateDatabaseError } from './sql-states.ts'
+
+/**
+ * `none`: Postgres itself, or something that keeps nothing back, such as a TCP proxy. `session`: a pooler that leaves a
+ * server connection to a client until it goes. `transaction`: one that takes it away after each transaction, so that
+ * nothing set on it lasts, and notifications reach nobody.
+ */
+export type Pooling = 'none' | 'session' | 'transaction'
+
+/** A pooler hands out the connection that it got back last: that two clients never meet needs others in between each time. */
+const rounds = 20
+
+async function connected(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ ...clientConfig(url, 'boat-mirror check of the pooler'), query_timeout: 15_000 })
+  client.on('error', () => undefined) // fails the query under way; without a listener it would end the process
+  await client.connect()
+  return client
+}
+
+async function backendPid(client: pg.Client): Promise<number | undefined> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return rows[0]?.pid
+}
+
+/**
+ * Do two clients, asked in turn, get server processes that change or meet? Where each keeps its own for the session they
+ * never do. Asks only: what is set by a question may stay on a connection that others are given next.
+ */
+async function shareProcesses(first: pg.Client, second: pg.Client): Promise<boolean> {
+  const own = await backendPid(first)
+  const others = await backendPid(second)
+  for (let round = 0; round < rounds && own !== others; round++)
+    if ((await backendPid(first)) !== own || (await backendPid(second)) !== others) return true
+  return own === others
+}
+
+/**
+ * Finds out by two connections what stands before the database.
+ * @throws BoatMirrorError DATABASE_* that names `setting`.
+ */
+export async function poolingOf(url: string, setting: 'DATABASE_URL' | 'DATABASE_DIRECT_URL'): Promise<Pooling> {
+  const opened: pg.Client[] = []
+  try {
+    const first = await connected(url)
+    opened.push(first)
+    const pid = await backendPid(first)
+    // A pooler answers the start of a connection itself, with a process number that it makes up.
+    if (pid === processIdOf(first)) return 'none'
+    const second = await connected(url)
+    opened.push(second)
+    return (await shareProcesses(first, second)) ? 'transaction' : 'session'
+  } catch (error) {
+    throw translateDatabaseError(error, url, setting)
+  } finally {
+    for (const client of opened) await client.end()
+  }
+}
+
+/**
+ * Both addresses must lead to one database: a lock taken through one must be seen through the other. Ids would not do: a
+ * copy of the cluster has the same.
+ * @throws BoatMirrorError CONFIG_INVALID, DATABASE_*.
+ */
+export async function assertSameDatabase(url: string, directUrl: string): Promise<void> {
+  const key = randomBytes(8).readBigInt64BE().toString()
+  const take = 'select pg_try_advisory_xact_lock($1::bigint) as free'
+  const direct = await connected(directUrl).catch((error: unknown) => {
+    throw translateDatabaseError(error, directUrl, 'DATABASE_DIRECT_URL')
+  })
+  try {
+    await direct.query('begin')
+    await direct.query(take, [key])
+    if (await isFree(url, take, key)) throw otherDatabase(url, directUrl)
+  } finally {
+    await direct.end() // and with it the transaction and its lock
+  }
+}
+
+async function isFree(url: string, take: string, key: string): Promise<boolean> {
+  const client = await connected(url).catch((error: unknown) => {
+    throw translateDatabaseError(error, url)
+  })
+  try {
+    const { rows } = await client.query<{ free: boolean }>(take, [key])
+    return rows[0]?.free !== false
+  } finally {
+    await client.end()
+  }
+}
+
+const otherDatabase = (url: string, directUrl: string): BoatMirrorError =>
+  new BoatMirrorError(
+    'CONFIG_INVALID',
+    `DATABASE_DIRECT_URL (${shownAddress(directUrl)}) leads to another database than DATABASE_URL (${shownAddress(url)}).`,
+    {
+      remedy: 'Set DATABASE_DIRECT_URL to the Postgres behind the pooler of DATABASE_URL, with the same database name.',
+    },
+  )

@@ -1,0 +1,38 @@
+// Statistics of our own tables, for a Postgres that does not gather them in time: autovacuum is off, rows were loaded a
+// moment ago, or a dump was restored. Every statement is written to be right without them; with them many are faster.
+
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { identifier } from './repeatable/step.ts'
+import type { Queryable } from './sql.ts'
+
+/**
+ * Tables of more than a few pages that were never analysed, were analysed while their first rows were not committed yet,
+ * or have more than doubled since. Others' tables are theirs to analyse.
+ */
+const outdatedSql = `select n.nspname as schema, c.relname as name
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname in ('mirror', 'sync', 'outbox') and c.relkind = 'r' and pg_has_role(c.relowner, 'usage')
+    and ((c.reltuples < 0 or c.reltuples = 0 and pg_stat_get_mod_since_analyze(c.oid) > 0) and pg_relation_size(c.oid) > 65536
+      or pg_stat_get_mod_since_analyze(c.oid) > 1000 + greatest(c.reltuples, 0))
+  order by 1, 2`
+
+/**
+ * Analyses tables that grew and that nobody analysed, each for itself, in no transaction of ours. One that somebody else is
+ * analysing is left to them; a failure is logged: it costs speed, not the work. Returns the names of the tables.
+ */
+export async function analyzeGrown(db: Queryable, log: Logger): Promise<readonly string[]> {
+  const { rows } = await db.query<{ schema: string; name: string }>(outdatedSql)
+  const analyzed: string[] = []
+  for (const { schema, name } of rows) {
+    const table = `${schema}.${name}`
+    try {
+      await db.query(`analyze (skip_locked) ${identifier(schema)}.${identifier(name)}`)
+      analyzed.push(table)
+    } catch (error) {
+      log.warn({ event: 'not_analyzed', table, reason: messageOf(error) }, 'a table that grew could not be analysed')
+    }
+  }
+  if (analyzed.length > 0) log.debug({ event: 'analyzed', tables: analyzed }, 'tables that grew were analysed')
+  return analyzed
+}

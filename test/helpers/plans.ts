@@ -1,0 +1,57 @@
+// What Postgres did for some statements, as its own plans tell: also for those inside functions, and for what no statistics
+// count, such as the rows of a nested loop over two sets that a statement made itself.
+
+import type { PoolClient } from 'pg'
+
+type Node = {
+  readonly 'Node Type': string
+  readonly 'Actual Rows'?: number
+  readonly 'Actual Loops'?: number
+  readonly 'Rows Removed by Filter'?: number
+  readonly 'Rows Removed by Join Filter'?: number
+  readonly 'Rows Removed by Index Recheck'?: number
+  readonly Plans?: readonly Node[]
+}
+
+/** One statement that was carried out. */
+export type Handled = {
+  readonly sql: string
+  /** Rows that came out of all steps of its plan, and those that a step looked at and dropped. */
+  readonly rows: number
+  /** The whole plan, to be read. */
+  readonly plan: Node
+}
+
+function rowsOf(node: Node): number {
+  const perLoop =
+    (node['Actual Rows'] ?? 0) +
+    (node['Rows Removed by Filter'] ?? 0) +
+    (node['Rows Removed by Join Filter'] ?? 0) +
+    (node['Rows Removed by Index Recheck'] ?? 0)
+  const below = (node.Plans ?? []).reduce((sum, each) => sum + rowsOf(each), 0)
+  return perLoop * (node['Actual Loops'] ?? 1) + below
+}
+
+const explainEverything = `load 'auto_explain';
+  set auto_explain.log_min_duration = 0; set auto_explain.log_analyze = on; set auto_explain.log_timing = off;
+  set auto_explain.log_nested_statements = on; set auto_explain.log_format = json; set auto_explain.log_level = notice`
+
+/** Carries out work on a connection and returns every statement it needed, with the rows that Postgres handled for each. */
+export async function handledBy(client: PoolClient, work: () => Promise<unknown>): Promise<readonly Handled[]> {
+  const found: Handled[] = []
+  const onNotice = ({ message = '' }: { readonly message?: string | undefined }): void => {
+    const start = message.indexOf('{')
+    if (!message.startsWith('duration:') || start < 0) return
+    const told = JSON.parse(message.slice(start)) as { readonly 'Query Text': string; readonly Plan: Node }
+    found.push({ sql: told['Query Text'], rows: rowsOf(told.Plan), plan: told.Plan })
+  }
+  await client.query(explainEverything)
+  client.on('notice', onNotice)
+  try {
+    await work()
+  } finally {
+    await client.query('set auto_explain.log_min_duration = -1') // the plan of a query is told when the next one begins
+    client.off('notice', onNotice)
+  }
+  return found
+}

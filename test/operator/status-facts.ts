@@ -1,0 +1,19 @@
+// The facts of a mirror in which nothing is the matter, but for what a test wishes.
+
+import type { StatusFacts } from '../../src/operator/status.ts'
+
+export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => ({
+  api: { url: 'https://api.test', sandbox: false, breaker: 'closed', pausedUntil: null, nextProbeAt: null },
+  database: { url: 'postgres://db/mirror', version: '16.4', size: 3_145_728, embedded: false },
+  queue: { backend: 'postgres', url: null },
+  streams: [],
+  backlog: null,
+  endpoints: [],
+  outbox: { oldestQueuedAt: null },
+  firstChanges: {},
+  quarantine: { total: 0, byStream: {} },
+  heldRuns: [],
+  feedHeldBy: [],
+  unknownFields: [],
+  ...wishes,
+})

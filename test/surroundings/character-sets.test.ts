@@ -1,0 +1,58 @@
+// An API that answers in another character set than UTF-8, or marks its text.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pushContextOf } from '../../src/cli/push-context.ts'
+import { createPusher } from '../../src/outbox/pusher.ts'
+import { answerIn, charsets } from '../helpers/charset-front.ts'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+/** In Latin-1, in windows-1252 only, in neither; what Postgres can't store comes as escapes. */
+const lastName = 'Dupré-Œuvre “€”'
+const city = 'Žďár 船 🛥️'
+const street = 'a\0b \ud800'
+
+for (const [name, charset] of Object.entries(charsets))
+  describe(`Answers in ${name}`, () => {
+    let mirror: TestMirror
+    let userId: string
+    const user = (): Record<string, unknown> => {
+      const rows = mirror.sandbox.truth({ only: ['users'] }).users ?? []
+      return { ...rows.find(({ key }) => String(key.id) === userId)?.record }
+    }
+    beforeAll(async () => {
+      const env = { SLOT_DAYS: '2', PRICE_DAYS: '2', SLOT_DURATIONS: '1' }
+      mirror = await openTestMirror({ size: 4 }, env, undefined, (url) => answerIn(charset, url))
+      const first = mirror.sandbox.truth({ only: ['users'] }).users?.[0]
+      userId = String(first?.key.id)
+      mirror.sandbox.mutate([{ record: 'users', op: 'update', id: userId, set: { lastName, addressCity: city } }])
+    }, 120_000)
+    afterAll(() => mirror?.[Symbol.asyncDispose]())
+
+    it('a first sync equals the truth, and warns of nothing', async () => {
+      const runs = await mirror.sync()
+      expect(runs.filter((run) => run.status !== 'done' || run.warnings.length > 0)).toEqual([])
+      expect(await mirror.differences()).toEqual([])
+    }, 180_000)
+
+    it('an update leaves what it does not touch as it was, to the last character', async () => {
+      const set = { addressStreet2: street }
+      mirror.sandbox.mutate([{ record: 'users', op: 'update', id: userId, set }])
+      const before = user()
+      const { pool } = mirror.app.database
+      const queued = await pool.query<{ id: string }>(`select outbox.enqueue('user.update', $1, $2) as id`, [
+        { userId: Number(userId) },
+        { mobilePhone: '+33 6 00 00 00 00' },
+      ])
+      const pusher = createPusher(pushContextOf(mirror.app))
+      await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
+      await pusher.close()
+      const { rows } = await pool.query('select status, error, warning from outbox.changes where id = $1', [
+        queued.rows[0]?.id,
+      ])
+      expect(rows).toEqual([{ status: 'done', error: null, warning: null }])
+      const { lastModificationDatetime: _, ...after } = user()
+      expect(after).toMatchObject({ lastName, addressCity: city, addressStreet2: street })
+      expect({ ...before, ...after, mobilePhone: null }).toEqual({ ...before, mobilePhone: null })
+      mirror.sandbox.mutate([{ record: 'users', op: 'update', id: userId, set: { addressStreet2: null } }])
+    }, 180_000)
+  })

