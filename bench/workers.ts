@@ -2,8 +2,7 @@
 // that the waiting is shared and not the processors.
 
 import { Client } from 'pg'
-import type { Place } from './lists.ts'
-import { nodeFlags } from './lists.ts'
+import { nodeFlags, type Place } from './lists.ts'
 import { type Child, start } from './processes.ts'
 import type { SyncOptions, SyncResult } from './sync-process.ts'
 

@@ -8,7 +8,7 @@ import { Client, escapeIdentifier } from 'pg'
 import { openEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts'
 import { migrateQueue } from '../src/jobs/backend.ts'
 import { createLogger } from '../src/log.ts'
-import { migrate } from '../src/mirror/migrate.ts'
+import { migrate } from '../src/schema/migrate.ts'
 import { type Child, start } from './processes.ts'
 
 const log = createLogger('error')

@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest'
 import { streams } from '../src/catalog/catalog.ts'
 import { writes } from '../src/catalog/writes.ts'
-import { repeatableSteps } from '../src/mirror/repeatable/index.ts'
+import { repeatableSteps } from '../src/schema/repeatable-steps.ts'
 import { anchorsOf, citedSections, faultsOf, readTexts, type Texts, withoutComments } from './helpers/citations.ts'
 import { projectRoot } from './helpers/import-graph.ts'
 

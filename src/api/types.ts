@@ -2,8 +2,8 @@
 
 import type { PagingSettings } from '../config.ts'
 import type { ApiError } from '../errors.ts'
-import type { Json } from './json.ts'
-import type { Priority } from './limiter.ts'
+import type { Priority } from './admission/limiter.ts'
+import type { Json } from './wire/json.ts'
 
 export type ReadCall = {
   /** Method and path template, e.g. `GET /v3/rentals/{rentalId}`. */

@@ -126,3 +126,10 @@ export function descendantsOf(name: string): readonly StreamDef[] {
 export function withAncestors(stream: StreamDef): readonly StreamDef[] {
   return stream.parent === undefined ? [stream] : [...withAncestors(streamNamed(stream.parent)), stream]
 }
+
+/** True when a record of this stream says something about a person: its payload is not for everybody. */
+export const holdsPerson = (stream: StreamDef): boolean =>
+  stream.person === true ||
+  stream.document === true ||
+  stream.columns.some((column) => column.personal === true) ||
+  (stream.embeds ?? []).some((embed) => embed.stream === 'users')

@@ -50,3 +50,12 @@ export const unknownShape = (id: Column): readonly Column[] => [
   text('key', 'Code, where the API gives one.', { lenient: true }),
   text('name', 'Name, where the API gives one.', { lenient: true }),
 ]
+
+/** Meaning of the five columns that every mirror table has. */
+export const bookkeepingComments: Readonly<Record<string, string>> = {
+  _payload: 'The last authoritative read, whole: the single read where lists are summaries, else whichever came last.',
+  _source: 'The endpoint that answered; with # and a place: known only from inside that record (a stub).',
+  _read_at: 'Database clock when that request started. A write never replaces a row read later than itself.',
+  _changed_at: 'When this row was last written.',
+  _deleted_at: 'When the record was found gone upstream; null: alive.',
+}

@@ -3,7 +3,7 @@
 import { type CheckOptions, checkStreams } from '../sync/check.ts'
 import { isDifferent, type StreamCheck } from '../sync/check-tally.ts'
 import type { ExitCode, OpenedApp } from './context.ts'
-import { number, oneLine, print, printJson, printNote, table } from './output.ts'
+import { number, oneLine, print, printJson, printNote, table } from './terminal/output.ts'
 
 const shownSamples = 5
 const shownColumns = 4

@@ -3,18 +3,18 @@
 import { setMaxListeners } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
+import { type Database, openDatabase } from '../database/database.ts'
+import { translateDatabaseError } from '../database/sql-states.ts'
 import { openDatabaseServer } from '../embedded/database-server.ts'
 import { BoatMirrorError, exitCodeOf, messageOf } from '../errors.ts'
 import { assertKnownStreams } from '../jobs/schedule.ts'
 import { createLogger, type Logger } from '../log.ts'
-import { type Database, openDatabase } from '../mirror/database.ts'
-import { assertSchemaCurrent } from '../mirror/migrate.ts'
-import { translateDatabaseError } from '../mirror/sql-states.ts'
+import { assertSchemaCurrent } from '../schema/migrate.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
-import { printNote } from './output.ts'
+import { printNote } from './terminal/output.ts'
 
 export type { OpenedApp } from './open.ts'
-export { print } from './output.ts'
+export { print } from './terminal/output.ts'
 
 /** 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person. */
 export type ExitCode = 0 | 1 | 2 | 3

@@ -1,7 +1,7 @@
 // What `check` looked at and found, as values and as lines.
 
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
-import { oneLine, table } from './output.ts'
+import { oneLine, table } from './terminal/output.ts'
 
 export type Finding = {
   readonly name: string

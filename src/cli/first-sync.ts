@@ -1,10 +1,10 @@
 // The first complete sync of a worker, as a person sees it.
 
+import type { Database } from '../database/database.ts'
+import { openRequest } from '../inspect/queries.ts'
 import type { Logger } from '../log.ts'
-import type { Database } from '../mirror/database.ts'
-import { openRequest } from '../operator/queries.ts'
-import { duration, number, print } from './output.ts'
-import { runSeconds, watchRequest } from './progress.ts'
+import { duration, number, print } from './terminal/output.ts'
+import { runSeconds, watchRequest } from './terminal/progress.ts'
 
 /**
  * Shows the progress of the open first sync until it is done, and says what came of it; returns at once when there is none.

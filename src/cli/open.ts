@@ -3,7 +3,7 @@
 import { type App, type AppOptions, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
-import { attachSandbox } from './sandbox-host.ts'
+import { attachSandbox } from './sandbox/host.ts'
 
 export type OpenedApp = App & { readonly apiUrl: string; readonly sandbox: boolean }
 

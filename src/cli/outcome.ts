@@ -1,10 +1,10 @@
 // What came of a sync: a table per stream, what a person has to do, and the exit code.
 
 import { descendantsOf, streamNamed, streams } from '../catalog/catalog.ts'
-import type { Run } from '../mirror/runs.ts'
+import type { Run } from '../state/runs.ts'
 import type { ExitCode } from './context.ts'
-import { number, oneLine, table } from './output.ts'
-import { runSeconds } from './progress.ts'
+import { number, oneLine, table } from './terminal/output.ts'
+import { runSeconds } from './terminal/progress.ts'
 
 export type Outcome = {
   readonly runs: readonly Run[]

@@ -2,9 +2,9 @@
 // seconds and not a failure of every stream. Shares no gate with the workers: it looks for itself.
 
 import { shownAddress } from '../addresses.ts'
+import { createGate } from '../api/admission/gate.ts'
+import { unlimited } from '../api/admission/limiter.ts'
 import { createApi } from '../api/client.ts'
-import { createGate } from '../api/gate.ts'
-import { unlimited } from '../api/limiter.ts'
 import type { Api, CallRecord } from '../api/types.ts'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'

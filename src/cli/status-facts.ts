@@ -1,14 +1,10 @@
 // Reads what `status` knows, as one value.
 
 import { shownAddress } from '../addresses.ts'
-import { isGateState } from '../api/breaker.ts'
+import { isGateState } from '../api/admission/breaker.ts'
 import type { Config } from '../config.ts'
-import type { Database } from '../mirror/database.ts'
-import { createGateStore } from '../mirror/gate-store.ts'
-import { quarantineTotals } from '../mirror/quarantine.ts'
-import { heldRuns } from '../mirror/sweeps.ts'
-import { listUnknownFields } from '../mirror/unknown-fields.ts'
-import { feedHolders } from '../operator/feed-holders.ts'
+import type { Database } from '../database/database.ts'
+import { feedHolders } from '../inspect/feed-holders.ts'
 import {
   backlog,
   databaseClock,
@@ -17,10 +13,14 @@ import {
   lastRuns,
   outboxFacts,
   streamFacts,
-} from '../operator/queries.ts'
-import { lastEndedRuns } from '../operator/report-queries.ts'
-import { type StatusFacts, streamStatus } from '../operator/status.ts'
+} from '../inspect/queries.ts'
+import { lastEndedRuns } from '../inspect/report-queries.ts'
+import { type StatusFacts, streamStatus } from '../inspect/status.ts'
 import { statuses } from '../outbox/transitions.ts'
+import { createGateStore } from '../state/gate-store.ts'
+import { quarantineTotals } from '../state/quarantine.ts'
+import { heldRuns } from '../state/sweeps.ts'
+import { listUnknownFields } from '../state/unknown-fields.ts'
 
 /** Reads everything; the parts are read one after the other and may differ by moments. */
 export async function readStatus(

@@ -1,8 +1,8 @@
 // What we use of BullMQ, whichever backend stands behind it.
 
 import type { BulkJobOptions, Job, JobsOptions, RepeatOptions, Telemetry } from 'bullmq'
+import type { Pooling } from '../database/pooler.ts'
 import type { Logger } from '../log.ts'
-import type { Pooling } from '../mirror/pooler.ts'
 
 export type BackendKind = 'postgres' | 'redis'
 

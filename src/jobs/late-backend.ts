@@ -4,8 +4,8 @@
 import { sleep } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { withDeadline } from './backend-ready.ts'
 import type { JobQueue, QueueBackend } from './backend-types.ts'
+import { withDeadline } from './postgres/backend-ready.ts'
 
 /** After a refusal, which only a person can cure, the next try comes this much later, in milliseconds. */
 const againAfterMs = 10_000

@@ -2,9 +2,9 @@
 // second for what was missed. The job carries nothing; the outbox says what to do.
 
 import { type Clock, sleep } from '../clock.ts'
+import { listen } from '../database/listen.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { listen } from '../mirror/listen.ts'
 import type { Pusher } from '../outbox/pusher.ts'
 import type { QueueBackend } from './backend-types.ts'
 import { pushQueue } from './queues.ts'

@@ -1,9 +1,9 @@
 // NOTIFY boat_mirror_changes after commits that wrote: in a statement of its own (inside transactions, all commits would
 // queue behind one lock), at most ten times a second for each process.
 
+import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import type { Queryable } from './sql.ts'
 
 /** The channel partners listen on; the payload is empty. */
 export const changesChannel = 'boat_mirror_changes'

@@ -2,9 +2,9 @@
 
 import { childrenOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { knownRead, toldRead } from '../database/read-times.ts'
+import { identifier } from '../database/sql.ts'
 import { columnList, former, formerly, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
-import { knownRead, toldRead } from './read-times.ts'
-import { identifier } from './repeatable/step.ts'
 import type { ScopeShape } from './scopes.ts'
 import { stagedColumn, stageTable } from './staging.ts'
 

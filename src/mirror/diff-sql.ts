@@ -1,6 +1,6 @@
 // SQL expressions for the diff of a change-log row: `{column: [old, new]}`. Pure.
 
-import { identifier } from './repeatable/step.ts'
+import { identifier } from '../database/sql.ts'
 
 // Text is put together and parsed once: an aggregate over one row per column took three times as long.
 const asObject = (members: readonly string[]): string => `('{' || concat_ws(',', ${members.join(', ')}) || '}')::jsonb`

@@ -2,9 +2,9 @@
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { knownRead, toldRead } from '../database/read-times.ts'
+import { identifier } from '../database/sql.ts'
 import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
-import { knownRead, toldRead } from './read-times.ts'
-import { identifier } from './repeatable/step.ts'
 import { ownColumns, stagedColumn, stageTable } from './staging.ts'
 
 const once = new Map<string, string>()

@@ -2,10 +2,9 @@
 
 import pg from 'pg'
 import { streams } from '../catalog/catalog.ts'
+import { bookkeepingComments } from '../catalog/columns.ts'
+import { identifier, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { bookkeepingComments } from './repeatable/comments.ts'
-import { identifier } from './repeatable/step.ts'
-import type { Queryable } from './sql.ts'
 
 /** What refused a write. `everyRow`: whatever the rows hold, so that looking for single ones is of no use. */
 export type Refusal = { readonly reason: string; readonly everyRow: boolean }

@@ -3,10 +3,9 @@
 
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { isReadAhead, toldRead } from '../database/read-times.ts'
+import { identifier, keyTextSql, type Queryable } from '../database/sql.ts'
 import { columnList, sameKey } from './diff-sql.ts'
-import { isReadAhead, toldRead } from './read-times.ts'
-import { identifier } from './repeatable/step.ts'
-import { keyTextSql, type Queryable } from './sql.ts'
 
 /** Where hashes of rows are remembered: under which stream, and how many columns of the rows' key name the record. */
 function remembered(stream: StreamDef): { readonly stream: string; readonly width: number } {

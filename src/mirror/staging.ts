@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import type { PoolClient } from 'pg'
 import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { copyRows, copyText } from './copy.ts'
+import { copyRows, copyText } from '../database/copy.ts'
 import { sourceOfRow, type TableWrite } from './rows.ts'
 
 /** The staged column that holds the n-th catalog column, from 0. */

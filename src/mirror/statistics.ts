@@ -1,10 +1,9 @@
 // Statistics of our own tables, for a Postgres that does not gather them in time: autovacuum is off, rows were loaded a
 // moment ago, or a dump was restored. Every statement is written to be right without them; with them many are faster.
 
+import { identifier, type Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { identifier } from './repeatable/step.ts'
-import type { Queryable } from './sql.ts'
 
 /**
  * Tables of more than a few pages that were never analysed, were analysed while their first rows were not committed yet,

@@ -4,8 +4,11 @@
 import type { PoolClient } from 'pg'
 import { descendantsOf, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import type { Database } from '../database/database.ts'
+import { isDataError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
-import { holdParents, keyArrays } from './below.ts'
+import { forgetRecords, type RecordKeys } from '../state/records.ts'
+import { holdParents, keyArrays } from './cascade.ts'
 import {
   confirmTombstones,
   fillStatement,
@@ -13,16 +16,13 @@ import {
   tombstoneByKey,
   tombstoneInScope,
 } from './change-statements.ts'
-import type { Database } from './database.ts'
+import { insertFresh, splitFresh } from './direct-insert.ts'
 import { keepFeedOrder } from './feed-order.ts'
-import { insertFresh, splitFresh } from './fresh-rows.ts'
 import { mergeStatement } from './merge-statements.ts'
 import { type Refusal, refusalByPartner } from './partner-objects.ts'
-import { erasePersons } from './persons.ts'
-import { forgetRecords, type RecordKeys } from './records.ts'
+import { erasePersons } from './redact.ts'
 import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts } from './rows.ts'
 import { groupScopes, scopeParameters } from './scopes.ts'
-import { isDataError } from './sql-states.ts'
 import { stageRows } from './staging.ts'
 
 /** Postgres refused the data of a batch; `findRefusedRows` tells which rows. The transaction is to be rolled back. */

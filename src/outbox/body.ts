@@ -1,7 +1,7 @@
 // What is sent: the body of each write operation, from the change, its resolved references and, for updates, the record
 // as it stands (a PUT replaces, and resets a price that is left out: docs/sources.md, 2.5). Pure.
 
-import { get, isObject, type Json, type JsonObject, LosslessNumber, textOf } from '../api/json.ts'
+import { get, isObject, type Json, type JsonObject, LosslessNumber, textOf } from '../api/wire/json.ts'
 import type { BodyField, WriteDef } from '../catalog/types.ts'
 import { asReceived } from './values.ts'
 

@@ -1,6 +1,6 @@
 // A change as the pusher holds it: the row of outbox.queue, parsed without loss.
 
-import { isObject, type Json, type JsonObject, parseExact, parseJson, stringifyJson } from '../api/json.ts'
+import { isObject, type Json, type JsonObject, parseExact, parseJson, stringifyJson } from '../api/wire/json.ts'
 import type { WriteDef } from '../catalog/types.ts'
 import { writeNamed } from '../catalog/writes.ts'
 import type { Results } from './body.ts'

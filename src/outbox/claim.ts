@@ -1,7 +1,7 @@
 // Taking changes up: whose turn it is, leases with fencing, and what is due next. The only file that claims.
 
+import type { Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
-import type { Queryable } from '../mirror/sql.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 
 /**

@@ -1,12 +1,12 @@
 // What pushing needs from outside, and the numbers that govern it.
 
-import type { Json } from '../api/json.ts'
 import type { Api } from '../api/types.ts'
+import type { Json } from '../api/wire/json.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
-import type { Database } from '../mirror/database.ts'
 import type { Row } from '../mirror/rows.ts'
 
 export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {

@@ -2,10 +2,9 @@
 // Each decision is one transaction and refuses states in which it would mean nothing.
 
 import type { PoolClient } from 'pg'
-import type { Json, JsonObject } from '../api/json.ts'
-import { isObject, parseJson, stringifyJson } from '../api/json.ts'
+import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
+import type { Database } from '../database/database.ts'
 import { BoatMirrorError } from '../errors.ts'
-import type { Database } from '../mirror/database.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 import { proofKind, yieldsId } from './operations.ts'
 import type { ReadBack } from './read-back.ts'

@@ -3,8 +3,8 @@
 import { sql, type Transaction } from 'kysely'
 import type { BodyField } from '../catalog/types.ts'
 import type { Operation, writeLiterals } from '../catalog/writes.ts'
+import { sqlStateOf } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
-import { sqlStateOf } from '../mirror/sql-states.ts'
 
 /** The result of an earlier change. */
 export type Reference = { readonly change: number }

@@ -1,7 +1,7 @@
 // Characters that the mirror shows as U+FFFD because Postgres can't store them (NUL, halves of surrogate pairs) or because
 // the bytes were none of the answer's character set: none of them may be written back as U+FFFD. Pure.
 
-import { isStorable, type Json, type JsonObject, lostCharacter, someText } from '../api/json.ts'
+import { isStorable, type Json, type JsonObject, lostCharacter, someText } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
 import type { Seen } from './reads.ts'
 import { readValue, sameValue } from './values.ts'

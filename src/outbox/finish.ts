@@ -1,6 +1,6 @@
 // After a write is known to have taken effect: read back, compare, and say what the mirror and the change shall hold.
 
-import { get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
+import { get, isObject, type Json, type JsonObject, textOf } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
 import { ApiError } from '../errors.ts'
 import type { MirrorWrites } from '../mirror/rows.ts'

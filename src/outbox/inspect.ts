@@ -1,6 +1,6 @@
 // The outbox for people to look at: lists, one change with all that is known of it, counts.
 
-import type { Queryable } from '../mirror/sql.ts'
+import type { Queryable } from '../database/sql.ts'
 import type { Status } from './transitions.ts'
 
 /** A row of outbox.changes. */

@@ -1,6 +1,6 @@
 // The three-way merge of an update: what the editor saw, what they wish, what the API shows now. Pure.
 
-import type { Json, JsonObject } from '../api/json.ts'
+import type { Json, JsonObject } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
 import { readValue, sameValue, writeShape } from './values.ts'
 

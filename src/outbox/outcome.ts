@@ -1,6 +1,6 @@
 // What came of working on a change, as a value; settle.ts writes it down. Pure helpers that name the outcomes.
 
-import { get, isObject, type Json, type JsonObject, stringifyJson } from '../api/json.ts'
+import { get, isObject, type Json, type JsonObject, stringifyJson } from '../api/wire/json.ts'
 import type { WriteDef } from '../catalog/types.ts'
 import { writes } from '../catalog/writes.ts'
 import { ApiError, messageOf } from '../errors.ts'

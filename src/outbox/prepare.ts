@@ -1,9 +1,9 @@
 // Before a change leaves: references resolved, the present record read and merged, what will be sent and what is there
 // now written down. Nothing is sent here.
 
-import { asRead, isObject, type Json, type JsonObject, parseJson, textOf } from '../api/json.ts'
-import { keyText } from '../mirror/records.ts'
-import type { Queryable } from '../mirror/sql.ts'
+import { asRead, isObject, type Json, type JsonObject, parseJson, textOf } from '../api/wire/json.ts'
+import type { Queryable } from '../database/sql.ts'
+import { keyText } from '../state/records.ts'
 import {
   creationBody,
   type Installation,

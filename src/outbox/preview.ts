@@ -1,6 +1,6 @@
 // What a push would send, field by field, without sending or claiming anything.
 
-import { asRead, isObject, type Json, type JsonObject } from '../api/json.ts'
+import { asRead, isObject, type Json, type JsonObject } from '../api/wire/json.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { referredChange } from './body.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'

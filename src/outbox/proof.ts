@@ -1,7 +1,7 @@
 // Did a write whose answer was lost take effect? One decision per kind of operation, from what was there before, what was
 // sent, and what is there now. Pure.
 
-import { get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
+import { get, isObject, type Json, type JsonObject, textOf } from '../api/wire/json.ts'
 import type { BodyField, WriteDef } from '../catalog/types.ts'
 import type { Conflict } from './merge.ts'
 import { readValue, sameValue, writeShape } from './values.ts'

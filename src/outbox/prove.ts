@@ -1,7 +1,6 @@
 // Looks at the API to find out whether a write took effect: one read, then the decision of proof.ts.
 
-import type { Json, JsonObject } from '../api/json.ts'
-import { textOf } from '../api/json.ts'
+import { type Json, type JsonObject, textOf } from '../api/wire/json.ts'
 import type { Change, Proof } from './change.ts'
 import type { PushContext } from './context.ts'
 import { proofKind } from './operations.ts'

@@ -1,7 +1,7 @@
 // The reads a change needs: the record it is about, the collection it adds to, records it could be taken for.
 
-import { readEnvelope } from '../api/envelope.ts'
-import { asRead, get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
+import { readEnvelope } from '../api/paging/envelope.ts'
+import { asRead, get, isObject, type Json, type JsonObject, textOf } from '../api/wire/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'

@@ -1,7 +1,7 @@
 // A change whose answer was lost: proven done, proven undone and sent again, waited for, or left to a person. Nothing is
 // sent here.
 
-import { asRead, isObject, type Json, type JsonObject } from '../api/json.ts'
+import { asRead, isObject, type Json, type JsonObject } from '../api/wire/json.ts'
 import { ApiError } from '../errors.ts'
 import { absenceProvesInMs, absenceProvesNothing, nextLookMs } from './attempts.ts'
 import { resolveTarget } from './body.ts'

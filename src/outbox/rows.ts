@@ -1,6 +1,6 @@
 // The API's answers as rows and tombstones of the mirror.
 
-import type { Json } from '../api/json.ts'
+import type { Json } from '../api/wire/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef, WriteDef } from '../catalog/types.ts'
 import type { FilledWrite, MirrorWrites, TableWrite } from '../mirror/rows.ts'

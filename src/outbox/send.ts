@@ -1,6 +1,6 @@
 // One attempt: the request leaves once, and what came back becomes an outcome. A lost answer is never sent again here.
 
-import { isObject, type Json, parseJson, textOf } from '../api/json.ts'
+import { isObject, type Json, parseJson, textOf } from '../api/wire/json.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import { nextDelayMs } from './attempts.ts'
 import type { Change } from './change.ts'

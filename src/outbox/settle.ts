@@ -3,8 +3,8 @@
 
 import type { PoolClient } from 'pg'
 import { streamNamed } from '../catalog/catalog.ts'
-import { doubtDetails, keyText } from '../mirror/records.ts'
 import { applyWrites } from '../mirror/writer.ts'
+import { doubtDetails, keyText } from '../state/records.ts'
 import { pendingRentalMs } from './attempts.ts'
 import type { Change } from './change.ts'
 import { leaseLost } from './claim.ts'

@@ -1,7 +1,7 @@
 // Field values in the shape in which they are written, and when two of them mean the same. Pure.
 // The API reads and writes some fields differently: countries by code, methods by id (docs/sources.md, differences, silence).
 
-import { get, isObject, type Json, type JsonObject, textOf } from '../api/json.ts'
+import { get, isObject, type Json, type JsonObject, textOf } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
 
 /** Members by which the API names a currency-like value that comes as an object. */

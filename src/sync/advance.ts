@@ -3,7 +3,7 @@
 
 import type { PoolClient } from 'pg'
 import { streamNamed } from '../catalog/catalog.ts'
-import type { Database } from '../mirror/database.ts'
+import type { Database } from '../database/database.ts'
 import {
   finishRequests,
   finishRun,
@@ -13,8 +13,8 @@ import {
   type RunStatus,
   runningStreams,
   startRun,
-} from '../mirror/runs.ts'
-import { addTasks } from '../mirror/tasks.ts'
+} from '../state/runs.ts'
+import { addTasks } from '../state/tasks.ts'
 import { priorities, type StreamProgress, startableStreams } from './plan.ts'
 
 export type Advanced = {

@@ -2,8 +2,8 @@
 
 import type { StreamDef } from '../catalog/types.ts'
 import { repairReadAhead } from '../mirror/read-ahead.ts'
-import { addWarnings } from '../mirror/runs.ts'
-import type { Task } from '../mirror/tasks.ts'
+import { addWarnings } from '../state/runs.ts'
+import type { Task } from '../state/tasks.ts'
 import type { SyncContext } from './context.ts'
 
 /** Repairs them, in a transaction of its own; noted in the run's warnings and in the log. */

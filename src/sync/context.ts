@@ -3,8 +3,8 @@
 import type { Api } from '../api/client.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
-import type { Database } from '../mirror/database.ts'
 
 export type SyncSettings = Pick<
   Config,

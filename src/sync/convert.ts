@@ -1,6 +1,6 @@
 // From a JSON value to the text form of a Postgres value, exactly, or a reason why not. Pure.
 
-import { type Json, stringifyJson, textOf } from '../api/json.ts'
+import { type Json, stringifyJson, textOf } from '../api/wire/json.ts'
 import type { ColumnType } from '../catalog/types.ts'
 
 export type Converted =

@@ -1,11 +1,11 @@
 // From a record as received to a row of its table, or the reason why it cannot be one. Pure.
 
 import { createHash } from 'node:crypto'
-import { isObject, type Json, stringifyJson, textOf } from '../api/json.ts'
+import { isObject, type Json, stringifyJson, textOf } from '../api/wire/json.ts'
 import type { Column, StreamDef } from '../catalog/types.ts'
-import { contentKey } from '../mirror/quarantine.ts'
-import { keyText } from '../mirror/records.ts'
 import type { Row } from '../mirror/rows.ts'
+import { contentKey } from '../state/quarantine.ts'
+import { keyText } from '../state/records.ts'
 import { convertValue } from './convert.ts'
 
 /** Raised whenever a row would come out differently for the same record: everything is then projected anew. */

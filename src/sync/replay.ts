@@ -1,20 +1,20 @@
 // Replays a quarantined record: projects the stored payload again and writes it, without asking the API. Helps when the
 // program, a setting or the table has changed since.
 
-import { type Json, parseJson } from '../api/json.ts'
+import { type Json, parseJson } from '../api/wire/json.ts'
 import { readsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { clearQuarantine, type QuarantineEntry } from '../mirror/quarantine.ts'
-import { keyText } from '../mirror/records.ts'
 import { stubMark, type TableWrite } from '../mirror/rows.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
+import { clearQuarantine, type QuarantineEntry } from '../state/quarantine.ts'
+import { keyText } from '../state/records.ts'
 import type { SyncContext } from './context.ts'
-import { embeddedRecords, stubsOf } from './embeds.ts'
-import { belowRecord, withoutErasedUsers } from './list-records.ts'
+import { embeddedRecords, stubsOf } from './details/embeds.ts'
+import { calendarDays, daysOf } from './details/readers/calendar.ts'
+import { priceEntries } from './details/readers/prices.ts'
+import { belowRecord, withoutErasedUsers } from './lists/list-records.ts'
 import type { RequestValues } from './project.ts'
-import { calendarDays, daysOf } from './readers/calendar.ts'
-import { priceEntries } from './readers/prices.ts'
 import { emptyWork, projectInto, type Work } from './work.ts'
 
 export type Replayed =

@@ -3,11 +3,11 @@
 import { setMaxListeners } from 'node:events'
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } from '../mirror/tasks.ts'
-import { runConfirm, runRelease } from './confirm.ts'
+import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } from '../state/tasks.ts'
 import type { SyncContext } from './context.ts'
-import { runDetails, runPlan } from './details.ts'
-import { runSweep } from './sweep.ts'
+import { runConfirm, runRelease } from './deletions/confirm.ts'
+import { runDetails, runPlan } from './details/details.ts'
+import { runSweep } from './lists/sweep.ts'
 
 /** Attempts of a task that fails for a passing reason; each read was already retried by the api layer. */
 const maxAttempts = 4

@@ -1,6 +1,6 @@
 // Which fields of a record the catalog does not know. They stay in the payload and are listed in `status`. Pure.
 
-import { isObject, type Json } from '../api/json.ts'
+import { isObject, type Json } from '../api/wire/json.ts'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 

@@ -1,13 +1,12 @@
 // What was read and is to be written: collected per page or per detail, merged into one transaction. Pure.
 
-import { type Json, stringifyJson } from '../api/json.ts'
+import { type Json, stringifyJson } from '../api/wire/json.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import type { RecordState } from '../mirror/records.ts'
 import type { FilledWrite, TableWrite, Tombstones } from '../mirror/rows.ts'
-import type { RunCounts } from '../mirror/runs.ts'
-import type { Embedded, Holder } from './embeds.ts'
-import type { Projected, RequestValues } from './project.ts'
-import { projectRecord } from './project.ts'
+import type { RecordState } from '../state/records.ts'
+import type { RunCounts } from '../state/runs.ts'
+import type { Embedded, Holder } from './details/embeds.ts'
+import { type Projected, projectRecord, type RequestValues } from './project.ts'
 import { unknownFields } from './unknown-fields.ts'
 
 /** A record that cannot be mirrored. */

@@ -1,7 +1,7 @@
 // Writes leave once, and say truly whether they may have taken effect.
 
 import { describe, expect, it } from 'vitest'
-import type { Limiter, Priority } from '../../src/api/limiter.ts'
+import type { Limiter, Priority } from '../../src/api/admission/limiter.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { closedPort, json, openApi, type Respond, startServer, unknownHost } from './http-server.ts'
 

@@ -8,9 +8,9 @@ import {
   createSemaphore,
   initialConcurrency,
   type Outcome,
-} from '../../src/api/concurrency.ts'
-import type { Priority } from '../../src/api/limiter.ts'
-import { createTwoLaneQueue } from '../../src/api/two-lane-queue.ts'
+} from '../../src/api/admission/concurrency.ts'
+import type { Priority } from '../../src/api/admission/limiter.ts'
+import { createTwoLaneQueue } from '../../src/api/admission/priority-queue.ts'
 
 const outcome = (at: number, result: Outcome['result'] = 'success', ms = 10, endpoint = 'GET /v3/users'): Outcome => ({
   endpoint,

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type EnvelopeSettings, readEnvelope } from '../../src/api/envelope.ts'
-import { type Json, LosslessNumber } from '../../src/api/json.ts'
+import { type EnvelopeSettings, readEnvelope } from '../../src/api/paging/envelope.ts'
+import { type Json, LosslessNumber } from '../../src/api/wire/json.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 
 const unset: EnvelopeSettings = { itemsPath: null, nextPath: null, totalPath: null }

@@ -11,8 +11,8 @@ import {
   mergeGates,
   opening,
   probeDelayMs,
-} from '../../src/api/breaker.ts'
-import { createGate, type Gate, type GateOutcome, type GateStore } from '../../src/api/gate.ts'
+} from '../../src/api/admission/breaker.ts'
+import { createGate, type Gate, type GateOutcome, type GateStore } from '../../src/api/admission/gate.ts'
 import { systemClock } from '../../src/clock.ts'
 import { recordingLog } from './recording-log.ts'
 

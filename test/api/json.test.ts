@@ -12,7 +12,7 @@ import {
   parseJson,
   stringifyJson,
   textOf,
-} from '../../src/api/json.ts'
+} from '../../src/api/wire/json.ts'
 
 /** Any JSON without characters that are replaced, and with numbers of every length. */
 const anyJson = fc

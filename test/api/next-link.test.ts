@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type LinkBase, looksLikeLink, nextOfLinkHeader, resolveNextLink } from '../../src/api/next-link.ts'
+import { type LinkBase, looksLikeLink, nextOfLinkHeader, resolveNextLink } from '../../src/api/paging/next-link.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 
 const base: LinkBase = { origin: 'https://api.example', prefix: '/base', path: '/base/v3/rentals', secretParam: 'key' }

@@ -1,8 +1,8 @@
 // Where a page stands and where the next one does, for each paging style.
 
 import { describe, expect, it } from 'vitest'
-import type { Envelope } from '../../src/api/envelope.ts'
-import { addressOf, firstCursor, nextCursor } from '../../src/api/page-address.ts'
+import type { Envelope } from '../../src/api/paging/envelope.ts'
+import { addressOf, firstCursor, nextCursor } from '../../src/api/paging/page-address.ts'
 import type { PagingStyle } from '../../src/config.ts'
 import { callOf } from './page-servers.ts'
 

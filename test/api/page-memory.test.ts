@@ -1,8 +1,8 @@
 // Pages that come again are recognized, and pages that only resemble others are not.
 
 import { describe, expect, it } from 'vitest'
-import type { Json } from '../../src/api/json.ts'
-import { createPageMemory, keysOf } from '../../src/api/page-memory.ts'
+import { createPageMemory, keysOf } from '../../src/api/paging/page-memory.ts'
+import type { Json } from '../../src/api/wire/json.ts'
 
 const page = (...ids: readonly (number | string)[]): Json[] => ids.map((id) => ({ id }))
 

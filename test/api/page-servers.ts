@@ -1,10 +1,10 @@
 // Lists as functions, for every paging style, and a reader that counts what it asks them.
 
-import { failureOfAnswer } from '../../src/api/failures.ts'
-import type { Json } from '../../src/api/json.ts'
-import type { PageAddress } from '../../src/api/page-address.ts'
-import { readPages } from '../../src/api/pages.ts'
+import type { PageAddress } from '../../src/api/paging/page-address.ts'
+import { readPages } from '../../src/api/paging/pages.ts'
 import type { Answer, ListCall, Page } from '../../src/api/types.ts'
+import { failureOfAnswer } from '../../src/api/wire/failures.ts'
+import type { Json } from '../../src/api/wire/json.ts'
 import type { PagingSettings, PagingStyle } from '../../src/config.ts'
 
 const linkBase = { origin: 'https://api.example', prefix: '', path: '/v3/users', secretParam: null }

@@ -1,8 +1,8 @@
 // What a page says of itself, how it is recognized, and lists that are refused.
 
 import { describe, expect, it } from 'vitest'
-import type { Json } from '../../src/api/json.ts'
 import type { ListCall } from '../../src/api/types.ts'
+import type { Json } from '../../src/api/wire/json.ts'
 import { allIds, byCursor, callOf, idsOf, numbered, read, records, type Server } from './page-servers.ts'
 
 describe('a page', () => {

@@ -1,9 +1,9 @@
 // Whether pages count from 0 or from 1 is told from the first two of them.
 
 import { describe, expect, it } from 'vitest'
-import type { Json } from '../../src/api/json.ts'
-import { decidePageBase, type ProbedPage, probePageBase } from '../../src/api/paging-probe.ts'
+import { decidePageBase, type ProbedPage, probePageBase } from '../../src/api/paging/paging-probe.ts'
 import type { Answer, ReadCall } from '../../src/api/types.ts'
+import type { Json } from '../../src/api/wire/json.ts'
 import { ApiError, type ErrorCode } from '../../src/errors.ts'
 
 const a: Json[] = [{ id: 1 }, { id: 2 }]

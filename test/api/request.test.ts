@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { buildRequest, buildTarget, linkedRequest, withoutSecrets } from '../../src/api/request.ts'
+import { buildRequest, buildTarget, linkedRequest, withoutSecrets } from '../../src/api/wire/request.ts'
 import type { AuthSetting } from '../../src/config.ts'
 
 const target = (

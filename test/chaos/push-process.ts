@@ -2,15 +2,15 @@
 // JSON of {@link PushProcessOptions}; it says `ready` once it works, and ends cleanly with SIGTERM.
 
 import { once } from 'node:events'
+import { createGate } from '../../src/api/admission/gate.ts'
+import { unlimited } from '../../src/api/admission/limiter.ts'
 import { createApi } from '../../src/api/client.ts'
-import { createGate } from '../../src/api/gate.ts'
-import { unlimited } from '../../src/api/limiter.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
+import { openDatabase } from '../../src/database/database.ts'
 import { openBackend } from '../../src/jobs/backend.ts'
 import { startPushWorker } from '../../src/jobs/push-worker.ts'
 import { createLogger } from '../../src/log.ts'
-import { openDatabase } from '../../src/mirror/database.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { projectRecord } from '../../src/sync/project.ts'
 

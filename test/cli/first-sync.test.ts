@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { watchFirstSync } from '../../src/cli/first-sync.ts'
-import { openDatabase } from '../../src/mirror/database.ts'
+import { openDatabase } from '../../src/database/database.ts'
 import { closedPort } from '../api/http-server.ts'
 import { recordingLog } from '../api/recording-log.ts'
 

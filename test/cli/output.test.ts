@@ -4,12 +4,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exitCodeOfCheck } from '../../src/cli/check-sync.ts'
 import { advice, exitCodeOfSync, outcomeTable, quarantinedOf } from '../../src/cli/outcome.ts'
-import { duration, elapsed, oneLine, relative, table } from '../../src/cli/output.ts'
-import { lineView, runLine } from '../../src/cli/progress.ts'
-import { parseSandboxFile } from '../../src/cli/sandbox-file.ts'
-import { newEntries } from '../../src/cli/sandbox-journal.ts'
-import type { Run } from '../../src/mirror/runs.ts'
+import { parseSandboxFile } from '../../src/cli/sandbox/file.ts'
+import { newEntries } from '../../src/cli/sandbox/journal.ts'
+import { duration, elapsed, oneLine, relative, table } from '../../src/cli/terminal/output.ts'
+import { lineView, runLine } from '../../src/cli/terminal/progress.ts'
 import type { LoggedRequest } from '../../src/sandbox/index.ts'
+import type { Run } from '../../src/state/runs.ts'
 
 const run = (facts: Partial<Run>): Run => ({
   id: '7',

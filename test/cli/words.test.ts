@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { quarantineRecords } from '../../src/mirror/quarantine.ts'
-import { noteUnknownFields } from '../../src/mirror/unknown-fields.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { quarantineRecords } from '../../src/state/quarantine.ts'
+import { noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { at, type Mirror, openMirror, rowOf } from '../mirror/support.ts'
 import { type CommandLine, openCommandLine } from './program.ts'

@@ -5,7 +5,7 @@ import { Client, escapeIdentifier, Pool } from 'pg'
 import { inject } from 'vitest'
 import { migrateQueue } from '../../src/jobs/backend.ts'
 import { createLogger } from '../../src/log.ts'
-import { migrate } from '../../src/mirror/migrate.ts'
+import { migrate } from '../../src/schema/migrate.ts'
 import { withDatabase } from './addresses.ts'
 
 export type TestDatabase = AsyncDisposable & {

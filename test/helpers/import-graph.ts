@@ -10,15 +10,19 @@ export type Import = { readonly from: string; readonly to: string; readonly type
 const layers: readonly (readonly string[])[] = [
   ['cli'],
   ['app', 'index'],
-  ['jobs', 'operator', 'embedded'],
-  ['sync', 'outbox'],
-  ['api', 'mirror'],
+  ['web', 'jobs'],
+  ['inspect'],
+  ['schema', 'embedded'],
+  ['sync', 'outbox', 'reports'],
+  ['mirror'],
+  ['state'],
+  ['api', 'database'],
   ['catalog'],
 ]
 
 /** What everybody may use, and may itself use nothing above it. */
-const foundation = ['addresses', 'errors', 'log', 'clock', 'text']
-const withSettings = ['cli', 'app', 'index', 'jobs', 'operator']
+const foundation = ['addresses', 'errors', 'log', 'clock', 'text', 'format']
+const withSettings = ['cli', 'app', 'index', 'jobs', 'web']
 
 /** Parts that stand apart: they may use what is listed and nothing else. */
 const apart: Readonly<Record<string, readonly string[]>> = {
@@ -30,6 +34,7 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   addresses: [],
   log: ['errors', 'text'],
   text: [],
+  format: [],
   errors: [],
   clock: [],
 }
@@ -52,7 +57,7 @@ export function judge({ from, to, typeOnly }: Import): string | null {
   if (foundation.includes(used)) return null
   if (used === 'config' || used === 'settings')
     return typeOnly || withSettings.includes(user) ? null : verdict(`${user} may use types of ${used} only`)
-  if (used === 'migrations') return user === 'mirror' ? null : verdict('only the mirror applies migrations')
+  if (used === 'migrations') return user === 'schema' ? null : verdict('only the schema applies migrations')
   const [upper, lower] = [user, used].map((part) => layers.findIndex((layer) => layer.includes(part)))
   if (upper === undefined || lower === undefined || upper < 0 || lower < 0)
     return verdict('one of them belongs to no layer; see test/helpers/import-graph.ts')

@@ -1,7 +1,7 @@
 // Hostile calls of outbox.enqueue: near enough to good ones that many are accepted.
 
 import fc from 'fast-check'
-import { parseJson, stringifyJson } from '../../src/api/json.ts'
+import { parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import type { BodyField, WriteDef } from '../../src/catalog/types.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import { digits, jsonText, names, text } from './generators.ts'

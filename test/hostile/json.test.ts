@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { isLosslessNumber, isObject, type Json, parseJson, stringifyJson } from '../../src/api/json.ts'
+import { isLosslessNumber, isObject, type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { brokenJsonText, digits, jsonText } from './generators.ts'
 import { settingsOf } from './surfaces.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { buildRequest, buildTarget } from '../../src/api/request.ts'
+import { buildRequest, buildTarget } from '../../src/api/wire/request.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import { ApiError } from '../../src/errors.ts'

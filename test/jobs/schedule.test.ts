@@ -7,7 +7,7 @@ import { scheduleQueue } from '../../src/jobs/queues.ts'
 import { applySchedule, requestFirstSync, tick, wantedIntervals } from '../../src/jobs/schedule.ts'
 import { startScheduledWorker, startSyncWorker } from '../../src/jobs/worker.ts'
 import { createLogger } from '../../src/log.ts'
-import { overdueStreams, takeTurn } from '../../src/mirror/stream-state.ts'
+import { overdueStreams, takeTurn } from '../../src/state/stream-state.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

@@ -3,9 +3,9 @@
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
-import { keyText, saveRecords } from '../../src/mirror/records.ts'
 import type { MirrorWrites, Scope } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
+import { keyText, saveRecords } from '../../src/state/records.ts'
 import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from './support.ts'
 
 let mirror: Mirror

@@ -3,7 +3,7 @@
 import { createServer, Socket } from 'node:net'
 import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
-import { type Belief, believe, followClock, measureSkew, skewOf } from '../../src/mirror/database-clock.ts'
+import { type Belief, believe, followClock, measureSkew, skewOf } from '../../src/database/database-clock.ts'
 import { createTestDatabase, createTestPool } from '../helpers/database.ts'
 import { quiet } from './support.ts'
 

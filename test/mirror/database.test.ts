@@ -3,9 +3,9 @@
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { openDatabase } from '../../src/database/database.ts'
+import { translateDatabaseError } from '../../src/database/sql-states.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
-import { openDatabase } from '../../src/mirror/database.ts'
-import { translateDatabaseError } from '../../src/mirror/sql-states.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { type Mirror, openMirror, quiet } from './support.ts'
 

@@ -3,8 +3,8 @@
 import { once } from 'node:events'
 import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listen } from '../../src/database/listen.ts'
 import { createLogger } from '../../src/log.ts'
-import { listen } from '../../src/mirror/listen.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 
 let database: TestDatabase

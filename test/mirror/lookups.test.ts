@@ -3,10 +3,10 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { hashesFromList } from '../../src/mirror/due.ts'
-import { tombstonedUsers } from '../../src/mirror/persons.ts'
-import { knownRecords, knownSources, readPayloads } from '../../src/mirror/records.ts'
-import type { Queryable } from '../../src/mirror/sql.ts'
+import type { Queryable } from '../../src/database/sql.ts'
+import { tombstonedUsers } from '../../src/mirror/redact.ts'
+import { hashesFromList } from '../../src/state/due.ts'
+import { knownRecords, knownSources, readPayloads } from '../../src/state/records.ts'
 import { type Mirror, openMirror } from './support.ts'
 
 const rentals = streamNamed('rentals')

@@ -2,7 +2,7 @@
 
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { postgresQueueError } from '../../src/jobs/backend-ready.ts'
+import { postgresQueueError } from '../../src/jobs/postgres/backend-ready.ts'
 import { refusalByPartner } from '../../src/mirror/partner-objects.ts'
 
 const answered = (message: string, fields: Partial<pg.DatabaseError>): pg.DatabaseError =>

@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { tombstonedUsers } from '../../src/mirror/persons.ts'
-import { quarantineRecords } from '../../src/mirror/quarantine.ts'
-import { knownRecords, saveRecords } from '../../src/mirror/records.ts'
-import { noteUnknownFields } from '../../src/mirror/unknown-fields.ts'
+import { tombstonedUsers } from '../../src/mirror/redact.ts'
+import { quarantineRecords } from '../../src/state/quarantine.ts'
+import { knownRecords, saveRecords } from '../../src/state/records.ts'
+import { noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { at, type Mirror, openMirror, rowOf, tableOf } from './support.ts'
 
 let mirror: Mirror

@@ -1,7 +1,7 @@
 // What is deleted when it is old enough, and what stays.
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { pruneHistory } from '../../src/mirror/retention.ts'
+import { pruneHistory } from '../../src/mirror/history.ts'
 import { type Mirror, openMirror } from './support.ts'
 
 let mirror: Mirror

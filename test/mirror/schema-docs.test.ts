@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
-import { schemaDocument } from '../../src/mirror/schema-docs.ts'
+import { schemaDocument } from '../../src/schema/schema-docs.ts'
 
 it('docs/schema.md is up to date (npm run docs)', () => {
   expect(readFileSync(new URL('../../docs/schema.md', import.meta.url), 'utf8')).toBe(schemaDocument())

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
-import { columnComment, tableComment } from '../../src/mirror/repeatable/comments.ts'
+import { columnComment, tableComment } from '../../src/schema/comments.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from './support.ts'
 
 let mirror: Mirror

@@ -3,9 +3,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { createEndpointRecorder } from '../../src/mirror/endpoint-stats.ts'
-import { createGateStore } from '../../src/mirror/gate-store.ts'
-import { contradictPin, getPin, listPins, setPin } from '../../src/mirror/pinned.ts'
+import { keyTextSql } from '../../src/database/sql.ts'
+import { contradictPin, getPin, listPins, setPin } from '../../src/state/detected-settings.ts'
+import { createEndpointRecorder } from '../../src/state/endpoint-stats.ts'
+import { createGateStore } from '../../src/state/gate-store.ts'
 import {
   type BadRecord,
   clearQuarantine,
@@ -13,7 +14,7 @@ import {
   listQuarantine,
   quarantineRecords,
   quarantineTotals,
-} from '../../src/mirror/quarantine.ts'
+} from '../../src/state/quarantine.ts'
 import {
   doubtDetails,
   forgetRecords,
@@ -22,9 +23,8 @@ import {
   knownRecords,
   readPayloads,
   saveRecords,
-} from '../../src/mirror/records.ts'
-import { keyTextSql } from '../../src/mirror/sql.ts'
-import { listUnknownFields, noteUnknownFields } from '../../src/mirror/unknown-fields.ts'
+} from '../../src/state/records.ts'
+import { listUnknownFields, noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from './support.ts'
 
 let mirror: Mirror

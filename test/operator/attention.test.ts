@@ -1,7 +1,7 @@
 // What waits for a person comes with commands that can be typed as they stand.
 
 import { describe, expect, it } from 'vitest'
-import { whatNeedsPeople } from '../../src/operator/attention.ts'
+import { whatNeedsPeople } from '../../src/inspect/attention.ts'
 import { statusFacts } from './status-facts.ts'
 
 const commandsOf = (facts: Parameters<typeof statusFacts>[0]): readonly string[] =>

@@ -1,7 +1,7 @@
 // The queue board shows BullMQ's queues on both backends, and changes none of them.
 
 import { describe, expect, inject, it } from 'vitest'
-import { withoutForeignParts } from '../../src/operator/board.ts'
+import { withoutForeignParts } from '../../src/web/board.ts'
 import { type BarePages, openBarePages, readMetrics } from './pages-rig.ts'
 
 const names = ['boat-mirror-push', 'boat-mirror-schedule', 'boat-mirror-sync']

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { type Explanation, explainRecord, type RecordFacts, whyDeleted } from '../../src/operator/explain.ts'
+import { type Explanation, explainRecord, type RecordFacts, whyDeleted } from '../../src/inspect/explain.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 let mirror: TestMirror

@@ -3,9 +3,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
-import type { RunStatus } from '../../src/mirror/runs.ts'
-import { type Freshness, type FreshnessState, freshness, scheduledStream } from '../../src/operator/freshness.ts'
-import { lastEndedRuns } from '../../src/operator/report-queries.ts'
+import { type Freshness, type FreshnessState, freshness, scheduledStream } from '../../src/inspect/freshness.ts'
+import { lastEndedRuns } from '../../src/inspect/report-queries.ts'
+import type { RunStatus } from '../../src/state/runs.ts'
 import { openReports, type Reports } from './report-support.ts'
 
 const now = new Date('2026-07-14T12:00:00Z')

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { ApiError } from '../../src/errors.ts'
 import { createLogger } from '../../src/log.ts'
-import { createMetrics } from '../../src/operator/metrics.ts'
+import { createMetrics } from '../../src/web/metrics.ts'
 import { openBarePages, readMetrics } from './pages-rig.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')

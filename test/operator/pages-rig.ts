@@ -3,10 +3,10 @@
 import { openApp } from '../../src/app.ts'
 import { readStatus } from '../../src/cli/status-facts.ts'
 import { readConfig } from '../../src/config.ts'
+import type { StatusFacts } from '../../src/inspect/status.ts'
 import { queueNames } from '../../src/jobs/queues.ts'
 import { createLogger } from '../../src/log.ts'
-import { type OperatorServer, startOperatorServer } from '../../src/operator/server.ts'
-import type { StatusFacts } from '../../src/operator/status.ts'
+import { type OperatorServer, startOperatorServer } from '../../src/web/server.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import type { TestMirror } from '../helpers/mirror.ts'
 

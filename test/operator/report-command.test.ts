@@ -1,7 +1,7 @@
 // The commands report, explain and drift as people call them: output, messages, exit codes.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { reportViews } from '../../src/mirror/repeatable/report-views.ts'
+import { reportViews } from '../../src/reports/report-views.ts'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { departing, openReports, type Reports } from './report-support.ts'
 

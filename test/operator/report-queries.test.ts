@@ -4,9 +4,9 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { table } from '../../src/cli/output.ts'
+import { table } from '../../src/cli/terminal/output.ts'
 import { wantedIntervals } from '../../src/jobs/schedule.ts'
-import { saveIntervals } from '../../src/mirror/stream-state.ts'
+import { saveIntervals } from '../../src/state/stream-state.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const path = new URL('../../docs/queries.md', import.meta.url)

@@ -3,11 +3,11 @@
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import type { ViewDef } from '../../src/database/repeatable-step.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
-import { replaceViews } from '../../src/mirror/repeatable/replace-views.ts'
-import { saveTimeZone } from '../../src/mirror/repeatable/report-time-zone.ts'
-import { reportViews } from '../../src/mirror/repeatable/report-views.ts'
-import type { ViewDef } from '../../src/mirror/repeatable/step.ts'
+import { reportViews } from '../../src/reports/report-views.ts'
+import { saveTimeZone } from '../../src/reports/time-zone.ts'
+import { replaceViews } from '../../src/schema/replace-views.ts'
 import { openReports, type Reports } from './report-support.ts'
 
 let reports: Reports

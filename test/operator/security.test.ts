@@ -3,8 +3,8 @@
 import { request } from 'node:http'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createGuesses } from '../../src/operator/guesses.ts'
-import { hostNameOf, isKnownHost, isOwnForm } from '../../src/operator/hosts.ts'
+import { createGuesses } from '../../src/web/guesses.ts'
+import { hostNameOf, isKnownHost, isOwnForm } from '../../src/web/hosts.ts'
 import {
   cookieName,
   credentialOf,
@@ -14,7 +14,7 @@ import {
   sessionCookie,
   sessionOf,
   sessionSeconds,
-} from '../../src/operator/session.ts'
+} from '../../src/web/session.ts'
 import { type BarePages, openBarePages } from './pages-rig.ts'
 
 const token = 'a-token-of-sixteen-and-more'

@@ -1,6 +1,6 @@
 // The facts of a mirror in which nothing is the matter, but for what a test wishes.
 
-import type { StatusFacts } from '../../src/operator/status.ts'
+import type { StatusFacts } from '../../src/inspect/status.ts'
 
 export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => ({
   api: { url: 'https://api.test', sandbox: false, breaker: 'closed', pausedUntil: null, nextProbeAt: null },

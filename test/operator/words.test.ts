@@ -1,7 +1,7 @@
 // Numbers, durations and instants as the pages say them.
 
 import { describe, expect, it } from 'vitest'
-import { about, bytes, count, counted, duration, relative, utc } from '../../src/operator/words.ts'
+import { about, bytes, count, counted, duration, relative, utc } from '../../src/format.ts'
 import { oneLine } from '../../src/text.ts'
 
 const now = new Date('2030-05-01T12:00:00.900Z')

@@ -1,7 +1,7 @@
 // What is sent.
 
 import { describe, expect, it } from 'vitest'
-import { type Json, LosslessNumber, stringifyJson } from '../../src/api/json.ts'
+import { type Json, LosslessNumber, stringifyJson } from '../../src/api/wire/json.ts'
 import type { WriteDef } from '../../src/catalog/types.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
 import {

@@ -1,6 +1,6 @@
 // How often the effect of a planned change shows, at the API and in the mirror.
 
-import type { Database } from '../../src/mirror/database.ts'
+import type { Database } from '../../src/database/database.ts'
 import type { Sandbox } from '../../src/sandbox/index.ts'
 import type { Fields, Planned } from './plans.ts'
 

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/api/json.ts'
+import type { Json, JsonObject } from '../../src/api/wire/json.ts'
 import { rentalUpdateBody, userBody } from '../../src/catalog/write-bodies.ts'
 import { mergeChange, type OnConflict, overlayBase } from '../../src/outbox/merge.ts'
 import { canonicalDecimal, sameValue } from '../../src/outbox/values.ts'

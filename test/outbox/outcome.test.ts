@@ -1,7 +1,7 @@
 // What a change leaves behind, in values: what is stored of an answer, and what an outcome is called.
 
 import { describe, expect, it } from 'vitest'
-import { LosslessNumber } from '../../src/api/json.ts'
+import { LosslessNumber } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
 import { ApiError, BoatMirrorError } from '../../src/errors.ts'
 import {

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/api/json.ts'
+import type { Json, JsonObject } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
 import {
   proveAddition,

@@ -1,14 +1,14 @@
 // A pusher between a real database and a sandbox, with the handles that tests of the outbox need.
 
+import { createGate } from '../../src/api/admission/gate.ts'
+import { type Limiter, unlimited } from '../../src/api/admission/limiter.ts'
 import { createApi } from '../../src/api/client.ts'
-import { createGate } from '../../src/api/gate.ts'
-import { parseJson } from '../../src/api/json.ts'
-import { type Limiter, unlimited } from '../../src/api/limiter.ts'
+import { parseJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
+import { type Database, openDatabase } from '../../src/database/database.ts'
 import { createLogger } from '../../src/log.ts'
-import { type Database, openDatabase } from '../../src/mirror/database.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import type { PushContext, PushSettings } from '../../src/outbox/context.ts'
 import { type ChangeInfo, findChange } from '../../src/outbox/inspect.ts'

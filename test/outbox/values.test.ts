@@ -1,7 +1,7 @@
 // The shape in which a field is written, and when two values of it mean the same.
 
 import { describe, expect, it } from 'vitest'
-import { type Json, LosslessNumber } from '../../src/api/json.ts'
+import { type Json, LosslessNumber } from '../../src/api/wire/json.ts'
 import type { BodyField } from '../../src/catalog/types.ts'
 import { canonicalDecimal, readValue, sameValue, writeShape } from '../../src/outbox/values.ts'
 

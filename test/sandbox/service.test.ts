@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { createRateLimit } from '../../src/sandbox/http/rate-limit.ts'
-import type { SandboxOptions } from '../../src/sandbox/index.ts'
-import { createSandbox } from '../../src/sandbox/index.ts'
+import { createSandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
 import { fields, first, openSandbox, send } from './client.ts'
 
 describe('credentials', () => {

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { migrate } from '../../src/mirror/migrate.ts'
+import { migrate } from '../../src/schema/migrate.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'

@@ -4,13 +4,7 @@
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { dueKeys, isAnythingDue } from '../../src/mirror/due.ts'
-import { pruneHistory } from '../../src/mirror/retention.ts'
-import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.ts'
-import { countRows } from '../../src/mirror/runs.ts'
-import type { Queryable } from '../../src/mirror/sql.ts'
-import { deletionFacts, passFacts, sweepResult } from '../../src/mirror/sweeps.ts'
-import { applyWrites } from '../../src/mirror/writer.ts'
+import type { Queryable } from '../../src/database/sql.ts'
 import {
   freshnessFacts,
   openTasks,
@@ -18,10 +12,16 @@ import {
   runningRuns,
   trafficPoints,
   waitingStreams,
-} from '../../src/operator/page-queries.ts'
-import { backlog, endpointFacts, lastRuns, outboxFacts, streamFacts } from '../../src/operator/queries.ts'
+} from '../../src/inspect/page-queries.ts'
+import { backlog, endpointFacts, lastRuns, outboxFacts, streamFacts } from '../../src/inspect/queries.ts'
+import { pruneHistory } from '../../src/mirror/history.ts'
+import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.ts'
+import { applyWrites } from '../../src/mirror/writer.ts'
 import { canProgress, claimChange, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
+import { dueKeys, isAnythingDue } from '../../src/state/due.ts'
+import { countRows } from '../../src/state/runs.ts'
+import { deletionFacts, passFacts, sweepResult } from '../../src/state/sweeps.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { handledBy } from '../helpers/plans.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../mirror/support.ts'

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
-import { migrate, migrationStatus } from '../../src/mirror/migrate.ts'
+import { migrate, migrationStatus } from '../../src/schema/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Json, parseJson } from '../../src/api/json.ts'
+import { type Json, parseJson } from '../../src/api/wire/json.ts'
 import type { ColumnType } from '../../src/catalog/types.ts'
 import { convertValue } from '../../src/sync/convert.ts'
 

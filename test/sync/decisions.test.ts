@@ -4,11 +4,11 @@ import { readEndpoints, streamNamed, streams } from '../../src/catalog/catalog.t
 import { readyByStream, statusOf } from '../../src/sync/advance.ts'
 import { batches, mapConcurrently } from '../../src/sync/batches.ts'
 import { stretchFactor } from '../../src/sync/budget.ts'
-import { judgeDeletions } from '../../src/sync/deletions.ts'
+import { judgeDeletions } from '../../src/sync/deletions/threshold.ts'
+import { calendarDays, daysOf } from '../../src/sync/details/readers/calendar.ts'
+import { priceEntries, pricePortions } from '../../src/sync/details/readers/prices.ts'
+import { judgePass } from '../../src/sync/lists/progress.ts'
 import { dependenciesOf, portions, type StreamProgress, startableStreams, streamsToRead } from '../../src/sync/plan.ts'
-import { judgePass } from '../../src/sync/progress.ts'
-import { calendarDays, daysOf } from '../../src/sync/readers/calendar.ts'
-import { priceEntries, pricePortions } from '../../src/sync/readers/prices.ts'
 
 const everything = { mirrorDocuments: true, slotDays: 3, slotDurations: 1, calendarYears: 2, priceDays: 90 }
 

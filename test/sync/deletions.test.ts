@@ -2,10 +2,10 @@
 
 import { describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { listRuns, type Run } from '../../src/mirror/runs.ts'
-import { heldRuns } from '../../src/mirror/sweeps.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { startRelease } from '../../src/sync/release.ts'
+import { listRuns, type Run } from '../../src/state/runs.ts'
+import { heldRuns } from '../../src/state/sweeps.ts'
+import { startRelease } from '../../src/sync/deletions/release.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const statusOf = (runs: readonly Run[], stream: string): string | undefined =>

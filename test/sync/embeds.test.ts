@@ -1,10 +1,10 @@
 // What stands inside records: found at any depth, each record once, and stubs only of what was never read itself.
 
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../../src/api/json.ts'
+import { parseJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import type { Queryable } from '../../src/mirror/sql.ts'
-import { type Embedded, embeddedRecords, type Holder, stubsOf } from '../../src/sync/embeds.ts'
+import type { Queryable } from '../../src/database/sql.ts'
+import { type Embedded, embeddedRecords, type Holder, stubsOf } from '../../src/sync/details/embeds.ts'
 import type { JsonObject } from '../../src/sync/project.ts'
 
 const rental = (text: string, endpoint = 'GET /v3/rentals', readAt = new Date(0)): Holder => ({

@@ -1,8 +1,8 @@
 // Whether lists are numbered from 0 or from 1 is found out once and remembered. What is remembered may be wrong.
 
 import { expect, it } from 'vitest'
-import { getPin, setPin } from '../../src/mirror/pinned.ts'
-import { pageBasePin } from '../../src/sync/paging.ts'
+import { getPin, setPin } from '../../src/state/detected-settings.ts'
+import { pageBasePin } from '../../src/sync/lists/paging.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
 it('a numbering that was found out while the API lied is found out again when its first page is refused', async () => {

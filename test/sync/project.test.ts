@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Json, parseJson, stringifyJson } from '../../src/api/json.ts'
+import { type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { convertValue } from '../../src/sync/convert.ts'
-import { embeddedRecords, type Holder } from '../../src/sync/embeds.ts'
+import { embeddedRecords, type Holder } from '../../src/sync/details/embeds.ts'
+import { missingInList, overlay } from '../../src/sync/lists/summary.ts'
 import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src/sync/project.ts'
-import { missingInList, overlay } from '../../src/sync/summary.ts'
 import { unknownFields } from '../../src/sync/unknown-fields.ts'
 
 const json = (text: string): Json => parseJson(text).value

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { pushContextOf } from '../../src/cli/push-context.ts'
-import type { Run } from '../../src/mirror/runs.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
+import type { Run } from '../../src/state/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const unfinished = (runs: readonly Run[]): readonly string[] =>

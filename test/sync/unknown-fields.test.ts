@@ -2,7 +2,7 @@
 // documented without a column.
 
 import { describe, expect, it } from 'vitest'
-import type { Json } from '../../src/api/json.ts'
+import type { Json } from '../../src/api/wire/json.ts'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { unknownFields } from '../../src/sync/unknown-fields.ts'
 

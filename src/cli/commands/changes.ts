@@ -1,8 +1,8 @@
 // `changes`: the outbox for people: list, show, enqueue, retry, cancel, resolve.
 
 import { type Command, InvalidArgumentError } from 'commander'
+import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import type { Database } from '../../mirror/database.ts'
 import { cancelChange, resolveConflict, resolveDidNot, resolveTookEffect, retryChange } from '../../outbox/decisions.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
 import { type ChangeInfo, changesForPerson, findChange, listChanges, neighboursOf } from '../../outbox/inspect.ts'
@@ -18,8 +18,8 @@ import {
   wholeNumber,
   withJson,
 } from '../context.ts'
-import { instant, oneLine, print, printJson, table } from '../output.ts'
 import { pushContextOf } from '../push-context.ts'
+import { instant, oneLine, print, printJson, table } from '../terminal/output.ts'
 import { changesTable } from './push.ts'
 
 const quiet = { logLevel: 'warn' } as const

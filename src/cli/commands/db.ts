@@ -6,7 +6,7 @@ import type { Config } from '../../config.ts'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../embedded/embedded-postgres.ts'
 import type { Logger } from '../../log.ts'
 import { type ExitCode, print, runCommand } from '../context.ts'
-import { printNote } from '../output.ts'
+import { printNote } from '../terminal/output.ts'
 
 /** Registers `db` and `db psql`. */
 export function registerDb(program: Command): void {

@@ -1,9 +1,9 @@
 // `drift`: fields seen upstream that the catalog does not know; they stay in `_payload`.
 
 import type { Command } from 'commander'
-import { readDrift } from '../../operator/drift.ts'
+import { readDrift } from '../../inspect/drift.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
-import { instant, oneLine, print, printJson, table } from '../output.ts'
+import { instant, oneLine, print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `drift`. */
 export function registerDrift(program: Command): void {

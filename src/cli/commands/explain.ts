@@ -2,15 +2,15 @@
 
 import type { Command } from 'commander'
 import { stringify } from 'lossless-json'
-import { type Json, parseJson, stringifyJson } from '../../api/json.ts'
+import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { findStream, streams } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
+import type { Database } from '../../database/database.ts'
+import { isDataError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import type { Database } from '../../mirror/database.ts'
-import { isDataError } from '../../mirror/sql-states.ts'
-import { type Explanation, explainRecord } from '../../operator/explain.ts'
+import { type Explanation, explainRecord } from '../../inspect/explain.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
-import { instant, oneLine, print, table } from '../output.ts'
+import { instant, oneLine, print, table } from '../terminal/output.ts'
 
 /** Registers `explain`. */
 export function registerExplain(program: Command): void {

@@ -2,9 +2,9 @@
 
 import type { Command } from 'commander'
 import { openServer, prepareSchema } from '../../app.ts'
-import { type MigrationStatus, migrationStatus } from '../../mirror/migrate.ts'
+import { type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
-import { print, printJson, table } from '../output.ts'
+import { print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `migrate`. */
 export function registerMigrate(program: Command): void {

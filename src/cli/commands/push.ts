@@ -2,13 +2,13 @@
 
 import type { Command } from 'commander'
 import { messageOf } from '../../errors.ts'
-import { outboxFacts } from '../../operator/queries.ts'
+import { outboxFacts } from '../../inspect/queries.ts'
 import { type ChangeInfo, changesForPerson, listChanges } from '../../outbox/inspect.ts'
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { type CommandContext, type ExitCode, type OpenedApp, runCommand, wholeNumber, withJson } from '../context.ts'
-import { number, oneLine, print, printJson, printNote, relative, table } from '../output.ts'
 import { pushContextOf } from '../push-context.ts'
+import { number, oneLine, print, printJson, printNote, relative, table } from '../terminal/output.ts'
 
 type PushOptions = { readonly dryRun: boolean; readonly limit: number; readonly json: boolean }
 

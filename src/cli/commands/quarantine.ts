@@ -3,8 +3,8 @@
 import type { Command } from 'commander'
 import { findStream, streams } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { getQuarantined, listQuarantine, type QuarantineEntry, quarantineTotals } from '../../mirror/quarantine.ts'
-import { quarantineFacts } from '../../operator/queries.ts'
+import { quarantineFacts } from '../../inspect/queries.ts'
+import { getQuarantined, listQuarantine, type QuarantineEntry, quarantineTotals } from '../../state/quarantine.ts'
 import { type Replayed, replayRecord } from '../../sync/replay.ts'
 import {
   type CommandContext,
@@ -15,7 +15,7 @@ import {
   wholeNumber,
   withJson,
 } from '../context.ts'
-import { instant, oneLine, print, printJson, table } from '../output.ts'
+import { instant, oneLine, print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `quarantine`, `quarantine show` and `quarantine retry`. */
 export function registerQuarantine(program: Command): void {

@@ -2,12 +2,12 @@
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { BoatMirrorError } from '../../errors.ts'
-import type { ReportView } from '../../mirror/repeatable/report-view.ts'
-import { reportViews } from '../../mirror/repeatable/report-views.ts'
-import { type ReportRequest, readReport } from '../../operator/report-queries.ts'
+import { type ReportRequest, readReport } from '../../inspect/report-queries.ts'
+import type { ReportView } from '../../reports/report-view.ts'
+import { reportViews } from '../../reports/report-views.ts'
 import { withoutControls } from '../../text.ts'
 import { type CommandContext, type ExitCode, runCommand, wholeNumber, withJson } from '../context.ts'
-import { oneLine, print, printJson, table } from '../output.ts'
+import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
 type Options = {
   readonly json: boolean

@@ -4,9 +4,9 @@ import type { Command } from 'commander'
 import { findStream, streams } from '../../catalog/catalog.ts'
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { listRuns, type Run } from '../../mirror/runs.ts'
-import { findRun, heldKeyFacts, taskFacts } from '../../operator/queries.ts'
-import { startRelease } from '../../sync/release.ts'
+import { findRun, heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
+import { listRuns, type Run } from '../../state/runs.ts'
+import { startRelease } from '../../sync/deletions/release.ts'
 import { carryOutRun } from '../carry-out.ts'
 import {
   type CommandContext,
@@ -18,9 +18,9 @@ import {
   withJson,
 } from '../context.ts'
 import { exitCodeOfSync, runJson } from '../outcome.ts'
-import { instant, number, oneLine, print, printJson, printNote, table } from '../output.ts'
 import { preflight } from '../preflight.ts'
-import { runLine, runSeconds } from '../progress.ts'
+import { instant, number, oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
+import { runLine, runSeconds } from '../terminal/progress.ts'
 
 /** Registers `runs`, `runs show` and `runs release`. */
 export function registerRuns(program: Command): void {

@@ -2,12 +2,12 @@
 
 import type { Command } from 'commander'
 import { streams } from '../../catalog/catalog.ts'
+import { freshnessTarget } from '../../inspect/freshness.ts'
 import { effectiveIntervals, wantedIntervals } from '../../jobs/schedule.ts'
-import { listStreams, turnCosts } from '../../mirror/stream-state.ts'
-import { freshnessTarget } from '../../operator/freshness.ts'
+import { listStreams, turnCosts } from '../../state/stream-state.ts'
 import { scheduledShare, stretchFactor } from '../../sync/budget.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
-import { duration, number, print, printJson, relative, table } from '../output.ts'
+import { duration, number, print, printJson, relative, table } from '../terminal/output.ts'
 
 /** Registers `schedule`. */
 export function registerSchedule(program: Command): void {

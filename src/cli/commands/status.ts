@@ -2,13 +2,13 @@
 
 import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
-import { describeHolder } from '../../operator/feed-holders.ts'
-import type { Backlog } from '../../operator/queries.ts'
-import { isFailing, type StatusFacts, type StreamStatus, wasAnswered } from '../../operator/status.ts'
+import { describeHolder } from '../../inspect/feed-holders.ts'
+import type { Backlog } from '../../inspect/queries.ts'
+import { isFailing, type StatusFacts, type StreamStatus, wasAnswered } from '../../inspect/status.ts'
 import { type CommandContext, type ExitCode, type OpenedDatabase, runCommand, withJson } from '../context.ts'
-import { duration, number, oneLine, print, relative, table } from '../output.ts'
-import { knownSandbox } from '../sandbox-file.ts'
+import { knownSandbox } from '../sandbox/file.ts'
 import { readStatus } from '../status-facts.ts'
+import { duration, number, oneLine, print, relative, table } from '../terminal/output.ts'
 
 /** Registers `status`. */
 export function registerStatus(program: Command): void {

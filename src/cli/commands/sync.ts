@@ -3,15 +3,15 @@
 import type { Command } from 'commander'
 import { BoatMirrorError } from '../../errors.ts'
 import { startSyncWorker } from '../../jobs/worker.ts'
-import { quarantineTotals } from '../../mirror/quarantine.ts'
-import { createRequest } from '../../mirror/runs.ts'
+import { quarantineTotals } from '../../state/quarantine.ts'
+import { createRequest } from '../../state/runs.ts'
 import { streamsToRead } from '../../sync/plan.ts'
 import { runCheckSync } from '../check-sync.ts'
 import { type CommandContext, type ExitCode, type OpenedApp, runCommand, withJson } from '../context.ts'
 import { advice, exitCodeOfSync, type Outcome, outcomeTable, quarantinedOf, runJson } from '../outcome.ts'
-import { print, printJson, printNote } from '../output.ts'
 import { preflight } from '../preflight.ts'
-import { watchRequest } from '../progress.ts'
+import { print, printJson, printNote } from '../terminal/output.ts'
+import { watchRequest } from '../terminal/progress.ts'
 
 type SyncOptions = { readonly full: boolean; readonly check: boolean; readonly json: boolean }
 

@@ -1,0 +1,219 @@
+// The gate every request passes: it holds everybody back while the API asked for a pause or is down, lets one probe
+// through, and shares what it knows with the other workers. It never sends anything itself.
+
+import { type Clock, sleep } from '../../clock.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import type { Logger } from '../../log.ts'
+import {
+  admission,
+  closedGate,
+  closing,
+  failuresToOpen,
+  type GateState,
+  isGateState,
+  mergeGates,
+  opening,
+  pausing,
+  probing,
+  unprobed,
+} from './breaker.ts'
+
+export type { GateState } from './breaker.ts'
+
+/** Where workers share the state of the gate. */
+export interface GateStore {
+  load(): Promise<GateState | null>
+  save(state: GateState): Promise<void>
+}
+
+/** `success`: the API answered, whatever it said. `failure`: no answer, or 5xx. `neutral`: nothing was learned. */
+export type GateOutcome = 'success' | 'failure' | 'neutral'
+
+/** Given to whoever passed; to be handed back once with what came of it. */
+export type GatePass = {
+  /** False when the gate was closed after this pass was given: the request must not leave any more. */
+  stands(): boolean
+  done(outcome: GateOutcome): void
+}
+
+export type GateStatus = {
+  readonly breaker: 'closed' | 'open' | 'half-open'
+  readonly pausedUntil: Date | null
+  /** When the next probe may leave; null while closed. */
+  readonly probeAt: Date | null
+  /** Failures in a row in this process. */
+  readonly failures: number
+}
+
+export interface Gate {
+  /**
+   * Resolves when one request may leave. Waits while the gate is closed, unless `patienceMs` (0: not at all) is over.
+   * @throws BoatMirrorError API_PAUSED, or the signal's reason when aborted
+   */
+  enter(options?: { readonly signal?: AbortSignal | undefined; readonly patienceMs?: number }): Promise<GatePass>
+  /** Pauses everything for `ms`, because the API asked for it. */
+  pause(ms: number): void
+  state(): GateStatus
+}
+
+export type GateOptions = {
+  readonly store?: GateStore
+  readonly clock: Clock
+  readonly log: Logger
+  /** Longest wait of a caller that names none of its own; unset: for ever. */
+  readonly patienceMs?: number
+}
+
+/** How long what the store said is good for, and the longest sleep between two looks. */
+const lookMs = 1_000
+
+export function createGate(options: GateOptions): Gate {
+  const { clock, log } = options
+  const now = (): number => clock.now().getTime()
+  const shared = createShare(options.store, log, (theirs) => {
+    state = mergeGates(state, theirs)
+    return state
+  })
+  let state = closedGate
+  let failures = 0
+  let probeOut = false
+
+  const change = (next: GateState): void => {
+    state = next
+    shared.save()
+  }
+
+  const onSuccess = (): void => {
+    failures = 0
+    if (state.opened === 0) return
+    change(closing(state, now()))
+    log.info({ event: 'breaker_closed' }, 'the API answers again: requests go on')
+  }
+  const onFailure = (wasProbe: boolean): void => {
+    failures++
+    const opens = state.opened === 0 && failures >= failuresToOpen
+    if (!opens && !wasProbe) return
+    change(opening(state, now()))
+    if (opens)
+      log.warn(
+        { event: 'breaker_open', failures },
+        `the API failed ${failures} times in a row: requests wait and one probe at a time is sent`,
+      )
+  }
+
+  const passFor = (isProbe: boolean): GatePass => {
+    let handedBack = false
+    return {
+      stands: () => (isProbe ? state.pausedUntil <= now() : admission(state, now(), probeOut).kind === 'pass'),
+      done(outcome) {
+        if (handedBack) return
+        handedBack = true
+        if (isProbe) probeOut = false
+        if (outcome === 'success') onSuccess()
+        else if (outcome === 'failure') onFailure(isProbe)
+        else if (isProbe) change(unprobed(state, now()))
+      },
+    }
+  }
+
+  const enter: Gate['enter'] = async ({ signal, patienceMs = options.patienceMs ?? Number.POSITIVE_INFINITY } = {}) => {
+    const enteredAt = now()
+    while (true) {
+      signal?.throwIfAborted()
+      // Whoever comes when a look is due waits for it, but not for a store that does not answer.
+      const look = shared.lookIfDue(now())
+      if (look !== null) await within(lookMs, look)
+      const verdict = admission(state, now(), probeOut)
+      if (verdict.kind === 'pass') return passFor(false)
+      if (verdict.kind === 'probe') {
+        probeOut = true
+        change(probing(state, now()))
+        return passFor(true)
+      }
+      const left = patienceMs - (now() - enteredAt)
+      if (left <= 0) throw paused(state, now())
+      await sleep(Math.min(verdict.ms, left, lookMs), signal)
+    }
+  }
+
+  return {
+    enter,
+    pause: (ms) => {
+      if (ms > 0) change(pausing(state, now(), ms))
+    },
+    state: () => ({
+      breaker: state.opened === 0 ? 'closed' : probeOut ? 'half-open' : 'open',
+      pausedUntil: state.pausedUntil > now() ? new Date(state.pausedUntil) : null,
+      probeAt: state.opened === 0 ? null : new Date(state.probeAt),
+      failures,
+    }),
+  }
+}
+
+/** Waits for the promise, but no longer than `ms`; leaves no timer behind. */
+async function within(ms: number, promise: Promise<void>): Promise<void> {
+  const timer = new AbortController()
+  await Promise.race([promise, sleep(ms, timer.signal)]).finally(() => timer.abort())
+}
+
+function paused(state: GateState, now: number): BoatMirrorError {
+  const until = new Date(Math.max(state.pausedUntil, state.opened > 0 ? state.probeAt : 0, now)).toISOString()
+  return state.opened > 0
+    ? new BoatMirrorError('API_PAUSED', `The API failed so often that requests wait; the next try is at ${until}.`, {
+        remedy: 'Run `boat-mirror check`, and see whether the API is up.',
+      })
+    : new BoatMirrorError('API_PAUSED', `The API asked us to wait until ${until}.`, {
+        remedy: 'Try again then, or lower API_RATE_LIMIT.',
+      })
+}
+
+type Share = {
+  /** Looks into the store, at most once a second; null when it is too early. */
+  lookIfDue(now: number): Promise<void> | null
+  /** Writes what we know, after learning what the others know. */
+  save(): void
+}
+
+/** The store behind a cache; its faults are told once and harm nobody. `learn` takes their state and returns the merged one. */
+function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: GateState) => GateState): Share {
+  if (store === undefined) return { lookIfDue: () => null, save: () => undefined }
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let saving: Promise<void> = Promise.resolve()
+  let saveDue = false
+  let out = false
+
+  const guarded = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work()
+      out = false
+    } catch (error) {
+      if (!out)
+        log.warn({ event: 'gate_alone', error }, 'the state of the API gate cannot be shared with the other workers')
+      out = true
+    }
+  }
+  const look = async (): Promise<GateState> => {
+    const loaded: unknown = await store.load()
+    return learn(isGateState(loaded) ? loaded : closedGate)
+  }
+
+  return {
+    lookIfDue(now) {
+      if (Math.abs(now - lookedAt) < lookMs) return null // a clock that was set back is no reason to look no more
+      lookedAt = now
+      return guarded(async () => {
+        await look()
+      })
+    },
+    save() {
+      if (saveDue) return
+      saveDue = true
+      saving = saving.then(() =>
+        guarded(async () => {
+          saveDue = false
+          await store.save(await look())
+        }),
+      )
+    },
+  }
+}

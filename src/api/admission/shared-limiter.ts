@@ -1,0 +1,218 @@
+// The rate limit counted over all workers: fixed windows of about a tenth of a second in Postgres or Redis, taken in
+// batches, so that one round trip serves everybody who waits. While the store is out, each process counts for itself.
+
+import type { Redis } from 'ioredis'
+import { Pool } from 'pg'
+import {
+  type RateLimiterAbstract,
+  RateLimiterMemory,
+  RateLimiterPostgres,
+  RateLimiterRedis,
+  RateLimiterRes,
+  RLWrapperTimeouts,
+} from 'rate-limiter-flexible'
+import { sleep } from '../../clock.ts'
+import type { Logger } from '../../log.ts'
+import { type Limiter, unlimited } from './limiter.ts'
+import { createTwoLaneQueue } from './priority-queue.ts'
+
+export type SharedLimiterOptions = {
+  /** Requests per second over all workers; 0: no limit. */
+  readonly ratePerSecond: number
+  /** Where the count is kept: `sync.rate_limit` in Postgres, or Redis; null: in this process alone. */
+  readonly store: Pool | Redis | null
+  readonly log?: Logger
+}
+
+/** What passes in one window. */
+export type Window = { readonly points: number; readonly ms: number }
+
+/**
+ * The window for a rate: 1/s → 1 per 1000 ms, 10/s → 1 per 100 ms, 25/s → 3 per 120 ms, 1000/s → 100 per 100 ms.
+ * Rounded so that the rate is never exceeded.
+ */
+export function windowFor(ratePerSecond: number): Window {
+  const points = Math.ceil(ratePerSecond / 10)
+  return { points, ms: Math.ceil((1000 * points) / ratePerSecond) }
+}
+
+const requestsKey = 'requests'
+/** Set while a write waits somewhere: reads of all workers leave the next window to it. */
+const writesKey = 'writes-waiting'
+const writesFlagSeconds = 1
+/** A window that ends later than this after its length was opened by a process whose clock was ahead, and would last as long. */
+const clockSlackMs = 2_000
+/** A store slower than this is as good as out. */
+const storeTimeoutMs = 2_000
+
+/** A limiter for all workers that share the store. Opens no connection of its own, and holds none while it waits. */
+export function createSharedLimiter(options: SharedLimiterOptions): Limiter {
+  if (options.ratePerSecond <= 0) return unlimited
+  const window = windowFor(options.ratePerSecond)
+  const queue = createTwoLaneQueue()
+  const counter = createCounter(window, options)
+  let pumping = false
+
+  /** Admits waiters until none is left. One pump per process, however many wait. */
+  const pump = async (): Promise<void> => {
+    pumping = true
+    let flagged = false
+    try {
+      while (queue.size() > 0) {
+        const { granted, waitMs } = await counter.take(queue.size())
+        queue.admit(granted)
+        const writeWaits = queue.size('write') > 0
+        if (writeWaits) await counter.flagWrites()
+        else if (flagged) await counter.unflagWrites()
+        flagged = writeWaits
+        if (queue.size() === 0 || waitMs === 0) continue
+        await sleep(waitMs)
+        // Bounded by the flag's life, and ended by a write of our own.
+        while (queue.size('write') === 0 && queue.size() > 0 && (await counter.writesWaiting())) await sleep(window.ms)
+      }
+    } finally {
+      pumping = false // in the same turn as the last look at the queue: nobody can join unseen
+    }
+  }
+
+  return {
+    async acquire(priority, signal) {
+      const admitted = queue.join(priority, signal)
+      if (!pumping) void pump()
+      await admitted
+    },
+  }
+}
+
+type Counter = {
+  /** Takes up to `asked` points of the present window; `waitMs` is 0 when all were granted. Never rejects. */
+  take(asked: number): Promise<{ granted: number; waitMs: number }>
+  flagWrites(): Promise<void>
+  unflagWrites(): Promise<void>
+  writesWaiting(): Promise<boolean>
+}
+
+function createCounter(window: Window, options: SharedLimiterOptions): Counter {
+  const alone = new RateLimiterMemory({ points: window.points, duration: window.ms / 1000 })
+  const shared = options.store === null ? alone : createStore(window, options.store)
+  let out = false
+  let knockAtMs = 0
+
+  /** While the store is out nobody waits for it: now and then one look finds out whether it is back. */
+  const knock = async (): Promise<void> => {
+    if (performance.now() < knockAtMs) return
+    knockAtMs = Number.POSITIVE_INFINITY
+    try {
+      await shared.get(requestsKey)
+      out = false
+      options.log?.info({ event: 'limiter_shared' }, 'the rate limit is counted over all workers again')
+    } catch {
+      knockAtMs = performance.now() + storeTimeoutMs // still out: said when it went
+    }
+  }
+
+  /** Runs on the shared store; while that is out, on our own count. */
+  const insured = async <T>(run: (limiter: RateLimiterAbstract) => Promise<T>): Promise<T> => {
+    if (out) {
+      void knock()
+      return run(alone)
+    }
+    try {
+      return await run(shared)
+    } catch (error) {
+      if (!out)
+        options.log?.warn(
+          { event: 'limiter_alone', error },
+          'the store of the rate limit does not answer; until it does, each process keeps the limit for itself',
+        )
+      out = true
+      knockAtMs = 0
+      return run(alone)
+    }
+  }
+
+  const take = (asked: number) =>
+    insured(async (limiter) => {
+      const result = await consume(limiter, asked)
+      // The counter also counts what it refuses; what stood below the limit before our increment is ours.
+      const before = result.consumedPoints - asked
+      const granted = Math.min(asked, Math.max(0, window.points - before))
+      if (granted < asked) await endOfOtherTimes(limiter, requestsKey, window.ms, result)
+      // A worker whose clock runs ahead may have set the window's end: never wait longer than one window.
+      const waitMs = granted === asked ? 0 : Math.min(Math.max(result.msBeforeNext, 1), window.ms)
+      return { granted, waitMs }
+    })
+
+  return {
+    take,
+    flagWrites: async () => {
+      await insured((limiter) => limiter.set(writesKey, 1, writesFlagSeconds))
+    },
+    unflagWrites: async () => {
+      await insured((limiter) => limiter.delete(writesKey))
+    },
+    writesWaiting: () =>
+      insured(async (limiter) => {
+        const flag = await limiter.get(writesKey)
+        return flag !== null && !(await endOfOtherTimes(limiter, writesKey, writesFlagSeconds * 1000, flag))
+      }),
+  }
+}
+
+/** Ends a count that would outlive `ms` by far: the clock by which it was opened was set back since. True when it did. */
+async function endOfOtherTimes(
+  limiter: RateLimiterAbstract,
+  key: string,
+  ms: number,
+  { msBeforeNext }: RateLimiterRes,
+): Promise<boolean> {
+  const isOld = msBeforeNext > ms + clockSlackMs
+  if (isOld) await limiter.delete(key)
+  return isOld
+}
+
+/** The count after adding `points`; the library rejects with the same record when the limit is passed. */
+async function consume(limiter: RateLimiterAbstract, points: number): Promise<RateLimiterRes> {
+  try {
+    return await limiter.consume(requestsKey, points)
+  } catch (rejection) {
+    if (rejection instanceof RateLimiterRes) return rejection
+    throw rejection
+  }
+}
+
+function createStore(window: Window, store: Pool | Redis): RateLimiterAbstract {
+  const limiter =
+    store instanceof Pool
+      ? new RateLimiterPostgres({
+          storeClient: store,
+          storeType: 'pool',
+          schemaName: 'sync',
+          tableName: 'rate_limit',
+          tableCreated: true,
+          // Two rows in all: nothing to clear.
+          clearExpiredByTimeout: false,
+          keyPrefix: 'api',
+          points: window.points,
+          duration: window.ms / 1000,
+        })
+      : new RateLimiterRedis({
+          storeClient: store,
+          keyPrefix: 'boat-mirror:api',
+          points: window.points,
+          // The library counts Redis windows in whole seconds; our script replaces that by the window's milliseconds.
+          duration: 1,
+          customIncrTtlLuaScript: redisWindowScript(window.ms),
+        })
+  return new RLWrapperTimeouts({ limiter, timeoutMs: storeTimeoutMs })
+}
+
+const redisWindowScript = (ms: number): string => `
+redis.call('set', KEYS[1], 0, 'PX', ${ms}, 'NX')
+local consumed = redis.call('incrby', KEYS[1], ARGV[1])
+local ttl = redis.call('pttl', KEYS[1])
+if ttl < 0 then
+  redis.call('pexpire', KEYS[1], ${ms})
+  ttl = ${ms}
+end
+return {consumed, ttl}`

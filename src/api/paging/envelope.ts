@@ -1,0 +1,193 @@
+// Finds records, total and next page in the answer of a list: at the configured places, else under the usual names
+// and only where the type fits. Pure; the API documents bare arrays and no envelope (docs/sources.md, 4.6, differences).
+
+import type { PagingSettings } from '../../config.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import { get, isLosslessNumber, isObject, type Json, type JsonObject, textOf } from '../wire/json.ts'
+import { nextOfLinkHeader } from './next-link.ts'
+
+export type Envelope = {
+  readonly items: Json[]
+  /** Records in the whole list, as the API claims. */
+  readonly total: number | null
+  /** Link or token of the next page; null: the answer says that there is none; undefined: it says nothing. */
+  readonly next: string | null | undefined
+  /** `array`, or the path under which the records stand. */
+  readonly envelope: string
+}
+
+export type EnvelopeSettings = Pick<PagingSettings, 'itemsPath' | 'nextPath' | 'totalPath'>
+
+const itemsPaths = [
+  'data',
+  'items',
+  'results',
+  'records',
+  'content',
+  'rows',
+  'list',
+  'data.items',
+  'data.results',
+  'hydra:member',
+]
+const totalPaths = [
+  'total',
+  'totalCount',
+  'totalItems',
+  'hydra:totalItems',
+  'meta.total',
+  'meta.totalCount',
+  'meta.pagination.total',
+  'pagination.total',
+  'page.totalElements',
+  'totalElements',
+]
+const totalHeaders = ['x-total-count', 'total-count']
+const nextPaths = [
+  'nextCursor',
+  'next_cursor',
+  'next',
+  'meta.nextCursor',
+  'meta.next_cursor',
+  'pagination.nextCursor',
+  'pagination.next',
+  'links.next',
+  '_links.next',
+  'hydra:view.hydra:next',
+  'paging.next',
+]
+/** Arrays under these names are no records, even where they are the only ones. */
+const neverItems = new Set(['errors', 'warnings', 'messages', 'links'])
+
+/**
+ * Reads one answer of a list.
+ * @param headers names in lower case
+ * @throws BoatMirrorError PAGING_ENVELOPE, naming the path that was tried and the members that were found
+ */
+export function readEnvelope(
+  body: Json | undefined,
+  headers: Readonly<Record<string, string>>,
+  settings: EnvelopeSettings,
+): Envelope {
+  const { items, envelope } = readItems(body, settings.itemsPath)
+  return {
+    items,
+    envelope,
+    total: readTotal(body, headers, settings.totalPath, items.length),
+    next: readNext(body, headers, settings.nextPath),
+  }
+}
+
+function readItems(body: Json | undefined, path: string | null): { items: Json[]; envelope: string } {
+  if (Array.isArray(body)) return { items: body, envelope: 'array' }
+  if (path !== null) {
+    const items = get(body, path)
+    if (Array.isArray(items)) return { items, envelope: path }
+    throw misread(`No array of records at API_ITEMS_PATH=${path}`, body, 'Correct API_ITEMS_PATH.')
+  }
+  for (const usual of itemsPaths) {
+    const items = get(body, usual)
+    if (Array.isArray(items)) return { items, envelope: usual }
+  }
+  const found = onlyArray(get(body, '_embedded'), '_embedded.') ?? onlyArray(body, '')
+  if (found !== undefined) return found
+  throw misread(
+    'No array of records',
+    body,
+    'Set API_ITEMS_PATH, or itemsPath for this list in the configuration file.',
+  )
+}
+
+/** The array of an object that holds exactly one. */
+function onlyArray(value: Json | undefined, prefix: string): { items: Json[]; envelope: string } | undefined {
+  if (!isObject(value)) return undefined
+  const arrays = Object.entries(value).flatMap(([name, items]) =>
+    Array.isArray(items) && !neverItems.has(name) ? [{ items, envelope: prefix + name }] : [],
+  )
+  return arrays.length === 1 ? arrays[0] : undefined
+}
+
+function readTotal(
+  body: Json | undefined,
+  headers: Readonly<Record<string, string>>,
+  path: string | null,
+  received: number,
+): number | null {
+  if (path !== null) {
+    const found = path.startsWith('header:') ? headers[path.slice('header:'.length).toLowerCase()] : get(body, path)
+    if (found === undefined || found === null) return null
+    const total = countOf(found)
+    if (total === undefined)
+      throw misread(`No number of records at API_TOTAL_PATH=${path}`, body, 'Correct API_TOTAL_PATH.')
+    return total
+  }
+  for (const usual of totalPaths) {
+    const total = countOf(get(body, usual))
+    if (total !== undefined) return total
+  }
+  // `count` is the size of the page in some APIs and of the list in others: above the page's size it can only be the latter.
+  const count = countOf(get(body, 'count'))
+  if (count !== undefined && count > received) return count
+  for (const name of totalHeaders) {
+    const total = countOf(headers[name])
+    if (total !== undefined) return total
+  }
+  return null
+}
+
+/** A whole number from 0, as number or digits. */
+function countOf(value: Json | undefined): number | undefined {
+  if (typeof value !== 'number' && typeof value !== 'string') return undefined
+  if (typeof value === 'string' && !/^\d{1,15}$/.test(value)) return undefined
+  const count = Number(value)
+  return Number.isSafeInteger(count) && count >= 0 ? count : undefined
+}
+
+function readNext(
+  body: Json | undefined,
+  headers: Readonly<Record<string, string>>,
+  path: string | null,
+): string | null | undefined {
+  if (path !== null) {
+    const value = get(body, path)
+    const next = nextOf(value)
+    if (value !== undefined && next === undefined)
+      throw misread(`No cursor at API_NEXT_PATH=${path}`, body, 'Correct API_NEXT_PATH.')
+    return next
+  }
+  let saysNone = false
+  for (const usual of nextPaths) {
+    const next = nextOf(get(body, usual))
+    if (typeof next === 'string') return next
+    if (next === null) saysNone = true
+  }
+  return nextOfLinkHeader(headers.link) ?? (saysNone ? null : undefined)
+}
+
+/** A token or an address, bare or as `{href}`; null for "there is none"; undefined for what is neither. */
+function nextOf(value: Json | undefined): string | null | undefined {
+  if (value === null || value === '' || value === false) return null
+  if (typeof value === 'string' || typeof value === 'number' || isLosslessNumber(value)) return textOf(value)
+  const href = get(value, 'href')
+  return href === null || href === '' ? null : typeof href === 'string' ? href : undefined
+}
+
+const shownMembers = 12
+const shownLength = 40
+
+function misread(problem: string, body: Json | undefined, remedy: string): BoatMirrorError {
+  return new BoatMirrorError('PAGING_ENVELOPE', `${problem}; the answer ${shapeOf(body)}.`, { remedy })
+}
+
+/** The shape of an answer for people: names of members and kinds, no values. */
+function shapeOf(body: Json | undefined): string {
+  if (body === undefined) return 'is empty'
+  if (!isObject(body)) return 'is a single value'
+  return Object.keys(body).length === 0 ? 'is an empty object' : `has ${membersOf(body)}`
+}
+
+function membersOf(body: JsonObject): string {
+  const names = Object.keys(body).map((name) => name.slice(0, shownLength))
+  const shown = names.slice(0, shownMembers).join(', ')
+  return names.length > shownMembers ? `${shown} and ${names.length - shownMembers} more` : shown
+}

@@ -1,0 +1,52 @@
+// Remembers the pages of a list well enough to recognize one that comes again: the keys of the last two, and a hash of
+// every earlier one, so that memory stays flat however long the list is.
+
+import { createHash } from 'node:crypto'
+import { isObject, type Json, stringifyJson, textOf } from '../wire/json.ts'
+
+/**
+ * `nothing-new`: every record stood on the last two pages. A server that takes an offset past the end for its last
+ * records answers like that, out of step with the pages before.
+ */
+export type PageVerdict = 'new' | 'same-as-last' | 'nothing-new' | 'seen-before'
+
+export type PageMemory = {
+  /** Compares a page with those before it, and remembers it. An empty page is always new. */
+  look(items: readonly Json[]): PageVerdict
+}
+
+export function createPageMemory(): PageMemory {
+  let last: ReadonlySet<string> = new Set()
+  let beforeLast: ReadonlySet<string> = new Set()
+  const seen = new Set<string>()
+  return {
+    look(items) {
+      if (items.length === 0) return 'new'
+      const keys = keysOf(items)
+      const own = new Set(keys)
+      if (own.size === last.size && keys.every((key) => last.has(key))) return 'same-as-last'
+      const fingerprint = createHash('sha1').update(keys.join('\n')).digest('base64')
+      if (seen.has(fingerprint)) return 'seen-before'
+      if (keys.every((key) => last.has(key) || beforeLast.has(key))) return 'nothing-new'
+      seen.add(fingerprint)
+      beforeLast = last
+      last = own
+      return 'new'
+    },
+  }
+}
+
+/**
+ * What tells the records of a page apart: their `id` or `code`, if those are all different, else their whole content.
+ * Ids are better, because a record may change between two looks at the same page; those without one are but counted.
+ */
+export function keysOf(items: readonly Json[]): string[] {
+  const ids: string[] = []
+  for (const item of items) {
+    const id = isObject(item) ? (textOf(item.id) ?? textOf(item.code)) : undefined
+    if (id !== undefined) ids.push(id)
+  }
+  if (ids.length === 0 || new Set(ids).size < ids.length) return items.map(stringifyJson)
+  if (ids.length < items.length) ids.push(`${items.length - ids.length} without an id`)
+  return ids
+}

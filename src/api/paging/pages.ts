@@ -1,0 +1,190 @@
+// Reads a list page by page until it ends, and refuses lists that cannot be trusted to end.
+// Knows addresses of pages and their order; how a page is fetched is given.
+
+import { setImmediate } from 'node:timers/promises'
+import type { PagingStyle } from '../../config.ts'
+import { ApiError, BoatMirrorError } from '../../errors.ts'
+import type { Answer, ListCall, Page } from '../types.ts'
+import { type Envelope, readEnvelope } from './envelope.ts'
+import type { LinkBase } from './next-link.ts'
+import { addressOf, cursorBefore, firstCursor, nextCursor, type PageAddress } from './page-address.ts'
+import { createPageMemory } from './page-memory.ts'
+
+export type PageSource = {
+  /**
+   * One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own.
+   * @param mayBePastEnd the list may have ended before this page, so that a refusal is no failure of the API
+   */
+  readonly fetch: (address: PageAddress, mayBePastEnd: boolean) => Promise<Answer>
+  /** What the links of this API are measured against. */
+  readonly linkBase: LinkBase
+}
+
+/** More pages than any list of this API has; used where no total says less. */
+const maxPagesOfAnyList = 100_000
+
+const largePage = 10_000
+
+/** How servers refuse a page past the last one; 416 is what PostgREST says. */
+export const pastEndStatuses: ReadonlySet<number | undefined> = new Set([400, 404, 410, 416, 422])
+
+/**
+ * The pages of a list in order. A list that is empty yields one empty page; otherwise empty pages, repeats of the last
+ * page, and refusals of a page whose predecessor is still there end the list without being yielded.
+ * @throws ApiError PAGING_IGNORED, PAGING_ENDLESS, PAGING_ENVELOPE, PAGING_FOREIGN_LINK, and whatever reading throws
+ */
+export async function* readPages(call: ListCall, source: PageSource): AsyncGenerator<Page, void, undefined> {
+  const memory = createPageMemory()
+  const resumed = call.from !== undefined
+  let cursor = call.from ?? firstCursor(call)
+  let before = cursorBefore(call, cursor)
+  let received = 0
+  let firstLength = 0
+  for (let index = 0; ; index++) {
+    let answer: Answer
+    try {
+      answer = await source.fetch(addressOf(call, cursor, source.linkBase.prefix), before !== null)
+    } catch (error) {
+      if (!(error instanceof ApiError) || before === null || !pastEndStatuses.has(error.status)) throw error
+      return assertPastEnd(call, error, { before, received: resumed ? null : received }, source)
+    }
+    const envelope = named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging))
+    const { items, total } = envelope
+    if (index > 0 && items.length === 0) return
+    if (index === 0) firstLength = items.length
+
+    // Parsed a moment ago, compared in a moment: of a large page each takes long enough for others to have their turn between.
+    if (items.length > largePage) await setImmediate()
+    const verdict = memory.look(items)
+    if (
+      verdict === 'same-as-last' &&
+      index === 1 &&
+      !resumed &&
+      items.length >= call.paging.pageSize &&
+      total !== received
+    )
+      throw ignored(call)
+    if (verdict === 'same-as-last' || verdict === 'nothing-new') return
+    if (verdict === 'seen-before') throw endless(call, `page ${index + 1} is an earlier page again`)
+    const most = total === null ? maxPagesOfAnyList : Math.max(total, firstLength) + 1
+    if (index >= most) throw endless(call, `page ${index + 1} came, of a list that can have ${most - 1}`)
+
+    received += items.length
+    // A resumed call has not seen what came before, so the total proves nothing to it.
+    const more = !resumed && (total ?? 0) > received
+    const next =
+      items.length === 0 ? null : named(call, () => nextCursor(call, cursor, envelope, { base: source.linkBase, more }))
+    if (next === null && index === 0 && !resumed) await assertEnded(call, envelope, more, source)
+    yield {
+      index,
+      cursor,
+      next,
+      items,
+      total,
+      startedAt: answer.startedAt,
+      bytes: answer.bytes,
+      retries: answer.retries,
+      sanitized: answer.sanitized,
+      envelope: envelope.envelope,
+    }
+    if (next === null || index + 1 === call.maxPages) return
+    before = cursor
+    cursor = next
+  }
+}
+
+/** 204 is an empty list; a 200 without a body is none. */
+const bodyOf = (answer: Answer): Answer['body'] => (answer.status === 204 ? [] : answer.body)
+
+/**
+ * Refuses a first page that seems to be the only one but is not: its total says more, or it is exactly full, says
+ * nothing about a next page, and the same list asked for in smaller pages is cut off just as silently.
+ */
+async function assertEnded(call: ListCall, envelope: Envelope, more: boolean, source: PageSource): Promise<void> {
+  const { style, pageSize, sizeParam } = call.paging
+  const count = envelope.items.length
+  if (more) throw misread(call, `The answer holds ${count} of ${envelope.total} records and no next page`)
+  const followsNext = style === 'cursor' || style === 'link'
+  if (!followsNext || envelope.next === null || count !== pageSize || pageSize === 1) return
+  const query = { [sizeParam]: String(pageSize - 1) }
+  const smaller = await source.fetch({ kind: 'query', query }, false)
+  const probe = named(call, () => readEnvelope(bodyOf(smaller), smaller.headers, call.paging))
+  if (probe.items.length < count && typeof probe.next !== 'string')
+    throw misread(call, `The first page is full, there are more records, and no next ${style} was found`)
+}
+
+/**
+ * Accepts a refusal as the end of the list: the page before is still there, and says of no further record. Otherwise the
+ * list may have vanished, or the API refuses to go on in the midst of it.
+ * @param read the cursor of the page before; how many records were read, null when that is not known
+ * @throws ApiError the refusal, or what the page before is answered with
+ */
+async function assertPastEnd(
+  call: ListCall,
+  refusal: ApiError,
+  { before, received }: { readonly before: string; readonly received: number | null },
+  source: PageSource,
+): Promise<void> {
+  let again: Answer
+  try {
+    again = await source.fetch(addressOf(call, before, source.linkBase.prefix), false)
+  } catch (error) {
+    throw error instanceof ApiError && pastEndStatuses.has(error.status) ? refusal : error
+  }
+  const { items, total, next } = named(call, () => readEnvelope(bodyOf(again), again.headers, call.paging))
+  const isWhole = total === null ? typeof next !== 'string' : received === null || total <= received
+  if (items.length > 0 && isWhole) return
+  const { endpoint, status, body, reason } = refusal
+  const missing = total === null ? 'the page before names a next one' : `the list has ${total}`
+  throw new ApiError(refusal.code, `${refusal.message} ${received ?? 'Some'} records were read, and ${missing}.`, {
+    endpoint,
+    cause: refusal,
+    mayHaveTakenEffect: false,
+    ...(status === undefined ? {} : { status }),
+    ...(body === undefined ? {} : { body }),
+    ...(reason === undefined ? {} : { reason }),
+  })
+}
+
+const nextRemedy = 'Set API_NEXT_PATH to where the next page stands, or API_PAGING=page.'
+const numberRemedy = 'Check API_PAGE_BASE and API_PAGING, and API_TOTAL_PATH if the total is wrong.'
+const endRemedies: Readonly<Record<PagingStyle, string>> = {
+  cursor: nextRemedy,
+  link: nextRemedy,
+  page: numberRemedy,
+  offset: numberRemedy,
+  none: 'Set how this list is paged in the configuration file: lists.<stream>.paging, for example lists.harbours.paging: page.',
+}
+
+function misread(call: ListCall, problem: string): ApiError {
+  return new ApiError('PAGING_ENVELOPE', `${call.endpoint}: ${problem}.`, {
+    endpoint: call.endpoint,
+    remedy: endRemedies[call.paging.style],
+  })
+}
+
+const ignored = (call: ListCall): ApiError =>
+  new ApiError('PAGING_IGNORED', `${call.endpoint} answered the second page with the first.`, {
+    endpoint: call.endpoint,
+    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_PAGING; a list without pages needs lists.<stream>.paging: none in the configuration file.`,
+  })
+
+const endless = (call: ListCall, what: string): ApiError =>
+  new ApiError('PAGING_ENDLESS', `${call.endpoint} does not end: ${what}.`, {
+    endpoint: call.endpoint,
+    remedy: 'Check API_PAGING and API_PAGE_PARAM.',
+  })
+
+/** Runs a pure step, and gives its errors the name of the endpoint. */
+function named<T>(call: ListCall, step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    if (!(error instanceof BoatMirrorError)) throw error
+    throw new ApiError(error.code, `${call.endpoint}: ${error.message}`, {
+      endpoint: call.endpoint,
+      cause: error,
+      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    })
+  }
+}

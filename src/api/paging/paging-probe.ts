@@ -1,0 +1,49 @@
+// Finds out once whether a list counts its pages (or records) from 0 or from 1, by reading both. The caller pins the result.
+
+import { ApiError } from '../../errors.ts'
+import type { Api, ListCall } from '../types.ts'
+import type { Json } from '../wire/json.ts'
+import { readEnvelope } from './envelope.ts'
+import { addressOf } from './page-address.ts'
+import { keysOf } from './page-memory.ts'
+
+/** What one of the two pages was answered with. */
+export type ProbedPage = readonly Json[] | 'refused'
+
+/**
+ * The number of the first page, from the answers to page 0 and page 1; null when they do not tell.
+ * Page 0 refused or empty: 1. Both the same: 1, since 0 was taken for 1. Different: 0.
+ */
+export function decidePageBase(pageZero: ProbedPage, pageOne: ProbedPage): 0 | 1 | null {
+  if (pageZero === 'refused') return pageOne === 'refused' ? null : 1
+  if (pageZero.length === 0) return pageOne === 'refused' || pageOne.length === 0 ? null : 1
+  if (pageOne === 'refused') return 0
+  const zero = keysOf(pageZero)
+  const one = keysOf(pageOne)
+  return zero.length === one.length && zero.every((key, index) => key === one[index]) ? 1 : 0
+}
+
+/** Reads pages 0 and 1 of a numbered list. @throws ApiError for everything but a refusal of one of them */
+export async function probePageBase(api: Pick<Api, 'read'>, call: Omit<ListCall, 'pageBase'>): Promise<0 | 1 | null> {
+  // A server that has no page 0 may fail rather than refuse; page 1 then shows that it is alive.
+  const pageZero = await probe(api, call, 0, ['API_REJECTED', 'API_NOT_FOUND', 'API_SERVER_ERROR'])
+  const pageOne = await probe(api, call, 1, ['API_REJECTED', 'API_NOT_FOUND'])
+  return decidePageBase(pageZero, pageOne)
+}
+
+async function probe(
+  api: Pick<Api, 'read'>,
+  call: Omit<ListCall, 'pageBase'>,
+  number: 0 | 1,
+  refusals: readonly string[],
+): Promise<ProbedPage> {
+  const address = addressOf({ paging: call.paging, pageBase: number }, String(number), '')
+  const query = address.kind === 'query' ? { ...call.query, ...address.query } : { ...call.query }
+  try {
+    const answer = await api.read({ ...call, query })
+    return answer.status === 204 ? [] : readEnvelope(answer.body, answer.headers, call.paging).items
+  } catch (error) {
+    if (error instanceof ApiError && refusals.includes(error.code)) return 'refused'
+    throw error
+  }
+}

@@ -1,0 +1,69 @@
+// Reads the body of an answer: decompresses, and counts decoded bytes while they stream, because a few hundred
+// kilobytes of gzip can unfold to half a gigabyte.
+
+import { pipeline, type Readable, type Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { BoatMirrorError } from '../../errors.ts'
+
+const decoders: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+}
+/** More than one encoding on top of another has no honest use. */
+const maxEncodings = 2
+
+export type BodyLimit = {
+  readonly maxBytes: number
+  /** What happens beyond: the answer is refused, or what came so far is enough. */
+  readonly beyond: 'refuse' | 'cut'
+}
+
+/**
+ * The decoded bytes of a body. Destroys the stream (and with it the connection) when it is larger than allowed.
+ * @throws BoatMirrorError API_TOO_LARGE, API_NOT_JSON for an encoding nobody asked for; the stream's own errors pass through
+ */
+export async function readBody(body: Readable, encoding: string | undefined, limit: BodyLimit): Promise<Buffer> {
+  const steps = decodersFor(encoding, body)
+  if (steps.length === 0) return collect(body, limit)
+  // The last stream is destroyed with the error of whichever failed, so collect() reports it.
+  const decoded = pipeline([body, ...steps], () => undefined) as Transform
+  return collect(decoded, limit)
+}
+
+function decodersFor(encoding: string | undefined, body: Readable): Transform[] {
+  const names = (encoding ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '' && name !== 'identity')
+  const makers = names.reverse().map((name) => (Object.hasOwn(decoders, name) ? decoders[name] : undefined))
+  if (makers.length > maxEncodings || makers.includes(undefined)) {
+    body.on('error', () => undefined).destroy() // our own destroy is no news
+    throw new BoatMirrorError('API_NOT_JSON', `The answer is encoded as ${names.join(', ')}, which was not asked for.`)
+  }
+  return makers.flatMap((make) => (make === undefined ? [] : [make()]))
+}
+
+function collect(stream: Readable, limit: BodyLimit): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const all = (): Buffer =>
+      chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes)
+    stream.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      chunks.push(chunk)
+      if (bytes <= limit.maxBytes) return
+      if (limit.beyond === 'cut') resolve(all())
+      else reject(new BoatMirrorError('API_TOO_LARGE', `The answer is larger than ${limit.maxBytes / 1e6} MB.`))
+      stream.removeAllListeners('data')
+      stream.destroy()
+    })
+    stream.on('end', () => resolve(all()))
+    stream.on('error', reject)
+    // Every answer closes; an error, with its stack trace, is made only for one that did so before its end.
+    stream.on('close', () => stream.readableEnded || reject(new Error('The answer ended early.')))
+  })
+}

@@ -1,0 +1,171 @@
+// What went wrong with a request, in our own error codes: from statuses, and from errors of sockets, TLS and zlib.
+// Pure. Messages name endpoint and status; what the API said goes into `body` and `reason`, never into a log.
+
+import { ApiError, type ApiErrorDetails, BoatMirrorError, type ErrorCode } from '../../errors.ts'
+import { oneLine } from '../../text.ts'
+import { codeIn, connectionProblem, httpPeer } from './connection-problems.ts'
+import { get, type Json, parseJson, textOf } from './json.ts'
+import { type ApiProxy, ProxyFailure } from './proxy.ts'
+import { type Target, withoutSecrets } from './request.ts'
+
+/** The code of an answer that is not 2xx. */
+export function codeOfStatus(status: number): ErrorCode {
+  if (status === 401) return 'API_UNAUTHORIZED'
+  if (status === 403) return 'API_FORBIDDEN'
+  if (status === 404 || status === 410) return 'API_NOT_FOUND'
+  if (status === 429) return 'API_RATE_LIMITED'
+  if (status === 408 || status >= 500) return 'API_SERVER_ERROR'
+  return status < 400 ? 'API_REDIRECT' : 'API_REJECTED'
+}
+
+const remedies: Partial<Record<ErrorCode, string>> = {
+  API_UNAUTHORIZED: 'Check API_TOKEN, and API_AUTH, which says how it is sent.',
+  API_FORBIDDEN: 'Ask the API’s operator for the right to read this, or leave the stream out.',
+  API_REDIRECT: 'Set API_BASE_URL to the address the API redirects to: redirects are not followed.',
+  API_RATE_LIMITED: 'Lower API_RATE_LIMIT if this goes on.',
+}
+
+const keptOfBody = 500
+const keptOfReason = 200
+
+export type FailedAnswer = {
+  readonly endpoint: string
+  readonly status: number
+  readonly retryAfterMs: number | undefined
+  readonly text: string
+  readonly target: Pick<Target, 'secrets' | 'sent'>
+  /** The header WWW-Authenticate of a 401. */
+  readonly asksFor: string | undefined
+}
+
+/** The error for an answer that is not 2xx. A 4xx other than 408 was refused: it took no effect. */
+export function failureOfAnswer(answer: FailedAnswer): ApiError {
+  const { endpoint, status, text } = answer
+  const { secrets } = answer.target
+  const code = codeOfStatus(status)
+  const reason = reasonIn(text)
+  const remedy = remedies[code]
+  const details: ApiErrorDetails = {
+    endpoint,
+    status,
+    mayHaveTakenEffect: !(status >= 400 && status < 500 && status !== 408),
+    ...(text === '' ? {} : { body: withoutSecrets(text, secrets).slice(0, keptOfBody) }),
+    ...(reason === undefined ? {} : { reason: withoutSecrets(reason, secrets).slice(0, keptOfReason) }),
+    ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
+    ...(remedy === undefined ? {} : { remedy }),
+  }
+  return new ApiError(code, status === 401 ? refusal(answer) : `${endpoint} was answered ${status}.`, details)
+}
+
+/** The same for every endpoint, so that it is said once. */
+function refusal({ target, asksFor }: FailedAnswer): string {
+  const wish =
+    asksFor === undefined ? 'does not say what it asks for' : `asks for ${shownWish(asksFor, target.secrets)}`
+  return `The API answered 401: it was sent ${target.sent}, and ${wish}.`
+}
+
+const shownWish = (asksFor: string, secrets: readonly string[]): string =>
+  oneLine(
+    secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), asksFor),
+    120,
+  )
+
+const reasonPaths = ['message', 'error', 'error.message', 'detail', 'title', 'errors', 'error_description']
+
+/** What the body gives as reason: the usual members, RFC 9457 among them; the API documents none. */
+function reasonIn(text: string): string | undefined {
+  let body: Json
+  try {
+    body = parseJson(text).value
+  } catch {
+    return undefined // error pages are often HTML: no reason to be found
+  }
+  for (const path of reasonPaths) {
+    const found = sentences(get(body, path))
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function sentences(value: Json | undefined): string | undefined {
+  if (!Array.isArray(value)) return textOf(value)
+  const parts = value.map((item) => textOf(item) ?? textOf(get(item, 'message')) ?? textOf(get(item, 'detail')))
+  const known = parts.filter((part) => part !== undefined)
+  return known.length === 0 ? undefined : known.join('; ')
+}
+
+export type FailedRequest = {
+  readonly endpoint: string
+  /** Scheme, host and port. */
+  readonly origin: string
+  /** The proxy in between, if there is one. */
+  readonly proxy: ApiProxy | null
+  /** null: our own time limit did not end it. */
+  readonly timedOutAfterMs: number | null
+  /** Set when the caller called it off. */
+  readonly abortedBy: AbortSignal | null
+  /** Whether a byte of it may have left. */
+  readonly sent: boolean
+  /** Of the answer whose body could not be read; undefined: none came. */
+  readonly status: number | undefined
+}
+
+/** The error for a request that got no complete answer. */
+export function failureOfRequest(error: unknown, request: FailedRequest): ApiError {
+  const { endpoint, origin, sent } = request
+  const details = {
+    endpoint,
+    mayHaveTakenEffect: sent,
+    ...(request.status === undefined ? {} : { status: request.status }),
+  }
+  if (request.abortedBy !== null) return abortedCall(request.abortedBy, endpoint, sent)
+  if (request.timedOutAfterMs !== null)
+    return new ApiError('API_TIMEOUT', `${endpoint} was not answered within ${request.timedOutAfterMs} ms.`, {
+      ...details,
+      remedy: 'Raise API_TIMEOUT_MS if the API is just slow.',
+    })
+  if (error instanceof ApiError) return error
+  if (error instanceof BoatMirrorError) return new ApiError(error.code, `${endpoint}: ${error.message}`, details)
+  const code = codeIn(error)
+  if (/^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code))
+    return new ApiError('API_NOT_JSON', `${endpoint}: the compressed answer is damaged or cut off (${code}).`, details)
+  // Of a proxy that is asked for an http API, every connection is the proxy's own.
+  const isProxys = error instanceof ProxyFailure || request.proxy?.variable === 'HTTP_PROXY'
+  if (request.proxy !== null && isProxys) return proxyFailed(error, code, request.proxy, details)
+  // A connection that breaks in the middle of an answer has shown that it is the right one.
+  const problem = request.status === undefined ? connectionProblem(code, httpPeer('API_BASE_URL', origin)) : undefined
+  return new ApiError(
+    'API_UNREACHABLE',
+    `${endpoint}: ${problem?.what ?? 'the connection broke'} at ${origin} (${code}).`,
+    { ...details, ...(problem === undefined ? {} : { remedy: problem.remedy }) },
+  )
+}
+
+/** The error for a request that got no further than the proxy. */
+function proxyFailed(error: unknown, code: string, proxy: ApiProxy, details: ApiErrorDetails): ApiError {
+  const { variable, origin } = proxy
+  const where = `at the proxy ${origin} (${variable})`
+  const status = error instanceof ProxyFailure ? error.status : undefined
+  const otherwise = 'Or name the host of the API in NO_PROXY, if it is reached without a proxy.'
+  if (status !== undefined)
+    return new ApiError('API_UNREACHABLE', `${details.endpoint}: refused with ${status} ${where}.`, {
+      ...details,
+      remedy:
+        status === 407
+          ? `Put the user and password that the proxy asks for into ${variable}: http://USER:PASSWORD@HOST:PORT.`
+          : `Ask who runs the proxy to let this host through to the API. ${otherwise}`,
+    })
+  const problem = connectionProblem(code, httpPeer(variable, origin))
+  return new ApiError(
+    'API_UNREACHABLE',
+    `${details.endpoint}: ${problem?.what ?? 'the connection broke'} ${where} (${code}).`,
+    { ...details, remedy: `${problem?.remedy ?? `Check ${variable}.`} ${otherwise}` },
+  )
+}
+
+/** The error for a call whose signal was aborted; keeps the code of the reason where it is one of ours. */
+export function abortedCall(signal: AbortSignal, endpoint: string, sent: boolean): ApiError {
+  const reason: unknown = signal.reason
+  const code = reason instanceof BoatMirrorError ? reason.code : 'ABORTED'
+  return new ApiError(code, `${endpoint} was called off.`, { endpoint, cause: reason, mayHaveTakenEffect: sent })
+}

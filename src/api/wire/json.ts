@@ -1,0 +1,205 @@
+// JSON in and out without loss: numbers that JavaScript would round keep their digits, and text that Postgres
+// cannot store is cleaned. Owns the `Json` type; knows nothing of HTTP.
+
+import { isLosslessNumber, LosslessNumber, parse as parseLossless, stringify as stringifyLossless } from 'lossless-json'
+import { BoatMirrorError } from '../../errors.ts'
+
+export { isLosslessNumber, LosslessNumber }
+
+export type JsonObject = { [key: string]: Json }
+export type Json = null | boolean | number | string | LosslessNumber | Json[] | JsonObject
+
+/** Deeper nesting than this is refused: JSON.stringify and recursive readers would overflow the stack. */
+const maxDepth = 64
+
+/**
+ * Stands in an exact value for bytes that are nothing in the answer's character set: two halves of surrogate pairs that
+ * nobody sends, so that it is told from a U+FFFD of the API's own.
+ */
+export const lostCharacter = '\udfff\udffd'
+
+/**
+ * More values than this are refused: a megabyte of `{},{},…` becomes a hundred megabytes of objects. Real records need more
+ * than ten characters a value, so that the largest answer allowed holds fewer.
+ */
+const maxValues = 2_000_000
+
+// NUL and halves of surrogate pairs, escaped; whole pairs match too, which only costs a look.
+const unstorableEscape = /\\u(?:0000|[dD][89a-fA-F])/
+const unstorableCharacters = /\udfff\udffd|\0|\p{Surrogate}/gu
+const hasUnstorableCharacter = /\0|\p{Surrogate}/u
+
+/**
+ * Parses JSON. Numbers that a JavaScript number holds exactly are numbers, others `LosslessNumber`. Of duplicate keys
+ * the last wins; `__proto__` is an ordinary own key. NUL and lone surrogates in texts and keys become U+FFFD.
+ * @returns the value, and how many characters were replaced
+ * @throws BoatMirrorError API_NOT_JSON, or API_TOO_LARGE for too many values or levels. Neither quotes the text.
+ */
+export function parseJson(text: string): { value: Json; sanitized: number } {
+  const source = text.startsWith('\ufeff') ? text.slice(1) : text
+  const { risky } = inspect(source)
+  const value = parseText(source, risky ? numberOrDigits : null)
+  if (!unstorableEscape.test(source) && source.isWellFormed()) return { value, sanitized: 0 }
+  const counter = { replaced: 0 }
+  return { value: sanitize(value, counter), sanitized: counter.replaced }
+}
+
+/**
+ * Parses JSON to be sent back: nothing in texts is replaced, and every number is a `LosslessNumber`, so that 1.10 stays 1.10.
+ * @throws BoatMirrorError as `parseJson`
+ */
+export function parseExact(text: string): Json {
+  const source = text.startsWith('\ufeff') ? text.slice(1) : text
+  inspect(source)
+  return parseText(source, (digits) => new LosslessNumber(digits))
+}
+
+/** A value of `parseExact` as `parseJson` would have read it, which Postgres can store. */
+export const asRead = (exact: Json): Json => parseJson(stringifyJson(exact)).value
+
+/** Whether a test is true of a text in the value, keys included. */
+export function someText(value: Json, test: (text: string) => boolean): boolean {
+  if (typeof value === 'string') return test(value)
+  if (Array.isArray(value)) return value.some((item) => someText(item, test))
+  return isObject(value) && Object.entries(value).some(([key, item]) => test(key) || someText(item, test))
+}
+
+/** Whether Postgres can store the text: it holds neither NUL nor half of a surrogate pair. */
+export const isStorable = (text: string): boolean => !hasUnstorableCharacter.test(text)
+
+function parseText(source: string, parseNumber: ((digits: string) => number | LosslessNumber) | null): Json {
+  try {
+    if (parseNumber === null) return JSON.parse(source) as Json
+    return parseLossless(source, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue }) as Json
+  } catch {
+    // The parser's own message quotes the text, which may hold personal data; length is all we keep.
+    throw new BoatMirrorError('API_NOT_JSON', `${source.length} characters that are not JSON, or are cut off.`)
+  }
+}
+
+/** A number where that keeps every digit and is written back without an exponent, else the digits as they came. */
+function numberOrDigits(digits: string): number | LosslessNumber {
+  const significant = digits.replace(/[-.]/g, '').replace(/^0+/, '')
+  if (significant.length > 15 || /e/i.test(digits)) return new LosslessNumber(digits)
+  const number = Number(digits)
+  return /e/.test(String(number)) ? new LosslessNumber(digits) : number
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const zero = 0x30
+const nine = 0x39
+const point = 0x2e
+const comma = 0x2c
+const lowerE = 0x65
+const upperE = 0x45
+
+/**
+ * Refuses what is nested too deep or has too many values, and tells whether there is a number that JSON.parse would change
+ * or JSON.stringify would write with an exponent. Looks outside of texts, without recursion: a depth of a million must not overflow our stack either.
+ * @throws BoatMirrorError API_TOO_LARGE
+ */
+function inspect(source: string): { readonly risky: boolean } {
+  let risky = false
+  let depth = 0
+  let values = 1
+  for (let i = 0; i < source.length; i++) {
+    const code = source.charCodeAt(i)
+    if (code === quote) {
+      i = endOfText(source, i)
+      if (i === -1) break // an unfinished text: the parser says so
+    } else if (code === comma) values++
+    else if (code === openBrace || code === openBracket) {
+      values++
+      if (++depth > maxDepth)
+        throw new BoatMirrorError('API_TOO_LARGE', `JSON nested deeper than ${maxDepth} levels is refused.`)
+    } else if (code === closeBrace || code === closeBracket) depth--
+    else if (isDigit(code)) {
+      const end = endOfDigits(source, i)
+      risky ||= isRisky(source, i, end)
+      i = end - 1
+    }
+  }
+  if (values > maxValues)
+    throw new BoatMirrorError('API_TOO_LARGE', `JSON of more than ${maxValues} values is refused; this has ${values}.`)
+  return { risky }
+}
+
+const isDigit = (code: number): boolean => code >= zero && code <= nine
+
+function endOfDigits(source: string, start: number): number {
+  let end = start + 1
+  for (let code = source.charCodeAt(end); isDigit(code) || code === point; code = source.charCodeAt(end)) end++
+  return end
+}
+
+/** 16 or more characters of digits and point, an exponent, or six zeros after the point. */
+function isRisky(source: string, start: number, end: number): boolean {
+  const next = source.charCodeAt(end)
+  return end - start > 15 || next === lowerE || next === upperE || source.startsWith('0.000000', start)
+}
+
+function endOfText(source: string, start: number): number {
+  let end = source.indexOf('"', start + 1)
+  while (end !== -1) {
+    let slash = end
+    while (source.charCodeAt(slash - 1) === backslash) slash--
+    if ((end - slash) % 2 === 0) return end
+    end = source.indexOf('"', end + 1)
+  }
+  return -1
+}
+
+function sanitize(value: Json, counter: { replaced: number }): Json {
+  if (typeof value === 'string') return sanitizeText(value, counter)
+  if (Array.isArray(value)) return value.map((item) => sanitize(item, counter))
+  if (!isObject(value)) return value
+  // fromEntries defines own properties, so that a `__proto__` key stays an ordinary one.
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [sanitizeText(key, counter), sanitize(item, counter)]),
+  )
+}
+
+function sanitizeText(text: string, counter: { replaced: number }): string {
+  if (!hasUnstorableCharacter.test(text)) return text
+  return text.replace(unstorableCharacters, () => {
+    counter.replaced++
+    return '\ufffd'
+  })
+}
+
+/** The inverse of `parseJson`: numbers are written digit by digit as they came. */
+export function stringifyJson(value: Json): string {
+  const text = JSON.stringify(value)
+  // The native writer is several times faster; only a text that shows a LosslessNumber's own field is written again.
+  if (!text.includes('"isLosslessNumber":true')) return text
+  const exact = stringifyLossless(value)
+  if (exact === undefined) throw new BoatMirrorError('INTERNAL', 'A value without a JSON form was to be written.')
+  return exact
+}
+
+/** Whether the value is a JSON object: neither null, nor an array, nor a lossless number. */
+export function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isLosslessNumber(value)
+}
+
+/** A scalar as text, digits unchanged (`42`, `true`, `abc`); undefined for null, objects and arrays. */
+export function textOf(value: Json | undefined): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return isLosslessNumber(value) ? value.value : undefined
+}
+
+/** The value at a dotted path of own keys (`meta.total`), undefined where a step is missing or not an object. */
+export function get(value: Json | undefined, path: string): Json | undefined {
+  let current = value
+  for (const step of path.split('.')) {
+    if (!isObject(current) || !Object.hasOwn(current, step)) return undefined
+    current = current[step]
+  }
+  return current
+}

@@ -1,0 +1,154 @@
+// The sandbox that stands in for an API that is not configured: one for each DATA_DIR, run by the first command that needs
+// it, used by the others, and taken over by one of them when the first ends.
+
+import { join } from 'node:path'
+import { sleep } from '../../clock.ts'
+import { isAlive, ownToken } from '../../embedded/liveness.ts'
+import { withLock } from '../../embedded/lock.ts'
+import { findFreePort } from '../../embedded/ports.ts'
+import { BoatMirrorError, messageOf } from '../../errors.ts'
+import type { Logger } from '../../log.ts'
+import { createSandbox } from '../../sandbox/index.ts'
+import { knownSandbox, type SandboxFile, writeSandboxFile } from './file.ts'
+import { keepJournal, replayJournal } from './journal.ts'
+
+export type AttachedSandbox = {
+  /** Root of the API, without `/v3`. */
+  readonly url: string
+  /** Stops the sandbox if it runs in this process. May be called twice. */
+  close(): Promise<void>
+}
+
+type Hosted = { readonly url: string; readonly stop: () => Promise<void> }
+
+const seed = 1
+const size = 200
+const takeOverMs = 500
+/** A living owner that does not answer for this long is given up. */
+const ownerPatienceMs = 10_000
+
+/** What a file system answers where nothing can be made; ENOENT also on one that is mounted for reading only. */
+const notWritable: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR'])
+
+/** The sandbox is what runs where no API is named: in a container, mostly by oversight. */
+function explained(error: unknown, dataDir: string): unknown {
+  if (!notWritable.has((error as NodeJS.ErrnoException).code)) return error
+  return new BoatMirrorError(
+    'CONFIG_INVALID',
+    `API_BASE_URL is not set, and the sandbox that stands in cannot keep its files in DATA_DIR (${dataDir}): ${messageOf(error)}`,
+    {
+      remedy: 'Set API_BASE_URL to the root of the API, or DATA_DIR to a folder that can be written to.',
+      cause: error,
+    },
+  )
+}
+
+/**
+ * Attaches to the sandbox of a DATA_DIR, or runs it in this process.
+ * @throws BoatMirrorError CONFIG_INVALID when DATA_DIR cannot be written to.
+ */
+export async function attachSandbox(dataDir: string, log: Logger): Promise<AttachedSandbox> {
+  let hosted = await openOnce(dataDir, log).catch((error: unknown) => {
+    throw explained(error, dataDir)
+  })
+  const { url } = hosted
+  let watch: NodeJS.Timeout | undefined
+  let takingOver: Promise<void> | undefined
+
+  // Whoever runs the sandbox may end before us; its address stays the same, so the API client notices a pause only.
+  const takeOver = async (): Promise<void> => {
+    const known = await knownSandbox(dataDir)
+    if (known !== null && isAlive(known.owner)) return
+    hosted = await openOnce(dataDir, log)
+    if (hosted.url !== url)
+      log.warn({ event: 'sandbox_moved', url: hosted.url }, 'the built-in sandbox had to move to another port: restart')
+    if (hosted.stop !== nothing) clearInterval(watch)
+  }
+  if (hosted.stop === nothing) {
+    watch = setInterval(() => {
+      takingOver ??= takeOver()
+        .catch((error: unknown) =>
+          log.warn({ event: 'sandbox_lost', reason: messageOf(error) }, 'the built-in sandbox is gone'),
+        )
+        .finally(() => {
+          takingOver = undefined
+        })
+    }, takeOverMs)
+    watch.unref()
+  }
+  let closed: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    clearInterval(watch)
+    await takingOver
+    await hosted.stop()
+  }
+  return {
+    url,
+    close: () => {
+      closed ??= close()
+      return closed
+    },
+  }
+}
+
+/** Owner of a sandbox that was stopped: no living process has this mark. */
+const nobody = ''
+
+const nothing = async (): Promise<void> => {}
+
+/** Finds the running sandbox, or runs it; one process at a time decides. */
+function openOnce(dataDir: string, log: Logger): Promise<Hosted> {
+  return withLock(join(dataDir, 'sandbox-lock'), async () => {
+    const known = await knownSandbox(dataDir)
+    if (known !== null && (await isRunning(known))) return { url: known.url, stop: nothing }
+    return await host(dataDir, known, log)
+  })
+}
+
+async function isRunning(known: SandboxFile): Promise<boolean> {
+  for (let waitedMs = 0; isAlive(known.owner) && waitedMs < ownerPatienceMs; waitedMs += takeOverMs) {
+    if (await answers(known.url)) return true
+    await sleep(takeOverMs)
+  }
+  return false
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const answer = await fetch(new URL('/_sandbox/clock', url), { signal: AbortSignal.timeout(2_000) })
+    await answer.arrayBuffer()
+    return answer.ok
+  } catch {
+    return false // refused, or too slow: the caller asks again
+  }
+}
+
+/** Runs the sandbox here, with the world as it was left. */
+async function host(dataDir: string, known: SandboxFile | null, log: Logger): Promise<Hosted> {
+  const genesis = known?.genesis ?? new Date().toISOString()
+  const world = { seed: known?.seed ?? seed, size: known?.size ?? size }
+  const port = await findFreePort(known?.port)
+  let replayed = 0
+  // Whoever asked a world that lacks its last writes would be told that records are gone.
+  const sandbox = await createSandbox({ ...world, port, now: new Date(genesis) }, async (unseen, send) => {
+    replayed = await replayJournal(dataDir, { clock: unseen.clock, send }, log)
+    unseen.clock.set(new Date())
+    unseen.clock.run()
+    unseen.resetRequests()
+  })
+  try {
+    const journal = keepJournal(dataDir, sandbox, log)
+    const file = { url: sandbox.url, port: sandbox.port, genesis, ...world }
+    await writeSandboxFile(dataDir, { ...file, owner: ownToken() })
+    log.debug({ event: 'sandbox_started', url: sandbox.url, replayed }, 'the built-in sandbox runs')
+    const stop = async (): Promise<void> => {
+      await sandbox.close()
+      await journal.stop()
+      await writeSandboxFile(dataDir, { ...file, owner: nobody })
+    }
+    return { url: sandbox.url, stop }
+  } catch (error) {
+    await sandbox.close()
+    throw error
+  }
+}

@@ -1,0 +1,173 @@
+// Progress of a request, read from the tables: bars on a terminal, plain lines elsewhere. Writes to stderr.
+
+import { MultiBar, type SingleBar } from 'cli-progress'
+import { sleep } from '../../clock.ts'
+import type { Database } from '../../database/database.ts'
+import { translateDatabaseError } from '../../database/sql-states.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import type { Logger } from '../../log.ts'
+import { type Run, runsOfRequest } from '../../state/runs.ts'
+import { countTasks } from '../../state/tasks.ts'
+import { elapsed, number, oneLine } from './output.ts'
+
+/** What a request has come to. */
+export type Snapshot = {
+  readonly finished: boolean
+  /** Streams asked for; their runs start one after the other. */
+  readonly streams: number
+  readonly runs: readonly Run[]
+  /** Tasks by run id. */
+  readonly tasks: ReadonlyMap<string, { readonly done: number; readonly all: number }>
+}
+
+type View = { show(snapshot: Snapshot, seconds: number): void; close(): void }
+
+export type WatchOptions = {
+  readonly database: Database
+  readonly requestId: string
+  readonly signal: AbortSignal
+  readonly log: Logger
+  /** Where progress is written; a terminal gets bars. */
+  readonly stream?: NodeJS.WriteStream
+}
+
+const pollMs = 500
+/** A database that does not answer for this long ends the waiting. */
+const patienceMs = 60_000
+
+/** Reads where a request stands. */
+export async function readSnapshot(database: Database, requestId: string): Promise<Snapshot> {
+  const request = await runsOfRequest(database.pool, requestId)
+  const running = request.runs.filter((run) => run.status === 'running').map((run) => run.id)
+  const tasks = running.length === 0 ? new Map() : await countTasks(database.pool, running)
+  return { ...request, tasks }
+}
+
+/**
+ * Shows progress until the request is finished; returns its runs.
+ * @throws the signal's reason when aborted, BoatMirrorError when the database is gone for a minute.
+ */
+export async function watchRequest(options: WatchOptions): Promise<readonly Run[]> {
+  const { database, requestId, signal, log, stream = process.stderr } = options
+  const startedAt = performance.now()
+  // Log lines would tear the bars; whoever asked for another LOG_LEVEL wants the lines.
+  const bars = stream.isTTY === true && log.level === 'info'
+  const view = bars ? barView(stream) : lineView(stream)
+  if (bars) log.level = 'error'
+  let answeredAt = startedAt
+  try {
+    for (;;) {
+      signal.throwIfAborted()
+      try {
+        const snapshot = await readSnapshot(database, requestId)
+        answeredAt = performance.now()
+        view.show(snapshot, (answeredAt - startedAt) / 1_000)
+        if (snapshot.finished) return snapshot.runs
+      } catch (thrown) {
+        const error = translateDatabaseError(thrown)
+        const passing = error instanceof BoatMirrorError && error.kind === 'retry'
+        if (!passing || performance.now() - answeredAt > patienceMs) throw error
+      }
+      await sleep(pollMs, signal)
+    }
+  } finally {
+    view.close()
+    if (bars) log.level = 'info'
+  }
+}
+
+const total = (runs: readonly Run[], name: 'read' | 'requests'): number =>
+  runs.reduce((sum, run) => sum + Number(run[name]), 0)
+
+const ended = (runs: readonly Run[]): number => runs.filter((run) => run.status !== 'running').length
+
+/** One line per finished stream: `rentals: done, 200 read, 198 inserted, 2 updated, 412 requests, 3.2 s`. */
+export function runLine(run: Run, said: ReadonlySet<string> = new Set()): string {
+  const counts = (['inserted', 'updated', 'deleted', 'held', 'quarantined'] as const)
+    .filter((name) => Number(run[name]) > 0)
+    .map((name) => `${number(Number(run[name]))} ${name}`)
+  const parts = [
+    run.status,
+    `${number(Number(run.read))} read`,
+    ...counts,
+    `${number(Number(run.requests))} requests`,
+    `${number(runSeconds(run))} s`,
+  ]
+  return `${run.stream}: ${parts.join(', ')}${run.error === null || said.has(run.error) ? '' : ` – ${oneLine(run.error, 200)}`}`
+}
+
+/** How long a run took, in seconds. */
+export const runSeconds = (run: Run): number =>
+  run.finished_at === null ? 0 : (run.finished_at.getTime() - run.started_at.getTime()) / 1_000
+
+const summaryEveryS = 5
+
+/** A line when a stream is finished, and one every five seconds with totals. */
+export function lineView(stream: NodeJS.WritableStream): View {
+  const told = new Set<string>()
+  const said = new Set<string>() // reasons: credentials that are refused fail every stream alike
+  let lastSummaryS = 0
+  return {
+    show: ({ runs, streams, finished }, seconds) => {
+      for (const run of runs) {
+        if (run.status === 'running' || told.has(run.id)) continue
+        told.add(run.id)
+        stream.write(`${runLine(run, said)}\n`)
+        if (run.error !== null) said.add(run.error)
+      }
+      if (finished || seconds - lastSummaryS < summaryEveryS) return
+      lastSummaryS = seconds
+      stream.write(
+        `… ${ended(runs)} of ${streams} streams, ${number(total(runs, 'read'))} records, ${number(total(runs, 'requests'))} requests, ${elapsed(seconds)}\n`,
+      )
+    },
+    close: () => {},
+  }
+}
+
+/** Bars keep their lines for the whole sync and are filled with whatever runs, so that nothing jumps. */
+const slots = 5
+const nameWidth = 28
+
+function barView(stream: NodeJS.WriteStream): View {
+  const multi = new MultiBar({
+    stream,
+    clearOnComplete: true,
+    hideCursor: true,
+    linewrap: false,
+    emptyOnZero: true,
+    gracefulExit: false, // signals are ours: tasks are given back first
+    barsize: 24,
+    fps: 5,
+    format: (options, params, payload: { readonly label: string; readonly note: string }) => {
+      if (payload.label === '') return ''
+      const filled = Math.round(params.progress * (options.barsize ?? 0))
+      const bar = '█'.repeat(filled).padEnd(options.barsize ?? 0, '░')
+      return `${payload.label.padEnd(nameWidth)} ${bar} ${payload.note}`
+    },
+  })
+  const overall = multi.create(1, 0, { label: 'all streams', note: '' })
+  const perStream = Array.from({ length: slots }, () => multi.create(1, 0, { label: '', note: '' }))
+  return {
+    show: ({ runs, streams, tasks }, seconds) => {
+      overall.setTotal(Math.max(1, streams))
+      overall.update(ended(runs), {
+        note: `${ended(runs)} of ${streams}   ${number(total(runs, 'read'))} records   ${number(total(runs, 'requests'))} requests   ${elapsed(seconds)}`,
+      })
+      const running = runs.filter((run) => run.status === 'running')
+      for (const [index, bar] of perStream.entries()) showRun(bar, running[index], tasks)
+    },
+    close: () => multi.stop(),
+  }
+}
+
+function showRun(bar: SingleBar, run: Run | undefined, tasks: Snapshot['tasks']): void {
+  if (run === undefined) {
+    bar.update(0, { label: '', note: '' })
+    return
+  }
+  const { done, all } = tasks.get(run.id) ?? { done: 0, all: 0 }
+  bar.setTotal(Math.max(1, all))
+  const phase = run.phase === 'sweep' ? 'list' : 'details'
+  bar.update(done, { label: `  ${run.stream}`, note: `${phase}, ${number(Number(run.read))} read` })
+}

@@ -1,0 +1,26 @@
+// Small pieces of SQL that several folders share.
+
+import pg, { type QueryResult, type QueryResultRow } from 'pg'
+import type { StreamDef } from '../catalog/types.ts'
+
+/** A pool, or a client inside a transaction: what runs one statement. */
+export type Queryable = {
+  query<R extends QueryResultRow = QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>>
+}
+
+/** A text as a SQL literal. */
+export const literal = (text: string): string => pg.escapeLiteral(text)
+
+/** A name as a SQL identifier. */
+export const identifier = (name: string): string => pg.escapeIdentifier(name)
+
+/** A key as one text from SQL expressions, as `keyText` makes it: a single column as it is, several as a JSON array. */
+export function keyTextSql(expressions: readonly string[]): string {
+  const [first] = expressions
+  if (first !== undefined && expressions.length === 1) return `(${first})::text`
+  return `('[' || ${expressions.map((part) => `to_json((${part})::text)::text`).join(` || ',' || `)} || ']')`
+}
+
+/** The key of a stream's row as one text; `alias` is the table's alias. */
+export const keySql = (stream: StreamDef, alias: string): string =>
+  keyTextSql(stream.key.map((name) => `${alias}.${name}`))

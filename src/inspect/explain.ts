@@ -1,0 +1,175 @@
+// Everything known of one record, gathered, and why it is or is not deleted, in sentences.
+
+import { childrenOf, streamNamed, withAncestors } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import type { Queryable } from '../database/sql.ts'
+import { keyText } from '../state/records.ts'
+import {
+  type Below,
+  type HistoryEntry,
+  heldBy,
+  type LastSweep,
+  lastSweep,
+  type QuarantinedRecord,
+  quarantinedRecord,
+  type RecordChange,
+  type RecordRow,
+  type Remembered,
+  type RunAround,
+  recordChanges,
+  recordHistory,
+  recordRow,
+  remembered,
+  rowsBelow,
+  runAround,
+} from './record-queries.ts'
+
+export type RecordState = 'alive' | 'stub' | 'deleted' | 'absent'
+
+export type RecordFacts = {
+  readonly stream: string
+  /** Key columns and their values. */
+  readonly key: Readonly<Record<string, string>>
+  readonly row: RecordRow | null
+  /** What is kept of it between reads: when its details were read, when it was last seen to change. */
+  readonly remembered: Remembered | null
+  readonly below: readonly Below[]
+  readonly history: { readonly total: number; readonly entries: readonly HistoryEntry[] }
+  readonly quarantine: QuarantinedRecord | null
+  readonly changes: readonly RecordChange[]
+  /** State of the record above it; null: there is none. */
+  readonly parent: { readonly stream: string; readonly key: string; readonly state: RecordState } | null
+  /** The run during which it was marked as deleted. */
+  readonly deletingRun: RunAround | null
+  readonly lastSweep: LastSweep | null
+  /** The run that holds its deletion back. */
+  readonly heldBy: string | null
+}
+
+export type Explanation = RecordFacts & { readonly state: RecordState; readonly why: readonly string[] }
+
+/** Entries of history and outbox at most. */
+const shownEntries = 50
+
+/** Gathers it all. Throws what Postgres says of a key of the wrong type (SQLSTATE class 22). */
+export async function explainRecord(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<Explanation> {
+  const text = keyText(key)
+  const row = await recordRow(db, stream, key)
+  const below: Below[] = []
+  for (const child of childrenOf(stream.name)) below.push(await rowsBelow(db, child, key, text))
+  const facts: RecordFacts = {
+    stream: stream.name,
+    key: Object.fromEntries(stream.key.map((name, index) => [name, key[index] ?? ''])),
+    row,
+    remembered: await remembered(db, stream.name, text),
+    below,
+    history: await recordHistory(db, stream, key, shownEntries),
+    quarantine: await quarantinedRecord(db, stream.name, text),
+    changes: await changesOf(db, stream, key),
+    parent: await parentOf(db, stream, key),
+    deletingRun: row?.deletedAt ? await runAround(db, runningStream(stream), row.deletedAt) : null,
+    lastSweep: stream.reads.kind === 'list' ? await lastSweep(db, stream.name, text) : null,
+    heldBy: await heldBy(db, stream.name, text),
+  }
+  const state = stateOf(row)
+  const ahead = row?.isAhead === true ? [aheadOfClock(stream)] : []
+  return { ...facts, state, why: [...whyDeleted(stream, state, facts), ...ahead] }
+}
+
+const aheadOfClock = (stream: StreamDef): string =>
+  `It was read at a time that lies ahead of the database's clock; the next run of ${runningStream(stream)} repairs that and reads it anew.`
+
+/** The stream whose runs read this one. */
+const runningStream = (stream: StreamDef): string =>
+  stream.reads.kind === 'inside' && stream.parent !== undefined ? stream.parent : stream.name
+
+function stateOf(row: Pick<RecordRow, 'deletedAt' | 'source'> | null): RecordState {
+  if (row === null) return 'absent'
+  if (row.deletedAt !== null) return 'deleted'
+  return row.source.includes('#') ? 'stub' : 'alive'
+}
+
+/** Aggregates of the outbox, by the stream of their record. */
+const aggregates: Readonly<Record<string, string>> = { rentals: 'rental', users: 'user' }
+
+async function changesOf(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<readonly RecordChange[]> {
+  const aggregate = aggregates[withAncestors(stream)[0]?.name ?? '']
+  if (aggregate === undefined) return []
+  const scope = { aggregate: `${aggregate}:${key[0]}`, whole: stream.parent === undefined, stream: stream.name }
+  return await recordChanges(db, { ...scope, key, text: keyText(key) }, shownEntries)
+}
+
+async function parentOf(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<RecordFacts['parent']> {
+  if (stream.parent === undefined) return null
+  const parent = streamNamed(stream.parent)
+  const parentKey = key.slice(0, parent.key.length)
+  return { stream: parent.name, key: keyText(parentKey), state: stateOf(await recordRow(db, parent, parentKey)) }
+}
+
+/** Why the record is or is not deleted, most telling sentence first. Pure. */
+export function whyDeleted(stream: StreamDef, state: RecordState, facts: RecordFacts): readonly string[] {
+  switch (state) {
+    case 'absent':
+      return [whyAbsent(facts)]
+    case 'deleted':
+      return [whyGone(stream, facts)]
+    case 'stub':
+      return [
+        `It is known only from inside another record (${facts.row?.source ?? ''}): refreshed by that, and no candidate for deletion until it is read itself.`,
+      ]
+    case 'alive':
+      return [whyAlive(stream, facts)]
+    default:
+      return state satisfies never
+  }
+}
+
+function whyAbsent({ quarantine, parent, history }: RecordFacts): string {
+  if (quarantine !== null)
+    return `The API answered it, and it could not be mirrored: entry ${quarantine.id} of the quarantine says why.`
+  if (parent !== null && parent.state === 'absent')
+    return `The record above it, ${parent.stream} ${parent.key}, is not in the mirror either.`
+  if (history.total > 0) return 'It was mirrored once; days that have passed go after HISTORY_DAYS.'
+  return 'The API did not show it in anything that was read.'
+}
+
+function whyGone(stream: StreamDef, { parent, changes, deletingRun }: RecordFacts): string {
+  if (parent !== null && parent.state === 'deleted')
+    return `It went with the record above it: ${parent.stream} ${parent.key} is deleted.`
+  const own = changes.find(({ operation, status }) => status === 'done' && /\.(delete|remove)$/.test(operation))
+  if (own !== undefined && deletingRun === null) return `Change ${own.id} (${own.operation}) deleted it.`
+  return `${deletingRun === null ? 'It' : `During run ${deletingRun.id} it`} ${howGone(stream)}.`
+}
+
+/** What proves that a record of this kind is gone, to follow "it". */
+function howGone({ reads }: StreamDef): string {
+  switch (reads.kind) {
+    case 'list':
+      return 'was missing from a complete sweep or from its own endpoint, and that endpoint answered 404 or 410'
+    case 'inside':
+      return 'was no longer inside the record above it'
+    case 'collection':
+    case 'slots':
+      return 'was no longer in the complete collection below the record above it'
+    case 'document':
+      return 'was answered with 404 while the record above it is there'
+    case 'pricetable':
+    case 'calendar':
+    case 'availability':
+      return 'was no longer in what the API answered for its day'
+    default:
+      return reads satisfies never
+  }
+}
+
+function whyAlive(stream: StreamDef, { heldBy: run, lastSweep: sweep, row }: RecordFacts): string {
+  if (run !== null)
+    return `Run ${run} did not find it in the list and holds its deletion back: boat-mirror runs show ${run}, then boat-mirror runs release ${run}.`
+  if (stream.reads.kind !== 'list') return 'The last answer that covers it held it.'
+  if (sweep === null) return 'No complete sweep since then missed it and had its own endpoint answer 404 or 410.'
+  if (sweep.seen) return `Run ${sweep.id} found it in the list.`
+  const since = row !== null && row.readAt > sweep.startedAt
+  return since
+    ? `Run ${sweep.id} did not find it in the list, but it was read after that run began.`
+    : `Run ${sweep.id} did not find it in the list, but its own endpoint did not answer 404 or 410.`
+}

@@ -1,0 +1,203 @@
+// All that the database knows of one record: its row, what lies below it, its history, runs, quarantine, changes. Reads only.
+
+import type { StreamDef } from '../catalog/types.ts'
+import { isReadAhead } from '../database/read-times.ts'
+import { identifier, type Queryable } from '../database/sql.ts'
+import type { RunStatus } from '../state/runs.ts'
+
+/** A row of the mirror; values as Postgres writes them. */
+export type RecordRow = {
+  readonly values: Readonly<Record<string, string | null>>
+  /** JSON text, exact. */
+  readonly payload: string
+  readonly source: string
+  readonly readAt: Date
+  /** The reading time lies ahead of the database's clock. */
+  readonly isAhead: boolean
+  readonly changedAt: Date
+  readonly deletedAt: Date | null
+}
+
+/** `where` of a key; parameters from `$1` on. */
+const keyCondition = (columns: readonly string[], alias: string): string =>
+  columns.map((column, index) => `${alias}.${identifier(column)} = $${index + 1}`).join(' and ')
+
+/** The row of this key; null when there is none. Throws what Postgres says of a key of the wrong type. */
+export async function recordRow(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<RecordRow | null> {
+  type Fetched = Omit<RecordRow, 'values'> & { values: (string | null)[] }
+  const list = stream.columns.map(({ name }) => `t.${identifier(name)}::text`).join(', ')
+  const { rows } = await db.query<Fetched>(
+    `select array[${list}] as values, t._payload::text as payload, t._source as source, t._read_at as "readAt",
+       ${isReadAhead('t')} as "isAhead",
+       t._changed_at as "changedAt", t._deleted_at as "deletedAt"
+     from mirror.${identifier(stream.name)} t where ${keyCondition(stream.key, 't')}`,
+    [...key],
+  )
+  const [row] = rows
+  if (row === undefined) return null
+  return { ...row, values: Object.fromEntries(stream.columns.map(({ name }, i) => [name, row.values[i] ?? null])) }
+}
+
+/** What lies below a record in one stream. */
+export type Below = {
+  readonly stream: string
+  readonly live: number
+  readonly deleted: number
+  /** Endpoints that answered the live rows. */
+  readonly sources: readonly string[]
+  /** When the collection was last read whole; null: it comes with another read, or was never read. */
+  readonly detailReadAt: Date | null
+}
+
+/** What lies below a record, for one stream. */
+export async function rowsBelow(db: Queryable, child: StreamDef, key: readonly string[], text: string): Promise<Below> {
+  const { rows } = await db.query<Below>(
+    `select $${key.length + 1}::text as stream, count(*) filter (where t._deleted_at is null)::int as live,
+       count(t._deleted_at)::int as deleted,
+       coalesce(array_agg(distinct t._source) filter (where t._deleted_at is null), '{}') as sources,
+       (select r.detail_read_at from sync.records r where r.stream = $${key.length + 1} and r.key = $${key.length + 2})
+         as "detailReadAt"
+     from mirror.${identifier(child.name)} t where ${keyCondition(child.parentKey ?? [], 't')}`,
+    [...key, child.name, text],
+  )
+  return rows[0] ?? { stream: child.name, live: 0, deleted: 0, sources: [], detailReadAt: null }
+}
+
+/** What is remembered of a record between reads. */
+export type Remembered = { readonly detailReadAt: Date | null; readonly changedAt: Date }
+
+/** What sync.records has of a key; null when it has nothing. */
+export async function remembered(db: Queryable, stream: string, key: string): Promise<Remembered | null> {
+  const { rows } = await db.query<Remembered>(
+    `select detail_read_at as "detailReadAt", changed_at as "changedAt" from sync.records where stream = $1 and key = $2`,
+    [stream, key],
+  )
+  return rows[0] ?? null
+}
+
+export type HistoryEntry = {
+  readonly seq: string
+  readonly operation: 'insert' | 'update' | 'delete'
+  readonly changedAt: Date
+  /** `{column: [old, new]}` as JSON text. */
+  readonly diff: string
+}
+
+/** Changes of one record, newest first, and how many there are. */
+export async function recordHistory(
+  db: Queryable,
+  stream: StreamDef,
+  key: readonly string[],
+  limit: number,
+): Promise<{ readonly total: number; readonly entries: readonly HistoryEntry[] }> {
+  const object = stream.key
+    .map((name, index) => {
+      const type = stream.columns.find((column) => column.name === name)?.type ?? 'text'
+      return `'${name}', $${index + 2}::${type}`
+    })
+    .join(', ')
+  const { rows } = await db.query<HistoryEntry & { total: number }>(
+    `select c.seq::text as seq, c.operation, c.changed_at as "changedAt", c.diff::text as diff, count(*) over ()::int as total
+     from mirror.change_log c where c.stream = $1 and c.key = jsonb_build_object(${object})
+     order by c.seq desc limit ${limit}`,
+    [stream.name, ...key],
+  )
+  return { total: rows[0]?.total ?? 0, entries: rows.map(({ total: _, ...entry }) => entry) }
+}
+
+export type RecordChange = {
+  readonly id: string
+  readonly operation: string
+  readonly status: string
+  /** Fields as JSON text; null once the person was erased. */
+  readonly body: string | null
+  readonly error: string | null
+  readonly enqueuedAt: Date
+  readonly settledAt: Date | null
+}
+
+/** Which changes concern a record. */
+export type ChangeScope = {
+  /** `rental:42` or `user:7`. */
+  readonly aggregate: string
+  /** True for the rental or user itself: every change of its aggregate concerns it. */
+  readonly whole: boolean
+  readonly stream: string
+  readonly key: readonly string[]
+  /** The key as one text. */
+  readonly text: string
+}
+
+/** Changes in the outbox that wrote or will write a record: open ones first, then the newest. */
+export async function recordChanges(
+  db: Queryable,
+  scope: ChangeScope,
+  limit: number,
+): Promise<readonly RecordChange[]> {
+  const { rows } = await db.query<RecordChange>(
+    `select q.id::text as id, q.operation, q.status, q.body::text as body, q.error, q.enqueued_at as "enqueuedAt",
+       q.settled_at as "settledAt"
+     from outbox.queue q join outbox.operations o on o.operation = q.operation
+     where q.aggregate = $1 and ($2 or o.stream = $3 and (q.record_key = $4 or q.record_key is null and
+       ($5 = 1 or exists (select from jsonb_each_text(q.target) t where t.key not in ('rentalId', 'userId') and t.value = $6))))
+     order by q.settled_at is not null, q.id desc limit ${limit}`,
+    [scope.aggregate, scope.whole, scope.stream, scope.text, scope.key.length, scope.key.at(-1)],
+  )
+  return rows
+}
+
+export type RunAround = { readonly id: string; readonly startedAt: Date; readonly status: RunStatus }
+
+/** The run of a stream during which something happened; null when none was under way. */
+export async function runAround(db: Queryable, stream: string, instant: Date): Promise<RunAround | null> {
+  const { rows } = await db.query<RunAround>(
+    `select id, started_at as "startedAt", status from sync.runs
+     where stream = $1 and started_at <= $2 and (finished_at is null or finished_at >= $2) order by id desc limit 1`,
+    [stream, instant],
+  )
+  return rows[0] ?? null
+}
+
+/** The last sweep of a stream that reached its end, and whether the key was on one of its pages. */
+export type LastSweep = RunAround & { readonly seen: boolean }
+
+/** See {@link LastSweep}; pages are kept for a day. Null when there is no such sweep. */
+export async function lastSweep(db: Queryable, stream: string, key: string): Promise<LastSweep | null> {
+  const { rows } = await db.query<LastSweep>(
+    `select r.id, r.started_at as "startedAt", r.status,
+       exists (select from sync.sweep_pages p where p.run_id = r.id and $2 = any(p.keys)) as seen
+     from sync.runs r where r.stream = $1 and r.swept_at is not null and r.status in ('done', 'held')
+       and exists (select from sync.sweep_pages p where p.run_id = r.id) order by r.id desc limit 1`,
+    [stream, key],
+  )
+  return rows[0] ?? null
+}
+
+/** The run that holds back the deletion of this key; null when none does. */
+export async function heldBy(db: Queryable, stream: string, key: string): Promise<string | null> {
+  const { rows } = await db.query<{ id: string }>(
+    `select r.id from sync.held h join sync.runs r on r.id = h.run_id
+     where r.stream = $1 and h.key = $2 and h.released_at is null order by r.id desc limit 1`,
+    [stream, key],
+  )
+  return rows[0]?.id ?? null
+}
+
+export type QuarantinedRecord = {
+  readonly id: string
+  readonly endpoint: string
+  readonly reason: string
+  readonly firstSeenAt: Date
+  readonly lastSeenAt: Date
+  readonly times: number
+}
+
+/** The entry of this key in quarantine; null when there is none. */
+export async function quarantinedRecord(db: Queryable, stream: string, key: string): Promise<QuarantinedRecord | null> {
+  const { rows } = await db.query<QuarantinedRecord>(
+    `select id::text as id, endpoint, reason, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt",
+       times::float8 as times from sync.quarantine where stream = $1 and key = $2`,
+    [stream, key],
+  )
+  return rows[0] ?? null
+}

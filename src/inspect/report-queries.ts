@@ -1,0 +1,66 @@
+// Reads for `report` and for freshness: the views of schema report, and how the last runs ended.
+
+import type { PoolClient } from 'pg'
+import type { Database } from '../database/database.ts'
+import { identifier, type Queryable } from '../database/sql.ts'
+import type { RunStatus } from '../state/runs.ts'
+
+/** What `report` asks for: a view as it is, or the calendar on other days. */
+export type ReportRequest = {
+  /** Name of a view of schema report. */
+  readonly view: string
+  readonly orderBy: string
+  /** Columns in order. */
+  readonly columns: readonly string[]
+  readonly days?: { readonly from: string; readonly to: string }
+  /** Rows at most; null: all. */
+  readonly limit: number | null
+}
+
+/** Rows are handed over in portions of this size: a calendar of 5,000 boats is half a million rows. */
+const portion = 2_000
+
+/**
+ * Hands the rows of a report over, portion by portion, all from one snapshot.
+ * @param as `text`: an object of texts as Postgres writes them. `json`: `{json: text}`, exact.
+ */
+export async function readReport(
+  database: Database,
+  request: ReportRequest,
+  as: 'text' | 'json',
+  onRows: (rows: readonly Readonly<Record<string, string | null>>[]) => Promise<void>,
+): Promise<void> {
+  const select = reportSelect(request, as)
+  await database.transaction(
+    async (client: PoolClient) => {
+      // A person waits, and may stop it. Compiling takes longer than what it saves on views of this kind.
+      await client.query('set local statement_timeout = 0; set local jit = off')
+      await client.query(`declare report no scroll cursor for ${select.text}`, select.values)
+      for (;;) {
+        const { rows } = await client.query<Record<string, string | null>>(`fetch ${portion} from report`)
+        if (rows.length > 0) await onRows(rows)
+        if (rows.length < portion) return
+      }
+    },
+    { readOnly: true },
+  )
+}
+
+function reportSelect(request: ReportRequest, as: 'text' | 'json'): { text: string; values: unknown[] } {
+  const { view, orderBy, columns, days, limit } = request
+  const source = days === undefined ? `report.${identifier(view)}` : `report.${identifier(view)}($1, $2)`
+  const list =
+    as === 'json' ? 'row_to_json(v)::text as json' : columns.map((c) => `v.${identifier(c)}::text`).join(', ')
+  const rows = `select * from ${source} order by ${orderBy}${limit === null ? '' : ` limit ${limit}`}`
+  return { text: `select ${list} from (${rows}) v`, values: days === undefined ? [] : [days.from, days.to] }
+}
+
+export type LastRun = { readonly status: RunStatus; readonly error: string | null }
+
+/** How the last run of each stream that ended did so; streams without one are left out. */
+export async function lastEndedRuns(db: Queryable): Promise<ReadonlyMap<string, LastRun>> {
+  const { rows } = await db.query<LastRun & { stream: string }>(
+    `select s.stream, r.status, r.error from sync.streams s join sync.runs r on r.id = s.last_run_id`,
+  )
+  return new Map(rows.map(({ stream, ...run }) => [stream, run]))
+}

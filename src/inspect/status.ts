@@ -1,0 +1,91 @@
+// What is known of a mirror at one moment, as `status --json` and /api/status show it whole.
+
+import type { RunStatus } from '../state/runs.ts'
+import type { FeedHolder } from './feed-holders.ts'
+import { type Freshness, freshness, freshnessTarget, scheduledStream } from './freshness.ts'
+import type { Backlog, EndpointFacts, StreamFacts } from './queries.ts'
+
+export type StreamStatus = StreamFacts & {
+  readonly state: Freshness
+  /** The configured target, or what its schedule allows; null: neither is there. */
+  readonly targetS: number | null
+  /** How the last run stands or ended; null: there was none. */
+  readonly lastRunStatus: RunStatus | null
+}
+
+export type StatusFacts = {
+  readonly api: {
+    readonly url: string
+    /** True when it is the built-in sandbox. */
+    readonly sandbox: boolean
+    /** `open`: the API failed so often that requests wait, but for one probe at a time. */
+    readonly breaker: 'closed' | 'open'
+    /** The API asked to wait until then. */
+    readonly pausedUntil: Date | null
+    readonly nextProbeAt: Date | null
+  }
+  readonly database: {
+    /** Without its password. */
+    readonly url: string
+    readonly version: string
+    /** Bytes. */
+    readonly size: number
+    readonly embedded: boolean
+  }
+  readonly queue: { readonly backend: 'redis' | 'postgres'; readonly url: string | null }
+  readonly streams: readonly StreamStatus[]
+  /** How far the present runs are; null: none runs. */
+  readonly backlog: Backlog | null
+  readonly endpoints: readonly EndpointFacts[]
+  readonly outbox: Readonly<Record<string, number | Date | null>>
+  /** The oldest change in each state, by its id; states without changes left out. */
+  readonly firstChanges: Readonly<Record<string, number>>
+  readonly quarantine: { readonly total: number; readonly byStream: Readonly<Record<string, number>> }
+  readonly heldRuns: readonly {
+    readonly id: number
+    readonly stream: string
+    readonly held: number
+    readonly startedAt: Date
+    readonly plan: unknown
+  }[]
+  /** Transactions that hold the change feed back for longer than a minute, the oldest first. */
+  readonly feedHeldBy: readonly FeedHolder[]
+  readonly unknownFields: readonly {
+    readonly stream: string
+    readonly path: string
+    readonly times: number
+    readonly firstSeenAt: Date
+    readonly lastSeenAt: Date
+    readonly sample: unknown
+  }[]
+}
+
+export type StreamRuns = {
+  /** By stream: how the last run stands, running or not, and how the last one that ended did so. */
+  readonly last: ReadonlyMap<string, RunStatus>
+  readonly ended: ReadonlyMap<string, RunStatus>
+}
+
+/** How each stream is. Pure. `now` is the database's clock. */
+export function streamStatus(
+  streams: readonly StreamFacts[],
+  { last, ended }: StreamRuns,
+  now: Date,
+): readonly StreamStatus[] {
+  const intervals = new Map(streams.map(({ stream, intervalS }) => [stream, intervalS]))
+  return streams.map((facts) => {
+    // What is read inside another stream has that one's schedule.
+    const intervalS = intervals.get(scheduledStream(facts.stream)) ?? facts.intervalS
+    const targetS = freshnessTarget({ targetS: facts.targetS, intervalS })
+    const lastEnded = ended.get(facts.stream) ?? null
+    const state = freshness({ asOf: facts.asOf, targetS, intervalS, lastRunStatus: lastEnded }, now)
+    return { ...facts, state, targetS, lastRunStatus: last.get(facts.stream) ?? null }
+  })
+}
+
+/** Was this endpoint ever answered with success? */
+export const wasAnswered = ({ calls, failures }: EndpointFacts): boolean => calls > failures
+
+/** Did the last call of this endpoint fail? 404 and 410 are answers. */
+export const isFailing = ({ calls, lastStatus }: EndpointFacts): boolean =>
+  calls > 0 && (lastStatus === null || (lastStatus >= 400 && lastStatus !== 404 && lastStatus !== 410))

@@ -1,0 +1,87 @@
+// Nothing of BullMQ is used before it proved to be ready: a guard for defects measured in its Postgres backend.
+
+import { sleep } from '../../clock.ts'
+import { sqlStateOf } from '../../database/sql-states.ts'
+import { BoatMirrorError, messageOf } from '../../errors.ts'
+import type { Logger } from '../../log.ts'
+import type { BackendOptions } from '../backend-types.ts'
+
+const quietMs = 5_000
+/** BullMQ waits for ever for a backend that is gone; a process with nothing left to do does not, in milliseconds. */
+const closeMs = 10_000
+
+/** Says the same error once in five seconds. */
+export function quietly(log: Logger): (error: Error) => void {
+  const last = new Map<string, number>()
+  return (error) => {
+    const now = performance.now()
+    if (now - (last.get(error.message) ?? Number.NEGATIVE_INFINITY) < quietMs) return
+    last.set(error.message, now)
+    log.warn({ event: 'queue_error', reason: messageOf(error) }, 'the queue backend reported an error')
+  }
+}
+
+/** Classes of SQLSTATE that no waiting cures: authorization, database and schema names, syntax or access rule. */
+const refusals: ReadonlySet<string> = new Set(['28', '3D', '3F', '42'])
+
+/** An error of the queue on Postgres, in our own codes. */
+export function postgresQueueError(error: unknown): BoatMirrorError {
+  // BullMQ's own errors carry no SQLSTATE; those about the schema it finds are named so.
+  const refused =
+    refusals.has((sqlStateOf(error) ?? '').slice(0, 2)) || (error instanceof Error && error.name.startsWith('Schema'))
+  return new BoatMirrorError(
+    refused ? 'QUEUE_REFUSED' : 'QUEUE_UNREACHABLE',
+    `The queue on Postgres does not work: ${messageOf(error)}`,
+    {
+      cause: error,
+      remedy: refused ? 'Run boat-mirror migrate with a role that may create.' : 'Check DATABASE_URL.',
+    },
+  )
+}
+
+/** Tries until it works, patience runs out or the backend refuses for good. Each try uses new objects: a failed one stays failed (BullMQ 6.7). */
+export async function untilReady<T extends { close(force?: boolean): Promise<void> }>(
+  toFailure: (error: unknown) => BoatMirrorError,
+  options: BackendOptions,
+  open: () => T,
+  ready: (opened: T) => Promise<unknown>,
+): Promise<T> {
+  const deadline = performance.now() + options.patienceMs
+  for (let delayMs = 200; ; delayMs = Math.min(delayMs * 2, 2_000)) {
+    const opened = open()
+    try {
+      await ready(opened)
+      return endingInTime(opened, options.log)
+    } catch (error) {
+      await opened
+        .close()
+        .catch((cause: unknown) => options.log.debug({ event: 'queue_close_failed', reason: messageOf(cause) }))
+      const failure = toFailure(error)
+      if (failure.code === 'QUEUE_REFUSED' || performance.now() + delayMs > deadline) throw failure
+      await sleep(delayMs, options.signal)
+    }
+  }
+}
+
+/** Lets `close` wait no longer than `closeMs`: what the backend did not hear of, it finds out by its own time limits. */
+function endingInTime<T extends { close(force?: boolean): Promise<void> }>(opened: T, log: Logger): T {
+  const close = opened.close.bind(opened)
+  opened.close = (force) =>
+    withDeadline(close(force), closeMs).catch((error: unknown) =>
+      log.warn({ event: 'queue_close_failed', reason: messageOf(error) }, 'the queue could not be closed cleanly'),
+    )
+  return opened
+}
+
+/** @throws Error when there is no answer within `ms` milliseconds. */
+export async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

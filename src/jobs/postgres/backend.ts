@@ -1,0 +1,57 @@
+// BullMQ on Postgres. The queue has a pool of its own.
+
+import { createPostgresBackend, Queue, Worker } from 'bullmq'
+import type { BackendOptions, QueueBackend } from '../backend-types.ts'
+import { listening, processorOf, running, tracedBy, workerOptions } from '../bull-worker.ts'
+import { postgresQueueError, quietly, untilReady } from './backend-ready.ts'
+import { bullPool, schema } from './queue-tables.ts'
+
+/** Three workers pin a LISTEN connection each; the rest serves their jobs. */
+const poolSize = 16
+
+export function postgresBackend(options: BackendOptions): QueueBackend {
+  const connection = bullPool(options, poolSize)
+  // Where nobody is notified, an idle worker asks: every second instead of every five.
+  const asking = options.pooling === 'transaction' ? { drainDelay: 1 } : {}
+  const onError = quietly(options.log)
+  const traced = tracedBy(options)
+  return {
+    kind: 'postgres',
+    openQueue: (name) =>
+      untilReady(
+        postgresQueueError,
+        options,
+        () => {
+          const queue = new Queue(name, { ...traced, connection }, createPostgresBackend)
+          queue.on('error', onError)
+          return queue
+        },
+        (queue) => queue.waitUntilReady(),
+      ),
+    openWorker: (name, processor, concurrency) =>
+      untilReady(
+        postgresQueueError,
+        options,
+        () =>
+          listening(
+            new Worker(
+              name,
+              processorOf(processor),
+              { ...workerOptions, ...asking, ...traced, concurrency, connection },
+              createPostgresBackend,
+            ),
+            onError,
+          ),
+        (worker) => worker.waitUntilReady(),
+      ).then((worker) => running(worker, onError)),
+    risk: async () => null,
+    ping: async () => {
+      try {
+        await connection.query(`select 1 from ${schema}.job limit 1`)
+      } catch (error) {
+        throw postgresQueueError(error)
+      }
+    },
+    close: () => connection.end(),
+  }
+}

@@ -1,0 +1,120 @@
+// BullMQ's own tables on Postgres, made ahead so that a role without CREATE can work; and the queue's own pool.
+
+import {
+  assertSchemaCompatibility,
+  createPostgresBackend,
+  LATEST_SCHEMA_VERSION,
+  type PgPool,
+  Queue,
+  runMigrations,
+  SchemaMigrationRequiredError,
+} from 'bullmq'
+import pg from 'pg'
+import { openDatabase } from '../../database/database.ts'
+import { watchLocks } from '../../database/lock-wait.ts'
+import { translateDatabaseError } from '../../database/sql-states.ts'
+import { BoatMirrorError, messageOf } from '../../errors.ts'
+import type { Logger } from '../../log.ts'
+import type { BackendOptions } from '../backend-types.ts'
+import { queueNames } from '../queues.ts'
+import { quietly } from './backend-ready.ts'
+import { transactionPool } from './transaction-pool.ts'
+
+export const schema = 'bullmq'
+
+/** True when BullMQ's tables are of this version and each of our queues has its sequence (named by BullMQ 6.7). */
+async function isQueueMigrated(client: pg.Pool): Promise<boolean> {
+  try {
+    if ((await assertSchemaCompatibility(client, schema)) !== LATEST_SCHEMA_VERSION) return false
+  } catch (error) {
+    if (error instanceof SchemaMigrationRequiredError) return false
+    throw error
+  }
+  const { rows } = await client.query<{ found: number }>(
+    `select count(*)::int as found from unnest($1::text[]) q
+     where to_regclass($2 || '.bullmq_jid_' || md5(q)) is not null`,
+    [queueNames, schema],
+  )
+  return rows[0]?.found === queueNames.length
+}
+
+/**
+ * Creates BullMQ's own tables, and the sequences of our queues, so that a role without CREATE can work. Comes after the
+ * mirror's own schema; what is there already is kept.
+ * @throws BoatMirrorError DATABASE_*, QUEUE_REFUSED, saying that it may be repeated; the signal's reason.
+ */
+export async function migrateQueue(databaseUrl: string, log: Logger, signal?: AbortSignal): Promise<void> {
+  try {
+    if (await migrateTables(databaseUrl, log, signal)) await makeSequences(databaseUrl, log, signal)
+  } catch (error) {
+    if (signal?.aborted) throw error
+    const known = translateDatabaseError(error, databaseUrl)
+    const { code, remedy = '' } =
+      known instanceof BoatMirrorError ? known : ({ code: 'QUEUE_REFUSED' } satisfies Partial<BoatMirrorError>)
+    throw new BoatMirrorError(
+      code,
+      `The mirror's own schema is up to date, the queue's tables (schema ${schema}) are not: ${messageOf(known)}`,
+      { cause: error, remedy: `${remedy} Then repeat it (boat-mirror migrate): what was applied is kept.`.trimStart() },
+    )
+  }
+}
+
+/** @returns false when there was nothing to do. */
+async function migrateTables(url: string, log: Logger, signal: AbortSignal | undefined): Promise<boolean> {
+  // One migrates, one looks what it waits for.
+  const database = openDatabase({ url, applicationName: 'boat-mirror migrate', max: 2, log, statementTimeoutMs: 0 })
+  const { pool } = database
+  try {
+    if (await isQueueMigrated(pool)) return false
+    // BullMQ begins and commits by itself. Postgres takes its `begin` for the one that there is already.
+    await database.transaction((client) =>
+      watchLocks({ pool, client, what: 'migrate (queue)', log, signal }, () => runMigrations(client, schema)),
+    )
+    return true
+  } finally {
+    await database.close()
+  }
+}
+
+async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSignal | undefined): Promise<void> {
+  // The way that works whatever stands before the database: so little does not ask for the faster one.
+  const pool = bullPool({ databaseUrl, log, pooling: 'transaction' }, 2)
+  try {
+    for (const name of queueNames) {
+      signal?.throwIfAborted()
+      const queue = new Queue(name, { connection: pool }, createPostgresBackend)
+      await queue.waitUntilReady()
+      // The first job with an id of the queue's own creates the queue's sequence.
+      const job = await queue.add('migrated', {}, { delay: 3_600_000 })
+      await job.remove()
+      await queue.close()
+    }
+  } finally {
+    await pool.end()
+  }
+}
+
+/** The queue's own pool, as BullMQ uses it, which looks for its functions on the search path. */
+export function bullPool(
+  { databaseUrl, log, pooling }: Pick<BackendOptions, 'databaseUrl' | 'log' | 'pooling'>,
+  max: number,
+): PgPool {
+  const onError = quietly(log)
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max,
+    application_name: 'boat-mirror queue',
+    connectionTimeoutMillis: 10_000,
+    query_timeout: 20_000,
+    keepAlive: true,
+    // Set by a statement: poolers refuse it as a start-up parameter.
+    onConnect: async (client) => {
+      client.on('error', onError)
+      if (pooling !== 'transaction') await client.query(`set search_path to ${schema}`)
+    },
+  })
+  pool.on('error', onError)
+  if (pooling === 'transaction') return transactionPool(pool, schema)
+  // BullMQ describes pg's pool by an interface of its own, whose overloads pg's types do not match.
+  return pool as unknown as PgPool
+}

@@ -1,0 +1,83 @@
+// BullMQ on Redis: the way to many machines.
+
+import { Queue, Worker } from 'bullmq'
+import { Redis } from 'ioredis'
+import type { BoatMirrorError } from '../../errors.ts'
+import type { BackendOptions, BackendRisk, QueueBackend } from '../backend-types.ts'
+import { listening, processorOf, running, tracedBy, workerOptions } from '../bull-worker.ts'
+import { quietly, untilReady, withDeadline } from '../postgres/backend-ready.ts'
+import { probeRedis, redisError } from './probe.ts'
+
+/** A try that is not answered within this is given up, and another one made. */
+const longestTryMs = 10_000
+
+export function redisBackend(options: BackendOptions, url: string): QueueBackend {
+  const onError = quietly(options.log)
+  const traced = tracedBy(options)
+  const connections: Redis[] = []
+  /** `waits`: commands wait for a connection that is gone, as a worker's do; what a queue is asked for fails instead, and its caller tries again. */
+  const connect = (waits: boolean): Redis => {
+    // A blocking read waits at most 10 s, so 20 s of silence is a dead link.
+    const redis = new Redis(url, {
+      maxRetriesPerRequest: null,
+      socketTimeout: 20_000,
+      connectTimeout: 5_000,
+      enableOfflineQueue: waits,
+      retryStrategy: (times) => Math.min(times * 100, 2_000),
+    })
+    redis.on('error', onError)
+    connections.push(redis)
+    return redis
+  }
+  const failure = (error: unknown): BoatMirrorError => redisError(url, error)
+  const answered = async (opened: { waitUntilReady(): Promise<unknown> }): Promise<void> => {
+    await withDeadline(opened.waitUntilReady(), Math.min(longestTryMs, Math.max(1_000, options.patienceMs)))
+  }
+  return {
+    kind: 'redis',
+    openQueue: (name) =>
+      untilReady(
+        failure,
+        options,
+        () => {
+          const queue = new Queue(name, { ...traced, connection: connect(false), prefix: options.prefix })
+          queue.on('error', onError)
+          return queue
+        },
+        answered,
+      ),
+    openWorker: (name, processor, concurrency) =>
+      untilReady(
+        failure,
+        options,
+        () =>
+          listening(
+            new Worker(name, processorOf(processor), {
+              ...workerOptions,
+              ...traced,
+              concurrency,
+              connection: connect(true),
+              prefix: options.prefix,
+            }),
+            onError,
+          ),
+        answered,
+      ).then((worker) => running(worker, onError)),
+    ping: async () => {
+      await probeRedis(url, options.prefix)
+    },
+    risk: async () => riskOf((await probeRedis(url, options.prefix)).evictionPolicy),
+    close: async () => {
+      for (const redis of connections) redis.disconnect()
+    },
+  }
+}
+
+/** Redis forgets keys when its memory is full, unless it is told not to; a queue that loses keys stands still. Pure. */
+function riskOf(policy: string | null): BackendRisk | null {
+  if (policy === null || policy === 'noeviction') return null
+  return {
+    detail: `Redis may drop keys of the queue when its memory is full: maxmemory-policy is ${policy}`,
+    remedy: 'Set maxmemory-policy noeviction in Redis.',
+  }
+}

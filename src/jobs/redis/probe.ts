@@ -1,0 +1,143 @@
+// Does this Redis do what the queue needs? Tried on a connection of its own: INFO, a write and its deletion, scripts, every
+// kind of value BullMQ uses, a blocking read. What is refused is told as a cause with its cure.
+
+import { createHash } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { codeIn, connectionProblem } from '../../api/wire/connection-problems.ts'
+import { BoatMirrorError, type ErrorCode, messageOf } from '../../errors.ts'
+import { withDeadline } from '../postgres/backend-ready.ts'
+
+/** From the first byte to the last answer, in milliseconds. */
+const patienceMs = 5_000
+/** What a try leaves behind where it is cut off, in milliseconds. */
+const keptMs = 60_000
+
+/** One write of each kind of value that BullMQ's scripts use. Outside of a script, Redis names the command that it forbids. */
+const writes = [
+  ['SET', '1'],
+  ['HSET', 'a', '1'],
+  ['ZADD', '1', 'a'],
+  ['LPUSH', 'a'],
+  ['SADD', 'a'],
+  ['XADD', '*', 'a', '1'],
+] as const
+const script = "return redis.call('INCR', KEYS[1])"
+
+export type RedisFacts = { readonly evictionPolicy: string | null }
+
+/** Tries everything under `prefix` once. @throws BoatMirrorError QUEUE_UNREACHABLE or QUEUE_REFUSED, with the cure */
+export async function probeRedis(url: string, prefix: string): Promise<RedisFacts> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    maxRetriesPerRequest: 1,
+    retryStrategy: () => null,
+    connectTimeout: patienceMs,
+    enableReadyCheck: false, // it hides a Redis that still loads
+  })
+  let reason: unknown
+  redis.on('error', (error) => (reason ??= error))
+  try {
+    return await withDeadline(tryAll(redis, prefix), patienceMs)
+  } catch (error) {
+    throw redisError(url, reason ?? error)
+  } finally {
+    redis.disconnect()
+  }
+}
+
+async function tryAll(redis: Redis, prefix: string): Promise<RedisFacts> {
+  await redis.connect()
+  await redis.ping()
+  // The client goes on in database 0 where it could not change to the wanted one.
+  await redis.select(redis.options.db ?? 0)
+  const info = await redis.info()
+  const keyOf = (name: string): string => `${prefix}:check:${name}`
+  const keys = writes.map(([command]) => keyOf(command))
+  for (const [command, ...values] of writes) {
+    await redis.call(command, keyOf(command), ...values)
+    await redis.pexpire(keyOf(command), keptMs)
+  }
+  await redis.eval(script, 1, keyOf('SET'))
+  await redis.evalsha(createHash('sha1').update(script).digest('hex'), 1, keyOf('SET'))
+  await redis.bzpopmin(keyOf('ZADD'), 0.01)
+  await redis.del(...keys)
+  return { evictionPolicy: /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? null }
+}
+
+type Refusal = { readonly code: ErrorCode; readonly what: string; readonly remedy: string }
+
+/** The ACL that is enough, as docs/operations.md has it. */
+const acl = '`ACL SETUSER NAME on >PASSWORD ~boat-mirror-* &* +@all -@dangerous -@admin +info`'
+
+/** What Redis says no with, by the first word of its answer, which is its code. */
+const refusals: Readonly<Record<string, Refusal>> = {
+  NOAUTH: {
+    code: 'QUEUE_REFUSED',
+    what: 'it demands a password',
+    remedy: 'Put it into REDIS_URL: redis://:PASSWORD@HOST:PORT, or redis://USER:PASSWORD@HOST:PORT.',
+  },
+  WRONGPASS: {
+    code: 'QUEUE_REFUSED',
+    what: 'it does not know this user and password',
+    remedy: 'Correct user and password in REDIS_URL: redis://USER:PASSWORD@HOST:PORT.',
+  },
+  NOPERM: {
+    code: 'QUEUE_REFUSED',
+    what: 'its ACL forbids what the queue needs',
+    remedy: `Grant it to the user in REDIS_URL; this is enough: ${acl}.`,
+  },
+  READONLY: {
+    code: 'QUEUE_REFUSED',
+    what: 'it is a read-only replica',
+    remedy: 'Name the primary in REDIS_URL.',
+  },
+  MOVED: {
+    code: 'QUEUE_REFUSED',
+    what: 'it is a Redis Cluster',
+    remedy: 'Name a Redis without cluster mode in REDIS_URL, or unset it: the queue is on Postgres then.',
+  },
+  LOADING: {
+    code: 'QUEUE_UNREACHABLE',
+    what: 'it still loads its data',
+    remedy: 'Wait until it has: a worker goes on by itself.',
+  },
+  OOM: {
+    code: 'QUEUE_UNREACHABLE',
+    what: 'its memory is full',
+    remedy: 'Raise maxmemory in Redis, or give the queue a Redis of its own.',
+  },
+  MISCONF: {
+    code: 'QUEUE_UNREACHABLE',
+    what: 'it takes no writes because it cannot save to its disk',
+    remedy: 'See the log of Redis: its disk may be full.',
+  },
+}
+
+/** The cause behind an error of Redis or of the connection to it, in our own codes. Pure. */
+export function redisError(url: string, error: unknown): BoatMirrorError {
+  if (error instanceof BoatMirrorError) return error
+  const message = messageOf(error)
+  const refusal = message.includes('DB index is out of range')
+    ? {
+        code: 'QUEUE_REFUSED' as const,
+        what: `it has no database ${new URL(url).pathname.slice(1)}`,
+        remedy: 'Correct the number behind the last slash of REDIS_URL; without one it is database 0.',
+      }
+    : refusals[/^[A-Z]+/.exec(message)?.[0] ?? '']
+  if (refusal !== undefined)
+    return new BoatMirrorError(refusal.code, `The queue on Redis does not work: ${refusal.what} (${message}).`, {
+      cause: error,
+      remedy: refusal.remedy,
+    })
+  const secure = url.startsWith('rediss:')
+  const [scheme, otherScheme] = secure ? ['rediss', 'redis'] : ['redis', 'rediss']
+  const problem = connectionProblem(codeIn(error), { variable: 'REDIS_URL', secure, scheme, otherScheme })
+  // A Redis without TLS answers the greeting of TLS with silence.
+  const silent =
+    secure && /ETIMEDOUT|no answer/.test(message) ? ' If the port is a plain one, begin it with redis://.' : ''
+  return new BoatMirrorError(
+    'QUEUE_UNREACHABLE',
+    `The queue on Redis does not work: ${problem === undefined ? message : `${problem.what} (${message})`}.`,
+    { cause: error, remedy: `${problem?.remedy ?? 'Check REDIS_URL, and whether Redis is up.'}${silent}` },
+  )
+}

@@ -1,0 +1,114 @@
+// Rows whose keys nobody knew a moment ago go straight into their table by COPY: no staging, no comparison. On a first
+// sync that is nearly everything.
+
+import type { PoolClient } from 'pg'
+import type { StreamDef } from '../catalog/types.ts'
+import { copyRows, copyText } from '../database/copy.ts'
+import { identifier } from '../database/sql.ts'
+import { isUniqueViolation } from '../database/sql-states.ts'
+import { insertDiff, keyObject } from './diff-sql.ts'
+import { type SourcedRow, sourceOfRow, type TableWrite } from './rows.ts'
+import { ownColumns } from './staging.ts'
+
+/**
+ * Takes out the rows that may go straight into their tables: those of writes marked `fresh`, whose key comes only once.
+ * Rows below another record are compared with it and never go straight. Pure.
+ */
+export function splitFresh(tables: readonly TableWrite[]): {
+  readonly fresh: readonly TableWrite[]
+  readonly others: readonly TableWrite[]
+} {
+  if (!tables.some(isFresh)) return { fresh: [], others: tables }
+  const repeated = repeatedKeys(tables)
+  const fresh: TableWrite[] = []
+  const others: TableWrite[] = []
+  for (const table of tables) {
+    const again = repeated.get(table.stream) ?? new Set()
+    const isOnce = (row: SourcedRow): boolean => !again.has(row.key[0] ?? '')
+    const once = isFresh(table) ? table.rows.filter(isOnce) : []
+    if (once.length > 0) fresh.push({ ...table, rows: once })
+    if (once.length === 0) others.push(table)
+    else if (once.length < table.rows.length) others.push({ ...table, rows: table.rows.filter((row) => !isOnce(row)) })
+  }
+  return { fresh, others }
+}
+
+/** First parts of the keys that come more than once, by stream. */
+function repeatedKeys(tables: readonly TableWrite[]): ReadonlyMap<StreamDef, ReadonlySet<string>> {
+  const seen = new Map<StreamDef, Set<string>>()
+  const repeated = new Map<StreamDef, Set<string>>()
+  for (const { stream, rows } of tables) {
+    const before = seen.get(stream) ?? new Set()
+    seen.set(stream, before)
+    for (const {
+      key: [part = ''],
+    } of rows) {
+      if (before.has(part)) repeated.set(stream, (repeated.get(stream) ?? new Set()).add(part))
+      before.add(part)
+    }
+  }
+  return repeated
+}
+
+const isFresh = (table: TableWrite): boolean =>
+  table.fresh === true && table.stream.parent === undefined && (table.replace ?? []).length === 0
+
+/** The rows in the order of their keys, so that two writers meet in the same order. */
+function* linesOf(
+  stream: StreamDef,
+  places: readonly number[],
+  tables: readonly TableWrite[],
+  now: Date,
+): Generator<string> {
+  const type = stream.columns.find(({ name }) => name === stream.key[0])?.type
+  const compare = (a: string, b: string): number =>
+    type === 'bigint' ? Number(BigInt(a) - BigInt(b)) : a < b ? -1 : a > b ? 1 : 0
+  const rows = tables
+    .flatMap((table) => table.rows.map((row) => ({ table, row })))
+    .sort((a, b) => compare(a.row.key[0] ?? '', b.row.key[0] ?? ''))
+  for (const { table, row } of rows) {
+    const values = places.map((place) => copyText(row.values[place] ?? null))
+    const source = copyText(sourceOfRow(table, row))
+    const told = row.readAt ?? table.readAt
+    const readAt = told < now ? told : now // as `toldRead` says it
+    yield `${values.join('\t')}\t${copyText(row.payload)}\t${source}\t${readAt.toISOString()}\n`
+  }
+}
+
+/** Logs rows that were just inserted. One text array of keys for the first key column. */
+function logStatement(stream: StreamDef): string {
+  const [key = ''] = stream.key
+  const type = stream.columns.find(({ name }) => name === key)?.type ?? 'text'
+  return `insert into mirror.change_log (epoch, stream, key, operation, diff)
+    select (select mirror.feed_epoch()), '${stream.name}', ${keyObject(stream.key, 't')}, 'insert', ${insertDiff(ownColumns(stream), 't')}
+    from mirror.${identifier(stream.name)} t where t.${identifier(key)} = any($1::text[]::${type}[]) order by t.${identifier(key)}`
+}
+
+/**
+ * Inserts rows of one stream by COPY and logs them, in the caller's transaction.
+ * @returns their number; null when one of them is there by now: then nothing was written, and they are to be merged.
+ */
+export async function insertFresh(
+  client: PoolClient,
+  stream: StreamDef,
+  tables: readonly TableWrite[],
+): Promise<number | null> {
+  const own = new Set(ownColumns(stream))
+  const columns = stream.columns.map(({ name }, place) => ({ name, place })).filter(({ name }) => own.has(name))
+  const names = [...columns.map(({ name }) => name), '_payload', '_source', '_read_at'].map(identifier)
+  const places = columns.map(({ place }) => place)
+  const { rows } = await client.query<{ now: Date }>('select statement_timestamp() as now')
+  await client.query('savepoint fresh')
+  try {
+    const statement = `copy mirror.${identifier(stream.name)} (${names.join(', ')}) from stdin`
+    await copyRows(client, statement, linesOf(stream, places, tables, rows[0]?.now ?? new Date(0)))
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error
+    await client.query('rollback to savepoint fresh')
+    return null
+  }
+  const keys = tables.flatMap((table) => table.rows.map((row) => row.key[0] ?? ''))
+  await client.query(logStatement(stream), [keys])
+  await client.query('release savepoint fresh')
+  return keys.length
+}

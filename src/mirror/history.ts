@@ -1,0 +1,145 @@
+// Deletes history older than HISTORY_DAYS (change log, runs, settled changes, past calendar days) and the traces of
+// finished work after a day. In small statements of their own, so that nobody waits for it.
+
+import { streams } from '../catalog/catalog.ts'
+import { identifier, type Queryable } from '../database/sql.ts'
+
+export type RetentionOptions = {
+  /** HISTORY_DAYS. */
+  readonly historyDays: number
+  /** Rows per statement. */
+  readonly batch?: number
+  readonly signal?: AbortSignal
+}
+
+/** Deletes at most `$2` rows; `$1` is the age in days at which they go. */
+type Rule = { readonly name: string; readonly days: 'history' | 'day'; readonly sql: string }
+
+const older = (column: string): string => `${column} < now() - make_interval(days => $1::int)`
+
+/** The log is numbered in the order of writing: only its beginning is looked at. */
+const changeLog: Rule = {
+  name: 'mirror.change_log',
+  days: 'history',
+  sql: `delete from mirror.change_log where seq in (select seq from
+    (select seq, changed_at from mirror.change_log order by seq limit $2) oldest where ${older('changed_at')})`,
+}
+
+/** A stream's last run stays, however old. Tasks, pages and held keys go with their run. */
+const runs: Rule = {
+  name: 'sync.runs',
+  days: 'history',
+  sql: `delete from sync.runs where id in (select r.id from sync.runs r where r.status <> 'running' and ${older('r.started_at')}
+    and not exists (select from sync.streams s where s.last_run_id = r.id) order by r.id limit $2)`,
+}
+
+/** A settled change stays while an open one refers to it, and one that waits for a person until that person decides. */
+const changes: Rule = {
+  name: 'outbox.queue',
+  days: 'history',
+  sql: `delete from outbox.queue where id in (select q.id from outbox.queue q where ${older('q.settled_at')}
+    and q.status not in ('conflict', 'unknown')
+    and (select count(*) from outbox.dependencies d join outbox.queue w on w.id = d.change_id
+      where d.depends_on = q.id and w.settled_at is null) = 0 order by q.id limit $2)`,
+}
+
+const finishedWork: readonly Rule[] = [
+  {
+    name: 'sync.tasks',
+    days: 'day',
+    sql: `delete from sync.tasks where id in (select t.id from sync.tasks t join sync.runs r on r.id = t.run_id
+      where r.status <> 'running' and ${older('r.finished_at')} order by t.id limit $2)`,
+  },
+  {
+    name: 'sync.sweep_pages',
+    days: 'day',
+    sql: `delete from sync.sweep_pages where (run_id, pass, page) in (select p.run_id, p.pass, p.page
+      from sync.sweep_pages p join sync.runs r on r.id = p.run_id
+      where r.status <> 'running' and ${older('r.finished_at')} order by 1, 2, 3 limit $2)`,
+  },
+  {
+    name: 'sync.requests',
+    days: 'day',
+    sql: `delete from sync.requests where id in
+      (select id from sync.requests where ${older('finished_at')} order by id limit $2)`,
+  },
+]
+
+/** Days and years that have passed. These are no records that went upstream, so the change log has no row for them. */
+function pastDays(): readonly Rule[] {
+  return streams.flatMap((stream): Rule[] => {
+    if (stream.horizon === undefined) return []
+    const key = stream.key.map(identifier).join(', ')
+    const past =
+      stream.horizon === 'date' ? 'date < current_date - $1::int' : 'year < extract(year from current_date - $1::int)'
+    const table = `mirror.${identifier(stream.name)}`
+    const sql = `delete from ${table} where (${key}) in (select ${key} from ${table} where ${past} limit $2)`
+    return [{ name: `mirror.${stream.name}`, days: 'history', sql }]
+  })
+}
+
+/** What hung below slots whose day has passed goes after them. */
+function belowPastDays(): readonly Rule[] {
+  const slots = streams.filter((stream) => stream.horizon === 'date')
+  return slots.flatMap((parent) =>
+    streams
+      .filter((stream) => stream.parent === parent.name)
+      .map((stream): Rule => {
+        const table = `mirror.${identifier(stream.name)}`
+        const key = stream.key.map((column) => `c.${identifier(column)}`).join(', ')
+        const same = parent.key.map((column, index) => {
+          const own = stream.parentKey?.[index] ?? column
+          return `p.${identifier(column)} = c.${identifier(own)}`
+        })
+        // Rows younger than the limit may be ahead of a parent that is about to be written.
+        const sql = `delete from ${table} where (${stream.key.map(identifier).join(', ')}) in (select ${key} from ${table} c
+          where ${older('c._read_at')} and not exists (select from mirror.${identifier(parent.name)} p where ${same.join(' and ')})
+          limit $2)`
+        return { name: `mirror.${stream.name}`, days: 'history', sql }
+      }),
+  )
+}
+
+/** What is remembered of details below slots that are no longer there. */
+const forgottenSlots: Rule = {
+  name: 'sync.records',
+  days: 'history',
+  sql: `delete from sync.records where (stream, key) in (select r.stream, r.key from sync.records r
+    where r.stream in (${streams
+      .filter((stream) => stream.parent === 'resource_slots')
+      .map((stream) => `'${stream.name}'`)
+      .join(', ')})
+      and ${older('r.changed_at')} limit $2)`,
+}
+
+const rules: readonly Rule[] = [
+  changeLog,
+  runs,
+  changes,
+  ...finishedWork,
+  ...pastDays(),
+  ...belowPastDays(),
+  forgottenSlots,
+]
+
+const defaultBatch = 2_000
+const maxRounds = 500 // per rule and call: what is left then goes next time
+
+/** Deletes what is old enough, in batches; stops early when the signal says so. Returns rows deleted per table. */
+export async function pruneHistory(
+  db: Queryable,
+  options: RetentionOptions,
+): Promise<Readonly<Record<string, number>>> {
+  const { historyDays, batch = defaultBatch, signal } = options
+  const deleted: Record<string, number> = {}
+  for (const rule of rules) {
+    const days = rule.days === 'day' ? 1 : historyDays
+    for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {
+      const { rowCount } = await db.query(rule.sql, [days, batch])
+      if (rowCount === null || rowCount === 0) break
+      deleted[rule.name] = (deleted[rule.name] ?? 0) + rowCount
+      if (rowCount < batch) break
+    }
+  }
+  return deleted
+}

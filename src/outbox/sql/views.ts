@@ -1,0 +1,93 @@
+// Views over the outbox: outbox.changes and mirror.rentals_local, which lays pending changes over the mirror. Replaced by
+// every migrate, so that new columns of rentals appear by themselves.
+
+import { rentals } from '../../catalog/rentals.ts'
+import type { Column } from '../../catalog/types.ts'
+import { rentalUpdateBody } from '../../catalog/write-bodies.ts'
+import type { RepeatableStep, ViewDef } from '../../database/repeatable-step.ts'
+
+const asTheyStand = (alias: string, names: readonly string[]): ViewDef['columns'] =>
+  Object.fromEntries(names.map((name) => [name, [`${alias}.${name}`]]))
+
+const caller = `coalesce(nullif(current_setting('role', true), 'none'), session_user)`
+
+const changes: ViewDef = {
+  schema: 'outbox',
+  name: 'changes',
+  comment: 'The changes of the calling role; all of them for whoever may read outbox.queue.',
+  securityBarrier: true,
+  columns: {
+    ...asTheyStand('q', ['id', 'operation', 'target', 'body', 'aggregate', 'reference', 'enqueued_by', 'status']),
+    attempts: ['q.attempts'],
+    next_attempt_at: [`case when q.status in ('queued', 'sending') then q.next_attempt_at end`],
+    ...asTheyStand('q', ['result', 'request', 'response', 'conflict', 'error', 'warning']),
+    ...asTheyStand('q', ['enqueued_at', 'sent_at', 'settled_at']),
+  },
+  source: `from outbox.queue q
+  where q.enqueued_by = ${caller}
+     or has_table_privilege(${caller}, 'outbox.queue', 'select')`,
+}
+
+const written = new Map<string, string>(rentalUpdateBody.map((field) => [field.name, field.name]))
+
+/** A column with the pending value of its field over it; a value that is still the result of another change shows as before. */
+function overlaid(column: Column): string {
+  const plain = `r.${column.name}`
+  if (column.name === 'user_id')
+    return `case when jsonb_typeof(wished.fields->'userId') = 'number' then (wished.fields->>'userId')::bigint else ${plain} end`
+  const field = column.path === null ? undefined : written.get(column.path)
+  if (field === undefined) return plain
+  const known = `wished.fields ? '${field}' and jsonb_typeof(wished.fields->'${field}') <> 'object'`
+  return `case when ${known} then (wished.fields->>'${field}')::${column.type} else ${plain} end`
+}
+
+/** `case` that turns the names of pending body fields into column names. */
+const columnOf = [
+  "when 'userId' then 'user_id'",
+  ...rentals.columns.flatMap((column) =>
+    column.path !== null && written.has(column.path) ? [`when '${column.path}' then '${column.name}'`] : [],
+  ),
+].join(' ')
+
+const rentalsLocal: ViewDef = {
+  schema: 'mirror',
+  name: 'rentals_local',
+  comment:
+    'mirror.rentals with changes that are not settled yet laid over. Rentals still to be created have no id and are not shown.',
+  with: `with waiting as (
+    select q.id, q.operation, q.aggregate, q.body from outbox.queue q
+    where q.status in ('queued', 'sending', 'blocked', 'conflict', 'unknown') and q.aggregate like 'rental:%'
+  ), pending as (
+    select w.aggregate, array_agg(w.id order by w.id) as changes, bool_or(w.operation = 'rental.delete') as deletes
+    from waiting w group by w.aggregate
+  ), wished as (
+    select w.aggregate, jsonb_object_agg(f.key, f.value order by w.id) as fields
+    from waiting w cross join lateral jsonb_each(w.body) f
+    where w.operation in ('rental.update', 'rental_user.assign') group by w.aggregate
+  )`,
+  columns: {
+    ...Object.fromEntries(rentals.columns.map((column) => [column.name, [overlaid(column)]])),
+    ...asTheyStand('r', ['_payload', '_source', '_read_at', '_changed_at', '_deleted_at']),
+    pending_fields: [
+      `coalesce((select array_agg(distinct case f.key ${columnOf} end) from jsonb_object_keys(wished.fields) f (key)), '{}')`,
+      'Columns whose value here waits to be taken by the API.',
+    ],
+    pending_changes: [
+      `coalesce(p.changes, '{}')`,
+      'Changes of the rental that are not settled, also of its options, payments and crew.',
+    ],
+    pending_delete: ['coalesce(p.deletes, false)', 'True while a rental.delete waits.'],
+  },
+  source: `from mirror.rentals r
+    left join pending p on p.aggregate = 'rental:' || r.id
+    left join wished on wished.aggregate = p.aggregate`,
+}
+
+/** Both views. Needs mirror.rentals and outbox.queue. */
+export const outboxViews: RepeatableStep = {
+  name: 'outbox-views',
+  views: [changes, rentalsLocal],
+  sql: `create or replace trigger forget_gone_user after update of _deleted_at on mirror.users
+  for each row when (new._deleted_at is not null and old._deleted_at is null)
+  execute function outbox.forget_gone_user()`,
+}

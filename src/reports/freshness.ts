@@ -1,0 +1,45 @@
+// The report view about the mirror itself: is each stream as fresh as it should be? The same rule as
+// src/inspect/freshness.ts; a test compares the two.
+
+import { streams } from '../catalog/catalog.ts'
+import { literal } from '../database/sql.ts'
+import type { ReportView } from './report-view.ts'
+
+/** Streams that are read inside another one have no schedule of their own: they are due when their parent is. */
+const scheduledWith = streams
+  .filter((stream) => stream.reads.kind === 'inside' && stream.parent !== undefined)
+  .map((stream) => `when ${literal(stream.name)} then ${literal(stream.parent ?? '')}`)
+
+const target = 'coalesce(s.target_s, 3 * coalesce(s.interval_s, p.interval_s))'
+
+export const freshness: ReportView = {
+  name: 'freshness',
+  comment:
+    'How old each stream of the mirror is, against its target: that of the configuration, else three effective intervals.',
+  columns: {
+    stream: ['s.stream', 'Name of the stream, which is its table in mirror.'],
+    state: [
+      `case when r.status in ('failed', 'partial') then 'failing'
+      when s.as_of is null or ${target} is null then 'unknown'
+      when extract(epoch from clock_timestamp() - s.as_of) > ${target} then 'late'
+      else 'fresh' end`,
+      'failing: the last run read not everything; unknown: never read completely, or no target; late: older than the target; fresh.',
+    ],
+    rows: ['s.rows', 'Live rows.'],
+    as_of: ['s.as_of', 'Everything older than this upstream is in the mirror.'],
+    age_s: ['round(extract(epoch from clock_timestamp() - s.as_of))', 'Age in seconds.'],
+    target_s: [target, 'Age that is still fresh, in seconds; null: not on the schedule and no target set.'],
+    last_run_id: ['s.last_run_id', 'sync.runs.id of the last run that ended.'],
+    last_run_status: ['r.status', 'How it ended: done, partial, held, failed.'],
+    last_error: ['r.error', 'What went wrong in it.'],
+    next_due_at: ['s.next_due_at', 'When it runs next.'],
+    quarantined: [
+      '(select count(*) from sync.quarantine q where q.stream = s.stream)',
+      'Records that could not be mirrored.',
+    ],
+  },
+  source: `from sync.streams s
+  left join sync.streams p on p.stream = case s.stream ${scheduledWith.join(' ')} end
+  left join sync.runs r on r.id = s.last_run_id`,
+  orderBy: 'stream',
+}

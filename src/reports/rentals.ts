@@ -1,0 +1,106 @@
+// The report views about rentals one by one: all of them, those that depart, those that are still to be paid.
+
+import { agreedCurrency, currencyNote, dayNote, localDay, localTime, today } from './pieces.ts'
+import type { ReportView } from './report-view.ts'
+
+/** True for a rental that was called off; its status is text that may grow (docs/sources.md, differences). */
+export const isCanceled = `coalesce(r.status, '') like 'CANCELED%'`
+
+/** True for a rental that takes place: not called off, and no option that lapses after 15 minutes. */
+export const takesPlace = `not ${isCanceled} and coalesce(r.status, '') <> 'PENDING'`
+
+/**
+ * Asked for each rental by key: joined with the sums of all payments, the rentals of one company, one boat or the first
+ * hundred would cost as much as all.
+ */
+const currencyByKey = `(select ${agreedCurrency}
+  from mirror.rental_payments p where p.rental_id = r.id and p._deleted_at is null)`
+
+export const rentals: ReportView = {
+  name: 'rentals',
+  comment: `Every live rental with the names of what it refers to (names also of records that are gone by now). ${dayNote} ${currencyNote}`,
+  columns: {
+    rental_id: ['r.id', 'mirror.rentals.id.'],
+    status: [
+      'r.status',
+      'VALIDATED, PENDING, CANCELED_BY_CLIENT, CANCELED_BAD_WEATHER, CANCELED_BREAKDOWN, CANCELED_PAYMENT, or what else the API says.',
+    ],
+    reference_id: ['r.reference_id', 'Reference of the rental in the client system.'],
+    creation_datetime: ['r.creation_datetime', 'When it was booked.'],
+    departure_datetime: ['r.departure_datetime', 'Departure, as an instant.'],
+    departure_date: [localDay('t.departure', 'r.departure_datetime'), 'Day of departure where it happens.'],
+    departure_local: [localTime('t.departure', 'r.departure_datetime'), 'Departure by the clock where it happens.'],
+    arrival_datetime: ['r.arrival_datetime', 'Arrival, as an instant.'],
+    arrival_date: [localDay('t.arrival', 'r.arrival_datetime'), 'Day of arrival where it happens.'],
+    arrival_local: [localTime('t.arrival', 'r.arrival_datetime'), 'Arrival by the clock where it happens.'],
+    resource_id: ['r.resource_id', 'mirror.resources.id; null until the resource of the rental was read.'],
+    resource_name: ['b.name', 'Name of the boat.'],
+    boat_id: ['b.boat_id', 'The boat; resources in several harbours may share one.'],
+    company_id: ['r.company_id', 'mirror.companies.id; null until the resource of the rental was read.'],
+    company_name: ['c.company_brand_name', 'Brand name of the company.'],
+    departure_harbour_id: ['r.departure_harbour_id', 'mirror.harbours.id.'],
+    departure_harbour_name: ['dh.name', 'Harbour of departure.'],
+    arrival_harbour_id: ['r.arrival_harbour_id', 'mirror.harbours.id.'],
+    arrival_harbour_name: ['ah.name', 'Harbour of arrival.'],
+    user_id: ['r.user_id', 'mirror.users.id: the customer, by number only.'],
+    crew_adults: ['r.crew_adults', 'Adults.'],
+    crew_children: ['r.crew_children', 'Children.'],
+    currency: [currencyByKey, 'Currency of all prices of the row, as far as it is known.'],
+    rental_price: ['r.rental_price', 'Price of the rental without products.'],
+    discount_price: ['r.discount_price', 'Discount.'],
+    commission_price: ['r.commission_price', 'Commission of the client system.'],
+    total_to_pay: ['r.total_to_pay', 'Total to pay.'],
+    total_paid: ['r.total_paid', 'Paid so far.'],
+    balance: ['r.total_to_pay - coalesce(r.total_paid, 0)', 'Total to pay less what is paid; negative: overpaid.'],
+    deposit_status: ['r.deposit_status', 'PENDING, RECEIVED, KEPT, RETURNED.'],
+    deposit_price: ['r.deposit_price', 'Deposit.'],
+    deposit_currency: ['report.currency_code(r.deposit_currency)', 'Currency of the deposit.'],
+  },
+  // `offset 0`: the payload is unpacked once for each of the two, and not at all when neither is asked for.
+  source: `from mirror.rentals r
+  cross join lateral (select r._payload ->> 'departureDatetime' as departure, r._payload ->> 'arrivalDatetime' as arrival
+    offset 0) t
+  left join mirror.resources b on b.id = r.resource_id
+  left join mirror.companies c on c.id = r.company_id
+  left join mirror.harbours dh on dh.id = r.departure_harbour_id
+  left join mirror.harbours ah on ah.id = r.arrival_harbour_id
+where r._deleted_at is null`,
+  orderBy: 'rental_id desc',
+}
+
+/** The same columns in a view over report.rentals. */
+const taken = (...names: readonly (keyof typeof rentals.columns)[]): ReportView['columns'] =>
+  Object.fromEntries(names.map((name) => [name, [`r.${name}`, rentals.columns[name]?.[1] ?? '']]))
+
+export const departures: ReportView = {
+  name: 'departures',
+  comment: `Rentals that depart today or later, and are not called off. ${dayNote} Today is that of TIME_ZONE.`,
+  columns: {
+    ...taken('departure_date', 'departure_local', 'departure_datetime', 'rental_id', 'status', 'reference_id'),
+    ...taken('resource_id', 'resource_name', 'boat_id', 'company_id', 'company_name'),
+    ...taken('departure_harbour_id', 'departure_harbour_name', 'arrival_local', 'arrival_harbour_name'),
+    ...taken('user_id', 'crew_adults', 'crew_children'),
+    crew_members: [
+      `(select count(*) from mirror.rental_crew_members m where m.rental_id = r.rental_id and m._deleted_at is null)`,
+      'Crew members that are listed by name.',
+    ],
+    ...taken('currency', 'balance', 'deposit_status'),
+  },
+  // The first condition finds the beginning in the index: a day that is today somewhere began less than three days ago.
+  source: `from report.rentals r
+where r.departure_datetime >= now() - interval '3 days' and r.departure_date >= ${today} and not ${isCanceled}`,
+  orderBy: 'departure_datetime, rental_id',
+}
+
+export const balances: ReportView = {
+  name: 'balances',
+  comment: `What is still to pay: one row for each rental that takes place (neither called off nor PENDING) and has a balance above zero. ${currencyNote}`,
+  columns: {
+    ...taken('rental_id', 'status', 'reference_id', 'departure_date', 'departure_datetime'),
+    ...taken('resource_id', 'resource_name', 'company_id', 'company_name', 'user_id'),
+    ...taken('currency', 'total_to_pay', 'total_paid', 'balance'),
+    days_to_departure: [`r.departure_date - ${today}`, 'Days until departure; negative: departed and still not paid.'],
+  },
+  source: `from report.rentals r where r.balance > 0 and ${takesPlace}`,
+  orderBy: 'departure_datetime, rental_id',
+}

@@ -1,0 +1,35 @@
+// Schema report: the views in the order in which they stand on each other, as one repeatable step.
+
+import type { RepeatableStep } from '../database/repeatable-step.ts'
+import { calendar, calendarFunction, fleet, occupancy } from './fleet.ts'
+import { freshness } from './freshness.ts'
+import { cancellations, revenue } from './money.ts'
+import { currencyFunction, todayFunction } from './pieces.ts'
+import { balances, departures, rentals } from './rentals.ts'
+import type { ReportView } from './report-view.ts'
+
+/** Every view of schema report. */
+export const reportViews: readonly ReportView[] = [
+  fleet,
+  rentals,
+  occupancy,
+  calendar,
+  revenue,
+  departures,
+  balances,
+  cancellations,
+  freshness,
+]
+
+/** Functions that the views call. */
+export const reportFunctions: RepeatableStep = {
+  name: 'report-functions',
+  sql: [currencyFunction, todayFunction].join('\n'),
+}
+
+/** Views with their owner's rights: whoever may read `report` needs no right on the tables, and sees nothing personal. */
+export const reports: RepeatableStep = {
+  name: 'reports',
+  views: reportViews.map((view) => ({ schema: 'report', ...view })),
+  sql: calendarFunction,
+}

@@ -1,0 +1,193 @@
+// Brings the database up to date: numbered migrations, then the repeatable steps, in one transaction under one lock.
+
+import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
+import pg from 'pg'
+import { migrations } from '../../migrations/index.ts'
+import { clientConfig, openDatabase } from '../database/database.ts'
+import { watchLocks } from '../database/lock-wait.ts'
+import { supportedVersion } from '../database/postgres-version.ts'
+import type { Queryable } from '../database/sql.ts'
+import { translateDatabaseError } from '../database/sql-states.ts'
+import { BoatMirrorError } from '../errors.ts'
+import { createLogger, type Logger } from '../log.ts'
+import { repeatableSteps, repeatableVersion } from './repeatable-steps.ts'
+import { replaceViews } from './replace-views.ts'
+import { roleGaps } from './roles.ts'
+import { assertNamesFree, assertSuitable } from './suitable.ts'
+
+/** Whoever migrates this database holds this advisory lock until the end of the transaction; the number is our own. */
+const lockKey = '7030520240801'
+
+export type MigrationStatus = {
+  readonly applied: readonly string[]
+  readonly pending: readonly string[]
+  /** Applied by a newer program than this one. */
+  readonly unknown: readonly string[]
+  /** Comments, views, functions and grants are those of this program. */
+  readonly repeatableCurrent: boolean
+}
+
+/** Asks the catalog first: an error would end the transaction, and `to_regclass` may remember what was before a lock. */
+const tablesQuery = `select coalesce(array_agg(c.relname::text), '{}') as tables
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'sync'`
+
+async function readState(db: Queryable): Promise<{ names: readonly string[]; version: string | null }> {
+  const tables = (await db.query<{ tables: string[] }>(tablesQuery)).rows[0]?.tables ?? []
+  const names = tables.includes('migrations')
+    ? (await db.query<{ name: string }>('select name from sync.migrations order by name')).rows
+    : []
+  const versions = tables.includes('repeatable')
+    ? (await db.query<{ version: string }>('select version from sync.repeatable')).rows
+    : []
+  return { names: names.map(({ name }) => name), version: versions[0]?.version ?? null }
+}
+
+async function readStatus(db: Queryable): Promise<MigrationStatus> {
+  await supportedVersion(db)
+  const known = Object.keys(migrations)
+  const state = await readState(db)
+  return {
+    applied: state.names.filter((name) => known.includes(name)),
+    pending: known.filter((name) => !state.names.includes(name)),
+    unknown: state.names.filter((name) => !known.includes(name)),
+    repeatableCurrent: state.version === repeatableVersion,
+  }
+}
+
+const isCurrent = (status: MigrationStatus): boolean =>
+  status.pending.length === 0 && status.unknown.length === 0 && status.repeatableCurrent
+
+function refuseNewer({ unknown }: Pick<MigrationStatus, 'unknown'>): void {
+  if (unknown.length === 0) return
+  throw new BoatMirrorError(
+    'DATABASE_SCHEMA',
+    `The database was migrated by a newer program (${unknown.join(', ')}).`,
+    { remedy: 'Use the newer version of boat-mirror with this database.' },
+  )
+}
+
+export type MigrateOptions = {
+  readonly log?: Logger
+  /** Ends a wait for another migrate, or for whoever uses a table that is to be changed; nothing is applied then. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Applies what is missing in one transaction: all of it or nothing. Safe for any number of processes at once. A database
+ * that is up to date costs a few queries.
+ * @param url address of the database; the role needs CREATE on it.
+ * @returns the names of the migrations applied by this call.
+ * @throws BoatMirrorError DATABASE_*; the signal's reason.
+ */
+export async function migrate(url: string, options: MigrateOptions = {}): Promise<{ applied: string[] }> {
+  const { log = createLogger('silent'), signal } = options
+  const database = openDatabase({
+    url,
+    applicationName: 'boat-mirror migrate',
+    max: 2, // one migrates, one looks what it waits for
+    log,
+    statementTimeoutMs: 0,
+  })
+  database.pool.on('connect', (client) => {
+    client.on('notice', (notice) => {
+      if (notice.message?.startsWith('role ')) log.info({ event: 'migration_notice' }, notice.message)
+    })
+  })
+  try {
+    const before = await readStatus(database.pool)
+    refuseNewer(before)
+    await assertSuitable(database.pool, 'migrate')
+    if (isCurrent(before) && (await roleGaps(database.pool)).ungranted.length === 0) return { applied: [] }
+    if (before.applied.length === 0) await assertNamesFree(database.pool)
+    const applied = await database.transaction((client) =>
+      watchLocks({ pool: database.pool, client, what: 'migrate', log, signal }, () => upgrade(client, signal)),
+    )
+    if (applied.length > 0) log.info({ event: 'migrated', applied }, 'the database was brought up to date')
+    return { applied }
+  } catch (error) {
+    throw translateDatabaseError(error, url)
+  } finally {
+    await database.close()
+  }
+}
+
+/** All of a migrate, in the caller's transaction. @returns the names of the migrations applied. */
+async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): Promise<string[]> {
+  await client.query(`select pg_advisory_xact_lock(${lockKey})`)
+  const status = await readStatus(client)
+  const { pending } = status
+  refuseNewer(status)
+  if (isCurrent(status) && (await roleGaps(client)).ungranted.length === 0) return [] // another migrate was here
+  // As Kysely's own Migrator keeps it. That one takes a lock of the session, which a pooler hands to whoever comes next.
+  await client.query(`create schema if not exists sync;
+    create table if not exists sync.migrations (name varchar(255) primary key, timestamp varchar(255) not null)`)
+  const db = kyselyOn(client)
+  for (const [name, migration] of Object.entries(migrations)) {
+    if (!pending.includes(name)) continue
+    signal?.throwIfAborted()
+    await migration.up(db)
+    await client.query('insert into sync.migrations (name, timestamp) values ($1, $2)', [
+      name,
+      new Date().toISOString(),
+    ])
+  }
+  signal?.throwIfAborted()
+  // Also for roles that an administrator made since: the grants are repeatable steps.
+  await applyRepeatable(client)
+  return [...pending]
+}
+
+/** Kysely on one connection, which stays the caller's. */
+const kyselyOn = (client: pg.PoolClient): Kysely<unknown> =>
+  new Kysely<unknown>({
+    dialect: new PostgresDialect({
+      pool: {
+        connect: async () => ({ query: client.query.bind(client), release: () => {} }) as PostgresPoolClient,
+        end: async () => {},
+      },
+    }),
+  })
+
+async function applyRepeatable(client: pg.PoolClient): Promise<void> {
+  for (const step of repeatableSteps) {
+    await replaceViews(client, step.views ?? [])
+    if (step.values === undefined) await client.query(step.sql)
+    else await client.query(step.sql, [...step.values])
+  }
+  await client.query(
+    `insert into sync.repeatable (version) values ($1)
+     on conflict (only_row) do update set version = excluded.version, applied_at = clock_timestamp()`,
+    [repeatableVersion],
+  )
+}
+
+/** What `migrate` would do. @throws BoatMirrorError DATABASE_*. */
+export async function migrationStatus(url: string): Promise<MigrationStatus> {
+  const client = new pg.Client(clientConfig(url, 'boat-mirror migrate --status'))
+  // A connection that dies while it is asked fails the query itself; without a listener it would end the process.
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    return await readStatus(client)
+  } catch (error) {
+    throw translateDatabaseError(error, url)
+  } finally {
+    await client.end()
+  }
+}
+
+/**
+ * Checks, changes nothing: for processes that may not migrate (AUTO_MIGRATE=off).
+ * @throws BoatMirrorError DATABASE_SCHEMA when the schema is missing, older or newer than this program.
+ */
+export async function assertSchemaCurrent(db: { readonly pool: pg.Pool }): Promise<void> {
+  const status = await readStatus(db.pool).catch((error: unknown) => {
+    throw translateDatabaseError(error)
+  })
+  refuseNewer(status)
+  if (isCurrent(status)) return
+  const missing = status.pending.length > 0 ? status.pending.join(', ') : 'views and functions of this version'
+  throw new BoatMirrorError('DATABASE_SCHEMA', `The database is not up to date: ${missing} missing.`, {
+    remedy: 'Run `boat-mirror migrate` with a role that may create tables.',
+  })
+}

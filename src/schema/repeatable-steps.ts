@@ -1,0 +1,34 @@
+// The repeatable steps in their order, and the version they have together.
+
+import { createHash } from 'node:crypto'
+import type { RepeatableStep } from '../database/repeatable-step.ts'
+import { outboxEnqueue } from '../outbox/sql/enqueue.ts'
+import { operationRows, outboxGrants, outboxOperations } from '../outbox/sql/operations.ts'
+import { outboxStates } from '../outbox/sql/states.ts'
+import { outboxValidation } from '../outbox/sql/validation.ts'
+import { outboxViews } from '../outbox/sql/views.ts'
+import { reportFunctions, reports } from '../reports/report-views.ts'
+import { comments } from './comments.ts'
+import { views } from './mirror-views.ts'
+import { grants, roles } from './roles.ts'
+import { seeds } from './seeds.ts'
+
+/** Run in this order, all of them or none, in one transaction. */
+export const repeatableSteps: readonly RepeatableStep[] = [
+  roles,
+  comments,
+  seeds,
+  views,
+  reportFunctions,
+  reports,
+  { name: 'outbox-validation', sql: outboxValidation },
+  { name: 'outbox-states', sql: outboxStates },
+  { name: 'outbox-enqueue', sql: outboxEnqueue },
+  { name: 'outbox-operations', sql: outboxOperations, values: [JSON.stringify(operationRows)] },
+  outboxViews,
+  { name: 'outbox-grants', sql: outboxGrants },
+  grants,
+]
+
+/** Changes whenever a step changes: an unchanged program finds its own version and has nothing to do. */
+export const repeatableVersion = createHash('sha256').update(JSON.stringify(repeatableSteps)).digest('hex').slice(0, 32)

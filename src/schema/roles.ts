@@ -1,0 +1,87 @@
+// The three roles for readers and partners, and what the first two may read. Roles belong to the cluster and may have
+// to be created by somebody else: without the right to do so they are skipped with a notice, never a failure.
+
+import { holdsPerson, streams } from '../catalog/catalog.ts'
+import type { RepeatableStep } from '../database/repeatable-step.ts'
+import { literal, type Queryable } from '../database/sql.ts'
+
+const roleNames = ['boat_mirror_reader', 'boat_mirror_partner', 'boat_mirror_enqueue'] as const
+
+const createRole = (role: string): string => `do $$ begin
+  if not exists (select from pg_catalog.pg_roles where rolname = ${literal(role)}) then
+    create role ${role} nologin;
+  end if;
+exception
+  -- Another database of this cluster was migrated at the same moment.
+  when duplicate_object or unique_violation then null;
+  when insufficient_privilege then
+    raise notice 'role % is missing: the database role may not create roles', ${literal(role)};
+end $$;`
+
+/** Comes first: later steps grant to these roles where they exist. */
+export const roles: RepeatableStep = { name: 'roles', sql: roleNames.map(createRole).join('\n') }
+
+const grantTo = (role: string, statements: readonly string[]): string => `do $$ declare relation regclass; begin
+  if exists (select from pg_catalog.pg_roles where rolname = ${literal(role)}) then
+    ${statements.map((statement) => `${statement};`).join('\n    ')}
+  end if;
+end $$;`
+
+/** One by one: what a partner made in our schemas is theirs to grant, and one of it would refuse `all tables in schema`. */
+const selectFrom = (schemas: readonly string[], role: string): string => `for relation in
+      select oid from pg_catalog.pg_class where relkind in ('r', 'p', 'v', 'm', 'f')
+        and relnamespace in (${schemas.map((schema) => `${literal(schema)}::regnamespace`).join(', ')})
+        and pg_catalog.pg_has_role(relowner, 'usage')
+    loop execute pg_catalog.format('grant select on %s to ${role}', relation); end loop`
+
+const personalStreams = streams.filter(holdsPerson).map((stream) => literal(stream.name))
+
+/** Rows of quarantine and samples that may quote a person are hidden from the reader, and from nobody else. */
+const guardFromReader = (table: string): readonly string[] => [
+  `alter table sync.${table} enable row level security`,
+  `drop policy if exists everyone on sync.${table}`,
+  `create policy everyone on sync.${table} using (true) with check (true)`,
+  `drop policy if exists no_persons on sync.${table}`,
+  `create policy no_persons on sync.${table} as restrictive for select to boat_mirror_reader
+      using (stream not in (${personalStreams.join(', ')}))`,
+]
+
+/** Comes last, when all views exist. */
+export const grants: RepeatableStep = {
+  name: 'grants',
+  sql: [
+    'revoke all on function mirror.feed_epoch(), mirror.read_change_log(text, int), mirror.changes_since(text, int) from public;',
+    grantTo('boat_mirror_reader', [
+      'grant usage on schema sync, mirror_views, report to boat_mirror_reader',
+      selectFrom(['sync', 'mirror_views', 'report'], 'boat_mirror_reader'),
+      ...guardFromReader('quarantine'),
+      ...guardFromReader('unknown_fields'),
+    ]),
+    grantTo('boat_mirror_partner', [
+      'grant usage on schema sync, mirror, mirror_views, report to boat_mirror_partner',
+      selectFrom(['sync', 'mirror', 'mirror_views', 'report'], 'boat_mirror_partner'),
+      'grant execute on function mirror.feed_epoch(), mirror.read_change_log(text, int), mirror.changes_since(text, int) to boat_mirror_partner',
+    ]),
+  ].join('\n'),
+}
+
+/** What the last of the grants to a role gives it: who has it has all of them. */
+const lastGrant: Readonly<Record<(typeof roleNames)[number], string>> = {
+  boat_mirror_reader: 'report.freshness',
+  boat_mirror_partner: 'mirror.rentals_local',
+  boat_mirror_enqueue: 'outbox.changes',
+}
+
+/** Roles that are not there, and roles that are there without their grants: made after the last migrate, or by a restore. */
+export async function roleGaps(db: Queryable): Promise<{ missing: readonly string[]; ungranted: readonly string[] }> {
+  const { rows } = await db.query<{ name: string; there: boolean; granted: boolean }>(
+    `select name, r.oid is not null as there,
+       r.oid is not null and has_table_privilege(r.oid, to_regclass(relation), 'select') as granted
+     from jsonb_each_text($1::jsonb) l (name, relation) left join pg_roles r on r.rolname = l.name order by name`,
+    [JSON.stringify(lastGrant)],
+  )
+  return {
+    missing: rows.filter(({ there }) => !there).map(({ name }) => name),
+    ungranted: rows.filter(({ there, granted }) => there && !granted).map(({ name }) => name),
+  }
+}

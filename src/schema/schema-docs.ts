@@ -1,0 +1,106 @@
+// docs/schema.md as text, from the catalog and the comments that the database carries. Pure; `npm run docs` writes it.
+
+import { holdsPerson, streams } from '../catalog/catalog.ts'
+import { bookkeepingComments } from '../catalog/columns.ts'
+import type { Column, StreamDef } from '../catalog/types.ts'
+import { describeReads } from './comments.ts'
+import { syncComments } from './state-comments.ts'
+
+const introduction = `# The database
+
+Made by \`npm run docs\` from the catalog; a test fails when it is out of date. The same texts are comments in the
+database: \`\\d+ mirror.rentals\` in psql shows them.
+
+- \`mirror\`: every record of the API, one table for each record type. Names follow the API's fields in snake_case.
+- \`mirror_views\`: the same tables without documents, personal columns and payloads that hold a person, for
+  \`boat_mirror_reader\`.
+- \`sync\`: what is known about reading: runs, freshness, quarantine.
+- \`mirror.change_log\`, read by \`mirror.changes_since\`: what changed when.
+
+There are no foreign keys between mirrored records (the API decides what exists), but an index on every reference.
+SQL null stands for a null and for an absent field; \`_payload\` keeps the difference.`
+
+const bookkeepingTypes: Readonly<Record<string, string>> = {
+  _payload: 'jsonb',
+  _source: 'text',
+  _read_at: 'timestamptz',
+  _changed_at: 'timestamptz',
+  _deleted_at: 'timestamptz',
+}
+
+/** A text inside a table cell. */
+const cell = (text: string): string => text.replaceAll('|', '\\|')
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n')
+
+const code = (text: string): string => `\`${text}\``
+
+/** Personal data and references are marked behind the meaning. */
+function meaning(column: Column): string {
+  const marks = [column.personal === true ? 'Personal.' : '', column.reference === true ? 'Indexed.' : '']
+  return [column.comment, ...marks].filter((text) => text !== '').join(' ')
+}
+
+function streamSection(stream: StreamDef): string {
+  const facts = [
+    `Key: ${stream.key.map(code).join(', ')}.`,
+    stream.parent === undefined ? '' : `Below ${code(`mirror.${stream.parent}`)}.`,
+    describeReads(stream).replace(/GET \/v3\/[^\s,]*[^\s,.]/g, code),
+    `Source: ${stream.source}.`,
+    stream.document === true ? 'Only with `MIRROR_DOCUMENTS=on`, and never shown to `boat_mirror_reader`.' : '',
+    stream.document !== true && holdsPerson(stream) ? 'Shown to `boat_mirror_reader` without what is personal.' : '',
+  ]
+  const rows = stream.columns.map((column) => [
+    code(column.name),
+    column.type,
+    column.path === null ? '' : code(column.path),
+    meaning(column),
+  ])
+  return [
+    `### mirror.${stream.name}`,
+    stream.comment,
+    facts.filter((text) => text !== '').join(' '),
+    table(['column', 'type', 'field', 'meaning'], rows),
+  ].join('\n\n')
+}
+
+/** Tables whose comments are written by hand: name, meaning, columns. */
+function otherSections(): readonly string[] {
+  const tables = Object.entries(syncComments).filter(([subject]) => subject.startsWith('table '))
+  return tables.map(([subject, comment]) => {
+    const name = subject.slice('table '.length)
+    const prefix = `column ${name}.`
+    const columns = Object.entries(syncComments)
+      .filter(([column]) => column.startsWith(prefix))
+      .map(([column, text]) => [code(column.slice(prefix.length)), text])
+    return [`### ${name}`, comment, table(['column', 'meaning'], columns)].join('\n\n')
+  })
+}
+
+const functionSection = (): string =>
+  Object.entries(syncComments)
+    .filter(([subject]) => subject.startsWith('function '))
+    .map(([subject, comment]) => `- ${code(subject.slice('function '.length))}: ${comment}`)
+    .join('\n')
+
+/** The whole document. */
+export function schemaDocument(): string {
+  const bookkeeping = Object.entries(bookkeepingComments).map(([name, text]) => [
+    code(name),
+    bookkeepingTypes[name] ?? '',
+    text,
+  ])
+  const sections = [
+    introduction,
+    '## Columns of every mirror table',
+    table(['column', 'type', 'meaning'], bookkeeping),
+    '## Tables of the mirror',
+    ...streams.map(streamSection),
+    '## The change log and the state of reading',
+    ...otherSections(),
+    '## Functions',
+    functionSection(),
+  ]
+  return `${sections.join('\n\n')}\n`
+}

@@ -1,0 +1,78 @@
+// Can the program work in this database at all? What an administrator chose otherwise is refused by name, before anything
+// is written.
+
+import type { Queryable } from '../database/sql.ts'
+import { BoatMirrorError } from '../errors.ts'
+
+type Facts = {
+  readonly name: string
+  readonly role: string
+  readonly encoding: string
+  readonly standby: boolean
+  readonly read_only: boolean
+  readonly temporary: boolean
+}
+
+const factsQuery = `select current_database() as name, current_user as role,
+  pg_encoding_to_char(encoding) as encoding, pg_is_in_recovery() as standby,
+  current_setting('transaction_read_only') = 'on' as read_only,
+  has_database_privilege(oid, 'temporary') as temporary
+  from pg_database where datname = current_database()`
+
+const refused = (message: string, remedy: string): BoatMirrorError =>
+  new BoatMirrorError('DATABASE_UNSUITABLE', message, { remedy })
+
+function assertWritable({ name, role, encoding, standby, read_only: readOnly }: Facts): void {
+  if (encoding !== 'UTF8')
+    throw refused(
+      `Database ${name} has the encoding ${encoding}, which cannot hold every text of the API.`,
+      `Create one with: create database NAME encoding 'UTF8' template template0, and name it in DATABASE_URL.`,
+    )
+  if (standby)
+    throw refused(
+      `The server of database ${name} is a standby, which takes no writes.`,
+      'Set DATABASE_URL to the primary.',
+    )
+  if (readOnly)
+    throw refused(
+      `Transactions of role ${role} in database ${name} are read-only (default_transaction_read_only).`,
+      'Set it to off by alter database, alter role or in postgresql.conf, or use another role.',
+    )
+}
+
+/**
+ * Can it be written to, and hold every text? `sync` needs temporary tables besides, on which batches are brought in.
+ * @throws BoatMirrorError DATABASE_UNSUITABLE, DATABASE_PRIVILEGE.
+ */
+export async function assertSuitable(db: Queryable, purpose: 'migrate' | 'sync'): Promise<void> {
+  const { rows } = await db.query<Facts>(factsQuery)
+  for (const facts of rows) {
+    assertWritable(facts)
+    if (purpose === 'migrate' || facts.temporary) continue
+    throw new BoatMirrorError(
+      'DATABASE_PRIVILEGE',
+      `Role ${facts.role} may not make temporary tables in database ${facts.name}.`,
+      { remedy: `Run: grant temporary on database ${facts.name} to ${facts.role}` },
+    )
+  }
+}
+
+// The first two are what an earlier version may have left of a migrate that failed.
+const takenQuery = `select n.nspname as schema, pg_get_userbyid(n.nspowner) as owner, min(c.relname) as example
+  from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p', 'v', 'm', 'f')
+    and not (n.nspname = 'sync' and c.relname in ('migrations', 'migrations_lock'))
+  where n.nspname in ('sync', 'mirror', 'mirror_views', 'outbox', 'report') group by 1, 2 order by 1`
+
+/**
+ * For a database that was never migrated: schemas of our names may be there, but nothing in them.
+ * @throws BoatMirrorError DATABASE_UNSUITABLE
+ */
+export async function assertNamesFree(db: Queryable): Promise<void> {
+  const { rows } = await db.query<{ schema: string; owner: string; example: string }>(takenQuery)
+  if (rows.length === 0) return
+  const taken = rows.map(({ schema, owner, example }) => `${schema} (of ${owner}, with ${example})`).join(', ')
+  throw refused(
+    `Somebody else uses what has to be schemas of this program: ${taken}.`,
+    'Rename them (alter schema … rename to …), or give the program a database of its own.',
+  )
+}

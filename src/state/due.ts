@@ -1,0 +1,130 @@
+// Which details are due, as SQL.
+
+import { streamNamed } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { keySql, type Queryable } from '../database/sql.ts'
+import { askedJoin, rememberedJoin } from './records.ts'
+
+export type DueSettings = {
+  /** Details older than this are read again, in milliseconds; ages are spread over its last quarter. */
+  readonly maxAgeMs: number
+  /** Everything read before this instant is due as well (`--full`); null: only what is new, changed or old. */
+  readonly before: Date | null
+  /** First and last day of the horizon of slots, `YYYY-MM-DD`. */
+  readonly from: string
+  readonly to: string
+}
+
+/** A number from 0 to 1 that follows from the key, so that records of one age do not fall due together. */
+const spread = (key: string): string => `(('x' || substr(md5(${key}), 1, 4))::bit(16)::int / 65536.0)`
+
+/** Rentals about to depart or just back are read four times as often. */
+const soonerFor = (stream: StreamDef, alias: string): string =>
+  stream.name === 'rentals' || stream.parent === 'rentals'
+    ? `case when ${alias}.departure_datetime between now() and now() + interval '30 days'
+        or ${alias}.arrival_datetime between now() - interval '7 days' and now() then 0.25 else 1 end`
+    : '1'
+
+/** The rows whose details this stream reads: its own for a list, its parent's otherwise. */
+const holderOf = (stream: StreamDef): StreamDef =>
+  stream.reads.kind === 'list' || stream.parent === undefined ? stream : streamNamed(stream.parent)
+
+function dueSql(stream: StreamDef, select: string, tail: string): string {
+  const holder = holderOf(stream)
+  const key = keySql(holder, 'm')
+  const changedAt = holder.reads.kind === 'list' ? 'p.changed_at' : 'm._changed_at'
+  const parentState =
+    holder.reads.kind === 'list' ? `left join sync.records p on p.stream = '${holder.name}' and p.key = ${key}` : ''
+  const horizon = holder.horizon === 'date' ? 'm.date between w.first_day and w.last_day' : 'true'
+  const stale =
+    stream.freshness === 'always'
+      ? 'true'
+      : `(d.detail_read_at is null or d.detail_read_at < ${changedAt} or d.detail_read_at < w.before
+         or d.detail_read_at < now() - w.max_age_ms * ${soonerFor(stream, 'm')} * (0.75 + 0.25 * ${spread(key)}) * interval '1 ms')`
+  return `with w(before, max_age_ms, first_day, last_day) as (
+      values ($1::timestamptz, $2::float8, $3::date, $4::date))
+    select ${select} from w cross join mirror.${holder.name} m ${parentState}
+    left join sync.records d on d.stream = '${stream.name}' and d.key = ${key}
+    where m._deleted_at is null and m._source not like '%#%' and ${horizon} and ${stale} ${tail}`
+}
+
+const parameters = (settings: DueSettings): unknown[] => [
+  settings.before,
+  settings.maxAgeMs,
+  settings.from,
+  settings.to,
+]
+
+/** Keys of the records (for streams below another: of the parents) whose details are due, in key order. */
+export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSettings): Promise<readonly string[]> {
+  const holder = holderOf(stream)
+  const order = holder.key.map((name) => `m.${name}`).join(', ')
+  const { rows } = await db.query<{ key: string }>(
+    dueSql(stream, `${keySql(holder, 'm')} as key`, `order by ${order}`),
+    parameters(settings),
+  )
+  return rows.map((row) => row.key)
+}
+
+/** True when at least one record is due. */
+export async function isAnythingDue(db: Queryable, stream: StreamDef, settings: DueSettings): Promise<boolean> {
+  const { rowCount } = await db.query(dueSql(stream, '1', 'limit 1'), parameters(settings))
+  return (rowCount ?? 0) > 0
+}
+
+export type DetailState = { readonly hash: string | null; readonly readAt: Date | null }
+
+/** What is known of the details of these keys. */
+export async function detailStates(
+  db: Queryable,
+  stream: StreamDef,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, DetailState>> {
+  const { rows } = await db.query<{ key: string; detail_hash: string | null; detail_read_at: Date | null }>(
+    `select key, detail_hash, detail_read_at from sync.records where stream = $1 and key = any($2::text[])`,
+    [stream.name, keys],
+  )
+  return new Map(rows.map((row) => [row.key, { hash: row.detail_hash, readAt: row.detail_read_at }]))
+}
+
+/**
+ * Hashes of those of these records whose row is alive and still as the list brought it, and whose details were never
+ * read; `list` is the list's endpoint. Whatever is read again is compared with the row itself, which heals a row that
+ * somebody spoilt.
+ */
+export async function hashesFromList(
+  db: Queryable,
+  stream: StreamDef,
+  list: string,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.query<{ key: string; hash: string }>(
+    `select asked.key, r.list_hash as hash from ${askedJoin(stream)} ${rememberedJoin}
+     where r.list_hash is not null and r.detail_read_at is null and t._source = $3 and t._deleted_at is null`,
+    [keys, stream.name, list],
+  )
+  return new Map(rows.map(({ key, hash }) => [key, hash]))
+}
+
+/** Was this record's single read since then? */
+export async function isReadSince(db: Queryable, stream: StreamDef, key: string, since: Date): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select 1 from sync.records where stream = $1 and key = $2 and detail_read_at >= $3`,
+    [stream.name, key, since],
+  )
+  return (rowCount ?? 0) > 0
+}
+
+/** Durations of resources in the order they were answered: resource id → `TYPE,VALUE`, the first `count` of each. */
+export async function firstDurations(
+  db: Queryable,
+  resourceIds: readonly string[],
+  count: number,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const { rows } = await db.query<{ resource_id: string; durations: string[] }>(
+    `select resource_id, (array_agg(type || ',' || value order by position))[1:$2] as durations
+     from mirror.resource_durations where resource_id = any($1::text[]) and _deleted_at is null group by resource_id`,
+    [resourceIds, count],
+  )
+  return new Map(rows.map((row) => [row.resource_id, row.durations]))
+}

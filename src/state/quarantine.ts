@@ -1,0 +1,159 @@
+// sync.quarantine: records that cannot be mirrored, whole, with the reason; never silently dropped.
+
+import { createHash } from 'node:crypto'
+import type { PoolClient } from 'pg'
+import type { Queryable } from '../database/sql.ts'
+import { isDataError } from '../database/sql-states.ts'
+
+/** A record that cannot be mirrored. */
+export type BadRecord = {
+  readonly stream: string
+  readonly key: string
+  readonly endpoint: string
+  /** JSON text, whole as received. */
+  readonly payload: string
+  /** Names the field, what was expected and what came. */
+  readonly reason: string
+  /** Values of columns that come from the request: what a retry needs besides the payload. */
+  readonly request: Readonly<Record<string, string | null>>
+}
+
+/** An entry; `payload` and `request` are JSON text, so that no digit is lost. */
+export type QuarantineEntry = BadRecordFacts & { readonly payload: string; readonly request: string }
+
+type BadRecordFacts = {
+  readonly id: string
+  readonly stream: string
+  readonly key: string
+  readonly endpoint: string
+  readonly reason: string
+  readonly firstSeenAt: Date
+  readonly lastSeenAt: Date
+  readonly times: string
+}
+
+/** The key of a record that has none of its own: a short hash of its content. */
+export const contentKey = (hash: string): string => `#${hash}`
+
+/** Whether a key, an SQL expression, is such a one. */
+export const isContentKeySql = (key: string): string => `(${key} ~ '^#[A-Za-z0-9_-]{22}$')`
+
+const maxKeyLength = 500
+
+/** The key an entry has: one that is too long for an index is cut and told apart by a hash. */
+function entryKey(key: string): string {
+  if (key.length <= maxKeyLength) return key
+  return `${key.slice(0, 200)}…#${createHash('md5').update(key).digest('base64url')}`
+}
+
+/** `jsonb` holds no number beyond numeric's range: such a payload is stored as a JSON string of its text. */
+const upsert = (
+  payload: string,
+): string => `insert into sync.quarantine as q (stream, key, endpoint, payload, reason, request, times)
+  select g.stream, g.key, g.endpoint, ${payload}, g.reason, g.request::jsonb, g.times
+  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[])
+    as g(stream, key, endpoint, payload, reason, request, times) order by g.stream, g.key
+  on conflict (stream, key) do update set endpoint = excluded.endpoint, payload = excluded.payload,
+    reason = excluded.reason, request = excluded.request, last_seen_at = clock_timestamp(), times = q.times + excluded.times`
+
+const asJson = upsert('g.payload::jsonb')
+const asText = upsert('to_jsonb(g.payload)')
+
+/** A record, and how many like it came together. */
+type Counted = BadRecord & { readonly times: number }
+
+const parameters = (records: readonly Counted[]): unknown[] => [
+  records.map((record) => record.stream),
+  records.map((record) => record.key),
+  records.map((record) => record.endpoint),
+  records.map((record) => record.payload),
+  records.map((record) => record.reason),
+  records.map((record) => JSON.stringify(record.request)),
+  records.map((record) => record.times),
+]
+
+/**
+ * Puts records into quarantine; one that is there already is replaced and counted. In the caller's transaction, because
+ * a payload that jsonb refuses is tried under a savepoint.
+ */
+export async function quarantineRecords(client: PoolClient, records: readonly BadRecord[]): Promise<void> {
+  const byKey = new Map<string, Counted>()
+  for (const record of records) {
+    const key = entryKey(record.key)
+    const id = JSON.stringify([record.stream, key])
+    byKey.set(id, { ...record, key, times: (byKey.get(id)?.times ?? 0) + 1 })
+  }
+  const distinct = [...byKey.values()]
+  if (distinct.length === 0 || (await isStored(client, asJson, distinct))) return
+  for (const record of distinct)
+    if (!(await isStored(client, asJson, [record]))) await client.query(asText, parameters([record]))
+}
+
+/** Stores under a savepoint; false when Postgres refused the data. */
+async function isStored(client: PoolClient, statement: string, records: readonly Counted[]): Promise<boolean> {
+  await client.query('savepoint quarantine')
+  try {
+    await client.query(statement, parameters(records))
+    await client.query('release savepoint quarantine')
+    return true
+  } catch (error) {
+    if (!isDataError(error)) throw error
+    await client.query('rollback to savepoint quarantine')
+    return false
+  }
+}
+
+/** Removes entries of which a good version came. */
+export async function clearQuarantine(
+  db: Queryable,
+  good: readonly { readonly stream: string; readonly keys: readonly string[] }[],
+): Promise<void> {
+  const entries = good.flatMap(({ stream, keys }) => keys.map((key) => ({ stream, key: entryKey(key) })))
+  if (entries.length === 0) return
+  await db.query(
+    `delete from sync.quarantine q using unnest($1::text[], $2::text[]) as g(stream, key)
+     where q.stream = g.stream and q.key = g.key`,
+    [entries.map((entry) => entry.stream), entries.map((entry) => entry.key)],
+  )
+}
+
+/**
+ * Removes the records without a key that a list no longer answers: of them no good version is ever known to come, and one
+ * whose content changes would leave a row behind with each change. Call it after a sweep that is proven complete.
+ */
+export async function clearUnseen(db: Queryable, stream: string, endpoint: string, since: Date): Promise<void> {
+  await db.query(
+    `delete from sync.quarantine
+     where stream = $1 and endpoint = $2 and last_seen_at < $3 and ${isContentKeySql('key')}`,
+    [stream, endpoint, since],
+  )
+}
+
+const facts = `id, stream, key, endpoint, reason, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", times,
+  payload::text as payload, request::text as request`
+
+/** Entries with their payloads, oldest first; of one stream, if one is named. */
+export async function listQuarantine(
+  db: Queryable,
+  filter: { readonly stream?: string; readonly limit: number },
+): Promise<readonly QuarantineEntry[]> {
+  const { rows } = await db.query<QuarantineEntry>(
+    `select ${facts} from sync.quarantine where $1::text is null or stream = $1 order by id limit $2`,
+    [filter.stream ?? null, filter.limit],
+  )
+  return rows
+}
+
+/** One entry by its number; null when it is not there. */
+export async function getQuarantined(db: Queryable, id: string): Promise<QuarantineEntry | null> {
+  const { rows } = await db.query<QuarantineEntry>(`select ${facts} from sync.quarantine where id = $1`, [id])
+  return rows[0] ?? null
+}
+
+/** Entries per stream; streams without any are left out. */
+export async function quarantineTotals(db: Queryable): Promise<Readonly<Record<string, number>>> {
+  const { rows } = await db.query<{ stream: string; count: number }>(
+    'select stream, count(*)::int as count from sync.quarantine group by stream order by stream',
+  )
+  return Object.fromEntries(rows.map(({ stream, count }) => [stream, count]))
+}

@@ -1,0 +1,146 @@
+// What a sweep saw, and what it therefore missed.
+
+import type { StreamDef } from '../catalog/types.ts'
+import { keySql, type Queryable } from '../database/sql.ts'
+import { isContentKeySql } from './quarantine.ts'
+
+/** Stores the keys of pages that follow one another, in the pages' own transaction. */
+export async function saveSweepPages(
+  db: Queryable,
+  pass: { readonly runId: string; readonly pass: number; readonly first: number },
+  pages: readonly (readonly string[])[],
+): Promise<void> {
+  await db.query(
+    `insert into sync.sweep_pages (run_id, pass, page, keys)
+     select $1, $2, $3 + place - 1, array(select jsonb_array_elements_text(keys))
+     from jsonb_array_elements($4::jsonb) with ordinality as given(keys, place)
+     on conflict (run_id, pass, page) do update set keys = excluded.keys`,
+    [pass.runId, pass.pass, pass.first, JSON.stringify(pages)],
+  )
+}
+
+/** How many records one pass answered, and how many different ones: by their keys, or by content where they have none. */
+export async function passFacts(
+  db: Queryable,
+  runId: string,
+  pass: number,
+): Promise<{ answered: number; distinct: number; keyless: number; keylessDistinct: number }> {
+  const { rows } = await db.query<{ keyless: boolean; answered: number; distinct: number }>(
+    `select ${isContentKeySql('k')} as keyless, count(*)::int as answered, count(distinct k)::int as distinct
+     from sync.sweep_pages p, unnest(p.keys) k where p.run_id = $1 and p.pass = $2 group by 1`,
+    [runId, pass],
+  )
+  const of = (keyless: boolean) => rows.find((row) => row.keyless === keyless) ?? { answered: 0, distinct: 0 }
+  return {
+    answered: of(false).answered,
+    distinct: of(false).distinct,
+    keyless: of(true).answered,
+    keylessDistinct: of(true).distinct,
+  }
+}
+
+export type SweepResult = {
+  /** Live rows of the table, stubs left out, that existed when the sweep began. */
+  readonly live: number
+  /** Records with a key. */
+  readonly seen: number
+  readonly deletedLately: number
+  /** Keys of live rows that the sweep did not see and nobody wrote since it began. */
+  readonly missing: readonly string[]
+}
+
+/**
+ * Compares what a finished sweep saw with the live rows. The difference of two sets is one sort or one hash whatever
+ * Postgres believes of their sizes; a join of them may compare each with each.
+ */
+export async function sweepResult(
+  db: Queryable,
+  stream: StreamDef,
+  runId: string,
+  startedAt: Date,
+): Promise<SweepResult> {
+  const { rows } = await db.query<{ live: number; seen: number; deleted_lately: number; missing: string[] | null }>(
+    `with seen as materialized (select distinct k from sync.sweep_pages p, unnest(p.keys) k
+            where p.run_id = $1 and not ${isContentKeySql('k')}),
+          live as materialized (
+            select ${keySql(stream, 'm')} as k from mirror.${stream.name} m
+            where m._deleted_at is null and m._source not like '%#%' and m._read_at < $2)
+     select (select count(*)::int from live) as live, (select count(*)::int from seen) as seen,
+       ${deletedLately('$3')} as deleted_lately,
+       (select array_agg(k order by k) from (select k from live except select k from seen) missed) as missing`,
+    [runId, startedAt, stream.name],
+  )
+  const row = rows[0]
+  return {
+    live: row?.live ?? 0,
+    seen: row?.seen ?? 0,
+    deletedLately: row?.deleted_lately ?? 0,
+    missing: row?.missing ?? [],
+  }
+}
+
+/** How many records of a stream (a parameter) were tombstoned within 24 hours. */
+const deletedLately = (stream: string): string => `(select count(*)::int from mirror.change_log c
+  where c.stream = ${stream} and c.operation = 'delete' and c.changed_at > clock_timestamp() - interval '24 hours')`
+
+/** Live rows of a stream (stubs left out), and how many were tombstoned within 24 hours. */
+export async function deletionFacts(
+  db: Queryable,
+  stream: StreamDef,
+): Promise<{ readonly live: number; readonly deletedLately: number }> {
+  const { rows } = await db.query<{ live: number; deleted_lately: number }>(
+    `select (select count(*)::int from mirror.${stream.name} where _deleted_at is null and _source not like '%#%') as live,
+       ${deletedLately('$1')} as deleted_lately`,
+    [stream.name],
+  )
+  return { live: rows[0]?.live ?? 0, deletedLately: rows[0]?.deleted_lately ?? 0 }
+}
+
+/** Holds deletions back until a person decides; the plan is what that person reads. */
+export async function holdDeletions(
+  db: Queryable,
+  runId: string,
+  keys: readonly string[],
+  plan: unknown,
+): Promise<void> {
+  await db.query(`insert into sync.held (run_id, key) select $1, unnest($2::text[]) on conflict do nothing`, [
+    runId,
+    keys,
+  ])
+  await db.query(`update sync.runs set plan = $2 where id = $1`, [runId, JSON.stringify(plan)])
+}
+
+/** The held keys of a run that nobody has released. */
+export async function heldKeys(db: Queryable, runId: string): Promise<readonly string[]> {
+  const { rows } = await db.query<{ key: string }>(
+    `select key from sync.held where run_id = $1 and released_at is null order by key`,
+    [runId],
+  )
+  return rows.map((row) => row.key)
+}
+
+/** Marks held keys as released. */
+export async function markReleased(db: Queryable, runId: string): Promise<void> {
+  await db.query(`update sync.held set released_at = clock_timestamp() where run_id = $1 and released_at is null`, [
+    runId,
+  ])
+}
+
+/** The newest run of each stream that still holds deletions. */
+export async function heldRuns(
+  db: Queryable,
+): Promise<readonly { id: string; stream: string; held: number; startedAt: Date; plan: unknown }[]> {
+  const { rows } = await db.query<{ id: string; stream: string; held: number; started_at: Date; plan: unknown }>(
+    `select r.id, r.stream, count(h.key)::int as held, r.started_at, r.plan
+     from (select distinct on (stream) * from sync.runs where status <> 'running' order by stream, id desc) r
+     join sync.held h on h.run_id = r.id and h.released_at is null
+     where r.status = 'held' group by r.id, r.stream, r.started_at, r.plan order by r.id`,
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    stream: row.stream,
+    held: row.held,
+    startedAt: row.started_at,
+    plan: row.plan,
+  }))
+}

@@ -1,0 +1,88 @@
+// sync.unknown_fields: fields seen upstream that the catalog does not know. They stay in the payload; here they are listed.
+
+import { createHash } from 'node:crypto'
+import { holdsPerson, streamNamed } from '../catalog/catalog.ts'
+import type { Queryable } from '../database/sql.ts'
+
+/** Sightings of one field in one or more records. */
+export type UnknownField = {
+  readonly stream: string
+  readonly path: string
+  /** A value as JSON text, possibly cut. */
+  readonly sample: string | null
+  readonly times: number
+}
+
+const jsonTypes: Readonly<Record<string, string>> = {
+  '"': 'text',
+  '{': 'object',
+  '[': 'array',
+  t: 'boolean',
+  f: 'boolean',
+  n: 'null',
+}
+
+/** A sample as it may be kept: where a record says something about a person, only the value's type. */
+function keptSample({ stream, sample }: UnknownField): string | null {
+  if (sample === null || !holdsPerson(streamNamed(stream))) return sample
+  return jsonTypes[sample.charAt(0)] ?? 'number'
+}
+
+const maxPathLength = 500
+
+/** A path as it is listed: one that is too long for an index is cut and told apart by a hash. */
+function listedPath(path: string): string {
+  if (path.length <= maxPathLength) return path
+  return `${path.slice(0, 200)}…#${createHash('md5').update(path).digest('base64url')}`
+}
+
+/** Counts sightings; the newest sample is kept. One statement for the batch. */
+export async function noteUnknownFields(db: Queryable, fields: readonly UnknownField[]): Promise<void> {
+  const byPath = new Map<string, UnknownField>()
+  for (const field of fields) {
+    const path = listedPath(field.path)
+    const id = JSON.stringify([field.stream, path])
+    byPath.set(id, { ...field, path, times: field.times + (byPath.get(id)?.times ?? 0) })
+  }
+  const distinct = [...byPath.values()]
+  if (distinct.length === 0) return
+  await db.query(
+    `insert into sync.unknown_fields as u (stream, path, sample, times)
+     select g.stream, g.path, to_jsonb(g.sample), g.times
+     from unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) as g(stream, path, sample, times)
+     order by g.stream, g.path
+     on conflict (stream, path) do update set sample = coalesce(excluded.sample, u.sample),
+       times = u.times + excluded.times, last_seen_at = clock_timestamp()`,
+    [
+      distinct.map((field) => field.stream),
+      distinct.map((field) => field.path),
+      distinct.map(keptSample),
+      distinct.map((field) => field.times),
+    ],
+  )
+}
+
+/** All fields that were ever seen and are not known, by stream and path. */
+export async function listUnknownFields(db: Queryable): Promise<
+  readonly {
+    readonly stream: string
+    readonly path: string
+    readonly times: string
+    readonly firstSeenAt: Date
+    readonly lastSeenAt: Date
+    readonly sample: unknown
+  }[]
+> {
+  const { rows } = await db.query<{
+    stream: string
+    path: string
+    times: string
+    firstSeenAt: Date
+    lastSeenAt: Date
+    sample: unknown
+  }>(
+    `select stream, path, times, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", sample
+     from sync.unknown_fields order by stream, path`,
+  )
+  return rows
+}

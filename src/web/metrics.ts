@@ -1,0 +1,198 @@
+// /metrics for Prometheus: what the database knows (the same on every worker) is read when asked for; calls of the API
+// are counted in this process. Names begin with boat_mirror_, units are seconds and bytes, labels are streams, endpoint
+// templates and states, never ids.
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { messageOf } from '../errors.ts'
+import { isFailing } from '../inspect/status.ts'
+import { isFailure, type ObservedCall } from '../state/calls.ts'
+import type { OperatorContext } from './context.ts'
+import { probe } from './health.ts'
+import type { PageFacts } from './page-facts.ts'
+
+const freshnessStates = ['fresh', 'late', 'unknown', 'failing'] as const
+
+const gauges = {
+  up: ['boat_mirror_up', '1 when the database answered this scrape.', []],
+  rows: ['boat_mirror_stream_rows', 'Live rows of a stream.', ['stream']],
+  asOf: [
+    'boat_mirror_stream_as_of_timestamp_seconds',
+    'Everything older than this upstream is in the mirror.',
+    ['stream'],
+  ],
+  age: ['boat_mirror_stream_age_seconds', 'Age of a stream; missing while it was never read.', ['stream']],
+  target: ['boat_mirror_stream_target_seconds', 'Age that is still fresh.', ['stream']],
+  interval: ['boat_mirror_stream_interval_seconds', 'Effective interval of the schedule.', ['stream']],
+  due: ['boat_mirror_stream_next_due_timestamp_seconds', 'When a stream is read next.', ['stream']],
+  state: [
+    'boat_mirror_stream_state',
+    '1 for the state a stream is in: fresh, late, unknown, failing.',
+    ['stream', 'state'],
+  ],
+  runSeconds: ['boat_mirror_last_run_duration_seconds', 'Duration of the last finished run.', ['stream']],
+  runChanges: [
+    'boat_mirror_last_run_changes',
+    'Rows inserted, updated and deleted by the last finished run.',
+    ['stream'],
+  ],
+  runStatus: ['boat_mirror_last_run_status', '1 for the status of the last finished run.', ['stream', 'status']],
+  running: ['boat_mirror_runs_running', 'Runs under way.', []],
+  tasks: ['boat_mirror_tasks', 'Open pieces of runs.', ['status']],
+  held: ['boat_mirror_held_deletions', 'Deletions that wait for a person.', ['stream']],
+  quarantine: ['boat_mirror_quarantine_records', 'Records that cannot be mirrored.', ['stream']],
+  feedHeld: [
+    'boat_mirror_feed_held_seconds',
+    'For how long an open transaction has held mirror.changes_since back; 0 below a minute.',
+    [],
+  ],
+  unknownFields: ['boat_mirror_unknown_fields', 'Fields seen upstream that the catalog does not know.', []],
+  outbox: ['boat_mirror_outbox_changes', 'Changes by state.', ['status']],
+  oldest: ['boat_mirror_outbox_oldest_queued_age_seconds', 'Age of the oldest queued change; 0 when none waits.', []],
+  breaker: ['boat_mirror_api_breaker_open', '1 while requests wait because the API failed too often.', []],
+  endpointCalls: [
+    'boat_mirror_endpoint_calls',
+    'Calls of a read endpoint since the mirror exists, by all workers.',
+    ['endpoint'],
+  ],
+  endpointFailures: ['boat_mirror_endpoint_failures', 'Failed calls of a read endpoint, by all workers.', ['endpoint']],
+  endpointOk: ['boat_mirror_endpoint_ok', '1 when the last call of a read endpoint was answered.', ['endpoint']],
+  databaseSize: ['boat_mirror_database_size_bytes', 'Size of the database.', []],
+  queueUp: ['boat_mirror_queue_up', '1 when the queue did all that is needed of it at this scrape.', []],
+  jobs: ['boat_mirror_queue_jobs', 'Jobs of BullMQ by queue and state.', ['queue', 'state']],
+  info: ['boat_mirror_info', 'Always 1; the version is the label.', ['version']],
+} as const satisfies Record<string, readonly [string, string, readonly string[]]>
+
+type GaugeName = keyof typeof gauges
+
+const latencyBuckets = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** 2xx, 4xx …; `none` without an answer. */
+const statusClass = (status: number | null): string => (status === null ? 'none' : `${Math.floor(status / 100)}xx`)
+
+export type Metrics = {
+  observe(call: ObservedCall): void
+  /** The text Prometheus reads. Answers without a database, too: then `boat_mirror_up` is 0. */
+  text(): Promise<string>
+  readonly contentType: string
+}
+
+export type MetricsOptions = {
+  readonly context: Pick<OperatorContext, 'log' | 'version' | 'queue'>
+  readonly facts: () => Promise<PageFacts>
+  /** Jobs by queue and state; queues that do not answer are left out. */
+  readonly jobs: () => Promise<readonly { readonly queue: string; readonly state: string; readonly count: number }[]>
+}
+
+/** Makes the registry and its reader. */
+export function createMetrics({ context, facts, jobs }: MetricsOptions): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix: 'boat_mirror_' })
+  const shown = new Map<GaugeName, Gauge>()
+  for (const [key, [name, help, labelNames]] of Object.entries(gauges))
+    shown.set(key as GaugeName, new Gauge({ name, help, labelNames: [...labelNames], registers: [registry] }))
+  const set = (name: GaugeName, labels: Readonly<Record<string, string>>, value: number | null): void => {
+    if (value !== null) shown.get(name)?.set({ ...labels }, value)
+  }
+  const latency = new Histogram({
+    name: 'boat_mirror_api_request_duration_seconds',
+    help: 'Attempts of calls of the API by this process.',
+    labelNames: ['endpoint', 'status'],
+    buckets: latencyBuckets,
+    registers: [registry],
+  })
+  const failures = new Counter({
+    name: 'boat_mirror_api_request_failures_total',
+    help: 'Attempts that failed, by this process; 404 and 410 are answers.',
+    labelNames: ['endpoint', 'status'],
+    registers: [registry],
+  })
+  const received = new Counter({
+    name: 'boat_mirror_api_received_bytes_total',
+    help: 'Decoded bytes of answers, by this process.',
+    labelNames: ['endpoint'],
+    registers: [registry],
+  })
+
+  const refresh = async (): Promise<void> => {
+    for (const gauge of shown.values()) gauge.reset()
+    set('info', { version: context.version }, 1)
+    try {
+      const known = await facts()
+      set('up', {}, 1)
+      fill(known, set)
+    } catch (error) {
+      set('up', {}, 0)
+      context.log.debug({ event: 'metrics_without_database', reason: messageOf(error) })
+    }
+    const queueHealth = await probe(() => context.queue.ping(), 'QUEUE_UNREACHABLE')
+    set('queueUp', {}, queueHealth.ok ? 1 : 0)
+    for (const { queue, state, count } of await jobs()) set('jobs', { queue, state }, count)
+  }
+  let turn: Promise<unknown> = Promise.resolve()
+  return {
+    observe: (call) => {
+      const labels = { endpoint: call.endpoint, status: statusClass(call.status) }
+      latency.observe(labels, call.ms / 1_000)
+      received.inc({ endpoint: call.endpoint }, call.bytes)
+      if (isFailure(call)) failures.inc(labels)
+    },
+    // One scrape after the other: gauges are reset and filled anew.
+    text: () => {
+      const mine = turn.then(refresh).then(() => registry.metrics())
+      turn = mine.catch(() => undefined) // whoever asked gets the error
+      return mine
+    },
+    contentType: registry.contentType,
+  }
+}
+
+type SetGauge = (name: GaugeName, labels: Readonly<Record<string, string>>, value: number | null) => void
+
+const seconds = (instant: Date | null): number | null => (instant === null ? null : instant.getTime() / 1_000)
+
+function fill(facts: PageFacts, set: SetGauge): void {
+  fillStreams(facts, set)
+  const { status, now, running, tasks } = facts
+  set('running', {}, running.length)
+  set('tasks', { status: 'waiting' }, tasks.waiting)
+  set('tasks', { status: 'running' }, tasks.running)
+  for (const [state, number] of Object.entries(status.outbox))
+    if (typeof number === 'number') set('outbox', { status: state }, number)
+  const { oldestQueuedAt } = status.outbox
+  set('oldest', {}, oldestQueuedAt instanceof Date ? (now.getTime() - oldestQueuedAt.getTime()) / 1_000 : 0)
+  set('feedHeld', {}, Math.max(0, ...status.feedHeldBy.map(({ since }) => (now.getTime() - since.getTime()) / 1_000)))
+  set('unknownFields', {}, status.unknownFields.length)
+  set('breaker', {}, status.api.breaker === 'open' ? 1 : 0)
+  set('databaseSize', {}, status.database.size)
+  for (const each of status.endpoints) {
+    const { endpoint, calls, failures } = each
+    set('endpointCalls', { endpoint }, calls)
+    set('endpointFailures', { endpoint }, failures)
+    if (calls > 0) set('endpointOk', { endpoint }, isFailing(each) ? 0 : 1)
+  }
+}
+
+function fillStreams({ status, now, freshness, runs }: PageFacts, set: SetGauge): void {
+  const held = new Map(status.heldRuns.map((run) => [run.stream, run.held]))
+  for (const { stream, rows, asOf, intervalS, nextDueAt } of status.streams) {
+    set('rows', { stream }, rows)
+    set('asOf', { stream }, seconds(asOf))
+    set('age', { stream }, asOf === null ? null : (now.getTime() - asOf.getTime()) / 1_000)
+    set('interval', { stream }, intervalS)
+    set('due', { stream }, seconds(nextDueAt))
+    set('held', { stream }, held.get(stream) ?? 0)
+    set('quarantine', { stream }, status.quarantine.byStream[stream] ?? 0)
+  }
+  for (const { stream, state, targetS } of freshness) {
+    set('target', { stream }, targetS)
+    for (const each of freshnessStates) set('state', { stream, state: each }, each === state ? 1 : 0)
+  }
+  // Oldest first: the last one stays.
+  const last = new Map(runs.map((run) => [run.stream, run]))
+  for (const [stream, run] of last) {
+    set('runSeconds', { stream }, run.seconds)
+    set('runChanges', { stream }, run.changes)
+    for (const each of ['done', 'partial', 'held', 'failed'])
+      set('runStatus', { stream, status: each }, each === run.status ? 1 : 0)
+  }
+}

@@ -1,0 +1,78 @@
+// Everything the status page shows, read from the database as one value.
+
+import { dateIn } from '../clock.ts'
+import { type Attention, whatNeedsPeople } from '../inspect/attention.ts'
+import { countFleet, type FleetDay, shownRange, yearsOf } from '../inspect/fleet-calendar.ts'
+import {
+  calendarVersion,
+  calendarYears,
+  type FinishedRun,
+  freshnessFacts,
+  openTasks,
+  type RunningRun,
+  recentRuns,
+  runningRuns,
+  type StreamFreshness,
+  type TrafficPoint,
+  trafficPoints,
+  waitingStreams,
+} from '../inspect/page-queries.ts'
+import { databaseClock } from '../inspect/queries.ts'
+import type { StatusFacts } from '../inspect/status.ts'
+import type { OperatorContext } from './context.ts'
+
+export type PageFacts = {
+  /** The database's clock. */
+  readonly now: Date
+  readonly today: string
+  readonly status: StatusFacts
+  readonly freshness: readonly StreamFreshness[]
+  readonly runs: readonly FinishedRun[]
+  readonly running: readonly RunningRun[]
+  readonly waiting: readonly string[]
+  readonly tasks: { readonly waiting: number; readonly running: number }
+  readonly traffic: readonly TrafficPoint[]
+  readonly fleet: readonly FleetDay[]
+  readonly attention: readonly Attention[]
+  readonly version: string
+}
+
+/** Runs per stream in the small plots. */
+export const runsShown = 24
+/** Hours of traffic shown, in intervals of so many minutes. */
+export const trafficShown = { hours: 6, minutes: 5 } as const
+
+/** Makes the reader of the page's facts. The calendars of a whole fleet are read only after a run that read them, and daily. */
+export function createFactsReader(context: OperatorContext): () => Promise<PageFacts> {
+  const { pool } = context.database
+  let counted: { readonly version: string; readonly fleet: readonly FleetDay[] } | undefined
+  const readFleet = async (today: string): Promise<readonly FleetDay[]> => {
+    const version = `${today} ${await calendarVersion(pool)}`
+    if (counted?.version !== version) {
+      const range = shownRange(today)
+      counted = { version, fleet: countFleet(await calendarYears(pool, yearsOf(range)), range) }
+    }
+    return counted.fleet
+  }
+
+  return async () => {
+    const now = await databaseClock(pool)
+    const today = dateIn(context.config.timeZone, now)
+    const status = await context.readStatus()
+    const freshness = await freshnessFacts(pool)
+    return {
+      now,
+      today,
+      status,
+      freshness,
+      runs: await recentRuns(pool, runsShown),
+      running: await runningRuns(pool),
+      waiting: await waitingStreams(pool),
+      tasks: await openTasks(pool),
+      traffic: await trafficPoints(pool, trafficShown),
+      fleet: await readFleet(today),
+      attention: whatNeedsPeople(status, freshness),
+      version: context.version,
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// The section of the status page about the fleet: how much of it is free, day by day, as a heat map. Pure.
+
+import { count } from '../../format.ts'
+import type { FleetDay } from '../../inspect/fleet-calendar.ts'
+import type { PageFacts } from '../page-facts.ts'
+import { type Html, html } from '../parts/html.ts'
+import { type HeatRow, heatMap } from '../parts/plots.ts'
+
+/** 0: nothing is taken … 5: nearly everything is. */
+export const levelOf = ({ free, known }: FleetDay): number | null =>
+  known === 0 ? null : Math.min(5, Math.ceil(((known - free) / known) * 5))
+
+const percent = (part: number, whole: number): string => `${count(Math.round((part / whole) * 1_000) / 10)} %`
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
+
+const nameOf = (month: string): string => `${months[Number(month.slice(5)) - 1] ?? ''} ${month.slice(0, 4)}`
+
+type Month = { readonly name: string; readonly days: readonly FleetDay[] }
+
+function byMonth(fleet: readonly FleetDay[]): readonly Month[] {
+  const grouped = new Map<string, FleetDay[]>()
+  for (const day of fleet) {
+    const month = day.date.slice(0, 7)
+    grouped.set(month, [...(grouped.get(month) ?? []), day])
+  }
+  return [...grouped].map(([month, days]) => ({ name: nameOf(month), days }))
+}
+
+const heatRow = ({ name, days }: Month, today: string): HeatRow => ({
+  name,
+  cells: days.map((day) => ({
+    level: levelOf(day),
+    title: day.known === 0 ? `${day.date}: not known` : `${day.date}: ${count(day.free)} of ${count(day.known)} free`,
+    marked: day.date === today,
+  })),
+})
+
+function monthRow({ name, days }: Month): Html {
+  const free = days.reduce((sum, day) => sum + day.free, 0)
+  const known = days.reduce((sum, day) => sum + day.known, 0)
+  return html`<tr><th scope="row">${name}</th><td class="number">${known === 0 ? 'not known' : percent(free, known)}</td></tr>`
+}
+
+/** Twelve months, a square per day, darker where less is free; the same as a table of months. */
+export function fleetSection({ fleet, today }: PageFacts): Html {
+  const known = Math.max(0, ...fleet.map((day) => day.known))
+  const grouped = byMonth(fleet)
+  if (known === 0)
+    return html`<section aria-labelledby="fleet"><h2 id="fleet">Fleet</h2><p class="quiet">No calendar has been read yet.</p></section>`
+  const legend = [0, 1, 2, 3, 4, 5].map(
+    (level) =>
+      html`<svg width="14" height="14" aria-hidden="true"><rect class="heat-${level}" width="14" height="14" rx="3"/></svg>`,
+  )
+  return html`<section aria-labelledby="fleet"><h2 id="fleet">Fleet: how much is taken</h2>
+<p class="note">Calendars of ${count(known)} resources. <span class="legend">free ${legend} taken</span></p>
+<div class="wide" tabindex="0" role="region" aria-label="Availability by day">${heatMap(
+    grouped.map((month) => heatRow(month, today)),
+    'Share of the fleet that is taken, by day; the table below says it by month',
+  )}</div>
+<details id="months"><summary>By month</summary><table class="narrow"><caption class="hidden">Share of free days by month</caption>
+<thead><tr><th scope="col">Month</th><th scope="col" class="number">Free</th></tr></thead><tbody>${grouped.map(monthRow)}</tbody></table></details></section>`
+}

@@ -1,0 +1,117 @@
+// The status page as a whole: what is said first, then the sections. Pure. One page, rendered here, refreshed in place by
+// a small script; it says the same without it.
+
+import { bytes, counted, relative, utc } from '../../format.ts'
+import type { PageFacts } from '../page-facts.ts'
+import { type Html, html } from '../parts/html.ts'
+import { fleetSection } from './fleet.ts'
+import { streamsSection } from './streams.ts'
+import { trafficSection } from './traffic.ts'
+import { attentionSection, nowSection, outboxSection } from './work.ts'
+
+export type Summary = {
+  readonly tone: 'ok' | 'warn' | 'bad' | 'busy'
+  readonly headline: string
+  readonly detail: string
+}
+
+/** The one sentence an operator wants: is everything fresh? */
+export function summarize({ freshness, running, waiting, attention }: PageFacts): Summary {
+  const of = (state: string): number => freshness.filter((each) => each.state === state).length
+  const [fresh, late, failing] = [of('fresh'), of('late'), of('failing')]
+  const scheduled = fresh + late + failing
+  const people = attention.length
+  const busy = running.length + waiting.length
+  const detail = [
+    `${fresh} of ${counted(freshness.length, 'stream')} fresh`,
+    ...(busy > 0 ? [`${counted(running.length, 'run')} under way`] : []),
+    ...(people > 0 ? [`${counted(people, 'matter')} for a person`] : []),
+  ].join(' · ')
+  if (failing > 0) return { tone: 'bad', headline: `${counted(failing, 'stream')} failing`, detail }
+  if (scheduled === 0 && busy > 0) return { tone: 'busy', headline: 'The first sync is under way', detail }
+  if (scheduled === 0) return { tone: 'warn', headline: 'Nothing has been read yet', detail }
+  if (late > 0) return { tone: 'warn', headline: `${counted(late, 'stream')} late`, detail }
+  if (fresh < freshness.length && busy > 0) return { tone: 'busy', headline: 'The first sync is under way', detail }
+  return {
+    tone: people > 0 ? 'warn' : 'ok',
+    headline: people > 0 ? 'Fresh, and something waits for you' : 'Everything is fresh',
+    detail,
+  }
+}
+
+function placesList({ status, now }: PageFacts): Html {
+  const { api, database, queue } = status
+  const apiState =
+    api.url === ''
+      ? ''
+      : api.breaker === 'open'
+        ? `down; next try ${relative(api.nextProbeAt, now)}`
+        : api.pausedUntil === null
+          ? 'answering'
+          : `asked us to wait; goes on ${relative(api.pausedUntil, now)}`
+  return html`<dl class="places">
+<div><dt>API</dt><dd>${api.url === '' ? 'not started' : api.url}${api.sandbox ? ' (sandbox)' : ''} <span class="note">${apiState}</span></dd></div>
+<div><dt>Database</dt><dd>Postgres ${database.version}${database.embedded ? ', embedded' : ''} <span class="note">${bytes(database.size)}</span></dd></div>
+<div><dt>Queue</dt><dd>${queue.backend === 'redis' ? 'Redis' : 'Postgres'}</dd></div>
+</dl>`
+}
+
+/** What stands around every page. */
+export function layout(options: { readonly title: string; readonly body: Html; readonly live: boolean }): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>${options.title}</title>
+<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/assets/style.css">
+${options.live && html`<script defer src="/assets/live.js"></script>`}
+</head>
+<body>
+${options.body}
+</body>
+</html>
+`.markup
+}
+
+/** The whole page. `signedIn`: a session can be ended. */
+export function renderPage(facts: PageFacts, { signedIn }: { readonly signedIn: boolean }): string {
+  const summary = summarize(facts)
+  const body = html`<a class="skip" href="#main">Skip to the status</a>
+<header>
+<p class="brand">Boat Mirror</p>
+<nav aria-label="Pages"><a href="/queues/">Queues</a> <a href="/api/status">JSON</a> <a href="/metrics">Metrics</a>${
+    signedIn && html` <form method="post" action="/sign-out"><button>Sign out</button></form>`
+  }</nav>
+</header>
+<main id="main" tabindex="-1">
+<div id="live">
+<section class="summary ${summary.tone}" aria-label="Summary">
+<h1 role="status">${summary.headline}</h1>
+<p>${summary.detail}</p>
+${placesList(facts)}
+</section>
+${attentionSection(facts)}
+${nowSection(facts)}
+${streamsSection(facts)}
+${outboxSection(facts)}
+${trafficSection(facts)}
+${fleetSection(facts)}
+<p class="updated">As of ${utc(facts.now)} · boat-mirror ${facts.version}</p>
+</div>
+<p id="connection" role="status" aria-live="polite"></p>
+</main>`
+  return layout({ title: `${summary.headline} – Boat Mirror`, body, live: true })
+}
+
+/** What is shown while the database does not answer; the page keeps trying. */
+export function renderTrouble(message: string): string {
+  const body = html`<header><p class="brand">Boat Mirror</p></header>
+<main id="main"><div id="live"><section class="summary bad" aria-label="Summary"><h1 role="status">The status cannot be read</h1>
+<p>${message}</p><p>Try <code>boat-mirror check</code>. This page tries again by itself.</p></section></div>
+<p id="connection" role="status" aria-live="polite"></p></main>`
+  return layout({ title: 'The status cannot be read – Boat Mirror', body, live: true })
+}

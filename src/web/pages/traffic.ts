@@ -1,0 +1,100 @@
+// The section of the status page about the API: rate, errors and latency over hours, and every endpoint. Pure.
+
+import { count, counted, duration, relative } from '../../format.ts'
+import type { TrafficPoint } from '../../inspect/page-queries.ts'
+import type { EndpointFacts } from '../../inspect/queries.ts'
+import { isFailing, wasAnswered } from '../../inspect/status.ts'
+import { oneLine } from '../../text.ts'
+import { type PageFacts, trafficShown } from '../page-facts.ts'
+import { type Html, html } from '../parts/html.ts'
+import { columnPlot } from '../parts/plots.ts'
+
+const clock = (at: Date): string => `${at.toISOString().slice(11, 16)} UTC`
+
+/** Marks at whole hours, by index of the interval; none at the edges, where they would be cut. */
+const hourMarks = (points: readonly TrafficPoint[]): readonly { at: number; text: string }[] =>
+  points.flatMap((point, at) =>
+    point.at.getUTCMinutes() === 0 && at > 2 && at < points.length - 3
+      ? [{ at, text: point.at.toISOString().slice(11, 16) }]
+      : [],
+  )
+
+type Figure = { readonly title: string; readonly words: string; readonly plot: Html }
+
+function ratePlot(points: readonly TrafficPoint[]): Figure {
+  const calls = points.reduce((sum, point) => sum + point.calls, 0)
+  const perSecond = (value: number): string => `${count(value)}/s`
+  const seconds = trafficShown.minutes * 60
+  const columns = points.map((point) => ({
+    parts: [{ value: point.calls / seconds, tone: 'series' }],
+    title: `${clock(point.at)}: ${counted(point.calls, 'call')}`,
+  }))
+  const words = counted(calls, 'call')
+  return {
+    title: 'Requests',
+    words,
+    plot: columnPlot({ columns, label: `Requests per second: ${words}`, format: perSecond, marks: hourMarks(points) }),
+  }
+}
+
+function errorPlot(points: readonly TrafficPoint[]): Figure {
+  const failures = points.reduce((sum, point) => sum + point.failures, 0)
+  const throttled = points.reduce((sum, point) => sum + point.throttled, 0)
+  const columns = points.map((point) => ({
+    parts: [
+      { value: point.failures - point.throttled, tone: 'bad' },
+      { value: point.throttled, tone: 'warn' },
+    ],
+    title: `${clock(point.at)}: ${counted(point.failures, 'failure')}, ${count(point.throttled)} of them 429`,
+  }))
+  const words = `${counted(failures, 'failure')}, ${count(throttled)} of them “too many requests”`
+  return {
+    title: 'Errors',
+    words,
+    plot: columnPlot({ columns, label: `Failed requests: ${words}`, format: count, marks: hourMarks(points) }),
+  }
+}
+
+function latencyPlot(points: readonly TrafficPoint[]): Figure {
+  const slowest = Math.max(0, ...points.map((point) => point.slowestMs ?? 0))
+  const seconds = (ms: number): string => (ms < 1_000 ? `${count(Math.round(ms))} ms` : duration(ms / 1_000))
+  const columns = points.map((point) => ({
+    parts: [
+      { value: point.meanMs ?? 0, tone: 'series' },
+      { value: (point.slowestMs ?? 0) - (point.meanMs ?? 0), tone: 'soft' },
+    ],
+    title: `${clock(point.at)}: ${point.meanMs === null ? 'no call' : `mean ${seconds(point.meanMs)}, slowest ${seconds(point.slowestMs ?? 0)}`}`,
+  }))
+  const words = slowest === 0 ? 'no call' : `mean, and above it the slowest: ${seconds(slowest)} at most`
+  return {
+    title: 'Latency',
+    words,
+    plot: columnPlot({ columns, label: `Latency: ${words}`, format: seconds, marks: hourMarks(points) }),
+  }
+}
+
+function endpointRow(each: EndpointFacts, now: Date): Html {
+  const failing = isFailing(each)
+  const error = each.lastError === null ? '' : oneLine(each.lastError, 160)
+  return html`<tr><th scope="row">${each.endpoint}</th>
+<td data-label="Calls" class="number">${count(each.calls)}</td>
+<td data-label="Failures" class="number">${count(each.failures)}</td>
+<td data-label="Last status"><span class="state ${each.calls === 0 ? 'mute' : failing ? 'bad' : 'ok'}">${each.calls === 0 ? 'not called' : (each.lastStatus ?? 'no answer')}</span></td>
+<td data-label="Last call">${relative(each.lastCalledAt, now)}${failing && error !== '' && html` <span class="note">${error}</span>`}</td></tr>`
+}
+
+/** Plots of the last hours, and all endpoints. */
+export function trafficSection({ status, traffic, now }: PageFacts): Html {
+  const answered = status.endpoints.filter(wasAnswered).length
+  const figures = [ratePlot(traffic), errorPlot(traffic), latencyPlot(traffic)].map(
+    ({ title, words, plot }) =>
+      html`<figure><figcaption><strong>${title}</strong> <span class="note">${words}</span></figcaption>${plot}</figure>`,
+  )
+  const endpoints = [...status.endpoints].sort((a, b) => Number(isFailing(b)) - Number(isFailing(a)))
+  return html`<section aria-labelledby="api"><h2 id="api">API, last ${trafficShown.hours} hours</h2>
+<div class="figures">${figures}</div>
+<details id="endpoints"><summary>${count(answered)} of ${counted(status.endpoints.length, 'read endpoint')} called with success</summary>
+<div class="wide" tabindex="0" role="region" aria-label="Endpoints"><table><caption class="hidden">Every read endpoint with its calls and the last result</caption>
+<thead><tr><th scope="col">Endpoint</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Failures</th><th scope="col">Last status</th><th scope="col">Last call</th></tr></thead>
+<tbody>${endpoints.map((each) => endpointRow(each, now))}</tbody></table></div></details></section>`
+}

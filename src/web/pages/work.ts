@@ -1,0 +1,104 @@
+// Sections of the status page about work: what waits for a person, what runs now, the outbox. Pure.
+
+import { count, counted, duration, relative } from '../../format.ts'
+import type { RunningRun } from '../../inspect/page-queries.ts'
+import type { PageFacts } from '../page-facts.ts'
+import { type Html, html } from '../parts/html.ts'
+
+/** What waits for a person, with the commands that help; nothing when nothing waits. */
+export function attentionSection({ attention }: PageFacts): Html {
+  const items = attention.map(
+    ({ kind, text, commands }) => html`<li class="${kind === 'failing' || kind === 'breaker' ? 'bad' : 'warn'}">
+<p>${text}</p><p class="commands">${commands.map((command) => html`<code>boat-mirror ${command}</code> `)}</p></li>`,
+  )
+  return html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>
+${items.length === 0 ? html`<p class="quiet">Nothing. Everything goes on by itself.</p>` : html`<ul class="attention">${items}</ul>`}</section>`
+}
+
+/** How far a run is, as far as it can be told: records of the list first, then pieces of work. */
+function progressOf(run: RunningRun): { readonly done: number; readonly all: number; readonly text: string } | null {
+  if (run.phase === 'sweep' && run.total !== null && run.total > 0)
+    return {
+      done: Math.min(run.read, run.total),
+      all: run.total,
+      text: `${count(run.read)} of ${count(run.total)} records`,
+    }
+  if (run.tasks > 1)
+    return { done: run.tasksDone, all: run.tasks, text: `${count(run.tasksDone)} of ${count(run.tasks)} pieces` }
+  return null
+}
+
+function runningItem(run: RunningRun): Html {
+  const progress = progressOf(run)
+  const words = progress?.text ?? `${count(run.read)} records read`
+  const bar =
+    progress === null
+      ? html`<progress aria-label="Progress of ${run.stream}"></progress>`
+      : html`<progress aria-label="Progress of ${run.stream}" max="${progress.all}" value="${progress.done}"></progress>`
+  return html`<li><span class="name">${run.stream}</span>${bar}<span class="note">${words} · ${counted(run.changes, 'change')} · ${counted(run.requests, 'request')} · since ${duration(run.seconds)}</span></li>`
+}
+
+/** So few that the section keeps its height whatever runs. */
+const runningShown = 3
+
+/** What was done last, so that an idle mirror is seen to live. */
+function lastRuns({ runs, now }: PageFacts): Html {
+  const ended = runs.map((run) => ({ ...run, at: new Date(run.startedAt.getTime() + run.seconds * 1_000) }))
+  const last = ended.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, runningShown)
+  const items = last.map(
+    (run) =>
+      html`<li><span class="name">${run.stream}</span><span class="note">${relative(run.at, now)}</span><span class="note">${run.status} in ${duration(run.seconds)}, ${counted(run.changes, 'change')}</span></li>`,
+  )
+  return html`<p class="quiet">Nothing runs at this moment.${last.length > 0 && ' Last finished:'}</p><ul class="running">${items}</ul>`
+}
+
+/** What is being done at this moment. */
+export function nowSection(facts: PageFacts): Html {
+  const { running, waiting, tasks } = facts
+  const more = running.length - runningShown
+  const items = [
+    ...running.slice(0, runningShown).map(runningItem),
+    ...(more > 0 ? [html`<li class="note">and ${counted(more, 'more stream')}</li>`] : []),
+    ...(waiting.length > 0
+      ? [
+          html`<li class="note">${counted(waiting.length, 'stream')} asked for and not begun: ${waiting.slice(0, 6).join(', ')}${waiting.length > 6 && ' …'}</li>`,
+        ]
+      : []),
+  ]
+  return html`<section class="now" aria-labelledby="now"><h2 id="now">Now</h2>
+${
+  items.length === 0
+    ? lastRuns(facts)
+    : html`<p class="note">${counted(tasks.running, 'piece')} in work, ${count(tasks.waiting)} waiting</p><ul class="running">${items}</ul>`
+}</section>`
+}
+
+const states: readonly (readonly [string, string, string])[] = [
+  ['queued', 'Queued', 'wait for their turn or the next attempt'],
+  ['sending', 'Sending', 'on their way, or sent and not yet known'],
+  ['blocked', 'Blocked', 'build on a change that did not succeed'],
+  ['conflict', 'Conflict', 'met another value upstream'],
+  ['unknown', 'Unknown', 'nobody can tell whether they took effect'],
+  ['failed', 'Failed', 'refused by the API'],
+  ['expired', 'Expired', 'too late'],
+  ['canceled', 'Canceled', 'called off'],
+  ['done', 'Done', 'took effect'],
+]
+
+const toneOf = (state: string, number: number): string =>
+  number === 0 ? 'none' : state === 'failed' || state === 'conflict' || state === 'unknown' ? 'warn' : 'plain'
+
+/** Depth and age of the outbox. */
+export function outboxSection({ status, now }: PageFacts): Html {
+  const of = (state: string): number => Number(status.outbox[state] ?? 0)
+  const oldest = status.outbox.oldestQueuedAt
+  const open = of('queued') + of('sending') + of('blocked')
+  const age = oldest instanceof Date ? `, the oldest queued ${relative(oldest, now)}` : ''
+  const tiles = states.map(
+    ([state, name, meaning]) =>
+      html`<div class="tile ${toneOf(state, of(state))}"><dt title="${meaning}">${name}</dt><dd>${count(of(state))}</dd></div>`,
+  )
+  return html`<section aria-labelledby="outbox"><h2 id="outbox">Outbox</h2>
+<p class="note">${open === 0 ? 'No change is on its way' : `${counted(open, 'change')} on the way${age}`}.</p>
+<dl class="tiles">${tiles}</dl></section>`
+}

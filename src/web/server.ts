@@ -1,0 +1,114 @@
+// The operator's pages: one small server beside the worker. Whatever happens here, the worker goes on.
+
+import type { AddressInfo } from 'node:net'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { translateDatabaseError } from '../database/sql-states.ts'
+import { messageOf } from '../errors.ts'
+import { type Board, registerBoard } from './board.ts'
+import type { OperatorContext } from './context.ts'
+import { guard } from './guard.ts'
+import { createGuesses } from './guesses.ts'
+import { registerHealth } from './health.ts'
+import { createMetrics } from './metrics.ts'
+import { createFactsReader } from './page-facts.ts'
+import { renderPage, renderTrouble } from './pages/status-page.ts'
+import { icon, liveScript } from './parts/live-script.ts'
+import { styleSheet } from './parts/style.ts'
+import { sharedRead } from './shared-read.ts'
+import { registerSignIn } from './sign-in.ts'
+
+const factsMaxAgeMs = 1_000
+
+export type OperatorServer = AsyncDisposable & {
+  /** Where the pages are; null when they could not be served, which was logged. */
+  readonly url: string | null
+  close(): Promise<void>
+}
+
+function createServer(): FastifyInstance {
+  return Fastify({
+    logger: false,
+    bodyLimit: 4_096,
+    requestTimeout: 15_000,
+    connectionTimeout: 60_000,
+    keepAliveTimeout: 10_000,
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: 200, ignoreTrailingSlash: false },
+  })
+}
+
+function registerAssets(server: FastifyInstance): void {
+  const options = { config: { open: true } }
+  const asset = (path: string, type: string, body: string): void => {
+    server.get(path, options, (_request, reply) => reply.header('cache-control', 'no-cache').type(type).send(body))
+  }
+  asset('/assets/style.css', 'text/css; charset=utf-8', styleSheet)
+  asset('/assets/live.js', 'text/javascript; charset=utf-8', liveScript)
+  asset('/assets/icon.svg', 'image/svg+xml', icon)
+}
+
+/** Puts all pages on a server that does not listen yet. */
+function registerPages(server: FastifyInstance, context: OperatorContext): Board {
+  const facts = sharedRead(createFactsReader(context), factsMaxAgeMs)
+  const { host, adminToken } = context.config
+  const guesses = createGuesses()
+  guard(server, { host, adminToken, guesses })
+  registerAssets(server)
+  registerSignIn(server, adminToken, guesses)
+  registerHealth(server, context)
+  const board = registerBoard(server, context)
+  const metrics = createMetrics({ context, facts, jobs: board.jobs })
+  context.onCall(metrics.observe)
+
+  server.get('/', async (_request, reply) => {
+    const page = renderPage(await facts(), { signedIn: context.config.adminToken !== null })
+    return reply.type('text/html; charset=utf-8').send(page)
+  })
+  server.get('/api/status', () => context.readStatus())
+  server.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()))
+  server.setNotFoundHandler((_request, reply) =>
+    reply.code(404).type('text/plain; charset=utf-8').send('There is no such page.\n'),
+  )
+  server.setErrorHandler((thrown, request, reply) => {
+    const error = translateDatabaseError(thrown)
+    const status = (thrown as { statusCode?: number }).statusCode ?? 503
+    if (status >= 500)
+      context.log.warn(
+        { event: 'page_failed', route: request.routeOptions.url, err: error },
+        'a page could not be served',
+      )
+    const message = status >= 500 ? messageOf(error) : 'This request cannot be read.'
+    if (request.routeOptions.url === '/')
+      return reply.code(status).type('text/html; charset=utf-8').send(renderTrouble(message))
+    return reply.code(status).send({ error: message })
+  })
+  return board
+}
+
+/**
+ * Serves the pages on HOST and PORT. Never throws: where the
+ * pages can't be served (the port is taken by another worker), it says so and the worker goes on without them.
+ */
+export async function startOperatorServer(context: OperatorContext): Promise<OperatorServer> {
+  const { config, log } = context
+  const server = createServer()
+  let board: Board | undefined
+  const close = async (): Promise<void> => {
+    await server.close()
+    await board?.close()
+  }
+  try {
+    board = registerPages(server, context)
+    await server.listen({ host: config.host, port: config.port })
+  } catch (error) {
+    const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+    const why = taken ? `port ${config.port} is taken (PORT=0 takes a free one)` : messageOf(error)
+    log.warn({ event: 'pages_not_served', reason: messageOf(error) }, `no operator pages from this process: ${why}`)
+    return { url: null, close, [Symbol.asyncDispose]: close }
+  }
+  const { port, address, family } = server.server.address() as AddressInfo
+  const host = family === 'IPv6' ? `[${address}]` : address
+  const url = `http://${host}:${port}`
+  log.info({ event: 'pages_served', url }, `operator pages at ${url}`)
+  return { url, close, [Symbol.asyncDispose]: close }
+}

@@ -1,0 +1,53 @@
+// Signing in and out: a form that takes the token and sets a cookie. Guesses are limited.
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Guesses } from './guesses.ts'
+import { layout } from './pages/status-page.ts'
+import { html } from './parts/html.ts'
+import { issueSession, isToken, sessionCookie } from './session.ts'
+
+function signInPage(problem: string): string {
+  const body = html`<main id="main"><section class="sign-in" aria-labelledby="title">
+<h1 id="title">Boat Mirror</h1>
+<form method="post" action="/sign-in"><label for="token">Token (ADMIN_TOKEN)</label>
+<input id="token" name="token" type="password" autocomplete="current-password" required autofocus${
+    problem !== '' && html` aria-invalid="true"`
+  } aria-describedby="problem">
+<p class="wrong" id="problem" role="alert">${problem}</p>
+<button>Sign in</button></form></section></main>`
+  return layout({ title: 'Sign in – Boat Mirror', body, live: false })
+}
+
+/** The browser came by https to a proxy that says so; the header only ever makes the cookie stricter. */
+const isSecure = (request: FastifyRequest): boolean => request.headers['x-forwarded-proto'] === 'https'
+
+const show = (reply: FastifyReply, status: number, problem: string): FastifyReply =>
+  reply.code(status).type('text/html; charset=utf-8').send(signInPage(problem))
+
+/** Adds /sign-in and /sign-out. Without a token there is nothing to sign in to. */
+export function registerSignIn(server: FastifyInstance, token: string | null, guesses: Guesses): void {
+  const options = { config: { open: true } }
+  server.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, new URLSearchParams(String(body))),
+  )
+  server.get('/sign-in', options, (_request, reply) =>
+    token === null ? reply.redirect('/', 303) : show(reply, 200, ''),
+  )
+
+  server.post('/sign-in', options, async (request, reply) => {
+    if (token === null) return reply.redirect('/', 303)
+    const given = request.body instanceof URLSearchParams ? (request.body.get('token') ?? '').trim() : ''
+    const verdict = await guesses(request.ip, { kind: 'token', text: given }, () => isToken(token, given))
+    if (verdict.kind === 'wait') {
+      reply.header('retry-after', String(verdict.seconds))
+      return show(reply, 429, `Too many wrong tokens. Wait ${verdict.seconds} seconds.`)
+    }
+    if (verdict.kind === 'wrong') return show(reply, 401, 'This is not the token.')
+    reply.header('set-cookie', sessionCookie(issueSession(token, new Date()), isSecure(request)))
+    return reply.redirect('/', 303)
+  })
+
+  server.post('/sign-out', options, (request, reply) =>
+    reply.header('set-cookie', sessionCookie('', isSecure(request))).redirect(token === null ? '/' : '/sign-in', 303),
+  )
+}
