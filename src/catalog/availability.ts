@@ -4,6 +4,10 @@ import { bigint, boolean, fromRequest, json, numeric, reference, text, timestamp
 import { belowResource, resourceId } from './resources.ts'
 import type { Column, StreamDef } from './types.ts'
 
+const withSlots = { onlyWith: ['slotDays', 'slotDurations'] } as const
+/** What is asked for the first durations of a resource. */
+const byDuration = { ...withSlots, needs: ['resource_durations'] } as const
+
 const askedDate = fromRequest('date', 'date', 'Day of departure that was asked for.')
 const askedDuration = fromRequest('duration', 'text', 'Duration that was asked for, as TYPE,VALUE.')
 
@@ -14,6 +18,7 @@ export const resourceAvailability: StreamDef = {
   source: 'docs/sources.md, 4.3, resources/resource-availability',
   key: ['resource_id', 'date', 'duration'],
   ...belowResource,
+  ...byDuration,
   columns: [
     resourceId,
     askedDate,
@@ -50,6 +55,7 @@ export const resourceAvailabilityYears: StreamDef = {
   reads: { kind: 'calendar', endpoint: 'GET /v3/resources/{resourceId}/availabilities' },
   freshness: 'always',
   horizon: 'year',
+  onlyWith: ['calendarYears'],
   every: '10m',
 }
 
@@ -79,6 +85,7 @@ export const resourceSlots: StreamDef = {
   source: 'docs/sources.md, 4.3, resources/resource-slot',
   key: ['resource_id', 'id'],
   ...belowResource,
+  ...byDuration,
   columns: [
     resourceId,
     text('id', 'Unique code built from resource id, date and duration. Read only.'),
@@ -101,6 +108,7 @@ const belowSlot = {
   parent: 'resource_slots',
   parentParams: ['resourceId', 'slotId'],
   parentKey: ['resource_id', 'slot_id'],
+  ...withSlots,
 } as const
 
 export const resourceSlotOptions: StreamDef = {
@@ -123,6 +131,7 @@ export const resourceSlotOptions: StreamDef = {
   reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/slots/{slotId}/options' },
   freshness: 'always',
   every: '1h',
+  alsoKnown: ['option'],
 }
 
 export const resourceSlotTides: StreamDef = {

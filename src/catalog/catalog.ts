@@ -114,6 +114,10 @@ export function readsOf(stream: StreamDef): readonly ReadEndpoint[] {
 /** All 56 read endpoints, in catalog order. */
 export const readEndpoints: readonly ReadEndpoint[] = streams.flatMap(readsOf)
 
+/** The stream that this one hangs below, if any. */
+export const parentOf = ({ parent }: StreamDef): StreamDef | undefined =>
+  parent === undefined ? undefined : streamNamed(parent)
+
 /** The streams directly below a stream. */
 export const childrenOf = (name: string): readonly StreamDef[] => streams.filter((stream) => stream.parent === name)
 
@@ -124,7 +128,28 @@ export function descendantsOf(name: string): readonly StreamDef[] {
 
 /** The stream and all above it, topmost first: what must be read so that this one is right. */
 export function withAncestors(stream: StreamDef): readonly StreamDef[] {
-  return stream.parent === undefined ? [stream] : [...withAncestors(streamNamed(stream.parent)), stream]
+  const parent = parentOf(stream)
+  return parent === undefined ? [stream] : [...withAncestors(parent), stream]
+}
+
+/** The person that a record embeds: the rental's user. */
+export type EmbeddedPerson = {
+  /** Where they stand in the record. */
+  readonly path: string
+  /** The column with their id. */
+  readonly column: string
+  /** What else in the record is theirs: columns and top-level fields. */
+  readonly texts: readonly { readonly column: string; readonly field: string }[]
+}
+
+/** The person that records of this stream embed, if they do. */
+export function embeddedPerson({ embeds, columns }: StreamDef): EmbeddedPerson | undefined {
+  const path = embeds?.find((embed) => streamNamed(embed.stream).person)?.path
+  if (path === undefined) return undefined
+  const texts = columns
+    .filter((column) => column.personal)
+    .map(({ name, path: field }) => ({ column: name, field: field ?? name }))
+  return { path, column: columns.find((column) => column.path === `${path}.id`)?.name ?? '', texts }
 }
 
 /** True when a record of this stream says something about a person: its payload is not for everybody. */
@@ -132,4 +157,4 @@ export const holdsPerson = (stream: StreamDef): boolean =>
   stream.person === true ||
   stream.document === true ||
   stream.columns.some((column) => column.personal === true) ||
-  (stream.embeds ?? []).some((embed) => embed.stream === 'users')
+  embeddedPerson(stream) !== undefined

@@ -1,34 +1,25 @@
-// Reference data: thirteen read-only lists (docs/sources.md, 4.5), not marked as paginated.
+// Reference data: read-only lists (docs/sources.md, 4.5), not marked as paginated.
 
 import { bigint, numeric, reference, text, unknownShape } from './columns.ts'
 import type { Column, ReadEndpoint, StreamDef } from './types.ts'
 
-type ReferenceList = {
-  readonly name: string
-  readonly path: string
-  readonly param: string
-  readonly comment: string
-  readonly source: string
-  readonly columns: readonly Column[]
+type ReferenceList = Pick<StreamDef, 'name' | 'comment' | 'source' | 'columns' | 'alsoKnown' | 'embeds'> & {
+  readonly list: ReadEndpoint
+  readonly single: ReadEndpoint
   readonly key?: string
-  readonly embeds?: StreamDef['embeds']
 }
 
-const referenceList = (list: ReferenceList): StreamDef => ({
-  name: list.name,
-  comment: list.comment,
-  source: list.source,
-  key: [list.key ?? 'id'],
-  columns: list.columns,
+const referenceList = ({ list, single, key = 'id', ...rest }: ReferenceList): StreamDef => ({
+  ...rest,
+  key: [key],
   reads: {
     kind: 'list',
-    list: `GET /v3/${list.path}` as ReadEndpoint,
-    single: { endpoint: `GET /v3/${list.path}/{${list.param}}` as ReadEndpoint, param: list.param },
+    list,
+    single: { endpoint: single, param: single.slice(single.indexOf('{') + 1, -1) },
     paged: false,
   },
   freshness: 'detail',
   every: '24h',
-  ...(list.embeds === undefined ? {} : { embeds: list.embeds }),
 })
 
 const id = (what: string): Column => bigint('id', `${what} ID. Read only.`)
@@ -36,8 +27,8 @@ const name = text('name', 'Name. Read only.')
 
 export const countries = referenceList({
   name: 'countries',
-  path: 'countries',
-  param: 'countryCode',
+  list: 'GET /v3/countries',
+  single: 'GET /v3/countries/{countryCode}',
   comment: 'Countries.',
   source: 'docs/sources.md, 2.1, 4.5',
   key: 'code',
@@ -46,8 +37,8 @@ export const countries = referenceList({
 
 export const administrativeAreaLevel1 = referenceList({
   name: 'administrative_area_level1',
-  path: 'administrativeAreaLevel1',
-  param: 'administrativeAreaLevel1Id',
+  list: 'GET /v3/administrativeAreaLevel1',
+  single: 'GET /v3/administrativeAreaLevel1/{administrativeAreaLevel1Id}',
   comment: 'Administrative areas of level 1 (regions).',
   source: 'docs/sources.md, 2.1, 4.5',
   columns: [
@@ -60,8 +51,8 @@ export const administrativeAreaLevel1 = referenceList({
 
 export const administrativeAreaLevel2 = referenceList({
   name: 'administrative_area_level2',
-  path: 'administrativeAreaLevel2',
-  param: 'administrativeAreaLevel2Id',
+  list: 'GET /v3/administrativeAreaLevel2',
+  single: 'GET /v3/administrativeAreaLevel2/{administrativeAreaLevel2Id}',
   comment: 'Administrative areas of level 2 (departments).',
   source: 'docs/sources.md, 2.1, 4.5',
   columns: [
@@ -74,8 +65,8 @@ export const administrativeAreaLevel2 = referenceList({
 
 export const navigationAreas = referenceList({
   name: 'navigation_areas',
-  path: 'navigationAreas',
-  param: 'navigationAreaId',
+  list: 'GET /v3/navigationAreas',
+  single: 'GET /v3/navigationAreas/{navigationAreaId}',
   comment: 'Navigation areas (waters).',
   source: 'docs/sources.md, 2.1, 4.5',
   columns: [
@@ -88,8 +79,8 @@ export const navigationAreas = referenceList({
 
 export const cities = referenceList({
   name: 'cities',
-  path: 'cities',
-  param: 'cityId',
+  list: 'GET /v3/cities',
+  single: 'GET /v3/cities/{cityId}',
   comment: 'Cities.',
   source: 'docs/sources.md, 2.1, 4.5',
   columns: [
@@ -109,8 +100,8 @@ export const cities = referenceList({
 
 export const harbours = referenceList({
   name: 'harbours',
-  path: 'harbours',
-  param: 'harbourId',
+  list: 'GET /v3/harbours',
+  single: 'GET /v3/harbours/{harbourId}',
   comment: 'Harbours.',
   source: 'docs/sources.md, 2.1, 4.5',
   columns: [
@@ -125,17 +116,18 @@ export const harbours = referenceList({
 
 export const characteristics = referenceList({
   name: 'characteristics',
-  path: 'characteristics',
-  param: 'characteristicId',
+  list: 'GET /v3/characteristics',
+  single: 'GET /v3/characteristics/{characteristicId}',
   comment: 'Resource characteristics. Shape not published; the whole record is in _payload.',
   source: 'docs/sources.md, 4.5',
   columns: unknownShape(id('Characteristic')),
+  alsoKnown: ['familyName', 'unit'],
 })
 
 export const companyLegalForms = referenceList({
   name: 'company_legal_forms',
-  path: 'companyLegalForms',
-  param: 'companyLegalFormId',
+  list: 'GET /v3/companyLegalForms',
+  single: 'GET /v3/companyLegalForms/{companyLegalFormId}',
   comment: 'Legal forms of companies. Shape not published beyond id and name.',
   source: 'docs/sources.md, 2.2, 4.5',
   columns: [id('Legal form'), text('name', 'Name.', { lenient: true })],
@@ -143,17 +135,18 @@ export const companyLegalForms = referenceList({
 
 export const equipments = referenceList({
   name: 'equipments',
-  path: 'equipments',
-  param: 'equipmentId',
+  list: 'GET /v3/equipments',
+  single: 'GET /v3/equipments/{equipmentId}',
   comment: 'Resource equipments. Shape not published; the whole record is in _payload.',
   source: 'docs/sources.md, 4.5',
   columns: unknownShape(id('Equipment')),
+  alsoKnown: ['familyName', 'unit'],
 })
 
 export const rentalPaymentMethods = referenceList({
   name: 'rental_payment_methods',
-  path: 'rentalPaymentMethods',
-  param: 'rentalPaymentId',
+  list: 'GET /v3/rentalPaymentMethods',
+  single: 'GET /v3/rentalPaymentMethods/{rentalPaymentId}',
   comment: 'Payment methods of rentals. Shape not published; the whole record is in _payload.',
   source: 'docs/sources.md, 4.5',
   columns: unknownShape(id('Payment method')),
@@ -161,8 +154,8 @@ export const rentalPaymentMethods = referenceList({
 
 export const types = referenceList({
   name: 'types',
-  path: 'types',
-  param: 'typeId',
+  list: 'GET /v3/types',
+  single: 'GET /v3/types/{typeId}',
   comment: 'Resource types, in the form embedded in resources.',
   source: 'docs/sources.md, 2.3, 4.5',
   columns: [
@@ -174,8 +167,8 @@ export const types = referenceList({
 
 export const subtypes = referenceList({
   name: 'subtypes',
-  path: 'subtypes',
-  param: 'subtypeId',
+  list: 'GET /v3/subtypes',
+  single: 'GET /v3/subtypes/{subtypeId}',
   comment: 'Resource subtypes, in the form embedded in resources.',
   source: 'docs/sources.md, 2.3, 4.5',
   columns: [
@@ -189,8 +182,8 @@ export const subtypes = referenceList({
 
 export const userLicenseTypes = referenceList({
   name: 'user_license_types',
-  path: 'userLicenseTypes',
-  param: 'userLicenseTypeId',
+  list: 'GET /v3/userLicenseTypes',
+  single: 'GET /v3/userLicenseTypes/{userLicenseTypeId}',
   comment: 'Kinds of boating licenses. Shape not published; the whole record is in _payload.',
   source: 'docs/sources.md, 4.5',
   columns: unknownShape(id('License type')),

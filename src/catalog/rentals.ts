@@ -62,10 +62,12 @@ export const rentals: StreamDef = {
     single: { endpoint: 'GET /v3/rentals/{rentalId}', param: 'rentalId' },
     paged: true,
     query: { order: 'creationDateAsc' },
-    related: [{ endpoint: 'GET /v3/rentals/{rentalId}/user', stream: 'users' }],
+    related: [{ endpoint: 'GET /v3/rentals/{rentalId}/user', stream: 'users', path: 'user' }],
   },
   freshness: 'detail',
+  eventful: { begin: 'departure_datetime', end: 'arrival_datetime' },
   every: '1m',
+  aggregate: 'rental',
   embeds: [
     { path: 'departureHarbour', stream: 'harbours' },
     { path: 'arrivalHarbour', stream: 'harbours' },
@@ -125,6 +127,7 @@ export const rentalOptions: StreamDef = {
   },
   freshness: 'detail',
   every: '1m',
+  alsoKnown: ['option'],
 }
 
 export const rentalPayments: StreamDef = {

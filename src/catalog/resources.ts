@@ -69,6 +69,7 @@ export const resources: StreamDef = {
   },
   freshness: 'detail',
   every: '15m',
+  alsoKnown: ['durations'],
   embeds: [
     { path: 'company', stream: 'companies' },
     { path: 'harbour', stream: 'harbours' },
@@ -127,7 +128,7 @@ export const resourceDurations: StreamDef = {
       'Place in the answer, from 0: the first ones are those that slots and availability are read for.',
     ),
   ],
-  reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/durations' },
+  reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/durations', dayParam: 'date' },
   freshness: 'detail',
   every: '1h',
 }
@@ -176,7 +177,9 @@ export const resourcePricetable: StreamDef = {
   reads: { kind: 'pricetable', endpoint: 'GET /v3/resources/{resourceId}/pricetable' },
   freshness: 'detail',
   horizon: 'date',
+  onlyWith: ['priceDays'],
   every: '1h',
+  alsoKnown: ['resourceId', 'date', 'currency'],
 }
 
 export const resourcePricings: StreamDef = {

@@ -1,5 +1,11 @@
 // The shape of the catalog: what a stream, a column, a read and a write operation are. Pure data, no behaviour.
 
+/** Settings that switch streams off: a switch, or a number whose zero does. */
+export type StreamSetting = 'mirrorDocuments' | 'slotDays' | 'slotDurations' | 'calendarYears' | 'priceDays'
+
+/** What the outbox keeps in order: the changes of one rental, of one user. */
+export type Aggregate = 'rental' | 'user'
+
 export type ColumnType = 'text' | 'bigint' | 'numeric' | 'boolean' | 'date' | 'timestamptz' | 'jsonb'
 
 export type Column = {
@@ -42,8 +48,8 @@ export type StreamReads =
       readonly query?: Readonly<Record<string, string>>
       /** Further passes through the list, merged by key (users: the deactivated ones). */
       readonly extraPasses?: readonly Readonly<Record<string, string>>[]
-      /** Reads below the record that answer a record of another stream. */
-      readonly related?: readonly { readonly endpoint: ReadEndpoint; readonly stream: string }[]
+      /** Reads below the record that answer what it embeds at `path`, a record of another stream. */
+      readonly related?: readonly { readonly endpoint: ReadEndpoint; readonly stream: string; readonly path: string }[]
     }
   | {
       /** Part of the parent's record: rows come with it, no request. */
@@ -55,6 +61,8 @@ export type StreamReads =
       readonly kind: 'collection'
       readonly list: ReadEndpoint
       readonly single?: SingleRead
+      /** The query parameter that takes today's date: the answer depends on the day. */
+      readonly dayParam?: string
     }
   | {
       /** At most one record below one parent record. */
@@ -94,8 +102,16 @@ export type StreamDef = {
   readonly keyed?: 'content'
   /** Rows of past days stay until HISTORY_DAYS; only the asked range is replaced. */
   readonly horizon?: 'date' | 'year'
+  /** Read only where each of these settings is on or above zero. */
+  readonly onlyWith?: readonly StreamSetting[]
+  /** What is asked for follows from the rows of these streams: they are read first. */
+  readonly needs?: readonly string[]
+  /** Columns of the record's begin and end: its details are read more often shortly before the one and after the other. */
+  readonly eventful?: { readonly begin: string; readonly end: string }
   /** Default interval of the schedule in the worker, as in the configuration: 15m, 24h. */
   readonly every: string
+  /** Paths of documented fields without a column: other names of an embedded record, collections with a table of their own. */
+  readonly alsoKnown?: readonly string[]
   /** Records of other streams inside this one's record, by dotted path: kept as stubs until they are read themselves. */
   readonly embeds?: readonly { readonly path: string; readonly stream: string }[]
   /** Columns that another stream's read fills (rentals: resource_id and company_id from the rental's resource). */
@@ -103,9 +119,11 @@ export type StreamDef = {
     readonly stream: string
     readonly columns: readonly { readonly column: string; readonly path: string }[]
   }
+  /** The aggregate that this record's changes belong to, and those of everything below it. */
+  readonly aggregate?: Aggregate
   /** The record describes a person: erased when it is gone. */
   readonly person?: true
-  /** Read only with MIRROR_DOCUMENTS=on; never shown to `boat_mirror_reader`. */
+  /** A document of the person above: never shown to `boat_mirror_reader`. */
   readonly document?: true
 }
 
@@ -144,7 +162,7 @@ export type WriteDef = {
   readonly kind: WriteKind
   /** The stream that holds what is written. */
   readonly stream: string
-  readonly aggregate: 'rental' | 'user'
+  readonly aggregate: Aggregate
   /** Path parameters and their types. */
   readonly target: Readonly<Record<string, 'integer' | 'string'>>
   readonly body: readonly BodyField[]

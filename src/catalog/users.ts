@@ -44,12 +44,22 @@ export const users: StreamDef = {
   },
   freshness: 'detail',
   every: '5m',
+  alsoKnown: ['language.name', 'addressCountry.name', 'nationality.name'],
+  aggregate: 'user',
   person: true,
   embeds: [
     { path: 'addressCountry', stream: 'countries' },
     { path: 'nationality', stream: 'countries' },
   ],
 }
+
+const documentOfUser = {
+  parent: 'users',
+  parentParams: ['userId'],
+  parentKey: ['user_id'],
+  document: true,
+  onlyWith: ['mirrorDocuments'],
+} as const
 
 const userId = fromRequest('user_id', 'bigint', 'User the document belongs to: users.id.')
 
@@ -58,9 +68,7 @@ export const userIdentities: StreamDef = {
   comment: 'Identity documents of users, at most one each.',
   source: 'docs/sources.md, 4.1, reference/user-documents-management/add-identity-document-to-an-existing-user',
   key: ['user_id'],
-  parent: 'users',
-  parentParams: ['userId'],
-  parentKey: ['user_id'],
+  ...documentOfUser,
   columns: [
     userId,
     text('number', 'Number on the document.', personal),
@@ -69,7 +77,6 @@ export const userIdentities: StreamDef = {
   reads: { kind: 'document', endpoint: 'GET /v3/users/{userId}/identity', optional: true },
   freshness: 'detail',
   every: '5m',
-  document: true,
 }
 
 export const userLicenses: StreamDef = {
@@ -77,9 +84,7 @@ export const userLicenses: StreamDef = {
   comment: 'Boating licenses of users, at most one each.',
   source: 'docs/sources.md, 4.1, resources/user-license',
   key: ['user_id'],
-  parent: 'users',
-  parentParams: ['userId'],
-  parentKey: ['user_id'],
+  ...documentOfUser,
   columns: [
     userId,
     text('country.code', 'Country of the license: countries.code.', { personal: true, reference: true }),
@@ -90,7 +95,7 @@ export const userLicenses: StreamDef = {
   reads: { kind: 'document', endpoint: 'GET /v3/users/{userId}/license', optional: true },
   freshness: 'detail',
   every: '5m',
-  document: true,
+  alsoKnown: ['type.name', 'country.name'],
   embeds: [
     { path: 'country', stream: 'countries' },
     { path: 'type', stream: 'user_license_types' },

@@ -89,11 +89,8 @@ function stateOf(row: Pick<RecordRow, 'deletedAt' | 'source'> | null): RecordSta
   return row.source.includes('#') ? 'stub' : 'alive'
 }
 
-/** Aggregates of the outbox, by the stream of their record. */
-const aggregates: Readonly<Record<string, string>> = { rentals: 'rental', users: 'user' }
-
 async function changesOf(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<readonly RecordChange[]> {
-  const aggregate = aggregates[withAncestors(stream)[0]?.name ?? '']
+  const aggregate = withAncestors(stream)[0]?.aggregate
   if (aggregate === undefined) return []
   const scope = { aggregate: `${aggregate}:${key[0]}`, whole: stream.parent === undefined, stream: stream.name }
   return await recordChanges(db, { ...scope, key, text: keyText(key) }, shownEntries)

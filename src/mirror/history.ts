@@ -1,7 +1,7 @@
 // Deletes history older than HISTORY_DAYS (change log, runs, settled changes, past calendar days) and the traces of
 // finished work after a day. In small statements of their own, so that nobody waits for it.
 
-import { streams } from '../catalog/catalog.ts'
+import { parentOf, streamNamed, streams } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
 
 export type RetentionOptions = {
@@ -78,37 +78,30 @@ function pastDays(): readonly Rule[] {
   })
 }
 
+const belowDays = streams.filter((stream) => parentOf(stream)?.horizon === 'date')
+
 /** What hung below slots whose day has passed goes after them. */
-function belowPastDays(): readonly Rule[] {
-  const slots = streams.filter((stream) => stream.horizon === 'date')
-  return slots.flatMap((parent) =>
-    streams
-      .filter((stream) => stream.parent === parent.name)
-      .map((stream): Rule => {
-        const table = `mirror.${identifier(stream.name)}`
-        const key = stream.key.map((column) => `c.${identifier(column)}`).join(', ')
-        const same = parent.key.map((column, index) => {
-          const own = stream.parentKey?.[index] ?? column
-          return `p.${identifier(column)} = c.${identifier(own)}`
-        })
-        // Rows younger than the limit may be ahead of a parent that is about to be written.
-        const sql = `delete from ${table} where (${stream.key.map(identifier).join(', ')}) in (select ${key} from ${table} c
+const belowPastDays = belowDays.map((stream): Rule => {
+  const parent = streamNamed(stream.parent ?? '')
+  const table = `mirror.${identifier(stream.name)}`
+  const key = stream.key.map((column) => `c.${identifier(column)}`).join(', ')
+  const same = parent.key.map((column, index) => {
+    const own = stream.parentKey?.[index] ?? column
+    return `p.${identifier(column)} = c.${identifier(own)}`
+  })
+  // Rows younger than the limit may be ahead of a parent that is about to be written.
+  const sql = `delete from ${table} where (${stream.key.map(identifier).join(', ')}) in (select ${key} from ${table} c
           where ${older('c._read_at')} and not exists (select from mirror.${identifier(parent.name)} p where ${same.join(' and ')})
           limit $2)`
-        return { name: `mirror.${stream.name}`, days: 'history', sql }
-      }),
-  )
-}
+  return { name: `mirror.${stream.name}`, days: 'history', sql }
+})
 
 /** What is remembered of details below slots that are no longer there. */
 const forgottenSlots: Rule = {
   name: 'sync.records',
   days: 'history',
   sql: `delete from sync.records where (stream, key) in (select r.stream, r.key from sync.records r
-    where r.stream in (${streams
-      .filter((stream) => stream.parent === 'resource_slots')
-      .map((stream) => `'${stream.name}'`)
-      .join(', ')})
+    where r.stream in (${belowDays.map((stream) => `'${stream.name}'`).join(', ')})
       and ${older('r.changed_at')} limit $2)`,
 }
 
@@ -118,7 +111,7 @@ const rules: readonly Rule[] = [
   changes,
   ...finishedWork,
   ...pastDays(),
-  ...belowPastDays(),
+  ...belowPastDays,
   forgottenSlots,
 ]
 

@@ -1,6 +1,6 @@
 // Which details are due, as SQL.
 
-import { streamNamed } from '../catalog/catalog.ts'
+import { parentOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { keySql, type Queryable } from '../database/sql.ts'
 import { askedJoin, rememberedJoin } from './records.ts'
@@ -19,15 +19,15 @@ export type DueSettings = {
 const spread = (key: string): string => `(('x' || substr(md5(${key}), 1, 4))::bit(16)::int / 65536.0)`
 
 /** Rentals about to depart or just back are read four times as often. */
-const soonerFor = (stream: StreamDef, alias: string): string =>
-  stream.name === 'rentals' || stream.parent === 'rentals'
-    ? `case when ${alias}.departure_datetime between now() and now() + interval '30 days'
-        or ${alias}.arrival_datetime between now() - interval '7 days' and now() then 0.25 else 1 end`
-    : '1'
+const soonerFor = ({ eventful }: StreamDef, alias: string): string =>
+  eventful === undefined
+    ? '1'
+    : `case when ${alias}.${eventful.begin} between now() and now() + interval '30 days'
+        or ${alias}.${eventful.end} between now() - interval '7 days' and now() then 0.25 else 1 end`
 
 /** The rows whose details this stream reads: its own for a list, its parent's otherwise. */
 const holderOf = (stream: StreamDef): StreamDef =>
-  stream.reads.kind === 'list' || stream.parent === undefined ? stream : streamNamed(stream.parent)
+  stream.reads.kind === 'list' ? stream : (parentOf(stream) ?? stream)
 
 function dueSql(stream: StreamDef, select: string, tail: string): string {
   const holder = holderOf(stream)
@@ -40,7 +40,7 @@ function dueSql(stream: StreamDef, select: string, tail: string): string {
     stream.freshness === 'always'
       ? 'true'
       : `(d.detail_read_at is null or d.detail_read_at < ${changedAt} or d.detail_read_at < w.before
-         or d.detail_read_at < now() - w.max_age_ms * ${soonerFor(stream, 'm')} * (0.75 + 0.25 * ${spread(key)}) * interval '1 ms')`
+         or d.detail_read_at < now() - w.max_age_ms * ${soonerFor(holder, 'm')} * (0.75 + 0.25 * ${spread(key)}) * interval '1 ms')`
   return `with w(before, max_age_ms, first_day, last_day) as (
       values ($1::timestamptz, $2::float8, $3::date, $4::date))
     select ${select} from w cross join mirror.${holder.name} m ${parentState}

@@ -1,25 +1,14 @@
 // Which streams are read, in which order, and in which portions. Pure.
 
-import { findStream, streamNamed, streams, withAncestors } from '../catalog/catalog.ts'
-import type { StreamDef } from '../catalog/types.ts'
+import { findStream, parentOf, streamNamed, streams, withAncestors } from '../catalog/catalog.ts'
+import type { StreamDef, StreamSetting } from '../catalog/types.ts'
 import { BoatMirrorError } from '../errors.ts'
 
-export type PlanSettings = {
-  readonly mirrorDocuments: boolean
-  readonly slotDays: number
-  readonly slotDurations: number
-  readonly calendarYears: number
-  readonly priceDays: number
-}
+export type PlanSettings = Readonly<Record<StreamSetting, boolean | number>>
 
 /** Is this stream read at all under these settings? */
-export function isEnabled(stream: StreamDef, settings: PlanSettings): boolean {
-  if (stream.document === true) return settings.mirrorDocuments
-  if (stream.name === 'resource_availability_years') return settings.calendarYears > 0
-  if (stream.name === 'resource_pricetable') return settings.priceDays > 0
-  const slots = stream.name === 'resource_availability' || stream.name.startsWith('resource_slot')
-  return slots ? settings.slotDays > 0 && settings.slotDurations > 0 : true
-}
+export const isEnabled = (stream: StreamDef, settings: PlanSettings): boolean =>
+  (stream.onlyWith ?? []).every((name) => Number(settings[name]) > 0)
 
 /**
  * The streams that have runs of their own for these names (all, when none is given), parents included; what stands inside a
@@ -28,7 +17,7 @@ export function isEnabled(stream: StreamDef, settings: PlanSettings): boolean {
  */
 export function streamsToRead(names: readonly string[], settings: PlanSettings): readonly string[] {
   const wanted = names.length === 0 ? streams : names.map(knownStream)
-  const all = wanted.flatMap(withAncestors).flatMap((stream) => [...alsoNeeded(stream), stream])
+  const all = wanted.flatMap(withAncestors).flatMap((stream) => [...(stream.needs ?? []).map(streamNamed), stream])
   const chosen = new Set(all.filter((stream) => stream.reads.kind !== 'inside').map((stream) => stream.name))
   return streams.filter((stream) => chosen.has(stream.name) && isEnabled(stream, settings)).map((stream) => stream.name)
 }
@@ -41,21 +30,18 @@ function knownStream(name: string): StreamDef {
   })
 }
 
-/** Slots and availability ask for the first durations of a resource. */
-const alsoNeeded = (stream: StreamDef): readonly StreamDef[] =>
-  stream.reads.kind === 'slots' || stream.reads.kind === 'availability' ? [streamNamed('resource_durations')] : []
-
 export type Dependency = { readonly stream: string; readonly state: 'swept' | 'finished' }
 
 /** What must have been read before this stream, where it is read in the same request. */
 export function dependenciesOf(stream: StreamDef): readonly Dependency[] {
-  // A document that is missing is proven by its user, whose own read therefore comes first. Slots have no list.
+  // A document that is missing is proven by its user, whose own read therefore comes first. Slots have no list to sweep.
   const isProvenByParent = stream.reads.kind === 'document' && stream.reads.optional
-  const parentState = isProvenByParent || stream.parent === 'resource_slots' ? 'finished' : 'swept'
-  const parent = stream.parent === undefined ? [] : [{ stream: stream.parent, state: parentState } as const]
+  const above = parentOf(stream)
+  const parentState = isProvenByParent || above?.reads.kind !== 'list' ? 'finished' : 'swept'
+  const parent = above === undefined ? [] : [{ stream: above.name, state: parentState } as const]
   // Embedded records are stubs until they are read themselves: read them first, and no stub is made.
   const embeds = (stream.embeds ?? []).map((embed) => ({ stream: embed.stream, state: 'swept' }) as const)
-  const needed = alsoNeeded(stream).map((each) => ({ stream: each.name, state: 'finished' }) as const)
+  const needed = (stream.needs ?? []).map((name) => ({ stream: name, state: 'finished' }) as const)
   return [...parent, ...embeds, ...needed]
 }
 

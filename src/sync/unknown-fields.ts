@@ -30,18 +30,6 @@ function mergeShape(target: Shape, source: Shape): void {
   }
 }
 
-/** Documented fields that have no column: other names of an embedded record, collections with a table of their own. */
-const alsoKnown: Readonly<Record<string, readonly string[]>> = {
-  users: ['language.name', 'addressCountry.name', 'nationality.name'],
-  resources: ['durations'],
-  rental_options: ['option'],
-  resource_slot_options: ['option'],
-  user_licenses: ['type.name', 'country.name'],
-  characteristics: ['familyName', 'unit'],
-  equipments: ['familyName', 'unit'],
-  resource_pricetable: ['resourceId', 'date', 'currency'],
-}
-
 function shapeOf(stream: StreamDef): Shape {
   const cached = shapes.get(stream.name)
   if (cached !== undefined) return cached
@@ -49,7 +37,7 @@ function shapeOf(stream: StreamDef): Shape {
   for (const column of stream.columns) if (column.path !== null) shapeAt(root, column.path).leaf = true
   for (const child of streams)
     if (child.parent === stream.name && child.reads.kind === 'inside') shapeAt(root, child.reads.path).leaf = true
-  for (const path of alsoKnown[stream.name] ?? []) shapeAt(root, path).leaf = true
+  for (const path of stream.alsoKnown ?? []) shapeAt(root, path).leaf = true
   for (const { path, stream: name } of stream.embeds ?? []) mergeShape(shapeAt(root, path), shapeOf(streamNamed(name)))
   shapes.set(stream.name, root)
   return root

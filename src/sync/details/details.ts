@@ -115,7 +115,7 @@ export async function prepareReader(
     case 'collection': {
       // Durations depend on the day; the mirror holds what they are today.
       const query: Record<string, string> =
-        stream.name === 'resource_durations' ? { date: dateIn(context.settings.timeZone, context.clock.now()) } : {}
+        reads.dayParam === undefined ? {} : { [reads.dayParam]: dateIn(context.settings.timeZone, context.clock.now()) }
       return (key, work) => readCollection(context, stream, key, work, signal, query)
     }
     case 'document':

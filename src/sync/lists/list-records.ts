@@ -2,7 +2,7 @@
 
 import type { Page } from '../../api/client.ts'
 import { isObject, type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
-import { childrenOf } from '../../catalog/catalog.ts'
+import { childrenOf, embeddedPerson } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { tombstonedUsers } from '../../mirror/redact.ts'
 import type { Row, TableWrite } from '../../mirror/rows.ts'
@@ -57,8 +57,10 @@ export async function withoutErasedUsers(
   stream: StreamDef,
   records: readonly Json[],
 ): Promise<readonly Json[]> {
-  const path = (stream.embeds ?? []).find((embed) => embed.stream === 'users')?.path
-  if (path === undefined) return records
+  const person = embeddedPerson(stream)
+  if (person === undefined) return records
+  const { path, texts } = person
+  const erased = Object.fromEntries(texts.map(({ field }) => [field, null]))
   const idOf = (record: Json): string | undefined => {
     const id = valueAt(record, `${path}.id`)
     return id === undefined || id === null ? undefined : stringifyJson(id)
@@ -69,7 +71,7 @@ export async function withoutErasedUsers(
   return records.map((record) => {
     const id = idOf(record)
     if (id === undefined || !gone.has(id) || !isObject(record)) return record
-    return { ...record, [path]: { id: valueAt(record, `${path}.id`) ?? null }, message: null }
+    return { ...record, [path]: { id: valueAt(record, `${path}.id`) ?? null }, ...erased }
   })
 }
 

@@ -19,7 +19,7 @@ export async function readRelated(
   signal: AbortSignal,
 ): Promise<void> {
   if (stream.reads.kind !== 'list') return
-  for (const { endpoint, stream: name } of stream.reads.related ?? []) {
+  for (const { endpoint, stream: name, path } of stream.reads.related ?? []) {
     const target = streamNamed(name)
     const outcome = await readOutcome(context, work, { endpoint, params: singleParams(stream, key), signal })
     if (outcome.kind === 'failed') work.problems.push(`${endpoint}: ${outcome.reason}`)
@@ -32,7 +32,7 @@ export async function readRelated(
         stream: target,
         key: projected.row.key,
         record: body,
-        source: `${endpoint}#user`,
+        source: `${endpoint}#${path}`,
         readAt: startedAt,
       })
   }
