@@ -4,6 +4,7 @@ export { findStream, readEndpoints, streams } from './catalog/catalog.ts'
 export type { Column, StreamDef, WriteDef } from './catalog/types.ts'
 export type { Operation } from './catalog/writes.ts'
 export { writes } from './catalog/writes.ts'
+export type { MirrorDatabase } from './database/schema.generated.ts'
 export { ApiError, BoatMirrorError, type ErrorCode, type ErrorKind } from './errors.ts'
 export {
   type BodyOf,

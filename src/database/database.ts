@@ -1,13 +1,11 @@
 // The connection pool and transactions. Owns timeouts, error listeners and the repetition of deadlocked transactions;
 // knows no table.
 
-import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { sleep } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { isConnectionError, isRepeatable, sqlStateOf, translateDatabaseError } from './sql-states.ts'
-import type { MirrorSchema } from './tables.ts'
 
 export type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
@@ -16,7 +14,6 @@ export type TransactionOptions = {
 
 export type Database = {
   readonly pool: pg.Pool
-  readonly kysely: Kysely<MirrorSchema>
   /**
    * Runs `fn` in a transaction and commits; rolls back when it throws. After a deadlock or serialization failure it is
    * run again, at most four times more, so `fn` must not have effects outside the database.
@@ -136,7 +133,6 @@ export function openDatabase(options: DatabaseOptions): Database {
   let closed: Promise<void> | undefined
   return {
     pool,
-    kysely: new Kysely<MirrorSchema>({ dialect: new PostgresDialect({ pool }) }),
     transaction: (fn, transactionOptions = {}) =>
       runTransaction(pool, url, fn, () => beginStatement(transactionOptions) + (pooled ? locally : '')),
     close: () => {

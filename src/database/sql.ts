@@ -1,11 +1,29 @@
-// Small pieces of SQL that several folders share.
+// What runs SQL, Kysely on it, and small pieces of SQL that several folders share.
 
+import { Kysely, PostgresDialect, type PostgresPoolClient, type QueryCreator } from 'kysely'
 import pg, { type QueryResult, type QueryResultRow } from 'pg'
 import type { StreamDef } from '../catalog/types.ts'
+import type { MirrorDatabase } from './schema.generated.ts'
 
 /** A pool, or a client inside a transaction: what runs one statement. */
 export type Queryable = {
   query<R extends QueryResultRow = QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<R>>
+}
+
+const builders = new WeakMap<Queryable, QueryCreator<MirrorDatabase>>()
+
+/** Kysely's queries on a pool or on a client; those of a client belong to the transaction it is in. */
+export function on(db: Queryable): QueryCreator<MirrorDatabase> {
+  const known = builders.get(db)
+  if (known !== undefined) return known
+  const client = {
+    query: <R>(text: string, values: readonly unknown[]) => db.query<R & QueryResultRow>(text, [...values]),
+    release: () => {},
+  }
+  const pool = { connect: async () => client as unknown as PostgresPoolClient, end: async () => {} }
+  const builder = new Kysely<MirrorDatabase>({ dialect: new PostgresDialect({ pool }) })
+  builders.set(db, builder)
+  return builder
 }
 
 /** A text as a SQL literal. */

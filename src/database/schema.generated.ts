@@ -1,0 +1,1405 @@
+// The tables and views as Kysely sees them. Made by `npm run types` from a migrated database; a test holds it current.
+
+import type { ColumnType, GeneratedAlways } from 'kysely'
+
+/** pg returns bigint and numeric as text, so that no digit is lost. */
+type Int8 = ColumnType<string, string | number | bigint>
+type Numeric = ColumnType<string, string | number>
+type Timestamp = ColumnType<Date, Date | string>
+/** Read as a value, written as JSON text. */
+type Json = ColumnType<unknown, string>
+/** May be left out of an insert. */
+type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
+
+/** Every table and view of the schemas mirror, mirror_views, outbox, report and sync. Columns of views may be null as far as Postgres tells. */
+export type MirrorDatabase = {
+  'mirror.administrative_area_level1': {
+    id: Int8
+    name: string | null
+    country_code: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.administrative_area_level2': {
+    id: Int8
+    name: string | null
+    administrative_area_level1_id: Int8 | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.change_log': {
+    seq: GeneratedAlways<string>
+    epoch: Generated<Int8>
+    xid: Generated<string>
+    stream: string
+    key: Json
+    operation: 'insert' | 'update' | 'delete'
+    changed_at: Generated<Timestamp>
+    diff: Json
+  }
+  'mirror.characteristics': {
+    id: Int8
+    key: string | null
+    name: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.cities': {
+    id: Int8
+    name: string | null
+    latitude: Numeric | null
+    longitude: Numeric | null
+    postal_code: string | null
+    navigation_area_id: Int8 | null
+    administrative_area_level2_id: Int8 | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.companies': {
+    id: Int8
+    address_city_id: Int8 | null
+    address_postal_code: string | null
+    address_street1: string | null
+    address_street2: string | null
+    company_brand_name: string | null
+    company_contact_email: string | null
+    company_contact_phone: Json | null
+    company_legal_form_id: Int8 | null
+    company_legal_reason: string | null
+    company_logo: string | null
+    company_siret_number: string | null
+    company_vat_number: string | null
+    company_website_url: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.company_legal_forms': {
+    id: Int8
+    name: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.countries': {
+    code: string
+    name: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.equipments': {
+    id: Int8
+    key: string | null
+    name: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.harbours': {
+    id: Int8
+    name: string | null
+    latitude: Numeric | null
+    longitude: Numeric | null
+    city_id: Int8 | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.navigation_areas': {
+    id: Int8
+    name: string | null
+    country_code: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.rental_crew_members': {
+    rental_id: Int8
+    id: Int8
+    email: string | null
+    first_name: string | null
+    last_name: string | null
+    type: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.rental_options': {
+    rental_id: Int8
+    id: Int8
+    option_id: Int8 | null
+    price: Numeric | null
+    quantity: Int8 | null
+    fees: Numeric | null
+    vat_rate: Numeric | null
+    down_payment_rate: Numeric | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.rental_payment_methods': {
+    id: Int8
+    key: string | null
+    name: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.rental_payments': {
+    rental_id: Int8
+    id: Int8
+    currency: Json | null
+    method: Json | null
+    method_id: Int8 | null
+    price: Numeric | null
+    reference: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.rental_resources': {
+    rental_id: Int8
+    id: Int8 | null
+    price: Numeric | null
+    fees: Numeric | null
+    vat_rate: Numeric | null
+    down_payment_price: Numeric | null
+    down_payment_rate: Numeric | null
+    resource_id: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.rentals': {
+    id: Int8
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    departure_harbour_id: Int8 | null
+    arrival_harbour_id: Int8 | null
+    crew_adults: Int8 | null
+    crew_children: Int8 | null
+    message: string | null
+    status: string | null
+    deposit_status: string | null
+    deposit_price: Numeric | null
+    deposit_currency: Json | null
+    payment_progress: Numeric | null
+    total_paid: Numeric | null
+    total_to_pay: Numeric | null
+    rental_price: Numeric | null
+    discount_price: Numeric | null
+    commission_price: Numeric | null
+    contract_link: string | null
+    order_link: string | null
+    reference_id: string | null
+    user_id: Int8 | null
+    resource_id: string | null
+    company_id: Int8 | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.rentals_local': {
+    id: Int8 | null
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    departure_harbour_id: Int8 | null
+    arrival_harbour_id: Int8 | null
+    crew_adults: Int8 | null
+    crew_children: Int8 | null
+    message: string | null
+    status: string | null
+    deposit_status: string | null
+    deposit_price: Numeric | null
+    deposit_currency: Json | null
+    payment_progress: Numeric | null
+    total_paid: Numeric | null
+    total_to_pay: Numeric | null
+    rental_price: Numeric | null
+    discount_price: Numeric | null
+    commission_price: Numeric | null
+    contract_link: string | null
+    order_link: string | null
+    reference_id: string | null
+    user_id: Int8 | null
+    resource_id: string | null
+    company_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+    pending_fields: string[] | null
+    pending_changes: string[] | null
+    pending_delete: boolean | null
+  }
+  'mirror.resource_availability': {
+    resource_id: string
+    date: string
+    duration: string
+    is_available: boolean | null
+    price: Numeric | null
+    currency: Json | null
+    rental_delay_min: string | null
+    rental_delay_is_too_small: boolean | null
+    rental_duration_min: string | null
+    rental_duration_is_too_small: boolean | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_availability_years': {
+    resource_id: string
+    year: Int8
+    days: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_characteristics': {
+    resource_id: string
+    id: Int8
+    key: string | null
+    name: string | null
+    family_name: string | null
+    comment: string | null
+    unit: string | null
+    value: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_durations': {
+    resource_id: string
+    type: string
+    value: string
+    position: Int8 | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_equipments': {
+    resource_id: string
+    id: Int8
+    key: string | null
+    name: string | null
+    family_name: string | null
+    comment: string | null
+    unit: string | null
+    value: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_options': {
+    resource_id: string
+    id: Int8
+    name: string | null
+    description: string | null
+    is_mandatory: boolean | null
+    type: Json | null
+    subtype: Json | null
+    prices: Json | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_pricetable': {
+    resource_id: string
+    date: string
+    duration: string
+    base_price: Numeric | null
+    currency: Json | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_pricings': {
+    resource_id: string
+    key: string
+    id: string | null
+    name: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_slot_options': {
+    resource_id: string
+    slot_id: string
+    id: Int8
+    option_id: Int8 | null
+    is_included: boolean | null
+    is_stock_limited: boolean | null
+    price: Numeric | null
+    quantity_min: Int8 | null
+    quantity_max: Int8 | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_slot_tides': {
+    resource_id: string
+    slot_id: string
+    key: string
+    id: string | null
+    name: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_slots': {
+    resource_id: string
+    id: string
+    date: string | null
+    duration: string | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    price: Numeric | null
+    currency: Json | null
+    nb_resources_available: Int8 | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resource_unavailabilities': {
+    resource_id: string
+    key: string
+    id: string | null
+    name: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.resources': {
+    id: string
+    boat_id: Int8 | null
+    name: string | null
+    description: string | null
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    min_price: Numeric | null
+    is_license_mandatory: boolean | null
+    is_rentable: boolean | null
+    is_skipper_available: boolean | null
+    is_skipper_mandatory: boolean | null
+    company_id: Int8 | null
+    harbour_id: Int8 | null
+    images: Json | null
+    version_id: Int8 | null
+    version_name: string | null
+    version_description: string | null
+    version_images: Json | null
+    model_id: Int8 | null
+    model_name: string | null
+    model_description: string | null
+    range_id: Int8 | null
+    range_name: string | null
+    range_description: string | null
+    builder_id: Int8 | null
+    builder_name: string | null
+    builder_description: string | null
+    subtype_id: Int8 | null
+    type_id: Int8 | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.subtypes': {
+    id: Int8
+    name: string | null
+    description: string | null
+    type_id: Int8 | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.types': {
+    id: Int8
+    name: string | null
+    description: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.user_identities': {
+    user_id: Int8
+    number: string | null
+    type: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.user_license_types': {
+    id: Int8
+    key: string | null
+    name: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.user_licenses': {
+    user_id: Int8
+    country_code: string | null
+    number: string | null
+    type_id: Int8 | null
+    year: Int8 | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror.users': {
+    id: Int8
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    deactivated: boolean | null
+    civility: string | null
+    first_name: string | null
+    last_name: string | null
+    birth_date: string | null
+    email: string | null
+    landline_phone: string | null
+    mobile_phone: string | null
+    address_street1: string | null
+    address_street2: string | null
+    address_postal_code: string | null
+    address_city: string | null
+    address_state: string | null
+    address_country_code: string | null
+    nationality_code: string | null
+    language_code: string | null
+    organization_type: string | null
+    organization_name: string | null
+    organization_vat_number: string | null
+    _payload: Json
+    _source: string
+    _read_at: Timestamp
+    _changed_at: Generated<Timestamp>
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.administrative_area_level1': {
+    id: Int8 | null
+    name: string | null
+    country_code: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.administrative_area_level2': {
+    id: Int8 | null
+    name: string | null
+    administrative_area_level1_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.characteristics': {
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.cities': {
+    id: Int8 | null
+    name: string | null
+    latitude: Numeric | null
+    longitude: Numeric | null
+    postal_code: string | null
+    navigation_area_id: Int8 | null
+    administrative_area_level2_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.companies': {
+    id: Int8 | null
+    address_city_id: Int8 | null
+    address_postal_code: string | null
+    address_street1: string | null
+    address_street2: string | null
+    company_brand_name: string | null
+    company_contact_email: string | null
+    company_contact_phone: Json | null
+    company_legal_form_id: Int8 | null
+    company_legal_reason: string | null
+    company_logo: string | null
+    company_siret_number: string | null
+    company_vat_number: string | null
+    company_website_url: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.company_legal_forms': {
+    id: Int8 | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.countries': {
+    code: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.equipments': {
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.harbours': {
+    id: Int8 | null
+    name: string | null
+    latitude: Numeric | null
+    longitude: Numeric | null
+    city_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.navigation_areas': {
+    id: Int8 | null
+    name: string | null
+    country_code: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.rental_crew_members': {
+    rental_id: Int8 | null
+    id: Int8 | null
+    type: string | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.rental_options': {
+    rental_id: Int8 | null
+    id: Int8 | null
+    option_id: Int8 | null
+    price: Numeric | null
+    quantity: Int8 | null
+    fees: Numeric | null
+    vat_rate: Numeric | null
+    down_payment_rate: Numeric | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.rental_payment_methods': {
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.rental_payments': {
+    rental_id: Int8 | null
+    id: Int8 | null
+    currency: Json | null
+    method: Json | null
+    method_id: Int8 | null
+    price: Numeric | null
+    reference: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.rental_resources': {
+    rental_id: Int8 | null
+    id: Int8 | null
+    price: Numeric | null
+    fees: Numeric | null
+    vat_rate: Numeric | null
+    down_payment_price: Numeric | null
+    down_payment_rate: Numeric | null
+    resource_id: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.rentals': {
+    id: Int8 | null
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    departure_harbour_id: Int8 | null
+    arrival_harbour_id: Int8 | null
+    crew_adults: Int8 | null
+    crew_children: Int8 | null
+    status: string | null
+    deposit_status: string | null
+    deposit_price: Numeric | null
+    deposit_currency: Json | null
+    payment_progress: Numeric | null
+    total_paid: Numeric | null
+    total_to_pay: Numeric | null
+    rental_price: Numeric | null
+    discount_price: Numeric | null
+    commission_price: Numeric | null
+    contract_link: string | null
+    order_link: string | null
+    reference_id: string | null
+    user_id: Int8 | null
+    resource_id: string | null
+    company_id: Int8 | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_availability': {
+    resource_id: string | null
+    date: string | null
+    duration: string | null
+    is_available: boolean | null
+    price: Numeric | null
+    currency: Json | null
+    rental_delay_min: string | null
+    rental_delay_is_too_small: boolean | null
+    rental_duration_min: string | null
+    rental_duration_is_too_small: boolean | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_availability_years': {
+    resource_id: string | null
+    year: Int8 | null
+    days: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_characteristics': {
+    resource_id: string | null
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    family_name: string | null
+    comment: string | null
+    unit: string | null
+    value: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_durations': {
+    resource_id: string | null
+    type: string | null
+    value: string | null
+    position: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_equipments': {
+    resource_id: string | null
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    family_name: string | null
+    comment: string | null
+    unit: string | null
+    value: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_options': {
+    resource_id: string | null
+    id: Int8 | null
+    name: string | null
+    description: string | null
+    is_mandatory: boolean | null
+    type: Json | null
+    subtype: Json | null
+    prices: Json | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_pricetable': {
+    resource_id: string | null
+    date: string | null
+    duration: string | null
+    base_price: Numeric | null
+    currency: Json | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_pricings': {
+    resource_id: string | null
+    key: string | null
+    id: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_slot_options': {
+    resource_id: string | null
+    slot_id: string | null
+    id: Int8 | null
+    option_id: Int8 | null
+    is_included: boolean | null
+    is_stock_limited: boolean | null
+    price: Numeric | null
+    quantity_min: Int8 | null
+    quantity_max: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_slot_tides': {
+    resource_id: string | null
+    slot_id: string | null
+    key: string | null
+    id: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_slots': {
+    resource_id: string | null
+    id: string | null
+    date: string | null
+    duration: string | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    price: Numeric | null
+    currency: Json | null
+    nb_resources_available: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resource_unavailabilities': {
+    resource_id: string | null
+    key: string | null
+    id: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.resources': {
+    id: string | null
+    boat_id: Int8 | null
+    name: string | null
+    description: string | null
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    min_price: Numeric | null
+    is_license_mandatory: boolean | null
+    is_rentable: boolean | null
+    is_skipper_available: boolean | null
+    is_skipper_mandatory: boolean | null
+    company_id: Int8 | null
+    harbour_id: Int8 | null
+    images: Json | null
+    version_id: Int8 | null
+    version_name: string | null
+    version_description: string | null
+    version_images: Json | null
+    model_id: Int8 | null
+    model_name: string | null
+    model_description: string | null
+    range_id: Int8 | null
+    range_name: string | null
+    range_description: string | null
+    builder_id: Int8 | null
+    builder_name: string | null
+    builder_description: string | null
+    subtype_id: Int8 | null
+    type_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.subtypes': {
+    id: Int8 | null
+    name: string | null
+    description: string | null
+    type_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.types': {
+    id: Int8 | null
+    name: string | null
+    description: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.user_license_types': {
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'mirror_views.users': {
+    id: Int8 | null
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    deactivated: boolean | null
+    language_code: string | null
+    organization_type: string | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+    _deleted_at: Timestamp | null
+  }
+  'outbox.changes': {
+    id: Int8 | null
+    operation: string | null
+    target: Json | null
+    body: Json | null
+    aggregate: string | null
+    reference: string | null
+    enqueued_by: string | null
+    status: string | null
+    attempts: number | null
+    next_attempt_at: Timestamp | null
+    result: Json | null
+    request: Json | null
+    response: Json | null
+    conflict: Json | null
+    error: string | null
+    warning: string | null
+    enqueued_at: Timestamp | null
+    sent_at: Timestamp | null
+    settled_at: Timestamp | null
+  }
+  'outbox.dependencies': {
+    change_id: Int8
+    depends_on: Int8
+    implied_by: Int8 | null
+  }
+  'outbox.installation': {
+    only_one: Generated<boolean>
+    id: Generated<string>
+    number: Generated<Int8>
+  }
+  'outbox.operations': {
+    operation: string
+    method: string
+    path: string
+    kind: string
+    stream: string
+    aggregate: string
+    target: Json
+    body: Json
+    key: Json
+    source: string
+  }
+  'outbox.queue': {
+    id: Generated<Int8>
+    operation: string
+    target: Json
+    body: Json | null
+    options: Generated<Json>
+    aggregate: string
+    record_key: string | null
+    reference: string | null
+    enqueued_by: string
+    status: Generated<'queued' | 'sending' | 'done' | 'failed' | 'conflict' | 'expired' | 'canceled' | 'unknown' | 'blocked'>
+    attempts: Generated<number>
+    looks: Generated<number>
+    next_attempt_at: Generated<Timestamp>
+    expires_at: Timestamp | null
+    deadline: Timestamp | null
+    on_conflict: Generated<'fail' | 'local_wins' | 'remote_wins'>
+    base: Generated<Json>
+    left_behind: Json | null
+    kept_remote: Generated<string[]>
+    left_out: Generated<string[]>
+    proof: Json | null
+    departed: Generated<boolean>
+    owner: string | null
+    fence: Generated<Int8>
+    lease_until: Timestamp | null
+    blocked_by: Int8 | null
+    result: Json | null
+    request: Json | null
+    response: Json | null
+    conflict: Json | null
+    error: string | null
+    warning: string | null
+    enqueued_at: Generated<Timestamp>
+    sent_at: Timestamp | null
+    settled_at: Timestamp | null
+    seen_at: Timestamp | null
+    settled_xid: string | null
+    seen_snapshot: string | null
+  }
+  'report.balances': {
+    rental_id: Int8 | null
+    status: string | null
+    reference_id: string | null
+    departure_date: string | null
+    departure_datetime: Timestamp | null
+    resource_id: string | null
+    resource_name: string | null
+    company_id: Int8 | null
+    company_name: string | null
+    user_id: Int8 | null
+    currency: string | null
+    total_to_pay: Numeric | null
+    total_paid: Numeric | null
+    balance: Numeric | null
+    days_to_departure: number | null
+  }
+  'report.calendar': {
+    date: string | null
+    resource_id: string | null
+    resource_name: string | null
+    boat_id: Int8 | null
+    company_id: Int8 | null
+    company_name: string | null
+    harbour_id: Int8 | null
+    harbour_name: string | null
+    is_rentable: boolean | null
+    is_full: boolean | null
+  }
+  'report.cancellations': {
+    company_id: Int8 | null
+    company_name: string | null
+    month: string | null
+    status: string | null
+    kind: string | null
+    currency: string | null
+    rentals: Int8 | null
+    share: Numeric | null
+    total_to_pay: Numeric | null
+    total_paid: Numeric | null
+  }
+  'report.departures': {
+    departure_date: string | null
+    departure_local: Timestamp | null
+    departure_datetime: Timestamp | null
+    rental_id: Int8 | null
+    status: string | null
+    reference_id: string | null
+    resource_id: string | null
+    resource_name: string | null
+    boat_id: Int8 | null
+    company_id: Int8 | null
+    company_name: string | null
+    departure_harbour_id: Int8 | null
+    departure_harbour_name: string | null
+    arrival_local: Timestamp | null
+    arrival_harbour_name: string | null
+    user_id: Int8 | null
+    crew_adults: Int8 | null
+    crew_children: Int8 | null
+    crew_members: Int8 | null
+    currency: string | null
+    balance: Numeric | null
+    deposit_status: string | null
+  }
+  'report.fleet': {
+    resource_id: string | null
+    resource_name: string | null
+    boat_id: Int8 | null
+    company_id: Int8 | null
+    company_name: string | null
+    harbour_id: Int8 | null
+    harbour_name: string | null
+    city_name: string | null
+    country_code: string | null
+    type_name: string | null
+    subtype_name: string | null
+    builder_name: string | null
+    model_name: string | null
+    version_name: string | null
+    is_rentable: boolean | null
+    is_license_mandatory: boolean | null
+    is_skipper_available: boolean | null
+    is_skipper_mandatory: boolean | null
+    min_price: Numeric | null
+    currency: string | null
+    is_full_today: boolean | null
+  }
+  'report.freshness': {
+    stream: string | null
+    state: string | null
+    rows: Int8 | null
+    as_of: Timestamp | null
+    age_s: Numeric | null
+    target_s: Numeric | null
+    last_run_id: Int8 | null
+    last_run_status: string | null
+    last_error: string | null
+    next_due_at: Timestamp | null
+    quarantined: Int8 | null
+  }
+  'report.occupancy': {
+    resource_id: string | null
+    resource_name: string | null
+    boat_id: Int8 | null
+    company_id: Int8 | null
+    company_name: string | null
+    harbour_id: Int8 | null
+    harbour_name: string | null
+    boat_resources: Int8 | null
+    month: string | null
+    days: number | null
+    full_days: number | null
+    free_days: number | null
+    occupancy: Numeric | null
+  }
+  'report.rentals': {
+    rental_id: Int8 | null
+    status: string | null
+    reference_id: string | null
+    creation_datetime: Timestamp | null
+    departure_datetime: Timestamp | null
+    departure_date: string | null
+    departure_local: Timestamp | null
+    arrival_datetime: Timestamp | null
+    arrival_date: string | null
+    arrival_local: Timestamp | null
+    resource_id: string | null
+    resource_name: string | null
+    boat_id: Int8 | null
+    company_id: Int8 | null
+    company_name: string | null
+    departure_harbour_id: Int8 | null
+    departure_harbour_name: string | null
+    arrival_harbour_id: Int8 | null
+    arrival_harbour_name: string | null
+    user_id: Int8 | null
+    crew_adults: Int8 | null
+    crew_children: Int8 | null
+    currency: string | null
+    rental_price: Numeric | null
+    discount_price: Numeric | null
+    commission_price: Numeric | null
+    total_to_pay: Numeric | null
+    total_paid: Numeric | null
+    balance: Numeric | null
+    deposit_status: string | null
+    deposit_price: Numeric | null
+    deposit_currency: string | null
+  }
+  'report.revenue': {
+    company_id: Int8 | null
+    company_name: string | null
+    month: string | null
+    currency: string | null
+    rentals: Int8 | null
+    total_to_pay: Numeric | null
+    total_paid: Numeric | null
+    balance: Numeric | null
+    rental_price: Numeric | null
+    discount_price: Numeric | null
+    commission_price: Numeric | null
+  }
+  'sync.endpoints': {
+    endpoint: string
+    calls: Generated<Int8>
+    failures: Generated<Int8>
+    last_status: number | null
+    last_called_at: Timestamp | null
+    last_error: string | null
+  }
+  'sync.gate': {
+    id: string
+    state: Json
+    updated_at: Generated<Timestamp>
+  }
+  'sync.held': {
+    run_id: Int8
+    key: string
+    released_at: Timestamp | null
+  }
+  'sync.migrations': {
+    name: string
+    timestamp: string
+  }
+  'sync.pinned': {
+    key: string
+    value: Json
+    probed_at: Generated<Timestamp>
+    contradicted_at: Timestamp | null
+    contradiction: string | null
+  }
+  'sync.quarantine': {
+    id: GeneratedAlways<string>
+    stream: string
+    key: string
+    endpoint: string
+    payload: Json
+    reason: string
+    first_seen_at: Generated<Timestamp>
+    last_seen_at: Generated<Timestamp>
+    times: Generated<Int8>
+    request: Generated<Json>
+  }
+  'sync.rate_limit': {
+    key: string
+    points: Generated<number>
+    expire: Int8 | null
+  }
+  'sync.records': {
+    stream: string
+    key: string
+    list_hash: string | null
+    detail_hash: string | null
+    detail_read_at: Timestamp | null
+    projection: Generated<number>
+    changed_at: Generated<Timestamp>
+  }
+  'sync.repeatable': {
+    only_row: Generated<boolean>
+    version: string
+    applied_at: Generated<Timestamp>
+  }
+  'sync.request_streams': {
+    request_id: Int8
+    stream: string
+    run_id: Int8 | null
+  }
+  'sync.requests': {
+    id: GeneratedAlways<string>
+    trigger: string
+    full_read: Generated<boolean>
+    requested_at: Generated<Timestamp>
+    finished_at: Timestamp | null
+  }
+  'sync.runs': {
+    id: GeneratedAlways<string>
+    stream: string
+    trigger: string
+    status: Generated<'running' | 'done' | 'partial' | 'held' | 'failed'>
+    started_at: Generated<Timestamp>
+    finished_at: Timestamp | null
+    pages: Generated<Int8>
+    requests: Generated<Int8>
+    retries: Generated<Int8>
+    read: Generated<Int8>
+    inserted: Generated<Int8>
+    updated: Generated<Int8>
+    unchanged: Generated<Int8>
+    deleted: Generated<Int8>
+    quarantined: Generated<Int8>
+    held: Generated<Int8>
+    bytes: Generated<Int8>
+    error: string | null
+    full_read: Generated<boolean>
+    phase: Generated<'sweep' | 'details' | 'finished'>
+    swept_at: Timestamp | null
+    total: Int8 | null
+    plan: Json | null
+    warnings: Generated<Json>
+  }
+  'sync.settings': {
+    only_row: Generated<boolean>
+    time_zone: Generated<string>
+  }
+  'sync.streams': {
+    stream: string
+    as_of: Timestamp | null
+    rows: Generated<Int8>
+    last_run_id: Int8 | null
+    next_due_at: Timestamp | null
+    interval_s: Numeric | null
+    target_s: Numeric | null
+  }
+  'sync.sweep_pages': {
+    run_id: Int8
+    pass: number
+    page: number
+    keys: string[]
+  }
+  'sync.tasks': {
+    id: GeneratedAlways<string>
+    run_id: Int8
+    stream: string
+    kind: string
+    payload: Generated<Json>
+    status: Generated<'waiting' | 'running' | 'done' | 'failed'>
+    priority: Generated<number>
+    owner: string | null
+    fence: Generated<Int8>
+    lease_until: Timestamp | null
+    checkpoint: Json | null
+    checkpoint_at: Timestamp | null
+    attempts: Generated<number>
+    not_before: Generated<Timestamp>
+    woken_at: Timestamp | null
+    error: string | null
+    created_at: Generated<Timestamp>
+    finished_at: Timestamp | null
+  }
+  'sync.traffic': {
+    minute: Timestamp
+    endpoint: string
+    calls: Generated<Int8>
+    failures: Generated<Int8>
+    throttled: Generated<Int8>
+    total_ms: Generated<number>
+    slowest_ms: Generated<number>
+  }
+  'sync.unknown_fields': {
+    stream: string
+    path: string
+    first_seen_at: Generated<Timestamp>
+    last_seen_at: Generated<Timestamp>
+    times: Generated<Int8>
+    sample: Json | null
+  }
+}

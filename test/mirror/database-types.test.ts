@@ -1,0 +1,82 @@
+// src/database/schema.generated.ts is what a migrated database holds; `npm run types` writes it anew.
+
+import { expect, it } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+
+type Column = {
+  readonly table: string
+  readonly name: string
+  readonly type: string
+  readonly nullable: boolean
+  readonly optional: boolean
+  readonly identity: boolean
+  /** The texts that a check allows. */
+  readonly allowed: readonly string[] | null
+}
+
+const columnsSql = `select n.nspname || '.' || c.relname as "table", a.attname as name, format_type(a.atttypid, null) as type,
+    not a.attnotnull as nullable, a.atthasdef or a.attidentity = 'd' as optional, a.attidentity = 'a' as identity,
+    (select array(select m[1] from regexp_matches(pg_get_constraintdef(k.oid), $$'([^']+)'::text$$, 'g') m)
+     from pg_constraint k where k.conrelid = c.oid and k.contype = 'c' and k.conkey = array[a.attnum]
+       and pg_get_constraintdef(k.oid) like '% = ANY (ARRAY[%') as allowed
+  from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname in ('mirror', 'mirror_views', 'outbox', 'report', 'sync') and c.relkind in ('r', 'p', 'v', 'm')
+    and a.attnum > 0 and not a.attisdropped
+  order by n.nspname, c.relname, a.attnum`
+
+const types: Readonly<Record<string, string>> = {
+  bigint: 'Int8',
+  'bigint[]': 'string[]',
+  boolean: 'boolean',
+  'character varying': 'string',
+  date: 'string',
+  'double precision': 'number',
+  integer: 'number',
+  jsonb: 'Json',
+  name: 'string',
+  numeric: 'Numeric',
+  pg_snapshot: 'string',
+  text: 'string',
+  'text[]': 'string[]',
+  'timestamp with time zone': 'Timestamp',
+  'timestamp without time zone': 'Timestamp',
+  xid8: 'string',
+}
+
+function typeOf({ table, name, type, nullable, optional, identity, allowed }: Column): string {
+  const known = allowed?.map((value) => `'${value}'`).join(' | ') ?? types[type]
+  if (known === undefined) throw new Error(`${table}.${name} is ${type}: say in this file what pg makes of that.`)
+  const base = nullable ? `${known} | null` : known
+  if (identity) return 'GeneratedAlways<string>'
+  return optional ? `Generated<${base}>` : base
+}
+
+const header = `// The tables and views as Kysely sees them. Made by \`npm run types\` from a migrated database; a test holds it current.
+
+import type { ColumnType, GeneratedAlways } from 'kysely'
+
+/** pg returns bigint and numeric as text, so that no digit is lost. */
+type Int8 = ColumnType<string, string | number | bigint>
+type Numeric = ColumnType<string, string | number>
+type Timestamp = ColumnType<Date, Date | string>
+/** Read as a value, written as JSON text. */
+type Json = ColumnType<unknown, string>
+/** May be left out of an insert. */
+type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
+
+/** Every table and view of the schemas mirror, mirror_views, outbox, report and sync. Columns of views may be null as far as Postgres tells. */
+export type MirrorDatabase = {
+`
+
+async function databaseTypes({ pool }: TestDatabase): Promise<string> {
+  const { rows } = await pool.query<Column>(columnsSql)
+  const byTable = new Map<string, string[]>()
+  for (const column of rows)
+    byTable.set(column.table, [...(byTable.get(column.table) ?? []), `    ${column.name}: ${typeOf(column)}\n`])
+  return `${header}${[...byTable].map(([table, lines]) => `  '${table}': {\n${lines.join('')}  }\n`).join('')}}\n`
+}
+
+it('the types of the tables are up to date (npm run types)', async () => {
+  await using database = await createTestDatabase()
+  await expect(await databaseTypes(database)).toMatchFileSnapshot('../../src/database/schema.generated.ts')
+})
