@@ -16,7 +16,7 @@ import {
 } from '../inspect/queries.ts'
 import { lastEndedRuns } from '../inspect/report-queries.ts'
 import { type StatusFacts, streamStatus } from '../inspect/status.ts'
-import { statuses } from '../outbox/transitions.ts'
+import { statuses } from '../outbox/states.ts'
 import { createGateStore } from '../state/gate-store.ts'
 import { quarantineTotals } from '../state/quarantine.ts'
 import { heldRuns } from '../state/sweeps.ts'

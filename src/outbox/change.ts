@@ -5,7 +5,7 @@ import type { WriteDef } from '../catalog/types.ts'
 import { writeNamed } from '../catalog/writes.ts'
 import type { Results } from './body.ts'
 import type { OnConflict } from './merge.ts'
-import type { Status } from './transitions.ts'
+import type { Status } from './states.ts'
 
 /** What was there before a write left. */
 export type Proof = {

@@ -3,6 +3,7 @@
 import type { Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
+import { inStates } from './states.ts'
 
 /**
  * Whether it is a change's turn: a queued one is the head of its aggregate, nothing of the aggregate is on its way, and
@@ -11,7 +12,7 @@ import { type Change, type ChangeRow, changeColumns, toChange } from './change.t
  */
 const itsTurn = `case when q.status = 'sending' then true else
     not exists (select from outbox.queue b where b.aggregate = q.aggregate and b.id < q.id
-                and b.status in ('queued', 'sending', 'conflict', 'unknown'))
+                and ${inStates('b.status', 'holding')})
     and not exists (select from outbox.queue b where b.aggregate = q.aggregate and b.status = 'sending')
     and not exists (select from outbox.dependencies d where d.change_id = q.id
                     and (select c.status from outbox.queue c where c.id = d.depends_on) <> 'done')
@@ -19,7 +20,7 @@ const itsTurn = `case when q.status = 'sending' then true else
 
 /** What cannot wait: changes whose fate is unknown, and steps of rentals that expire while pending. */
 const urgent = `(q.status = 'sending' or (q.status = 'queued' and q.deadline is not null))`
-const any = `q.status in ('queued', 'sending')`
+const any = inStates('q.status', 'claimable')
 
 /** The oldest change of some kind that is due, locked. */
 const due = (which: string): string => `
@@ -83,7 +84,7 @@ export async function releaseChange(db: Queryable, change: Change): Promise<void
 /** Before claiming: expires what is too late, and moves changes that were queued while their record came to be. */
 export async function tidy(db: Queryable): Promise<number> {
   await db.query(`update outbox.queue q set aggregate = c.aggregate from outbox.queue c
-    where q.status in ('queued', 'blocked') and q.aggregate like 'change:%' and q.aggregate <> 'change:' || q.id
+    where ${inStates('q.status', 'waiting')} and q.aggregate like 'change:%' and q.aggregate <> 'change:' || q.id
       and c.id = substr(q.aggregate, 8)::bigint and c.status = 'done' and c.aggregate <> q.aggregate`)
   const { rows } = await db.query<{ expired: number }>(`select outbox.expire_due() as expired`)
   return rows[0]?.expired ?? 0
@@ -96,7 +97,7 @@ export async function tidy(db: Queryable): Promise<number> {
 export async function nextDueAt(db: Queryable): Promise<Date | null> {
   const { rows } = await db.query<{ due: Date | null }>(`select least(
     (select min(greatest(q.next_attempt_at, q.lease_until)) from outbox.queue q where ${any} and ${itsTurn}),
-    (select min(q.expires_at) from outbox.queue q where q.expires_at is not null and q.status in ('queued', 'blocked'))
+    (select min(q.expires_at) from outbox.queue q where q.expires_at is not null and ${inStates('q.status', 'waiting')})
   ) as due`)
   return rows[0]?.due ?? null
 }

@@ -9,7 +9,7 @@ import { type Change, type ChangeRow, changeColumns, toChange } from './change.t
 import { proofKind, yieldsId } from './operations.ts'
 import type { ReadBack } from './read-back.ts'
 import { settleDone } from './settle.ts'
-import { type Event, statesBefore, transition } from './transitions.ts'
+import { type Event, inStates, statesBefore, transition } from './states.ts'
 
 /** Locks a change and checks that the decision fits its state. */
 async function take(client: PoolClient, id: string, event: Event, decision: string): Promise<Change> {
@@ -39,7 +39,7 @@ const tell = (client: PoolClient, id: string): Promise<unknown> =>
 async function deadCause(client: PoolClient, id: string): Promise<{ id: string; status: string } | undefined> {
   const { rows } = await client.query<{ id: string; status: string }>(
     `select q.id, q.status from outbox.dependencies d join outbox.queue q on q.id = d.depends_on
-     where d.change_id = $1 and q.status in ('failed', 'expired', 'canceled', 'blocked') order by q.id limit 1`,
+     where d.change_id = $1 and ${inStates('q.status', 'dead')} order by q.id limit 1`,
     [id],
   )
   return rows[0]
@@ -153,7 +153,7 @@ export async function resolveConflict(
 async function needsResult(client: PoolClient, id: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `select from outbox.dependencies d join outbox.queue q on q.id = d.change_id
-     where d.depends_on = $1 and q.status in ('queued', 'blocked') limit 1`,
+     where d.depends_on = $1 and ${inStates('q.status', 'waiting')} limit 1`,
     [id],
   )
   return (rowCount ?? 0) > 0

@@ -1,7 +1,7 @@
 // The outbox for people to look at: lists, one change with all that is known of it, counts.
 
 import type { Queryable } from '../database/sql.ts'
-import type { Status } from './transitions.ts'
+import { inStates, type Status } from './states.ts'
 
 /** A row of outbox.changes. */
 export type ChangeInfo = {
@@ -76,7 +76,7 @@ export async function neighboursOf(
 /** Ids of settled changes a person has to look at. */
 export async function changesForPerson(db: Queryable): Promise<readonly string[]> {
   const { rows } = await db.query<{ id: string }>(
-    `select id from outbox.queue where status in ('conflict', 'unknown') order by id`,
+    `select id from outbox.queue where ${inStates('status', 'person')} order by id`,
   )
   return rows.map((row) => row.id)
 }

@@ -2,9 +2,9 @@
 
 import { createHash } from 'node:crypto'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
+import { outboxStates } from '../outbox/sql/dependants.ts'
 import { outboxEnqueue } from '../outbox/sql/enqueue.ts'
 import { operationRows, outboxGrants, outboxOperations } from '../outbox/sql/operations.ts'
-import { outboxStates } from '../outbox/sql/states.ts'
 import { outboxValidation } from '../outbox/sql/validation.ts'
 import { outboxViews } from '../outbox/sql/views.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'

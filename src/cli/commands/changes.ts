@@ -7,7 +7,7 @@ import { cancelChange, resolveConflict, resolveDidNot, resolveTookEffect, retryC
 import { refusalOf } from '../../outbox/enqueue.ts'
 import { type ChangeInfo, changesForPerson, findChange, listChanges, neighboursOf } from '../../outbox/inspect.ts'
 import { readBackFrom } from '../../outbox/read-back.ts'
-import { type Status, statuses } from '../../outbox/transitions.ts'
+import { type Status, statuses } from '../../outbox/states.ts'
 import {
   type CommandContext,
   type ExitCode,

@@ -1,6 +1,8 @@
 // SQL of outbox.enqueue: checks, order, idempotence and the first state of a change.
 // The function is the only thing that boat_mirror_enqueue may call; it runs with its owner's rights.
 
+import { inStates } from '../states.ts'
+
 /** `outbox.enqueue` and the steps it is made of. Needs outboxValidation and outboxStates. */
 export const outboxEnqueue = `
 create or replace function outbox.check_options(operation text, spec outbox.operations, options jsonb) returns void
@@ -134,7 +136,7 @@ declare
 begin
   if creation is null or person is null then return; end if;
   insert into outbox.dependencies (change_id, depends_on, implied_by)
-    select q.id, person, assignment from outbox.queue q where q.id = creation and q.status in ('queued', 'blocked')
+    select q.id, person, assignment from outbox.queue q where q.id = creation and ${inStates('q.status', 'waiting')}
     on conflict do nothing;
   perform outbox.block_dependants(person);
 end $$;
@@ -217,7 +219,7 @@ begin
     perform outbox.wait_for_user(new_id, target, body);
   end if;
   for dead in select q.id from outbox.queue q
-              where q.id = any(waits_for) and q.status in ('failed', 'expired', 'canceled', 'blocked') loop
+              where q.id = any(waits_for) and ${inStates('q.status', 'dead')} loop
     perform outbox.block_dependants(dead);
   end loop;
   perform pg_notify('boat_mirror_outbox', '');

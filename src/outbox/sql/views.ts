@@ -5,6 +5,7 @@ import { rentals } from '../../catalog/rentals.ts'
 import type { Column } from '../../catalog/types.ts'
 import { rentalUpdateBody } from '../../catalog/write-bodies.ts'
 import type { RepeatableStep, ViewDef } from '../../database/repeatable-step.ts'
+import { inStates } from '../states.ts'
 
 const asTheyStand = (alias: string, names: readonly string[]): ViewDef['columns'] =>
   Object.fromEntries(names.map((name) => [name, [`${alias}.${name}`]]))
@@ -19,7 +20,7 @@ const changes: ViewDef = {
   columns: {
     ...asTheyStand('q', ['id', 'operation', 'target', 'body', 'aggregate', 'reference', 'enqueued_by', 'status']),
     attempts: ['q.attempts'],
-    next_attempt_at: [`case when q.status in ('queued', 'sending') then q.next_attempt_at end`],
+    next_attempt_at: [`case when ${inStates('q.status', 'claimable')} then q.next_attempt_at end`],
     ...asTheyStand('q', ['result', 'request', 'response', 'conflict', 'error', 'warning']),
     ...asTheyStand('q', ['enqueued_at', 'sent_at', 'settled_at']),
   },
@@ -56,7 +57,7 @@ const rentalsLocal: ViewDef = {
     'mirror.rentals with changes that are not settled yet laid over. Rentals still to be created have no id and are not shown.',
   with: `with waiting as (
     select q.id, q.operation, q.aggregate, q.body from outbox.queue q
-    where q.status in ('queued', 'sending', 'blocked', 'conflict', 'unknown') and q.aggregate like 'rental:%'
+    where ${inStates('q.status', 'unsettled')} and q.aggregate like 'rental:%'
   ), pending as (
     select w.aggregate, array_agg(w.id order by w.id) as changes, bool_or(w.operation = 'rental.delete') as deletes
     from waiting w group by w.aggregate

@@ -1,6 +1,8 @@
 // SQL that keeps what hangs on a change in step with it: blocking, reviving, expiry, moving to the created record,
 // erasing a person. Called by outbox.enqueue and by the pusher, always inside the transaction that changes the state.
 
+import { inStates } from '../states.ts'
+
 /** Functions about dependants and whole aggregates; internal to the outbox. */
 export const outboxStates = `
 create or replace function outbox.block_dependants(cause bigint) returns void
@@ -9,7 +11,7 @@ as $$
   with recursive hit (id) as (
     select d.change_id from outbox.dependencies d
       join outbox.queue c on c.id = d.depends_on
-      where d.depends_on = cause and c.status in ('failed', 'expired', 'canceled', 'blocked')
+      where d.depends_on = cause and ${inStates('c.status', 'dead')}
     union
     select d.change_id from hit join outbox.dependencies d on d.depends_on = hit.id
   )
@@ -36,7 +38,7 @@ begin
       set status = 'queued', blocked_by = null, error = null, next_attempt_at = clock_timestamp()
       where q.id in (select hit.id from hit) and q.status = 'blocked'
         and not exists (select from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
-                        where d.change_id = q.id and c.status in ('failed', 'expired', 'canceled', 'blocked'));
+                        where d.change_id = q.id and ${inStates('c.status', 'dead')});
     exit when not found;
   end loop;
 end $$;
@@ -54,7 +56,7 @@ begin
     update outbox.queue q set status = 'queued', blocked_by = null, error = null, next_attempt_at = clock_timestamp()
       where q.id = freed.change_id and q.status = 'blocked'
         and not exists (select from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
-                        where d.change_id = q.id and c.status in ('failed', 'expired', 'canceled', 'blocked'));
+                        where d.change_id = q.id and ${inStates('c.status', 'dead')});
     perform outbox.revive_dependants(freed.change_id);
   end loop;
 end $$;
@@ -71,7 +73,7 @@ begin
   for victim in
     update outbox.queue q
       set status = 'expired', settled_at = clock_timestamp(), error = 'Not sent before its expires_at.'
-      where q.expires_at <= clock_timestamp() and q.status in ('queued', 'blocked')
+      where q.expires_at <= clock_timestamp() and ${inStates('q.status', 'waiting')}
       returning q.id
   loop
     count := count + 1;
@@ -108,7 +110,7 @@ begin
   elsif rental_status = 'PENDING' then
     update outbox.queue q set deadline = c.sent_at + pending_ms * interval '1 ms' from outbox.queue c
       where c.id = done_change and c.operation = 'rental.create'
-        and q.aggregate = belongs_to and (q.id = done_change or q.status in ('queued', 'blocked'));
+        and q.aggregate = belongs_to and (q.id = done_change or ${inStates('q.status', 'waiting')});
   end if;
   perform outbox.revive_dependants(done_change);
   perform pg_notify('boat_mirror_settled', done_change::text);
@@ -122,7 +124,7 @@ as $$
   update outbox.queue q
     set body = null, base = '{}', left_behind = null, proof = null, conflict = null,
         request = q.request - 'body', response = q.response - 'body'
-    where q.aggregate = 'user:' || user_id and q.status in ('done', 'failed', 'expired', 'canceled')
+    where q.aggregate = 'user:' || user_id and ${inStates('q.status', 'final')}
       and (q.body is not null or q.left_behind is not null)
 $$;
 comment on function outbox.erase_person(bigint) is

@@ -1,23 +1,23 @@
 // The state machine of a change: what may follow what, held for any sequence of events.
 
+import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  blocksDependants,
   type Event,
-  holdsAggregate,
-  isSettled,
-  needsPerson,
+  inStates,
   type Status,
+  stateDiagram,
+  stateSets,
   statesBefore,
   statuses,
   transition,
-} from '../../src/outbox/transitions.ts'
+} from '../../src/outbox/states.ts'
 
 const events: readonly Event[] = [
   'claimed',
   'retry-later',
-  'look-later',
+  'verify-later',
   'succeeded',
   'refused',
   'conflicted',
@@ -30,6 +30,7 @@ const events: readonly Event[] = [
   'resolved-done',
   'resolved-again',
 ]
+const settled: readonly Status[] = ['done', 'failed', 'conflict', 'expired', 'canceled', 'unknown']
 const byPerson: readonly Event[] = ['canceled', 'retried', 'resolved-done', 'resolved-again']
 const anyEvents = fc.array(fc.constantFrom(...events), { maxLength: 40 })
 
@@ -56,7 +57,7 @@ describe('a change', () => {
   it('leaves a settled state only by a person', () => {
     fc.assert(
       fc.property(anyEvents, (sequence) => {
-        for (const { from, event } of walk(sequence)) if (isSettled(from)) expect(byPerson).toContain(event)
+        for (const { from, event } of walk(sequence)) if (settled.includes(from)) expect(byPerson).toContain(event)
       }),
     )
   })
@@ -87,7 +88,7 @@ describe('a change that is on its way', () => {
   const outcomes: readonly [Event, Status][] = [
     ['claimed', 'sending'],
     ['retry-later', 'queued'],
-    ['look-later', 'sending'],
+    ['verify-later', 'sending'],
     ['succeeded', 'done'],
     ['refused', 'failed'],
     ['conflicted', 'conflict'],
@@ -126,23 +127,36 @@ describe('what a change builds on', () => {
   })
 })
 
+describe('a set of states', () => {
+  const sets: typeof stateSets = {
+    claimable: ['queued', 'sending'],
+    waiting: ['queued', 'blocked'],
+    holding: ['queued', 'sending', 'conflict', 'unknown'],
+    dead: ['failed', 'expired', 'canceled', 'blocked'],
+    person: ['conflict', 'unknown'],
+    final: ['done', 'failed', 'expired', 'canceled'],
+    unsettled: ['queued', 'sending', 'conflict', 'unknown', 'blocked'],
+  }
+  it('is what the table says', () => expect(stateSets).toEqual(sets))
+
+  it('becomes a condition of SQL', () => {
+    expect(inStates('q.status', 'claimable')).toBe("q.status in ('queued', 'sending')")
+  })
+
+  const texts = readdirSync('src/outbox', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && name !== 'states.ts')
+    .map((name) => [name, readFileSync(`src/outbox/${name}`, 'utf8')] as const)
+  it.each(texts)('is written by hand nowhere in %s', (_, text) => {
+    expect(text.match(/status\s+(not\s+)?in\s*\('|\[\s*'(queued|failed|done|conflict)'/g)).toBeNull()
+  })
+})
+
+it('the diagram in docs/outbox.md is that of the table', () => {
+  const [, drawn] = /```mermaid\n([\s\S]*?)\n```/.exec(readFileSync('docs/outbox.md', 'utf8')) ?? []
+  expect(drawn).toBe(stateDiagram())
+})
+
 describe('a state', () => {
-  it('is settled when nothing happens any more without a person', () => {
-    expect(statuses.filter(isSettled)).toEqual(['done', 'failed', 'conflict', 'expired', 'canceled', 'unknown'])
-  })
-
-  it('holds its aggregate as long as something may still happen to the record', () => {
-    expect(statuses.filter(holdsAggregate)).toEqual(['queued', 'sending', 'conflict', 'unknown'])
-  })
-
-  it('blocks what refers to it when it did not succeed', () => {
-    expect(statuses.filter(blocksDependants)).toEqual(['failed', 'expired', 'canceled', 'blocked'])
-  })
-
-  it('needs a person when it is a conflict or unknown', () => {
-    expect(statuses.filter(needsPerson)).toEqual(['conflict', 'unknown'])
-  })
-
   it('can always be left, but for done', () => {
     const stuck = statuses.filter((status) => events.every((event) => transition(status, event) === null))
     expect(stuck).toEqual(['done'])

@@ -1,0 +1,130 @@
+// The states of a change and the moves between them: the one table that says what may follow what. The lists of states in
+// SQL and the diagram in docs/outbox.md are made from it. Pure.
+
+/** What can happen to a change, as the diagram says it. */
+const events = {
+  claimed: 'claimed',
+  'retry-later': 'certainly no effect',
+  'verify-later': 'answer lost',
+  succeeded: 'took effect, read back',
+  refused: 'refused for good',
+  conflicted: 'both sides changed a field',
+  undecidable: 'cannot be verified',
+  'too-late': 'too late',
+  'cause-failed': 'what it needs failed',
+  'cause-done': 'what it needs is done',
+  canceled: 'cancel',
+  retried: 'retry',
+  'resolved-done': 'resolved as done',
+  'resolved-again': 'resolved to be sent',
+} as const
+
+export type Event = keyof typeof events
+
+export type Status =
+  | 'queued'
+  | 'sending'
+  | 'done'
+  | 'failed'
+  | 'conflict'
+  | 'expired'
+  | 'canceled'
+  | 'unknown'
+  | 'blocked'
+
+type State = {
+  /** `open`: it goes on by itself; `person`: somebody has to decide; `final`: nothing follows unless somebody asks for it. */
+  readonly phase: 'open' | 'person' | 'final'
+  /** Later changes of the same aggregate wait. */
+  readonly holds: boolean
+  /** What refers to it cannot go on. */
+  readonly dead: boolean
+  /** The state after each event that may happen. */
+  readonly moves: Partial<Readonly<Record<Event, Status>>>
+}
+
+const states: Readonly<Record<Status, State>> = {
+  queued: {
+    phase: 'open',
+    holds: true,
+    dead: false,
+    moves: { claimed: 'sending', 'too-late': 'expired', 'cause-failed': 'blocked', canceled: 'canceled' },
+  },
+  sending: {
+    phase: 'open',
+    holds: true,
+    dead: false,
+    moves: {
+      claimed: 'sending', // the lease of a dead pusher ran out: whoever claims it verifies what became of it
+      'retry-later': 'queued',
+      'verify-later': 'sending',
+      succeeded: 'done',
+      refused: 'failed',
+      conflicted: 'conflict',
+      undecidable: 'unknown',
+      'too-late': 'expired',
+    },
+  },
+  done: { phase: 'final', holds: false, dead: false, moves: {} },
+  failed: { phase: 'final', holds: false, dead: true, moves: { retried: 'queued', canceled: 'canceled' } },
+  conflict: {
+    phase: 'person',
+    holds: true,
+    dead: false,
+    moves: { retried: 'queued', 'resolved-again': 'queued', 'resolved-done': 'done', canceled: 'canceled' },
+  },
+  expired: { phase: 'final', holds: false, dead: true, moves: { retried: 'queued', canceled: 'canceled' } },
+  canceled: { phase: 'final', holds: false, dead: true, moves: { retried: 'queued' } },
+  unknown: {
+    phase: 'person',
+    holds: true,
+    dead: false,
+    moves: { 'resolved-done': 'done', 'resolved-again': 'queued' },
+  },
+  blocked: {
+    phase: 'open',
+    holds: false,
+    dead: true,
+    moves: { 'cause-done': 'queued', 'too-late': 'expired', canceled: 'canceled' },
+  },
+}
+
+/** Every state, in the order in which people are shown them. */
+export const statuses = Object.keys(states) as readonly Status[]
+
+/** The state after an event, or null when that cannot happen to a change in this state. */
+export const transition = (from: Status, event: Event): Status | null => states[from].moves[event] ?? null
+
+/** The states from which an event may happen: what the SQL of a move must ask for. */
+export const statesBefore = (event: Event): readonly Status[] =>
+  statuses.filter((status) => transition(status, event) !== null)
+
+const where = (fits: (state: State) => boolean): readonly Status[] => statuses.filter((status) => fits(states[status]))
+
+/** The sets of states that decisions in TypeScript and in SQL speak of. */
+export const stateSets = {
+  /** A pusher may take it: for the first time, or because it cannot be known what became of it. */
+  claimable: statesBefore('claimed'),
+  /** It was not dispatched, and still may be. */
+  waiting: where(({ phase }) => phase === 'open').filter((status) => transition(status, 'canceled') !== null),
+  holding: where(({ holds }) => holds),
+  dead: where(({ dead }) => dead),
+  person: where(({ phase }) => phase === 'person'),
+  final: where(({ phase }) => phase === 'final'),
+  unsettled: where(({ phase }) => phase !== 'final'),
+} as const
+
+/** A condition of SQL: `column in ('queued', …)`, with the states of a set. */
+export const inStates = (column: string, set: keyof typeof stateSets): string =>
+  `${column} in (${stateSets[set].map((status) => `'${status}'`).join(', ')})`
+
+/** The table as a diagram that Mermaid draws; the same text stands in docs/outbox.md. */
+export function stateDiagram(): string {
+  const arrows = statuses.flatMap((from) =>
+    [...new Set(Object.values(states[from].moves))].map((to) => {
+      const causes = Object.entries(states[from].moves).filter(([, after]) => after === to)
+      return `  ${from} --> ${to}: ${causes.map(([event]) => events[event as Event]).join(' or ')}`
+    }),
+  )
+  return ['stateDiagram-v2', '  [*] --> queued: enqueue', ...arrows, '  done --> [*]'].join('\n')
+}
