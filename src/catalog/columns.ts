@@ -1,6 +1,6 @@
 // Column builders: the name follows from the path, so that a table reads like the API's own list of fields.
 
-import type { Column, ColumnType } from './types.ts'
+import type { Column, ColumnType, StreamDef } from './types.ts'
 
 type Extra = { readonly name?: string; readonly personal?: true; readonly lenient?: true; readonly reference?: true }
 
@@ -50,6 +50,10 @@ export const unknownShape = (id: Column): readonly Column[] => [
   text('key', 'Code, where the API gives one.', { lenient: true }),
   text('name', 'Name, where the API gives one.', { lenient: true }),
 ]
+
+/** The type of a stream's column by its name; text where it has none of that name. */
+export const columnType = (stream: StreamDef, column: string): ColumnType =>
+  stream.columns.find(({ name }) => name === column)?.type ?? 'text'
 
 /** Meaning of the five columns that every mirror table has. */
 export const bookkeepingComments: Readonly<Record<string, string>> = {

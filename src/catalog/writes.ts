@@ -260,9 +260,6 @@ export const targetResults: Readonly<Record<string, Operation>> = {
 
 const byOperation = new Map(writes.map((write) => [write.operation, write]))
 
-/** The operation of this name, if there is one. */
-export const findWrite = (operation: string): WriteDef | undefined => byOperation.get(operation)
-
 /** The operation of this name. @throws Error when the catalog has none: a slip in our own code. */
 export function writeNamed(operation: string): WriteDef {
   const write = byOperation.get(operation)

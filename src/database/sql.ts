@@ -32,6 +32,18 @@ export const literal = (text: string): string => pg.escapeLiteral(text)
 /** A name as a SQL identifier. */
 export const identifier = (name: string): string => pg.escapeIdentifier(name)
 
+/** Stands in the source of a stub, before its place inside the record that names it: `GET /v3/rentals#user`. */
+const stubMark = '#'
+
+/** The source of a stub: a record known only from this place inside another one. */
+export const stubSource = (endpoint: string, place: string): string => `${endpoint}${stubMark}${place}`
+
+/** Is this the source of a stub? */
+export const isStubSource = (source: string): boolean => source.includes(stubMark)
+
+/** The same as SQL, of a row of the mirror by its alias; null where there is no row. */
+export const isStub = (alias: string): string => `(position('${stubMark}' in ${alias}._source) > 0)`
+
 /** A key as one text from SQL expressions, as `keyText` makes it: a single column as it is, several as a JSON array. */
 export function keyTextSql(expressions: readonly string[]): string {
   const [first] = expressions

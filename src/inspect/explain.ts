@@ -2,7 +2,7 @@
 
 import { childrenOf, streamNamed, withAncestors } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import type { Queryable } from '../database/sql.ts'
+import { isStubSource, type Queryable } from '../database/sql.ts'
 import { keyText } from '../state/records.ts'
 import {
   type Below,
@@ -86,7 +86,7 @@ const runningStream = (stream: StreamDef): string =>
 function stateOf(row: Pick<RecordRow, 'deletedAt' | 'source'> | null): RecordState {
   if (row === null) return 'absent'
   if (row.deletedAt !== null) return 'deleted'
-  return row.source.includes('#') ? 'stub' : 'alive'
+  return isStubSource(row.source) ? 'stub' : 'alive'
 }
 
 async function changesOf(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<readonly RecordChange[]> {

@@ -11,10 +11,7 @@ export type FleetDay = {
   readonly known: number
 }
 
-/** Months shown, the present one first. */
-export const monthsShown = 12
-
-/** First day of the present month, and first day after the last month shown. */
+/** First day of the present month, and first day after the twelfth month shown. */
 export function shownRange(today: string): { readonly from: string; readonly to: string } {
   const year = Number(today.slice(0, 4))
   const month = Number(today.slice(5, 7))

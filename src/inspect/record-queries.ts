@@ -1,5 +1,6 @@
 // All that the database knows of one record: its row, what lies below it, its history, runs, quarantine, changes. Reads only.
 
+import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isReadAhead } from '../database/read-times.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
@@ -90,12 +91,7 @@ export async function recordHistory(
   key: readonly string[],
   limit: number,
 ): Promise<{ readonly total: number; readonly entries: readonly HistoryEntry[] }> {
-  const object = stream.key
-    .map((name, index) => {
-      const type = stream.columns.find((column) => column.name === name)?.type ?? 'text'
-      return `'${name}', $${index + 2}::${type}`
-    })
-    .join(', ')
+  const object = stream.key.map((name, index) => `'${name}', $${index + 2}::${columnType(stream, name)}`).join(', ')
   const { rows } = await db.query<HistoryEntry & { total: number }>(
     `select c.seq::text as seq, c.operation, c.changed_at as "changedAt", c.diff::text as diff, count(*) over ()::int as total
      from mirror.change_log c where c.stream = $1 and c.key = jsonb_build_object(${object})

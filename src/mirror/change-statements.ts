@@ -1,15 +1,13 @@
 // The statements that make tombstones and that fill columns from another stream's read. Pure.
 
 import { childrenOf } from '../catalog/catalog.ts'
+import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { knownRead, toldRead } from '../database/read-times.ts'
 import { identifier } from '../database/sql.ts'
 import { columnList, former, formerly, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import type { ScopeShape } from './scopes.ts'
 import { stagedColumn, stageTable } from './staging.ts'
-
-const typeOf = (stream: StreamDef, column: string): string =>
-  stream.columns.find(({ name }) => name === column)?.type ?? 'text'
 
 /**
  * Parallel arrays of text as rows of typed columns, different ones, in their order: rows that are locked for one after the
@@ -18,7 +16,7 @@ const typeOf = (stream: StreamDef, column: string): string =>
 function givenRows(stream: StreamDef, columns: readonly string[], firstParameter: number): string {
   const arrays = columns.map((_, index) => `$${firstParameter + index}::text[]`)
   const names = columns.map((_, index) => `v${index}`)
-  const typed = columns.map((column, index) => `v${index}::${typeOf(stream, column)} as ${identifier(column)}`)
+  const typed = columns.map((column, index) => `v${index}::${columnType(stream, column)} as ${identifier(column)}`)
   return `select distinct ${typed.join(', ')} from unnest(${arrays.join(', ')}) as given(${names.join(', ')})
       order by ${columns.map((_, index) => index + 1).join(', ')}`
 }
@@ -126,7 +124,7 @@ export function tombstoneBelow(stream: StreamDef, ancestor: StreamDef): string {
 function scopeSql(stream: StreamDef, shape: ScopeShape): Pick<Going, 'given' | 'condition'> {
   const range = shape.from === undefined ? [] : [shape.from.column, shape.from.column]
   const columns = [...shape.columns, ...range]
-  const values = columns.map((column, index) => `v${index}::${typeOf(stream, column)} as v${index}`)
+  const values = columns.map((column, index) => `v${index}::${columnType(stream, column)} as v${index}`)
   const arrays = ['$3::timestamptz[]', '$4::text[]', ...columns.map((_, index) => `$${5 + index}::text[]`)]
   const names = ['read_at', 'source', ...columns.map((_, index) => `v${index}`), 'place']
   const scopes = `select ${[`${toldRead('read_at')} as read_at`, 'source', 'place', ...values].join(', ')}
@@ -141,7 +139,7 @@ function scopeSql(stream: StreamDef, shape: ScopeShape): Pick<Going, 'given' | '
   }
   const brought = stream.key.map((column) => {
     const index = stream.columns.findIndex(({ name }) => name === column)
-    return `s.${stagedColumn(index)}::${typeOf(stream, column)}`
+    return `s.${stagedColumn(index)}::${columnType(stream, column)}`
   })
   const key = columnList(stream.key, 'k')
   // `offset 0` keeps the inner query a lookup by index for each scope; a semi-join with a range reads the whole table.

@@ -2,6 +2,7 @@
 // sync that is nearly everything.
 
 import type { PoolClient } from 'pg'
+import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { copyRows, copyText } from '../database/copy.ts'
 import { identifier } from '../database/sql.ts'
@@ -78,10 +79,9 @@ function* linesOf(
 /** Logs rows that were just inserted. One text array of keys for the first key column. */
 function logStatement(stream: StreamDef): string {
   const [key = ''] = stream.key
-  const type = stream.columns.find(({ name }) => name === key)?.type ?? 'text'
   return `insert into mirror.change_log (epoch, stream, key, operation, diff)
     select (select mirror.feed_epoch()), '${stream.name}', ${keyObject(stream.key, 't')}, 'insert', ${insertDiff(ownColumns(stream), 't')}
-    from mirror.${identifier(stream.name)} t where t.${identifier(key)} = any($1::text[]::${type}[]) order by t.${identifier(key)}`
+    from mirror.${identifier(stream.name)} t where t.${identifier(key)} = any($1::text[]::${columnType(stream, key)}[]) order by t.${identifier(key)}`
 }
 
 /**

@@ -3,7 +3,7 @@
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { knownRead, toldRead } from '../database/read-times.ts'
-import { identifier } from '../database/sql.ts'
+import { identifier, isStub } from '../database/sql.ts'
 import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import { ownColumns, stagedColumn, stageTable } from './staging.ts'
 
@@ -16,9 +16,6 @@ function cached(kind: string, stream: StreamDef, build: () => string): string {
   once.set(key, text)
   return text
 }
-
-/** True for a row known only from inside another record. */
-export const isStub = (row: string): string => `position('#' in ${row}._source) > 0`
 
 /** The staged rows ($1 batch, $2 stream) in their own types, one per key: a record before a stub, then the latest. */
 function incomingSql(stream: StreamDef): string {

@@ -1,6 +1,7 @@
 // What is written to the mirror, as values: rows, the scope a complete answer replaces, tombstones, and what came of it.
 
 import type { StreamDef } from '../catalog/types.ts'
+import { isStubSource, stubSource } from '../database/sql.ts'
 
 /** One record as a row of its table; every value in Postgres's text form. */
 export type Row = {
@@ -77,11 +78,8 @@ export type WriteCounts = {
   readonly deleted: number
 }
 
-/** Marks the source of a stub: what stands after it is the place inside the other record. */
-export const stubMark = '#'
-
 /** Where a row came from; a stub is always marked as one. */
 export function sourceOfRow(table: TableWrite, row: SourcedRow): string {
   const source = row.source ?? table.source
-  return table.mode === 'stub' && !source.includes(stubMark) ? `${source}${stubMark}` : source
+  return table.mode === 'stub' && !isStubSource(source) ? stubSource(source, '') : source
 }

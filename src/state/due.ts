@@ -2,7 +2,7 @@
 
 import { parentOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { keySql, type Queryable } from '../database/sql.ts'
+import { isStub, keySql, type Queryable } from '../database/sql.ts'
 import { askedJoin, rememberedJoin } from './records.ts'
 
 export type DueSettings = {
@@ -45,7 +45,7 @@ function dueSql(stream: StreamDef, select: string, tail: string): string {
       values ($1::timestamptz, $2::float8, $3::date, $4::date))
     select ${select} from w cross join mirror.${holder.name} m ${parentState}
     left join sync.records d on d.stream = '${stream.name}' and d.key = ${key}
-    where m._deleted_at is null and m._source not like '%#%' and ${horizon} and ${stale} ${tail}`
+    where m._deleted_at is null and not ${isStub('m')} and ${horizon} and ${stale} ${tail}`
 }
 
 const parameters = (settings: DueSettings): unknown[] => [

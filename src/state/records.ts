@@ -2,9 +2,10 @@
 // because it changes at every read. Also keys as one text, as every table of `sync` has them.
 
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
+import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { toldRead } from '../database/read-times.ts'
-import { identifier, type Queryable } from '../database/sql.ts'
+import { identifier, isStub, type Queryable } from '../database/sql.ts'
 
 /** A key as one text: a single column as it is, several as a JSON array of texts. */
 export function keyText(parts: readonly string[]): string {
@@ -43,8 +44,7 @@ export function askedJoin(stream: StreamDef): string {
     stream.key.length === 1 ? `a.key as k0` : `a.key::jsonb ->> ${index} as k${index}`,
   )
   const same = stream.key.map((column, index) => {
-    const type = stream.columns.find(({ name }) => name === column)?.type ?? 'text'
-    return `t.${identifier(column)} = asked.k${index}::${type}`
+    return `t.${identifier(column)} = asked.k${index}::${columnType(stream, column)}`
   })
   return `(select a.key, ${parts.join(', ')} from unnest($1::text[]) as a(key)) asked
     left join lateral (select * from mirror.${identifier(stream.name)} t where ${same.join(' and ')} offset 0) t on true`
@@ -65,7 +65,7 @@ export async function knownRecords(
     `select asked.key, r.list_hash as "listHash", r.detail_hash as "detailHash", r.detail_read_at as "detailReadAt",
        coalesce(r.projection, 0) as projection, t._read_at is not null as exists,
        t._read_at is not null and t._deleted_at is null as alive,
-       coalesce(position('#' in t._source) > 0, false) as stub
+       coalesce(${isStub('t')}, false) as stub
      from ${askedJoin(stream)} ${rememberedJoin}`,
     [[...new Set(keys)], stream.name],
   )
@@ -83,11 +83,10 @@ export async function knownSources(
   const found = new Map<string, Map<string, 'direct' | 'stub'>>(asked.map(({ stream }) => [stream.name, new Map()]))
   if (asked.length === 0) return found
   const selects = asked.map(({ stream }, index) => {
-    const type = stream.columns.find(({ name }) => name === stream.key[0])?.type ?? 'text'
-    const key = `t.${identifier(stream.key[0] ?? '')}`
-    return `select '${stream.name}' as stream, a.key, position('#' in t._source) > 0 as stub
+    const [key = ''] = stream.key
+    return `select '${stream.name}' as stream, a.key, ${isStub('t')} as stub
       from unnest($${index + 1}::text[]) as a(key)
-      cross join lateral (select _source from mirror.${identifier(stream.name)} t where ${key} = a.key::${type} offset 0) t`
+      cross join lateral (select _source from mirror.${identifier(stream.name)} t where t.${identifier(key)} = a.key::${columnType(stream, key)} offset 0) t`
   })
   const { rows } = await db.query<{ stream: string; key: string; stub: boolean }>(
     selects.join(' union all '),
@@ -106,7 +105,7 @@ export async function readPayloads(
   if (keys.length === 0) return new Map()
   const { rows } = await db.query<{ key: string; payload: string; source: string }>(
     `select asked.key, t._payload::text as payload, t._source as source from ${askedJoin(stream)}
-     where t._deleted_at is null and position('#' in t._source) = 0`,
+     where t._deleted_at is null and not ${isStub('t')}`,
     [[...new Set(keys)]],
   )
   return new Map(rows.map(({ key, payload, source }) => [key, { payload, source }]))

@@ -1,7 +1,7 @@
 // What a sweep saw, and what it therefore missed.
 
 import type { StreamDef } from '../catalog/types.ts'
-import { keySql, type Queryable } from '../database/sql.ts'
+import { isStub, keySql, type Queryable } from '../database/sql.ts'
 import { isContentKeySql } from './quarantine.ts'
 
 /** Stores the keys of pages that follow one another, in the pages' own transaction. */
@@ -64,7 +64,7 @@ export async function sweepResult(
             where p.run_id = $1 and not ${isContentKeySql('k')}),
           live as materialized (
             select ${keySql(stream, 'm')} as k from mirror.${stream.name} m
-            where m._deleted_at is null and m._source not like '%#%' and m._read_at < $2)
+            where m._deleted_at is null and not ${isStub('m')} and m._read_at < $2)
      select (select count(*)::int from live) as live, (select count(*)::int from seen) as seen,
        ${deletedLately('$3')} as deleted_lately,
        (select array_agg(k order by k) from (select k from live except select k from seen) missed) as missing`,
@@ -89,7 +89,7 @@ export async function deletionFacts(
   stream: StreamDef,
 ): Promise<{ readonly live: number; readonly deletedLately: number }> {
   const { rows } = await db.query<{ live: number; deleted_lately: number }>(
-    `select (select count(*)::int from mirror.${stream.name} where _deleted_at is null and _source not like '%#%') as live,
+    `select (select count(*)::int from mirror.${stream.name} m where _deleted_at is null and not ${isStub('m')}) as live,
        ${deletedLately('$1')} as deleted_lately`,
     [stream.name],
   )

@@ -4,8 +4,9 @@
 import { type Json, parseJson } from '../api/wire/json.ts'
 import { readsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { stubSource } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { stubMark, type TableWrite } from '../mirror/rows.ts'
+import type { TableWrite } from '../mirror/rows.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
 import { clearQuarantine, type QuarantineEntry } from '../state/quarantine.ts'
 import { keyText } from '../state/records.ts'
@@ -62,7 +63,7 @@ async function workOf(context: SyncContext, stream: StreamDef, record: Quarantin
     const write: TableWrite = {
       stream,
       mode: direct ? 'record' : 'stub',
-      source: direct ? record.endpoint : `${record.endpoint}${stubMark}${stream.name}`,
+      source: direct ? record.endpoint : stubSource(record.endpoint, stream.name),
       readAt: record.lastSeenAt,
       rows: [projected.row],
     }

@@ -3,7 +3,7 @@
 import { isObject, type Json } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import type { Queryable } from '../../database/sql.ts'
+import { type Queryable, stubSource } from '../../database/sql.ts'
 import type { SourcedRow, TableWrite } from '../../mirror/rows.ts'
 import { keyText, knownSources } from '../../state/records.ts'
 import { type JsonObject, keyOf, projectRecord, valueAt } from '../project.ts'
@@ -51,7 +51,7 @@ export function embeddedRecords(
       if (!isObject(embedded)) continue
       const target = streamNamed(name)
       const key = keyOf(target, embedded, timeZone)
-      const source = `${holder.endpoint}#${prefix}${path}`
+      const source = stubSource(holder.endpoint, `${prefix}${path}`)
       if (key === null || take({ stream: target, key, record: embedded, source, readAt: holder.readAt }))
         collect(target, embedded, `${prefix}${path}.`, holder)
     }

@@ -2,6 +2,7 @@
 
 import { isObject, type Json } from '../../../api/wire/json.ts'
 import { streamNamed, streams } from '../../../catalog/catalog.ts'
+import { columnType } from '../../../catalog/columns.ts'
 import type { StreamDef } from '../../../catalog/types.ts'
 import type { SyncContext } from '../../context.ts'
 import { convertValue } from '../../convert.ts'
@@ -55,8 +56,7 @@ function fillParent(work: Work, stream: StreamDef, holderKey: string, body: Json
   for (const target of streams) {
     if (target.filledBy?.stream !== stream.name) continue
     const columns = target.filledBy.columns.map(({ column, path }) => {
-      const type = streamNamed(target.name).columns.find((each) => each.name === column)?.type ?? 'text'
-      const converted = convertValue(type, valueAt(body, path), 'UTC')
+      const converted = convertValue(columnType(streamNamed(target.name), column), valueAt(body, path), 'UTC')
       return [column, converted.ok ? converted.text : null] as const
     })
     work.filled.push({ stream: target, readAt, rows: [{ key: [holderKey], values: Object.fromEntries(columns) }] })

@@ -3,6 +3,7 @@
 import { isObject } from '../../../api/wire/json.ts'
 import { streamNamed } from '../../../catalog/catalog.ts'
 import type { StreamDef } from '../../../catalog/types.ts'
+import { stubSource } from '../../../database/sql.ts'
 import type { SyncContext } from '../../context.ts'
 import { projectInto, type Work } from '../../work.ts'
 import { readOutcome, singleParams } from '../single.ts'
@@ -32,7 +33,7 @@ export async function readRelated(
         stream: target,
         key: projected.row.key,
         record: body,
-        source: `${endpoint}#${path}`,
+        source: stubSource(endpoint, path),
         readAt: startedAt,
       })
   }
