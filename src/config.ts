@@ -20,8 +20,8 @@ import { meant, misspeltNames, settingNames, unknownNames } from './config/names
 import { BoatMirrorError } from './errors.ts'
 import { type AuthSetting, type Setting, settings } from './settings.ts'
 
-export type { PagingSettings, PagingStyle } from './config/file.ts'
-export type { AuthSetting } from './settings.ts'
+export type { PagingSettings } from './config/file.ts'
+export type { AuthSetting, PagingStyle } from './settings.ts'
 
 /** Proxies to the API, by the scheme of its address. */
 export type ProxySettings = {

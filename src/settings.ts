@@ -5,6 +5,11 @@ export type AuthSetting =
   | { readonly kind: 'bearer' | 'basic' | 'none' }
   | { readonly kind: 'header' | 'query'; readonly name: string }
 
+/** The paging styles (src/api/paging holds a module for each); `none`, a list without pages, is for single lists to say. */
+export const pagingStyles = ['page', 'offset', 'cursor', 'link', 'none'] as const
+export type PagingStyle = (typeof pagingStyles)[number]
+const generalStyles = pagingStyles.filter((style) => style !== 'none')
+
 /** A setting as a person sees it. `takes` completes the sentence "takes …". */
 export type Setting<T> = {
   readonly name: string
@@ -26,6 +31,8 @@ export const oneOf =
   <const T extends string>(...allowed: readonly T[]) =>
   (value: string): T | undefined =>
     allowed.find((item) => item === value)
+/** `a, b or c`. */
+export const either = (allowed: readonly string[]): string => `${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1)}`
 const onOff = (value: string): boolean | undefined => (value === 'on' ? true : value === 'off' ? false : undefined)
 const url =
   (...protocols: readonly string[]) =>
@@ -123,13 +130,7 @@ export const settings = {
   language: define('API_LANGUAGE', null, 'a language such as fr', 'sent as Accept-Language', (v) =>
     /^[A-Za-z0-9,;=.* -]+$/.test(v) ? v : undefined,
   ),
-  paging: define(
-    'API_PAGING',
-    'page',
-    'page, offset, cursor or link',
-    'paging style',
-    oneOf('page', 'offset', 'cursor', 'link'),
-  ),
+  paging: define('API_PAGING', 'page', either(generalStyles), 'paging style', oneOf(...generalStyles)),
   pageParam: define('API_PAGE_PARAM', 'page', 'a query parameter name', 'which page, offset or cursor', text),
   sizeParam: define('API_SIZE_PARAM', 'perPage', 'a query parameter name', 'records per page', text),
   pageSize: define(

@@ -2,6 +2,7 @@
 
 import { shownAddress } from '../addresses.ts'
 import { probePageBase } from '../api/paging/paging-probe.ts'
+import { styles } from '../api/paging/styles.ts'
 import type { Page } from '../api/types.ts'
 import { proxyFor } from '../api/wire/proxy.ts'
 import { streams } from '../catalog/catalog.ts'
@@ -92,13 +93,13 @@ async function pageBaseOf(
 ): Promise<{ readonly number: number; readonly how: string }> {
   const { style, pageBase } = call.paging
   if (pageBase !== null) return { number: pageBase, how: `from ${pageBase} (API_PAGE_BASE)` }
-  if (style !== 'page' && style !== 'offset') return { number: 0, how: '' }
+  const { usualBase } = styles[style]
+  if (usualBase === null) return { number: 0, how: '' }
   const pin = database === null ? null : await getPin(database.pool, pageBasePin)
   if (typeof pin?.value === 'number') return { number: pin.value, how: `from ${pin.value} (probed before)` }
   const probed = await probe.attempt((api, signal) => probePageBase(api, { ...call, signal }))
   if (probed !== null) return { number: probed, how: `from ${probed} (probed now)` }
-  const assumed = style === 'offset' ? 0 : 1
-  return { number: assumed, how: `from ${assumed} (assumed: too few records to tell)` }
+  return { number: usualBase, how: `from ${usualBase} (assumed: too few records to tell)` }
 }
 
 /** How a list was read, in words. */

@@ -5,10 +5,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { BoatMirrorError } from '../errors.ts'
-import { oneOf, parseDuration, settings } from '../settings.ts'
+import { either, oneOf, type PagingStyle, pagingStyles, parseDuration, settings } from '../settings.ts'
 import { meant } from './names.ts'
-
-export type PagingStyle = 'page' | 'offset' | 'cursor' | 'link' | 'none'
 
 /** How a list is paged. `null` means: found by itself. */
 export type PagingSettings = {
@@ -116,8 +114,8 @@ const listKeys: Readonly<Record<string, keyof typeof settings | 'style'>> = {
 }
 /** A list may also have no pages at all, which is nothing to say of all lists. */
 const listStyle = {
-  takes: 'page, offset, cursor, link or none',
-  parse: oneOf('page', 'offset', 'cursor', 'link', 'none'),
+  takes: either(pagingStyles),
+  parse: oneOf(...pagingStyles),
 }
 
 /** The section `lists`: paging by stream. What is wrong is added to `problems`. */

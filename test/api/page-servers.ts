@@ -1,7 +1,7 @@
 // Lists as functions, for every paging style, and a reader that counts what it asks them.
 
-import type { PageAddress } from '../../src/api/paging/page-address.ts'
 import { readPages } from '../../src/api/paging/pages.ts'
+import type { PageAddress } from '../../src/api/paging/style.ts'
 import type { Answer, ListCall, Page } from '../../src/api/types.ts'
 import { failureOfAnswer } from '../../src/api/wire/failures.ts'
 import type { Json } from '../../src/api/wire/json.ts'

@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: [
-      'test/api/{envelope,json,next-link,page,page-address,page-memory,pages,retry}.test.ts',
+      'test/api/{envelope,json,next-link,page,page-memory,pages,paging-styles,retry}.test.ts',
       'test/outbox/{attempts,body,merge,outcome,proof,states,values}.test.ts',
       'test/sync/{convert,decisions,embeds,keys,plan,project,unknown-fields}.test.ts',
     ],

@@ -2,13 +2,13 @@
 // Knows addresses of pages and their order; how a page is fetched is given.
 
 import { setImmediate } from 'node:timers/promises'
-import type { PagingStyle } from '../../config.ts'
 import { ApiError, BoatMirrorError } from '../../errors.ts'
 import type { Answer, ListCall, Page } from '../types.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import type { LinkBase } from './next-link.ts'
-import { addressOf, cursorBefore, firstCursor, nextCursor, type PageAddress } from './page-address.ts'
 import { createPageMemory } from './page-memory.ts'
+import type { PageAddress } from './style.ts'
+import { styles } from './styles.ts'
 
 export type PageSource = {
   /**
@@ -34,16 +34,17 @@ export const pastEndStatuses: ReadonlySet<number | undefined> = new Set([400, 40
  * @throws ApiError PAGING_IGNORED, PAGING_ENDLESS, PAGING_ENVELOPE, PAGING_FOREIGN_LINK, and whatever reading throws
  */
 export async function* readPages(call: ListCall, source: PageSource): AsyncGenerator<Page, void, undefined> {
+  const style = styles[call.paging.style]
   const memory = createPageMemory()
   const resumed = call.from !== undefined
-  let cursor = call.from ?? firstCursor(call)
-  let before = cursorBefore(call, cursor)
+  let cursor = call.from ?? style.first(call)
+  let before = style.before(call, cursor)
   let received = 0
   let firstLength = 0
   for (let index = 0; ; index++) {
     let answer: Answer
     try {
-      answer = await source.fetch(addressOf(call, cursor, source.linkBase.prefix), before !== null)
+      answer = await source.fetch(style.request(call, cursor, source.linkBase.prefix), before !== null)
     } catch (error) {
       if (!(error instanceof ApiError) || before === null || !pastEndStatuses.has(error.status)) throw error
       return assertPastEnd(call, error, { before, received: resumed ? null : received }, source)
@@ -73,7 +74,7 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
     // A resumed call has not seen what came before, so the total proves nothing to it.
     const more = !resumed && (total ?? 0) > received
     const next =
-      items.length === 0 ? null : named(call, () => nextCursor(call, cursor, envelope, { base: source.linkBase, more }))
+      items.length === 0 ? null : named(call, () => style.next(call, cursor, envelope, { base: source.linkBase, more }))
     if (next === null && index === 0 && !resumed) await assertEnded(call, envelope, more, source)
     yield {
       index,
@@ -104,8 +105,7 @@ async function assertEnded(call: ListCall, envelope: Envelope, more: boolean, so
   const { style, pageSize, sizeParam } = call.paging
   const count = envelope.items.length
   if (more) throw misread(call, `The answer holds ${count} of ${envelope.total} records and no next page`)
-  const followsNext = style === 'cursor' || style === 'link'
-  if (!followsNext || envelope.next === null || count !== pageSize || pageSize === 1) return
+  if (!styles[style].needsNext || envelope.next === null || count !== pageSize || pageSize === 1) return
   const query = { [sizeParam]: String(pageSize - 1) }
   const smaller = await source.fetch({ kind: 'query', query }, false)
   const probe = named(call, () => readEnvelope(bodyOf(smaller), smaller.headers, call.paging))
@@ -127,7 +127,7 @@ async function assertPastEnd(
 ): Promise<void> {
   let again: Answer
   try {
-    again = await source.fetch(addressOf(call, before, source.linkBase.prefix), false)
+    again = await source.fetch(styles[call.paging.style].request(call, before, source.linkBase.prefix), false)
   } catch (error) {
     throw error instanceof ApiError && pastEndStatuses.has(error.status) ? refusal : error
   }
@@ -146,20 +146,10 @@ async function assertPastEnd(
   })
 }
 
-const nextRemedy = 'Set API_NEXT_PATH to where the next page stands, or API_PAGING=page.'
-const numberRemedy = 'Check API_PAGE_BASE and API_PAGING, and API_TOTAL_PATH if the total is wrong.'
-const endRemedies: Readonly<Record<PagingStyle, string>> = {
-  cursor: nextRemedy,
-  link: nextRemedy,
-  page: numberRemedy,
-  offset: numberRemedy,
-  none: 'Set how this list is paged in the configuration file: lists.<stream>.paging, for example lists.harbours.paging: page.',
-}
-
 function misread(call: ListCall, problem: string): ApiError {
   return new ApiError('PAGING_ENVELOPE', `${call.endpoint}: ${problem}.`, {
     endpoint: call.endpoint,
-    remedy: endRemedies[call.paging.style],
+    remedy: styles[call.paging.style].advice,
   })
 }
 

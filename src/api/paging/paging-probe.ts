@@ -4,8 +4,8 @@ import { ApiError } from '../../errors.ts'
 import type { Api, ListCall } from '../types.ts'
 import type { Json } from '../wire/json.ts'
 import { readEnvelope } from './envelope.ts'
-import { addressOf } from './page-address.ts'
 import { keysOf } from './page-memory.ts'
+import { styles } from './styles.ts'
 
 /** What one of the two pages was answered with. */
 export type ProbedPage = readonly Json[] | 'refused'
@@ -37,7 +37,7 @@ async function probe(
   number: 0 | 1,
   refusals: readonly string[],
 ): Promise<ProbedPage> {
-  const address = addressOf({ paging: call.paging, pageBase: number }, String(number), '')
+  const address = styles[call.paging.style].request({ paging: call.paging, pageBase: number }, String(number), '')
   const query = address.kind === 'query' ? { ...call.query, ...address.query } : { ...call.query }
   try {
     const answer = await api.read({ ...call, query })

@@ -1,6 +1,7 @@
 // How a list is paged: settings, exceptions per list, and what was probed once and pinned.
 
 import { probePageBase } from '../../api/paging/paging-probe.ts'
+import { styles } from '../../api/paging/styles.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
 import { contradictPin, getPin, setPin } from '../../state/detected-settings.ts'
@@ -32,12 +33,12 @@ export async function resolvePaging(
 ): Promise<ResolvedPaging> {
   const paging = pagingOf(stream, context.settings.api)
   if (paging.pageBase !== null) return { paging, pageBase: paging.pageBase, probed: false }
-  if (paging.style !== 'page' && paging.style !== 'offset')
-    return { paging, pageBase: paging.style === 'none' ? 0 : 1, probed: false }
+  const { usualBase } = styles[paging.style]
+  if (usualBase === null) return { paging, pageBase: 0, probed: false }
   const pin = await getPin(context.database.pool, pageBasePin)
   if (typeof pin?.value === 'number') return { paging, pageBase: pin.value, probed: true }
   const probed = await probePageBase(context.api, { endpoint, query, paging, signal })
-  if (probed === null) return { paging, pageBase: paging.style === 'offset' ? 0 : 1, probed: false }
+  if (probed === null) return { paging, pageBase: usualBase, probed: false }
   await setPin(context.database.pool, pageBasePin, probed)
   context.log.info(
     { event: 'page_base_probed', pageBase: probed, stream: stream.name },

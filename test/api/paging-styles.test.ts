@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Envelope } from '../../src/api/paging/envelope.ts'
-import { addressOf, firstCursor, nextCursor } from '../../src/api/paging/page-address.ts'
+import type { PageAddress } from '../../src/api/paging/style.ts'
+import { styles } from '../../src/api/paging/styles.ts'
 import type { PagingStyle } from '../../src/config.ts'
 import { callOf } from './page-servers.ts'
 
@@ -10,13 +11,13 @@ const base = { origin: 'https://api.example', prefix: '/base', path: '/base/v3/u
 const answer = (next: Envelope['next']): Envelope => ({ items: [1, 2, 3], total: null, envelope: 'array', next })
 
 it('a list begins at its base where it is numbered, and without a cursor elsewhere', () => {
-  const first = (style: PagingStyle): string => firstCursor(callOf(style, { pageBase: 7 }))
+  const first = (style: PagingStyle): string => styles[style].first(callOf(style, { pageBase: 7 }))
   expect((['page', 'offset', 'cursor', 'link', 'none'] as const).map(first)).toEqual(['7', '7', '', '', ''])
 })
 
 describe('a page is asked for', () => {
   const size = { perPage: '10' }
-  const cases: readonly [string, PagingStyle, string, ReturnType<typeof addressOf>][] = [
+  const cases: readonly [string, PagingStyle, string, PageAddress][] = [
     ['by its number', 'page', '3', { kind: 'query', query: { ...size, page: '3' } }],
     ['by its offset', 'offset', '30', { kind: 'query', query: { ...size, page: '30' } }],
     ['by its token', 'cursor', 'abc', { kind: 'query', query: { ...size, page: 'abc' } }],
@@ -24,6 +25,8 @@ describe('a page is asked for', () => {
     ['by its link, whatever that looks like', 'link', '/v3/users?a=1', { kind: 'link', link: '/v3/users?a=1' }],
     ['by its size alone when it is the first', 'cursor', '', { kind: 'query', query: size }],
     ['by its size alone when it is the first of links', 'link', '', { kind: 'query', query: size }],
+    ['by a link that an answer named after all', 'none', '?a=1', { kind: 'link', link: '?a=1' }],
+    ['by a token that an answer named after all', 'none', 'abc', { kind: 'query', query: { page: 'abc' } }],
     ['by nothing where a list has no pages', 'none', '', { kind: 'query', query: {} }],
     [
       'from the beginning after a cursor of another style',
@@ -34,12 +37,27 @@ describe('a page is asked for', () => {
     ['from the beginning after a link of old', 'offset', '12?a=1', { kind: 'query', query: { ...size, page: '0' } }],
   ]
   for (const [name, style, cursor, expected] of cases)
-    it(name, () => expect(addressOf(callOf(style), cursor, '/base')).toEqual(expected))
+    it(name, () => expect(styles[style].request(callOf(style), cursor, '/base')).toEqual(expected))
+})
+
+describe('the page before', () => {
+  const previous = (style: PagingStyle, cursor: string): string | null => styles[style].before(callOf(style), cursor)
+  it('of a number is the number before it, of an offset one page size less, and of the first there is none', () => {
+    expect([previous('page', '3'), previous('offset', '30'), previous('offset', '5')]).toEqual(['2', '20', '0'])
+    expect([previous('page', '1'), previous('offset', '0')]).toEqual([null, null])
+  })
+  it('is not known where only answers lead on', () => {
+    expect([previous('cursor', 'abc'), previous('link', '/v3/users?a=1'), previous('none', 'abc')]).toEqual([
+      null,
+      null,
+      null,
+    ])
+  })
 })
 
 describe('the next page', () => {
   const next = (style: PagingStyle, cursor: string, said: Envelope['next'], more = false): string | null =>
-    nextCursor(callOf(style), cursor, answer(said), { base, more })
+    styles[style].next(callOf(style), cursor, answer(said), { base, more })
   const cases: readonly [string, string | null, string | null][] = [
     ['of a number is the number after it', next('page', '3', undefined), '4'],
     ['of an offset is past what came', next('offset', '30', undefined), '33'],

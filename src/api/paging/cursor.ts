@@ -1,0 +1,23 @@
+// API_PAGING=cursor: an answer names a token that leads to the next page, or stands for it with a link.
+
+import { looksLikeLink, resolveNextLink } from './next-link.ts'
+import type { Style } from './style.ts'
+
+export const cursor: Style = {
+  usualBase: null,
+  needsNext: true,
+  advice: 'Set API_NEXT_PATH to where the next page stands, or API_PAGING=page.',
+  first: () => '',
+  request: ({ paging: { pageParam, sizeParam, pageSize } }, cursor, prefix) => {
+    if (looksLikeLink(cursor, prefix)) return { kind: 'link', link: cursor }
+    return {
+      kind: 'query',
+      query: { [sizeParam]: String(pageSize), ...(cursor === '' ? {} : { [pageParam]: cursor }) },
+    }
+  },
+  before: () => null,
+  next: (_call, _cursor, { next }, { base }) => {
+    if (next === null || next === undefined) return null
+    return looksLikeLink(next, base.prefix) ? resolveNextLink(next, base) : next
+  },
+}

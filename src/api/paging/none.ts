@@ -1,0 +1,16 @@
+// A list without pages: asked for once, without a size. Goes on all the same where its answer names a next page.
+
+import { cursor } from './cursor.ts'
+import { looksLikeLink } from './next-link.ts'
+import type { Style } from './style.ts'
+
+export const none: Style = {
+  ...cursor,
+  needsNext: false,
+  advice:
+    'Set how this list is paged in the configuration file: lists.<stream>.paging, for example lists.harbours.paging: page.',
+  request: ({ paging }, token, prefix) =>
+    looksLikeLink(token, prefix)
+      ? { kind: 'link', link: token }
+      : { kind: 'query', query: token === '' ? {} : { [paging.pageParam]: token } },
+}

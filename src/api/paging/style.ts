@@ -1,0 +1,38 @@
+// What the reader of pages asks of a paging style. Pure: where a page stands is a cursor, a text that can be stored.
+
+import type { ListCall } from '../types.ts'
+import type { Envelope } from './envelope.ts'
+import type { LinkBase } from './next-link.ts'
+
+export type PageAddress =
+  | { readonly kind: 'query'; readonly query: Readonly<Record<string, string>> }
+  /** Path and query on the API's own origin. */
+  | { readonly kind: 'link'; readonly link: string }
+
+export type Paged = Pick<ListCall, 'paging' | 'pageBase'>
+
+export type Style = {
+  /** Number of the first page (or offset of the first record) where nothing tells it; null: pages have no numbers. */
+  readonly usualBase: 0 | 1 | null
+  /** The list goes on only where an answer says so: a full first page that names no next one may have been misread. */
+  readonly needsNext: boolean
+  /** What to set when a list turns out to be read wrongly. */
+  readonly advice: string
+  /** The cursor of the first page. */
+  first(call: Paged): string
+  /** How the page at a cursor is asked for. `prefix` is the API's path in front of `/v3`. */
+  request(call: Paged, cursor: string, prefix: string): PageAddress
+  /** The cursor of the page before, at the page size asked for; null for the first page and where only answers lead on. */
+  before(call: Paged, cursor: string): string | null
+  /**
+   * The cursor after a page that held records; null when the page was the last one.
+   * @param hints `more`: the list's total says that records are missing
+   * @throws BoatMirrorError PAGING_FOREIGN_LINK
+   */
+  next(
+    call: Paged,
+    cursor: string,
+    page: Envelope,
+    hints: { readonly base: LinkBase; readonly more: boolean },
+  ): string | null
+}
