@@ -1,6 +1,6 @@
 // What runs SQL, Kysely on it, and small pieces of SQL that several folders share.
 
-import { Kysely, PostgresDialect, type PostgresPoolClient, type QueryCreator } from 'kysely'
+import { Kysely, PostgresDialect, type PostgresPoolClient, type QueryCreator, type RawBuilder, sql } from 'kysely'
 import pg, { type QueryResult, type QueryResultRow } from 'pg'
 import type { StreamDef } from '../catalog/types.ts'
 import type { MirrorDatabase } from './schema.generated.ts'
@@ -25,6 +25,12 @@ export function on(db: Queryable): QueryCreator<MirrorDatabase> {
   builders.set(db, builder)
   return builder
 }
+
+/** The database's clock now, whenever its transaction began. */
+export const now: RawBuilder<Date> = sql`clock_timestamp()`
+
+/** So many milliseconds from now. */
+export const inMs = (ms: number): RawBuilder<Date> => sql`clock_timestamp() + ${ms} * interval '1 ms'`
 
 /** A text as a SQL literal. */
 export const literal = (text: string): string => pg.escapeLiteral(text)

@@ -1,6 +1,7 @@
 // Tasks: the units of work of a run, claimed under a lease with a fencing number.
 
-import type { Queryable } from '../database/sql.ts'
+import { type RawBuilder, type SqlBool, sql, type UpdateResult } from 'kysely'
+import { inMs, now, on, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
 
 /** A lease without heartbeat for this long may be taken over. */
@@ -45,61 +46,60 @@ export async function addTasks(
   return rows.map((row) => row.id)
 }
 
-/** Claims one task: waiting and due, or running under a lease that ran out. Raises its fencing number; null when another has it. */
-export async function claimTask(db: Queryable, id: string, owner: string): Promise<Task | null> {
-  const { rows } = await db.query<{
-    id: string
-    run_id: string
-    stream: string
-    kind: TaskKind
-    payload: unknown
-    fence: string
-    attempts: number
-    checkpoint: unknown
-    checkpoint_age_ms: number | null
-    started_at: Date
-    full_read: boolean
-  }>(
-    `with claimed as (
-       update sync.tasks set status = 'running', owner = $2, fence = fence + 1, attempts = attempts + 1,
-         lease_until = clock_timestamp() + $3 * interval '1 ms'
-       where id = $1 and ((status = 'waiting' and not_before <= clock_timestamp())
-         or (status = 'running' and lease_until < clock_timestamp()))
-       returning *)
-     select c.id, c.run_id, c.stream, c.kind, c.payload, c.fence, c.attempts, c.checkpoint, r.started_at, r.full_read,
-       extract(epoch from clock_timestamp() - c.checkpoint_at)::float8 * 1000 as checkpoint_age_ms
-     from claimed c join sync.runs r on r.id = c.run_id`,
-    [id, owner, leaseMs],
-  )
-  const row = rows[0]
-  if (row === undefined) return null
-  return {
-    id: row.id,
-    runId: row.run_id,
-    stream: row.stream,
-    kind: row.kind,
-    payload: row.payload,
-    fence: row.fence,
-    attempts: row.attempts,
-    checkpoint: row.checkpoint,
-    checkpointAgeMs: row.checkpoint_age_ms,
-    runStartedAt: row.started_at,
-    fullRead: row.full_read,
-  }
+/** Can be claimed: waiting and due, or running under a lease that ran out; for so many milliseconds. */
+const claimable = (forMs = 0): RawBuilder<SqlBool> => {
+  const then = forMs === 0 ? now : inMs(-forMs)
+  return sql`(status = 'waiting' and ${forMs === 0 ? sql`not_before` : sql`greatest(created_at, not_before)`} <= ${then}
+    or status = 'running' and lease_until < ${then})`
 }
+
+/** Claims one task that can be claimed. Raises its fencing number; null when another has it. */
+export async function claimTask(db: Queryable, id: string, owner: string): Promise<Task | null> {
+  const row = await on(db)
+    .with('claimed', (q) =>
+      q
+        .updateTable('sync.tasks')
+        .set({
+          status: 'running',
+          owner,
+          fence: sql`fence + 1`,
+          attempts: sql`attempts + 1`,
+          lease_until: inMs(leaseMs),
+        })
+        .where('id', '=', id)
+        .where(claimable())
+        .returningAll(),
+    )
+    .selectFrom('claimed as c')
+    .innerJoin('sync.runs as r', 'r.id', 'c.run_id')
+    .select(['c.id', 'c.run_id as runId', 'c.stream', 'c.kind', 'c.payload', 'c.fence', 'c.attempts', 'c.checkpoint'])
+    .select(['r.started_at as runStartedAt', 'r.full_read as fullRead'])
+    .select(
+      sql<number | null>`extract(epoch from clock_timestamp() - c.checkpoint_at)::float8 * 1000`.as('checkpointAgeMs'),
+    )
+    .$narrowType<{ kind: TaskKind }>()
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** A task for as long as it is ours: nobody claimed it since. */
+const ours = (db: Queryable, task: Task) =>
+  on(db)
+    .updateTable('sync.tasks')
+    .where('id', '=', task.id)
+    .where('fence', '=', task.fence)
+    .where('status', '=', 'running')
 
 /** Extends the lease. False when the task was taken over. */
 export async function renewLease(db: Queryable, task: Task): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update sync.tasks set lease_until = clock_timestamp() + $3 * interval '1 ms'
-     where id = $1 and fence = $2 and status = 'running'`,
-    [task.id, task.fence, leaseMs],
-  )
-  return rowCount === 1
+  const { numUpdatedRows } = await ours(db, task)
+    .set({ lease_until: inMs(leaseMs) })
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }
 
-const held = (rowCount: number | null, task: Task): void => {
-  if (rowCount !== 1)
+const assertOurs = ({ numUpdatedRows }: UpdateResult, task: Task): void => {
+  if (numUpdatedRows !== 1n)
     throw new BoatMirrorError(
       'LEASE_LOST',
       `Task ${task.id} (${task.kind} of ${task.stream}) was taken over by another worker.`,
@@ -108,38 +108,31 @@ const held = (rowCount: number | null, task: Task): void => {
 
 /** Part of every commit: proves that the task is still ours, extends the lease, stores the checkpoint. @throws LEASE_LOST */
 export async function checkpointTask(db: Queryable, task: Task, checkpoint: unknown): Promise<void> {
-  const { rowCount } = await db.query(
-    `update sync.tasks set lease_until = clock_timestamp() + $3 * interval '1 ms',
-       checkpoint = coalesce($4::jsonb, checkpoint), checkpoint_at = clock_timestamp()
-     where id = $1 and fence = $2 and status = 'running'`,
-    [task.id, task.fence, leaseMs, checkpoint === undefined ? null : JSON.stringify(checkpoint)],
-  )
-  held(rowCount, task)
+  const stored = checkpoint === undefined ? {} : { checkpoint: JSON.stringify(checkpoint) }
+  const updated = await ours(db, task)
+    .set({ lease_until: inMs(leaseMs), checkpoint_at: now, ...stored })
+    .executeTakeFirst()
+  assertOurs(updated, task)
 }
 
 /** Ends a task, in the transaction of its last commit or alone. @throws LEASE_LOST */
-export async function endTask(db: Queryable, task: Task, outcome: { readonly error: string | null }): Promise<void> {
-  const { rowCount } = await db.query(
-    `update sync.tasks set status = $3, error = $4, finished_at = clock_timestamp(), lease_until = null
-     where id = $1 and fence = $2 and status = 'running'`,
-    [task.id, task.fence, outcome.error === null ? 'done' : 'failed', outcome.error],
-  )
-  held(rowCount, task)
+export async function endTask(db: Queryable, task: Task, { error }: { readonly error: string | null }): Promise<void> {
+  const updated = await ours(db, task)
+    .set({ status: error === null ? 'done' : 'failed', error, finished_at: now, lease_until: null })
+    .executeTakeFirst()
+  assertOurs(updated, task)
 }
 
 /** Gives a task back, to be claimed again after `delayMs`; what it committed stays. A stop costs no attempt. */
 export async function returnTask(
   db: Queryable,
   task: Task,
-  options: { readonly delayMs: number; readonly error: string | null },
+  { delayMs, error }: { readonly delayMs: number; readonly error: string | null },
 ): Promise<void> {
-  await db.query(
-    `update sync.tasks set status = 'waiting', owner = null, lease_until = null, error = $3, woken_at = null,
-       attempts = case when $3::text is null then attempts - 1 else attempts end,
-       not_before = clock_timestamp() + $4 * interval '1 ms'
-     where id = $1 and fence = $2 and status = 'running'`,
-    [task.id, task.fence, options.error, options.delayMs],
-  )
+  await ours(db, task)
+    .set({ status: 'waiting', owner: null, lease_until: null, error, woken_at: null, not_before: inMs(delayMs) })
+    .set({ attempts: error === null ? sql`attempts - 1` : sql`attempts` })
+    .execute()
 }
 
 /** Tasks that can be claimed and were not woken lately; marks them as woken. Returns ids with their fencing numbers and priorities. */
@@ -147,29 +140,36 @@ export async function takeWakeable(
   db: Queryable,
   limit: number,
 ): Promise<readonly { id: string; fence: string; priority: number }[]> {
-  const { rows } = await db.query<{ id: string; fence: string; priority: number }>(
-    `update sync.tasks set woken_at = clock_timestamp()
-     where id in (
-       select id from sync.tasks
-       where (status = 'waiting' and not_before <= clock_timestamp() or status = 'running' and lease_until < clock_timestamp())
-         and (woken_at is null or woken_at < clock_timestamp() - interval '5 s')
-       order by priority, id limit $1 for update skip locked)
-     returning id, fence, priority`,
-    [limit],
-  )
-  return rows
+  return await on(db)
+    .updateTable('sync.tasks')
+    .set({ woken_at: now })
+    .where('id', 'in', (q) =>
+      q
+        .selectFrom('sync.tasks')
+        .select('id')
+        .where(claimable())
+        .where((eb) => eb.or([eb('woken_at', 'is', null), eb('woken_at', '<', inMs(-5_000))]))
+        .orderBy('priority')
+        .orderBy('id')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returning(['id', 'fence', 'priority'])
+    .execute()
 }
 
 /** Tasks that could have been claimed for this long, most urgent first: their wake-ups did not arrive. */
 export async function neglectedTasks(db: Queryable, forMs: number, limit: number): Promise<readonly string[]> {
-  const { rows } = await db.query<{ id: string }>(
-    `select id from sync.tasks
-     where status = 'waiting' and greatest(created_at, not_before) < clock_timestamp() - $1 * interval '1 ms'
-        or status = 'running' and lease_until < clock_timestamp() - $1 * interval '1 ms'
-     order by priority, id limit $2`,
-    [forMs, limit],
-  )
-  return rows.map((row) => row.id)
+  const rows = await on(db)
+    .selectFrom('sync.tasks')
+    .select('id')
+    .where(claimable(forMs))
+    .orderBy('priority')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 /** Open tasks of runs, by run: for progress. */
@@ -177,10 +177,15 @@ export async function countTasks(
   db: Queryable,
   runIds: readonly string[],
 ): Promise<ReadonlyMap<string, { done: number; all: number }>> {
-  const { rows } = await db.query<{ run_id: string; done: number; all: number }>(
-    `select run_id, (count(*) filter (where status in ('done', 'failed')))::int as done, count(*)::int as all
-     from sync.tasks where run_id = any($1::bigint[]) group by run_id`,
-    [runIds],
-  )
+  const rows = await on(db)
+    .selectFrom('sync.tasks')
+    .select('run_id')
+    .select([
+      sql<number>`(count(*) filter (where status in ('done', 'failed')))::int`.as('done'),
+      sql<number>`count(*)::int`.as('all'),
+    ])
+    .where((eb) => eb('run_id', '=', eb.fn.any(eb.val(runIds))))
+    .groupBy('run_id')
+    .execute()
   return new Map(rows.map((row) => [row.run_id, row]))
 }
