@@ -6,7 +6,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import { knownRead, toldRead } from '../database/read-times.ts'
 import { identifier } from '../database/sql.ts'
 import { columnList, former, formerly, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
-import type { ScopeShape } from './scopes.ts'
+import type { Scope, TableWrite } from './rows.ts'
 import { stagedColumn, stageTable } from './staging.ts'
 
 /**
@@ -22,7 +22,7 @@ function givenRows(stream: StreamDef, columns: readonly string[], firstParameter
 }
 
 /** What a tombstone of a person or a document keeps: its key. */
-function scrubbed(stream: StreamDef): string {
+function redacted(stream: StreamDef): string {
   if (stream.person !== true && stream.document !== true) return ''
   const personal = stream.columns.filter((column) => column.personal === true)
   const payload = stream.person === true ? keyObject(stream.key, 't') : `'{}'::jsonb`
@@ -31,14 +31,14 @@ function scrubbed(stream: StreamDef): string {
 
 /**
  * Locks rows by key, in key order, and changes nothing. `key share` keeps them from going, `no key update` from being
- * written, and `update` waits for all who write below them, too. Parameters: one text array per key column.
+ * written, and `update` waits for all who write children of them, too. Parameters: one text array per key column.
  */
 export const lockStatement = (stream: StreamDef, strength: 'key share' | 'no key update' | 'update'): string =>
   `with given as (${givenRows(stream, stream.key, 1)})
     select from given g cross join lateral
-      (select from mirror.${identifier(stream.name)} t where ${sameKey(stream.key, 't', 'g')} for ${strength}) held`
+      (select from mirror.${identifier(stream.name)} t where ${sameKey(stream.key, 't', 'g')} for ${strength}) locked`
 
-/** A record that goes waits for those who are writing below it: they hold a key share of it (`lockStatement`). */
+/** A record that goes waits for those who are writing children of it: they hold a key share of it (`lockParents`). */
 const goingLock = (stream: StreamDef): string => (childrenOf(stream.name).length > 0 ? 'update' : 'no key update')
 
 /** Which live rows go, and what their tombstones say of it. */
@@ -69,7 +69,7 @@ function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, als
         where ${condition} and t._deleted_at is null order by ${columnList(key, 't')} for ${goingLock(stream)}) t
     ), marked as (
       update ${table} t set _deleted_at = clock_timestamp(), _changed_at = clock_timestamp(), _source = g.gone_source,
-        _read_at = greatest(${knownRead('t')}, g.gone_at)${scrubbed(stream)}
+        _read_at = greatest(${knownRead('t')}, g.gone_at)${redacted(stream)}
       from gone g where ${sameKey(key, 't', 'g')}
       returning ${columnList(key, 't')}, t._deleted_at${more.map(([as]) => `, g.${as}`).join('')}
     ), logged as (
@@ -104,10 +104,10 @@ export const confirmTombstones = (stream: StreamDef): string =>
       and (${columnList(stream.key, 't')}) in (select ${columnList(stream.key)} from given)`
 
 /**
- * Tombstones of what hangs below gone records of `ancestor`, whose key leads this stream's key, whenever it was read.
+ * Cascade: tombstones of the descendants of gone records of `ancestor`, whose key leads this stream's key, whenever they were read.
  * Parameters: reading time, source, then one text array per key column of the ancestor.
  */
-export function tombstoneBelow(stream: StreamDef, ancestor: StreamDef): string {
+export function tombstoneDescendants(stream: StreamDef, ancestor: StreamDef): string {
   const leading = stream.key.slice(0, ancestor.key.length)
   return tombstoneSql(stream, {
     given: givenRows(stream, leading, 3),
@@ -115,6 +115,40 @@ export function tombstoneBelow(stream: StreamDef, ancestor: StreamDef): string {
     readAt: readAtParameter,
     source: sourceParameter,
   })
+}
+
+/** What the scopes of one statement have in common: the columns they name, and the column of the range. */
+type ScopeShape = Pick<Scope, 'columns' | 'from'>
+
+/** A scope with the answer that replaces it. */
+type AnsweredScope = Scope & Pick<TableWrite, 'readAt' | 'source'>
+
+/** Scopes that name the same columns and range. */
+type ScopeGroup = { readonly shape: ScopeShape; readonly scopes: readonly AnsweredScope[] }
+
+/** Groups the scopes of some tables by the columns they name, in the order in which the shapes first appear. */
+export function groupScopes(tables: readonly TableWrite[]): readonly ScopeGroup[] {
+  const groups = new Map<string, AnsweredScope[]>()
+  for (const { replace = [], readAt, source } of tables)
+    for (const scope of replace) {
+      const shape = JSON.stringify([scope.columns, scope.from?.column ?? null])
+      const group = groups.get(shape)
+      if (group === undefined) groups.set(shape, [{ ...scope, readAt, source }])
+      else group.push({ ...scope, readAt, source })
+    }
+  return [...groups.values()].flatMap((group) => (group[0] === undefined ? [] : [{ shape: group[0], scopes: group }]))
+}
+
+/**
+ * The parameters of a statement over the group: reading times, sources, one array per column of the shape and, with a
+ * range, its two ends.
+ */
+export function scopeParameters({ shape, scopes }: ScopeGroup): readonly (readonly (Date | string | null)[])[] {
+  const answers = [scopes.map((scope) => scope.readAt), scopes.map((scope) => scope.source)]
+  const values = shape.columns.map((_, index) => scopes.map((scope) => scope.values[index] ?? null))
+  if (shape.from === undefined) return [...answers, ...values]
+  const ends = [scopes.map((scope) => scope.from?.value ?? null), scopes.map((scope) => scope.from?.to ?? null)]
+  return [...answers, ...values, ...ends]
 }
 
 /**
@@ -166,7 +200,7 @@ export const tombstoneInScope = (stream: StreamDef, shape: ScopeShape): string =
   })
 
 /**
- * The rows that `tombstoneInScope` would bury; changes nothing. Returns key (text[]).
+ * The rows of which `tombstoneInScope` would make tombstones; changes nothing. Returns key (text[]).
  * Parameters: batch, stream, then the scopes' (`scopeParameters`).
  */
 export function tombstoneCandidates(stream: StreamDef, shape: ScopeShape): string {

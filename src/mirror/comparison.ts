@@ -2,10 +2,9 @@
 
 import type { PoolClient } from 'pg'
 import type { StreamDef } from '../catalog/types.ts'
-import { tombstoneCandidates } from './change-statements.ts'
+import { groupScopes, scopeParameters, tombstoneCandidates } from './change-statements.ts'
 import { compareStatement } from './merge-statements.ts'
 import type { TableWrite } from './rows.ts'
-import { groupScopes, scopeParameters } from './scopes.ts'
 import { stageRows } from './staging.ts'
 
 export type Difference = {

@@ -1,5 +1,5 @@
-// Rows whose keys nobody knew a moment ago go straight into their table by COPY: no staging, no comparison. On a first
-// sync that is nearly everything.
+// Direct insert: rows whose keys nobody knew a moment ago go into their table by COPY, without staging or comparison. On a
+// first sync that is nearly everything.
 
 import type { PoolClient } from 'pg'
 import { columnType } from '../catalog/columns.ts'
@@ -12,26 +12,26 @@ import { type SourcedRow, sourceOfRow, type TableWrite } from './rows.ts'
 import { ownColumns } from './staging.ts'
 
 /**
- * Takes out the rows that may go straight into their tables: those of writes marked `fresh`, whose key comes only once.
- * Rows below another record are compared with it and never go straight. Pure.
+ * Takes out the rows that may be inserted directly: those of writes with new keys, whose key comes only once. Children
+ * are compared with their parent and never inserted directly. Pure.
  */
-export function splitFresh(tables: readonly TableWrite[]): {
-  readonly fresh: readonly TableWrite[]
+export function splitDirect(tables: readonly TableWrite[]): {
+  readonly direct: readonly TableWrite[]
   readonly others: readonly TableWrite[]
 } {
-  if (!tables.some(isFresh)) return { fresh: [], others: tables }
+  if (!tables.some(isNew)) return { direct: [], others: tables }
   const repeated = repeatedKeys(tables)
-  const fresh: TableWrite[] = []
+  const direct: TableWrite[] = []
   const others: TableWrite[] = []
   for (const table of tables) {
     const again = repeated.get(table.stream) ?? new Set()
     const isOnce = (row: SourcedRow): boolean => !again.has(row.key[0] ?? '')
-    const once = isFresh(table) ? table.rows.filter(isOnce) : []
-    if (once.length > 0) fresh.push({ ...table, rows: once })
+    const once = isNew(table) ? table.rows.filter(isOnce) : []
+    if (once.length > 0) direct.push({ ...table, rows: once })
     if (once.length === 0) others.push(table)
     else if (once.length < table.rows.length) others.push({ ...table, rows: table.rows.filter((row) => !isOnce(row)) })
   }
-  return { fresh, others }
+  return { direct, others }
 }
 
 /** First parts of the keys that come more than once, by stream. */
@@ -51,8 +51,8 @@ function repeatedKeys(tables: readonly TableWrite[]): ReadonlyMap<StreamDef, Rea
   return repeated
 }
 
-const isFresh = (table: TableWrite): boolean =>
-  table.fresh === true && table.stream.parent === undefined && (table.replace ?? []).length === 0
+const isNew = (table: TableWrite): boolean =>
+  table.newKeys === true && table.stream.parent === undefined && (table.replace ?? []).length === 0
 
 /** The rows in the order of their keys, so that two writers meet in the same order. */
 function* linesOf(
@@ -88,7 +88,7 @@ function logStatement(stream: StreamDef): string {
  * Inserts rows of one stream by COPY and logs them, in the caller's transaction.
  * @returns their number; null when one of them is there by now: then nothing was written, and they are to be merged.
  */
-export async function insertFresh(
+export async function insertDirectly(
   client: PoolClient,
   stream: StreamDef,
   tables: readonly TableWrite[],
@@ -98,17 +98,17 @@ export async function insertFresh(
   const names = [...columns.map(({ name }) => name), '_payload', '_source', '_read_at'].map(identifier)
   const places = columns.map(({ place }) => place)
   const { rows } = await client.query<{ now: Date }>('select statement_timestamp() as now')
-  await client.query('savepoint fresh')
+  await client.query('savepoint direct_insert')
   try {
     const statement = `copy mirror.${identifier(stream.name)} (${names.join(', ')}) from stdin`
     await copyRows(client, statement, linesOf(stream, places, tables, rows[0]?.now ?? new Date(0)))
   } catch (error) {
     if (!isUniqueViolation(error)) throw error
-    await client.query('rollback to savepoint fresh')
+    await client.query('rollback to savepoint direct_insert')
     return null
   }
   const keys = tables.flatMap((table) => table.rows.map((row) => row.key[0] ?? ''))
   await client.query(logStatement(stream), [keys])
-  await client.query('release savepoint fresh')
+  await client.query('release savepoint direct_insert')
   return keys.length
 }

@@ -1,5 +1,15 @@
-// Keeps the changes of one record in their order in the feed. The feed goes by transaction id, and ids are given when a
-// transaction first writes: one that began earlier may come to a record after a later one, which had committed by then.
+// The feed's order: `mirror.changes_since` gives the change log by (transaction id, seq), and only transactions before the
+// oldest one under way. So nothing that commits late is skipped; but a transaction gets its id when it first writes, and
+// may come to a record after a later one that has committed by then. This keeps the changes of one record in their order.
+//
+// Example: transaction 700 writes harbour 9 (seq 40) and goes on. Meanwhile 705 writes rental 7 (seq 41) and commits. Then
+// 700 writes rental 7, too (seq 42), and commits. As they stand, the feed would give 40, 42, 41, and who follows it would
+// end with what 705 said of rental 7, though the table holds what 700 said.
+//   before 700 commits, it finds changes of later transactions in the log: 705 has overtaken it
+//   its change of rental 7 moves to 705, the last that came before it there:  (700, 40) (705, 41) (705, 42)
+//   its change of harbour 9, to which nobody else came, stays at 700
+// While 700 is under way the feed gives neither 700 nor 705, so no reader is past the place to which the change moves; and
+// 700 still holds the lock of rental 7, so that nobody comes to it in between.
 
 import type { PoolClient } from 'pg'
 

@@ -1,4 +1,21 @@
-// The statements that merge staged rows into a table, or compare them with it. Pure: made once per stream.
+// The merge: how rows that were read come into a table of the mirror. Pure: the statements are made once per stream.
+//
+// `writer.ts` stages a batch by COPY (`staging.ts`); one statement per stream then takes its rows through these steps:
+//   staged    the rows in the types of their columns            newest    one row per key: a record before a stub, then
+//   incoming  without children of a tombstone                             the latest read
+//   absent    no row has the key: they are inserted             locked    they differ from a row that they may replace
+//   updated   rewritten; a tombstone among them is alive again  logged    one row in the change log for each change
+// Rows that equal what is there are neither written nor locked; a key that another transaction inserted meanwhile is
+// `missed`, and the statement runs again. New keys may skip all this (`direct-insert.ts`); what a complete answer did not
+// bring becomes a tombstone afterwards (`change-statements.ts`); `feed-order.ts` ends the transaction.
+//
+// Example: `GET /v3/harbours`, asked at 10:05, answers 901 to 905. What the table holds, and what the merge makes of it:
+//   901 "Brest", read at 10:00, is now "Lorient"      update, {"name": ["Brest", "Lorient"]}
+//   902 a stub from 10:00 with the same content       update, {"_source": ["GET /v3/rentals#departureHarbour", "GET /v3/harbours"]}
+//   903 a tombstone, its absence read at 10:00        alive again: insert, {"id": [null, 903], "name": [null, "Houat"]}
+//   904 read at 10:10 by somebody else                nothing: the answer is the older one
+//   905 no row                                        insert, {"id": [null, 905], "name": [null, "Groix"]}
+// It returns given 5, inserted 1, revived 1, updated 3, missed 0: to the run 2 inserted, 2 updated, 1 unchanged.
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
@@ -35,12 +52,12 @@ function incomingSql(stream: StreamDef): string {
     ), newest as (
       select distinct on (${key}) * from staged order by ${key}, _stub, _read_at desc, _payload desc
     ), incoming as materialized (
-      select n.* from newest n${underGone(stream)}
+      select n.* from newest n${underTombstone(stream)}
     )`
 }
 
-/** Leaves out rows below a record that is gone: they would be alive without it. Its own read brings both back. */
-function underGone(stream: StreamDef): string {
+/** Leaves out children of a tombstone: they would be alive without it. Its own read brings both back. */
+function underTombstone(stream: StreamDef): string {
   if (stream.parent === undefined) return ''
   const parent = streamNamed(stream.parent)
   const same = parent.key.map((column, index) => {
@@ -93,7 +110,7 @@ export const mergeStatement = (stream: StreamDef): string =>
         else jsonb_build_object('_source', jsonb_build_array(l._source, s._source)) end`
     // Each step hands on all that the next ones need, and is joined with none: of keys of several columns Postgres expects
     // next to no rows, and would compare each of thousands with each.
-    return `with ${incomingSql(stream)}, fresh as materialized (
+    return `with ${incomingSql(stream)}, absent as materialized (
       select s.* from incoming s where not exists (select from ${table} t where ${sameKey(key, 't', 's')})
     ), locked as materialized (
       select s.*, ${before.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')}
@@ -107,7 +124,7 @@ export const mergeStatement = (stream: StreamDef): string =>
       returning ${columnList([...own, '_payload', '_source'], 't')}, ${before.map((column) => `l.${formerly(column)}`).join(', ')}
     ), inserted as (
       insert into ${table} (${columnList(own)}, _payload, _source, _read_at)
-      select ${columnList(own)}, _payload, _source, _read_at from fresh order by ${columnList(key)}
+      select ${columnList(own)}, _payload, _source, _read_at from absent order by ${columnList(key)}
       on conflict (${columnList(key)}) do nothing returning ${columnList(own)}
     ), logged as (
       insert into mirror.change_log (epoch, stream, key, operation, diff)
@@ -120,7 +137,7 @@ export const mergeStatement = (stream: StreamDef): string =>
     )
     select (select count(*) from newest)::int as given, (select count(*) from inserted)::int as inserted,
       (select count(*) from updated)::int as updated, (select count(*) from locked where ${formerly('_deleted_at')} is not null)::int as revived,
-      ((select count(*) from fresh) - (select count(*) from inserted))::int as missed`
+      ((select count(*) from absent) - (select count(*) from inserted))::int as missed`
   })
 
 /**

@@ -1,4 +1,4 @@
-// Erasing persons: when a user is gone upstream, what the mirror still holds about them elsewhere goes too. The
+// Redacts persons: when a user is gone upstream, what the mirror still holds about them elsewhere goes too. The
 // tombstones of the user and of the documents drop their own columns; the outbox looks after itself.
 
 import { type EmbeddedPerson, embeddedPerson, streamNamed, streams } from '../catalog/catalog.ts'
@@ -50,8 +50,8 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
     from (select ${id}, array_remove(array[${filled.join(', ')}], null) as filled, _deleted_at is null as alive
       from mirror.${stream.name} where ${column} = any($1::bigint[]) and (num_nonnulls(${columns.join(', ')}) > 0
         or _payload ?| ${fields} or _payload -> '${path}' is distinct from jsonb_build_object('id', _payload #> '{${path},id}'))
-      order by ${id} for no key update) held
-    where r.${id} = held.${id} returning r.${id}, held.filled, held.alive
+      order by ${id} for no key update) locked
+    where r.${id} = locked.${id} returning r.${id}, locked.filled, locked.alive
   )
   insert into mirror.change_log (epoch, stream, key, operation, diff)
   select (select mirror.feed_epoch()), '${stream.name}', jsonb_build_object('${id}', ${id}), 'update',
@@ -71,11 +71,11 @@ const redactions = streams.flatMap((stream) => {
 })
 
 /**
- * Erases persons everywhere but in their own rows: records that embed them, diffs of the change log, quarantine, hashes.
+ * Redacts persons everywhere but in their own rows: records that embed them, diffs of the change log, quarantine, hashes.
  * Runs in the caller's transaction, after the tombstones.
  * @param userIds ids as text.
  */
-export async function erasePersons(client: Queryable, userIds: readonly string[]): Promise<void> {
+export async function redactPersons(client: Queryable, userIds: readonly string[]): Promise<void> {
   if (userIds.length === 0) return
   const ids = [...userIds]
   const keysOf = ({ key }: StreamDef, each: readonly string[]) => each.map((id) => `{"${key[0]}":${id}}`)

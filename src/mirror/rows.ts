@@ -40,8 +40,8 @@ export type TableWrite = {
   readonly rows: readonly SourcedRow[]
   readonly mode: 'record' | 'stub'
   readonly replace?: readonly Scope[]
-  /** None of the keys had a row when it was looked a moment ago: the rows may be tried without a comparison. */
-  readonly fresh?: boolean
+  /** None of the keys had a row a moment ago: the rows may be inserted directly. */
+  readonly newKeys?: boolean
 }
 
 /** Values for the columns of `stream.filledBy`, on live rows that exist. */
@@ -54,7 +54,7 @@ export type FilledWrite = {
   }[]
 }
 
-/** Records that are gone upstream; what hangs below them goes with them. */
+/** Records that are gone upstream; their descendants go with them. */
 export type Tombstones = {
   readonly stream: StreamDef
   readonly keys: readonly (readonly string[])[]

@@ -1,4 +1,4 @@
-// Writes records, stubs, filled columns and tombstones in the caller's transaction: rows, change log and erasures
+// Writes records, stubs, filled columns and tombstones in the caller's transaction: rows, change log and redactions
 // together. Tables in catalog order, rows in key order, so that writers meet in the same order.
 
 import type { PoolClient } from 'pg'
@@ -8,21 +8,22 @@ import type { Database } from '../database/database.ts'
 import { isDataError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { forgetRecords, type RecordKeys } from '../state/records.ts'
-import { holdParents, keyArrays } from './cascade.ts'
 import {
   confirmTombstones,
   fillStatement,
-  tombstoneBelow,
+  groupScopes,
+  scopeParameters,
   tombstoneByKey,
+  tombstoneDescendants,
   tombstoneInScope,
 } from './change-statements.ts'
-import { insertFresh, splitFresh } from './direct-insert.ts'
+import { insertDirectly, splitDirect } from './direct-insert.ts'
 import { keepFeedOrder } from './feed-order.ts'
 import { mergeStatement } from './merge-statements.ts'
+import { keyArrays, lockParents } from './parent-locks.ts'
 import { type Refusal, refusalByPartner } from './partner-objects.ts'
-import { erasePersons } from './redact.ts'
+import { redactPersons } from './redact.ts'
 import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts } from './rows.ts'
-import { groupScopes, scopeParameters } from './scopes.ts'
 import { stageRows } from './staging.ts'
 
 /** Postgres refused the data of a batch; `findRefusedRows` tells which rows. The transaction is to be rolled back. */
@@ -52,53 +53,55 @@ type Merged = {
   readonly missed: number
 }
 
-/** Counts per stream; only streams that were given something or lost something are there. And what went. */
-class Counts {
-  readonly byStream = new Map<string, Tally>()
-  readonly gone: RecordKeys[] = []
+/** One call of `applyWrites`: its transaction, its staged batch, what came of it by stream, and which records went. */
+type Writing = {
+  readonly client: PoolClient
+  readonly batch: number
+  readonly counts: Map<string, Tally>
+  readonly gone: RecordKeys[]
+}
 
-  of(stream: StreamDef): Tally {
-    const tally = this.byStream.get(stream.name) ?? { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
-    this.byStream.set(stream.name, tally)
-    return tally
-  }
+/** The counts of a stream; only streams that were given something or lost something have any. */
+function tallyOf({ counts }: Writing, { name }: StreamDef): Tally {
+  const tally = counts.get(name) ?? { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
+  counts.set(name, tally)
+  return tally
 }
 
 /**
- * Applies everything in the caller's transaction (read committed). Rows that equal what is there write nothing, rows below
+ * Applies everything in the caller's transaction (read committed). Rows that equal what is there write nothing, children of
  * a record that is gone are left out, and what is remembered of records that go is forgotten.
  * @returns counts per stream name.
  * @throws DataRefused when Postgres refuses the data of a row.
  */
 export async function applyWrites(client: PoolClient, writes: MirrorWrites): Promise<ReadonlyMap<string, WriteCounts>> {
   const { tables = [], filled = [], tombstones = [] } = writes
-  const counts = new Counts()
-  const { fresh, others } = splitFresh(tables)
+  const { direct, others } = splitDirect(tables)
   const batch = tables.length === 0 ? 0 : await refusing(null, () => stageRows(client, others))
+  const writing: Writing = { client, batch, counts: new Map(), gone: [] }
   for (const stream of streams) {
-    const straight = fresh.filter((table) => table.stream.name === stream.name)
-    const own = others.filter((table) => table.stream.name === stream.name)
-    const gone = tombstones.filter((each) => each.stream.name === stream.name)
-    const fills = filled.filter((each) => each.stream.name === stream.name)
-    await refusing(null, () => holdParents(client, stream, writes))
-    if (straight.length + own.length + gone.length + fills.length === 0) continue
+    const isOwn = (each: { readonly stream: StreamDef }): boolean => each.stream.name === stream.name
+    const [inserts, own] = [direct.filter(isOwn), others.filter(isOwn)]
+    const [fills, gone] = [filled.filter(isOwn), tombstones.filter(isOwn)]
+    await refusing(null, () => lockParents(client, stream, writes))
+    if (inserts.length + own.length + gone.length + fills.length === 0) continue
     await refusing(stream.name, async () => {
-      if (straight.length > 0) await insert(client, stream, straight, counts.of(stream))
-      if (own.some((table) => table.rows.length > 0)) await merge(client, stream, batch, counts.of(stream))
-      await replaceScopes(client, stream, own, batch, counts)
-      for (const write of fills) await fill(client, write, counts.of(stream))
-      for (const each of gone) await bury(client, each, counts)
+      if (inserts.length > 0) await insert(writing, stream, inserts)
+      if (own.some((table) => table.rows.length > 0)) await merge(writing, stream)
+      await replaceScopes(writing, stream, own)
+      for (const write of fills) await fill(writing, write)
+      for (const each of gone) await tombstoneKeys(writing, each)
     })
   }
-  await forgetRecords(client, counts.gone)
-  if (counts.byStream.size > 0) await keepFeedOrder(client)
-  return counts.byStream
+  await forgetRecords(client, writing.gone)
+  if (writing.counts.size > 0) await keepFeedOrder(client)
+  return writing.counts
 }
 
-/** Runs a piece of work; data that Postgres refuses is reported with its stream. */
-async function refusing<T>(stream: string | null, work: () => Promise<T>): Promise<T> {
+/** Runs a step; data that Postgres refuses is reported with its stream. */
+async function refusing<T>(stream: string | null, step: () => Promise<T>): Promise<T> {
   try {
-    return await work()
+    return await step()
   } catch (error) {
     const refusal =
       refusalByPartner(error) ?? (isDataError(error) ? { reason: messageOf(error), everyRow: false } : null)
@@ -106,23 +109,19 @@ async function refusing<T>(stream: string | null, work: () => Promise<T>): Promi
   }
 }
 
-async function insert(
-  client: PoolClient,
-  stream: StreamDef,
-  tables: readonly TableWrite[],
-  tally: Tally,
-): Promise<void> {
-  const inserted = await insertFresh(client, stream, tables)
-  if (inserted === null) await merge(client, stream, await stageRows(client, tables), tally)
-  else tally.inserted += inserted
+async function insert(writing: Writing, stream: StreamDef, tables: readonly TableWrite[]): Promise<void> {
+  const inserted = await insertDirectly(writing.client, stream, tables)
+  if (inserted === null) await merge({ ...writing, batch: await stageRows(writing.client, tables) }, stream)
+  else tallyOf(writing, stream).inserted += inserted
 }
 
 const maxMergeRounds = 5 // each round, another transaction must have inserted one of our keys in between
 
-async function merge(client: PoolClient, stream: StreamDef, batch: number, tally: Tally): Promise<void> {
+async function merge(writing: Writing, stream: StreamDef): Promise<void> {
+  const tally = tallyOf(writing, stream)
   let written = 0
   for (let round = 1; ; round++) {
-    const { rows } = await client.query<Merged>(mergeStatement(stream), [batch, stream.name])
+    const { rows } = await writing.client.query<Merged>(mergeStatement(stream), [writing.batch, stream.name])
     const merged = rows[0] ?? { given: 0, inserted: 0, revived: 0, updated: 0, missed: 0 }
     tally.inserted += merged.inserted + merged.revived
     tally.updated += merged.updated - merged.revived
@@ -137,77 +136,61 @@ async function merge(client: PoolClient, stream: StreamDef, batch: number, tally
 }
 
 /** Scopes of one shape are replaced by one statement, however many answers they come from. */
-async function replaceScopes(
-  client: PoolClient,
-  stream: StreamDef,
-  tables: readonly TableWrite[],
-  batch: number,
-  counts: Counts,
-): Promise<void> {
+async function replaceScopes(writing: Writing, stream: StreamDef, tables: readonly TableWrite[]): Promise<void> {
   for (const group of groupScopes(tables)) {
-    const parameters = [batch, stream.name, ...scopeParameters(group)]
-    const gone = await tombstone(client, stream, tombstoneInScope(stream, group.shape), parameters, counts)
+    const parameters = [writing.batch, stream.name, ...scopeParameters(group)]
+    const gone = await tombstone(writing, stream, tombstoneInScope(stream, group.shape), parameters)
     for (const place of new Set(gone.map((row) => row.place))) {
       const answer = group.scopes[Number(place) - 1]
       const keys = gone.filter((row) => row.place === place).map(({ key }) => key)
-      if (answer !== undefined) await buryBelow(client, { ...answer, stream }, keys, counts)
+      if (answer !== undefined) await cascade(writing, { ...answer, stream, keys })
     }
   }
 }
 
-type Cause = { readonly stream: StreamDef; readonly source: string; readonly readAt: Date }
-
-async function bury(client: PoolClient, gone: Tombstones, counts: Counts): Promise<void> {
+async function tombstoneKeys(writing: Writing, gone: Tombstones): Promise<void> {
+  const { stream, readAt, source } = gone
   if (gone.keys.length === 0) return
-  const arrays = keyArrays(gone.stream, gone.keys)
-  const parameters = [gone.readAt, gone.source, ...arrays]
-  const buried = await tombstone(client, gone.stream, tombstoneByKey(gone.stream), parameters, counts)
-  const keys = buried.map(({ key }) => key)
-  if (keys.length < gone.keys.length) await client.query(confirmTombstones(gone.stream), [gone.readAt, ...arrays])
-  await buryBelow(client, gone, keys, counts)
+  const arrays = keyArrays(stream, gone.keys)
+  const rows = await tombstone(writing, stream, tombstoneByKey(stream), [readAt, source, ...arrays])
+  if (rows.length < gone.keys.length) await writing.client.query(confirmTombstones(stream), [readAt, ...arrays])
+  await cascade(writing, { ...gone, keys: rows.map(({ key }) => key) })
 }
 
-/** A row that was buried, and which of the statement's scopes it was in. */
-type Buried = { readonly key: readonly string[]; readonly place?: string }
+/** A row that became a tombstone, and which of the statement's scopes it was in. */
+type Tombstone = { readonly key: readonly string[]; readonly place?: string }
 
 /** Runs a tombstone statement. */
 async function tombstone(
-  client: PoolClient,
+  writing: Writing,
   stream: StreamDef,
   sql: string,
   parameters: unknown[],
-  counts: Counts,
-): Promise<readonly Buried[]> {
-  const { rows } = await client.query<Record<string, string>>(sql, parameters)
-  if (rows.length > 0) counts.of(stream).deleted += rows.length
+): Promise<readonly Tombstone[]> {
+  const { rows } = await writing.client.query<Record<string, string>>(sql, parameters)
+  if (rows.length > 0) tallyOf(writing, stream).deleted += rows.length
   return rows.map((row) => ({
     key: stream.key.map((_, index) => row[`k${index}`] ?? ''),
     ...(row.place === undefined ? {} : { place: row.place }),
   }))
 }
 
-/** What hangs below gone records goes with them; a gone user is erased. */
-async function buryBelow(
-  client: PoolClient,
-  cause: Cause,
-  keys: readonly (readonly string[])[],
-  counts: Counts,
-): Promise<void> {
+/** The descendants of records that became tombstones become tombstones too; what is known of a person is redacted. */
+async function cascade(writing: Writing, { stream, keys, source, readAt }: Tombstones): Promise<void> {
   if (keys.length === 0) return
-  counts.gone.push({ stream: cause.stream, keys })
-  for (const below of descendantsOf(cause.stream.name)) {
-    const parameters = [cause.readAt, cause.source, ...keyArrays(cause.stream, keys)]
-    await tombstone(client, below, tombstoneBelow(below, cause.stream), parameters, counts)
+  writing.gone.push({ stream, keys })
+  for (const descendant of descendantsOf(stream.name)) {
+    const parameters = [readAt, source, ...keyArrays(stream, keys)]
+    await tombstone(writing, descendant, tombstoneDescendants(descendant, stream), parameters)
   }
-  if (cause.stream.person === true)
-    await erasePersons(
-      client,
+  if (stream.person === true)
+    await redactPersons(
+      writing.client,
       keys.map((key) => key[0] ?? ''),
     )
 }
 
-async function fill(client: PoolClient, write: FilledWrite, tally: Tally): Promise<void> {
-  const { stream, rows } = write
+async function fill(writing: Writing, { stream, rows }: FilledWrite): Promise<void> {
   const columns = (stream.filledBy?.columns ?? []).map(({ column }) => column)
   if (columns.length === 0 || rows.length === 0) return
   // The same record twice: the later row of the list stands.
@@ -218,8 +201,8 @@ async function fill(client: PoolClient, write: FilledWrite, tally: Tally): Promi
     stream,
     distinct.map((row) => row.key),
   )
-  const { rowCount } = await client.query(fillStatement(stream, columns), [...keys, ...values])
-  tally.updated += rowCount ?? 0
+  const { rowCount } = await writing.client.query(fillStatement(stream, columns), [...keys, ...values])
+  tallyOf(writing, stream).updated += rowCount ?? 0
 }
 
 /** What ends a trial: everything is rolled back. */

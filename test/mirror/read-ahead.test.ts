@@ -31,7 +31,7 @@ const stored = async (id: number) =>
 describe('a read of tomorrow', () => {
   const ways: readonly (readonly [string, Partial<TableWrite>])[] = [
     ['of a record that may be known', {}],
-    ['of a record that is thought to be new', { fresh: true }],
+    ['of a record that is thought to be new', { newKeys: true }],
   ]
   for (const [index, [way, extra]] of ways.entries())
     it(`${way} is stored as of now, and the next read stands`, async () => {

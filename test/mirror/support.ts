@@ -57,7 +57,7 @@ export function rowOf(
   }
 }
 
-type Extra = Partial<Pick<TableWrite, 'mode' | 'source' | 'replace' | 'fresh'>>
+type Extra = Partial<Pick<TableWrite, 'mode' | 'source' | 'replace' | 'newKeys'>>
 
 /** A write of one table, read at minute `minute`. */
 export function tableOf(name: string, minute: number, rows: readonly SourcedRow[], extra: Extra = {}): TableWrite {

@@ -11,12 +11,12 @@ beforeAll(async () => {
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
 
-/** One read of one of three records; its content follows from when and how it was read. `fresh` may be a wrong guess. */
+/** One read of one of three records; its content follows from when and how it was read. `newKeys` may be a wrong guess. */
 type Read = {
   readonly kind: 'record' | 'stub' | 'gone'
   readonly record: number
   readonly minute: number
-  readonly fresh: boolean
+  readonly newKeys: boolean
 }
 
 const read = (kinds: readonly Read['kind'][]): fc.Arbitrary<Read> =>
@@ -24,7 +24,7 @@ const read = (kinds: readonly Read['kind'][]): fc.Arbitrary<Read> =>
     kind: fc.constantFrom(...kinds),
     record: fc.nat(2),
     minute: fc.integer({ min: 1, max: 12 }),
-    fresh: fc.boolean(),
+    newKeys: fc.boolean(),
   })
 
 const nameOf = ({ kind, minute }: Read): string => `${kind} read in minute ${minute}`
@@ -47,7 +47,7 @@ async function apply(ids: readonly number[], batches: readonly (readonly Read[])
       .map((each) =>
         tableOf('harbours', each.minute, [rowOf('harbours', { id: idOf(ids, each.record), name: nameOf(each) })], {
           mode: each.kind === 'stub' ? 'stub' : 'record',
-          fresh: each.fresh,
+          newKeys: each.newKeys,
         }),
       )
     const tombstones = batch
@@ -124,7 +124,7 @@ it('tombstones and revivals of known records do not depend on the order of the t
       const ids = freshIds()
       await apply(
         ids,
-        ids.map((_, record) => [{ kind: 'record', record, minute: 0, fresh: false } as const]),
+        ids.map((_, record) => [{ kind: 'record', record, minute: 0, newKeys: false } as const]),
       )
       await mirror.db.pool.query(`update mirror.harbours set name = 'before' where id = any($1)`, [ids])
       await apply(ids, chunked(order, 1))

@@ -59,9 +59,9 @@ describe('a record', () => {
     expect(logged?.diff).not.toContain('message')
   })
 
-  it('that is thought to be new goes straight into the table, and leaves the same row and the same log', async () => {
-    const [straight, merged] = [harbour(61, 'Le Palais \\N\t👍'), harbour(62, 'Le Palais \\N\t👍')]
-    const counts = await mirror.write({ tables: [tableOf('harbours', 1, [straight], { fresh: true })] })
+  it('that is thought to be new is inserted directly, and leaves the same row and the same log', async () => {
+    const [direct, merged] = [harbour(61, 'Le Palais \\N\t👍'), harbour(62, 'Le Palais \\N\t👍')]
+    const counts = await mirror.write({ tables: [tableOf('harbours', 1, [direct], { newKeys: true })] })
     await mirror.write({ tables: [tableOf('harbours', 1, [merged])] })
     expect(counts.get('harbours')).toEqual({ inserted: 1, updated: 0, unchanged: 0, deleted: 0 })
     const rows = await mirror.all(
@@ -80,7 +80,7 @@ describe('a record', () => {
   it('that is thought to be new and is there by now is merged, and so are those with it', async () => {
     await mirror.write({ tables: [tableOf('harbours', 5, [harbour(71, 'here already')])] })
     const guessed = [harbour(71, 'read earlier'), harbour(72, 'really new')]
-    const counts = await mirror.write({ tables: [tableOf('harbours', 3, guessed, { fresh: true })] })
+    const counts = await mirror.write({ tables: [tableOf('harbours', 3, guessed, { newKeys: true })] })
     expect(counts.get('harbours')).toEqual({ inserted: 1, updated: 0, unchanged: 1, deleted: 0 })
     const rows = await mirror.all(`select id, name from mirror.harbours where id in (71, 72) order by id`)
     expect(rows.map(({ name }) => name)).toEqual(['here already', 'really new'])
@@ -88,7 +88,7 @@ describe('a record', () => {
   })
 
   it('that is refused by Postgres is found, however new it is', async () => {
-    const write = tableOf('harbours', 1, [harbour(81, 'fine'), harbour(82, 'bad \u0000')], { fresh: true })
+    const write = tableOf('harbours', 1, [harbour(81, 'fine'), harbour(82, 'bad \u0000')], { newKeys: true })
     await expect(mirror.write({ tables: [write] })).rejects.toBeInstanceOf(DataRefused)
     expect((await findRefusedRows(mirror.db, write)).map(({ row }) => row.key)).toEqual([['82']])
   })
@@ -172,6 +172,33 @@ describe('equal rows', () => {
       expect(locked).toEqual([{ rows: 0 }])
     })
   })
+})
+
+it('the worked example of the merge comes out as its header says', async () => {
+  const source = 'GET /v3/rentals#departureHarbour'
+  await mirror.write({
+    tables: [
+      tableOf('harbours', 0, [harbour(901, 'Brest'), harbour(903, 'Houat')]),
+      tableOf('harbours', 0, [harbour(902, 'Sauzon')], { mode: 'stub', source }),
+      tableOf('harbours', 10, [harbour(904, 'Étel')]),
+    ],
+  })
+  await mirror.write({
+    tombstones: [
+      { stream: streamNamed('harbours'), keys: [['903']], source: 'GET /v3/harbours/{harbourId}', readAt: at(0) },
+    ],
+  })
+  const before = (await changeLog(mirror)).length
+  const answered = ['Lorient', 'Sauzon', 'Houat', 'Etel', 'Groix'].map((name, index) => harbour(901 + index, name))
+  const counts = await mirror.write({ tables: [tableOf('harbours', 5, answered)] })
+  expect(counts.get('harbours')).toEqual({ inserted: 2, updated: 2, unchanged: 1, deleted: 0 })
+  const logged = (await changeLog(mirror)).slice(before).sort((a, b) => Number(a.key.id) - Number(b.key.id))
+  expect(logged.map(({ key, operation, diff }) => [key.id, operation, diff])).toEqual([
+    [901, 'update', { name: ['Brest', 'Lorient'] }],
+    [902, 'update', { _source: [source, 'GET /v3/harbours'] }],
+    [903, 'insert', { id: [null, 903], name: [null, 'Houat'] }],
+    [905, 'insert', { id: [null, 905], name: [null, 'Groix'] }],
+  ])
 })
 
 describe('a stub', () => {

@@ -56,8 +56,8 @@ describe('stubs', () => {
     const city = embedded('cities', { id: 9, name: 'Brest' }, new Date(9))
     const writes = await stubsOf(knowing({ 2: true, 3: false }), [...harbours, broken, city], 'UTC')
     expect(
-      writes.map(({ stream, mode, source, readAt, fresh, rows }) => ({
-        as: [stream.name, mode, source, readAt.getTime(), fresh],
+      writes.map(({ stream, mode, source, readAt, newKeys, rows }) => ({
+        as: [stream.name, mode, source, readAt.getTime(), newKeys],
         rows: rows.map((row) => [...row.key, row.source, row.readAt?.getTime()]),
       })),
     ).toEqual([

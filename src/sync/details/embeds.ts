@@ -100,7 +100,7 @@ export async function stubsOf(db: Queryable, records: readonly Embedded[], timeZ
           source: rows[0].source,
           readAt: rows[0].readAt,
           rows,
-          fresh: rows === fresh,
+          newKeys: rows === fresh,
         })
   }
   return writes

@@ -181,5 +181,5 @@ async function addChanged(
     belowRecord(work, stream, listed, key, { ...origin, timeZone })
   }
   const { endpoint: source, readAt, fresh } = origin
-  work.tables.push({ stream, mode: 'record', source, readAt, rows, fresh })
+  work.tables.push({ stream, mode: 'record', source, readAt, rows, newKeys: fresh })
 }

@@ -1,5 +1,5 @@
-// What hangs below a record goes and comes back with it. Whoever writes below a record holds it meanwhile: it can neither
-// go unseen, so that rows would stay alive without it, nor be gone already, because that is looked at once it is held.
+// Whoever writes children of a record locks the record meanwhile: it can neither become a tombstone unseen, so that rows
+// would stay alive without it, nor be one already, because that is looked at once it is locked.
 
 import type { PoolClient } from 'pg'
 import type { StreamDef } from '../catalog/types.ts'
@@ -12,11 +12,11 @@ type Key = readonly string[]
 export const keyArrays = (stream: StreamDef, keys: readonly Key[]): (string | null)[][] =>
   stream.key.map((_, index) => keys.map((key) => key[index] ?? null))
 
-/** Keys of the records of `stream` below which something is written. */
-function heldKeys(stream: StreamDef, { tables = [] }: MirrorWrites): Key[] {
+/** Keys of the records of `stream` whose children are written. */
+function parentKeys(stream: StreamDef, { tables = [] }: MirrorWrites): Key[] {
   const width = stream.key.length
-  const below = tables.filter((table) => table.stream.parent === stream.name)
-  return below.flatMap(({ rows, replace = [] }) => [
+  const children = tables.filter((table) => table.stream.parent === stream.name)
+  return children.flatMap(({ rows, replace = [] }) => [
     ...rows.map((row) => row.key.slice(0, width)),
     ...replace.filter(({ columns }) => columns.length >= width).map(({ values }) => values.slice(0, width)),
   ])
@@ -30,15 +30,15 @@ const ownKeys = (stream: StreamDef, { tables = [], filled = [], tombstones = [] 
 ]
 
 /**
- * Locks the records of `stream` below which something is written until the end of the transaction. What else it writes
- * there, and what goes, is locked with them: one statement in one order, so that no two transactions wait for each other.
+ * Locks the records of `stream` whose children are written until the end of the transaction. What else it writes there,
+ * and what goes, is locked with them: one statement in one order, so that no two transactions wait for each other.
  */
-export async function holdParents(client: PoolClient, stream: StreamDef, writes: MirrorWrites): Promise<void> {
-  const held = heldKeys(stream, writes)
-  if (held.length === 0) return
+export async function lockParents(client: PoolClient, stream: StreamDef, writes: MirrorWrites): Promise<void> {
+  const parents = parentKeys(stream, writes)
+  if (parents.length === 0) return
   const own = ownKeys(stream, writes)
   const isGoing = (writes.tombstones ?? []).some((gone) => gone.stream === stream && gone.keys.length > 0)
   const strength = isGoing ? 'update' : own.length > 0 ? 'no key update' : 'key share'
-  const distinct = [...new Map([...held, ...own].map((key) => [JSON.stringify(key), key])).values()]
+  const distinct = [...new Map([...parents, ...own].map((key) => [JSON.stringify(key), key])).values()]
   await client.query(lockStatement(stream, strength), keyArrays(stream, distinct))
 }
