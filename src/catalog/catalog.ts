@@ -1,4 +1,4 @@
-// The catalog: all 35 streams in the order in which they are read and written, their 56 reads and the 22 writes.
+// The catalog: all streams in the order in which they are read and written.
 
 import {
   resourceAvailability,
@@ -24,7 +24,8 @@ import {
   types,
   userLicenseTypes,
 } from './reference-data.ts'
-import { rentalCrewMembers, rentalOptions, rentalPayments, rentalResources, rentals } from './rentals.ts'
+import { rentalCrewMembers, rentalOptions, rentalPayments } from './rental-parts.ts'
+import { rentalResources, rentals } from './rentals.ts'
 import {
   resourceCharacteristics,
   resourceDurations,
@@ -37,8 +38,7 @@ import {
 import type { ReadEndpoint, StreamDef } from './types.ts'
 import { userIdentities, userLicenses, users } from './users.ts'
 
-/** All streams; a parent stands before what hangs below it. */
-export const streams: readonly StreamDef[] = [
+const catalog = [
   countries,
   administrativeAreaLevel1,
   administrativeAreaLevel2,
@@ -74,7 +74,13 @@ export const streams: readonly StreamDef[] = [
   rentalOptions,
   rentalPayments,
   rentalCrewMembers,
-]
+] as const
+
+/** A stream with its literal types, from which the types of commands derive. */
+export type StreamLiteral = (typeof catalog)[number]
+
+/** All streams; a parent stands before what hangs below it. */
+export const streams: readonly StreamDef[] = catalog
 
 const byName = new Map(streams.map((stream) => [stream.name, stream]))
 
@@ -111,7 +117,7 @@ export function readsOf(stream: StreamDef): readonly ReadEndpoint[] {
   }
 }
 
-/** All 56 read endpoints, in catalog order. */
+/** All read endpoints, in catalog order. */
 export const readEndpoints: readonly ReadEndpoint[] = streams.flatMap(readsOf)
 
 /** The stream that this one hangs below, if any. */

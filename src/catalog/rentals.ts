@@ -1,12 +1,40 @@
 // Rentals and what belongs to them (docs/sources.md, 2.4, 2.5, 4.4, resources/rental).
 
 import { bigint, fromRequest, json, numeric, reference, text, timestamp } from './columns.ts'
-import type { StreamDef } from './types.ts'
+import type { BodyField, StreamDef } from './types.ts'
 
-const rentalId = fromRequest('rental_id', 'bigint', 'Rental: rentals.id.')
-const belowRental = { parent: 'rentals', parentParams: ['rentalId'], parentKey: ['rental_id'] } as const
+/** `rental_id`, first key column of everything below a rental. */
+export const rentalId = fromRequest('rental_id', 'bigint', 'Rental: rentals.id.')
 
-export const rentals: StreamDef = {
+/** What every stream below a rental has in common. */
+export const belowRental = { parent: 'rentals', parentParams: ['rentalId'], parentKey: ['rental_id'] } as const
+
+/** Operations whose result is an id: it may stand in a free text field of a later change. */
+export const anyId = [
+  'rental.create',
+  'rental_option.add',
+  'rental_payment.add',
+  'rental_crew_member.add',
+  'user.create',
+] as const
+
+const prices = [
+  {
+    name: 'rentalPrice',
+    type: 'number',
+    whenLeftOut: 'reset',
+    comment: 'Price of the rental, excluding products; initial price if omitted.',
+  },
+  { name: 'discountPrice', type: 'number', whenLeftOut: 'reset', comment: 'Discount; zero if omitted.' },
+  { name: 'commissionPrice', type: 'number', comment: 'Commission kept by the client.' },
+] as const satisfies readonly BodyField[]
+
+const links = [
+  { name: 'contractLink', type: 'string', comment: 'Link to the contract in the client system.' },
+  { name: 'orderLink', type: 'string', comment: 'Link to the rental in the client system.' },
+] as const satisfies readonly BodyField[]
+
+export const rentals = {
   name: 'rentals',
   comment: 'Rentals.',
   source: 'docs/sources.md, 2.5, 4.4',
@@ -80,7 +108,72 @@ export const rentals: StreamDef = {
       { column: 'company_id', path: 'resource.company.id' },
     ],
   },
-}
+  writes: [
+    {
+      operation: 'rental.create',
+      endpoint: 'POST /v3/rentals',
+      kind: 'create',
+      body: [
+        { name: 'resourceId', type: 'string', required: true, comment: 'Resource to rent: resources.id.' },
+        { name: 'slotId', type: 'string', required: true, comment: 'Slot that fixes the schedule: resource_slots.id.' },
+        { name: 'addMandatoryOptions', type: 'boolean', comment: 'Add mandatory options automatically.' },
+        ...prices,
+        { name: 'commissionCurrency', type: 'string', comment: 'Currency of the commission.' },
+        ...links,
+        { name: 'referenceId', type: 'string', result: anyId, comment: 'ID of the rental in the client system.' },
+      ],
+      source:
+        'docs/sources.md, 4.4, resources/rental-creation-object, reference/rental-management/initiate-the-rental-process',
+    },
+    {
+      operation: 'rental.update',
+      endpoint: 'PUT /v3/rentals/{rentalId}',
+      kind: 'update',
+      body: [
+        {
+          name: 'status',
+          type: 'string',
+          values: ['VALIDATED', 'CANCELED_BY_CLIENT', 'CANCELED_BAD_WEATHER', 'CANCELED_BREAKDOWN', 'CANCELED_PAYMENT'],
+          clearable: false,
+          whenLeftOut: 'kept',
+          comment: 'VALIDATED confirms the rental.',
+        },
+        ...prices,
+        ...links,
+        {
+          name: 'referenceId',
+          type: 'string',
+          result: anyId,
+          comment: 'Reference ID of the rental in the client system.',
+        },
+      ],
+      source: 'docs/sources.md, 2.5, 4.4, reference/rental-management/update-rental',
+    },
+    {
+      operation: 'rental.delete',
+      endpoint: 'DELETE /v3/rentals/{rentalId}',
+      kind: 'delete',
+      body: [],
+      source: 'docs/sources.md, 4.4',
+    },
+    {
+      operation: 'rental_user.assign',
+      endpoint: 'POST /v3/rentals/{rentalId}/user',
+      kind: 'assign',
+      body: [
+        {
+          name: 'userId',
+          type: 'integer',
+          required: true,
+          result: ['user.create'],
+          readPath: 'user.id',
+          comment: 'User: users.id. Cannot be changed once set.',
+        },
+      ],
+      source: 'docs/sources.md, 4.4, reference/rental-user-management/assign-a-user-to-a-rental',
+    },
+  ],
+} as const satisfies StreamDef
 
 export const rentalResources: StreamDef = {
   name: 'rental_resources',
@@ -102,79 +195,4 @@ export const rentalResources: StreamDef = {
   freshness: 'detail',
   every: '1m',
   embeds: [{ path: 'resource', stream: 'resources' }],
-}
-
-export const rentalOptions: StreamDef = {
-  name: 'rental_options',
-  comment: 'Options booked with a rental.',
-  source: 'docs/sources.md, 4.4, resources/rental-option',
-  key: ['rental_id', 'id'],
-  ...belowRental,
-  columns: [
-    rentalId,
-    bigint('id', 'Rental option ID. Read only.'),
-    reference('option.id', 'Option: resource_options.id. Read only.'),
-    numeric('price', 'Price.'),
-    bigint('quantity', 'Quantity; changed by rental_option.update.'),
-    numeric('fees', 'Fees. Read only.'),
-    numeric('vatRate', 'VAT rate applied, percent.'),
-    numeric('downPaymentRate', 'Minimum accepted down payment, percent. Read only.'),
-  ],
-  reads: {
-    kind: 'collection',
-    list: 'GET /v3/rentals/{rentalId}/options',
-    single: { endpoint: 'GET /v3/rentals/{rentalId}/options/{optionId}', param: 'optionId', fallbackPath: 'option.id' },
-  },
-  freshness: 'detail',
-  every: '1m',
-  alsoKnown: ['option'],
-}
-
-export const rentalPayments: StreamDef = {
-  name: 'rental_payments',
-  comment: 'Payment lines of a rental: records of payments made elsewhere.',
-  source: 'docs/sources.md, 4.4, reference/rental-payment-management/add-payment-line-to-a-rental',
-  key: ['rental_id', 'id'],
-  ...belowRental,
-  columns: [
-    rentalId,
-    bigint('id', 'Payment line ID. Read only.'),
-    json('currency', 'Currency, as text or as an object.'),
-    json('method', 'Payment method; its contents are not published.'),
-    reference('method.id', 'Payment method: rental_payment_methods.id, where the method names it.', { lenient: true }),
-    numeric('price', 'Amount paid.'),
-    text('reference', 'Payment reference.'),
-  ],
-  reads: {
-    kind: 'collection',
-    list: 'GET /v3/rentals/{rentalId}/payments',
-    single: { endpoint: 'GET /v3/rentals/{rentalId}/payments/{paymentId}', param: 'paymentId' },
-  },
-  freshness: 'detail',
-  every: '1m',
-}
-
-const personal = { personal: true } as const
-
-export const rentalCrewMembers: StreamDef = {
-  name: 'rental_crew_members',
-  comment: 'Crew members of a rental.',
-  source: 'docs/sources.md, 4.4, reference/rental-crew-management/add-a-crew-member-to-a-rental',
-  key: ['rental_id', 'id'],
-  ...belowRental,
-  columns: [
-    rentalId,
-    bigint('id', 'Crew member ID. Read only.'),
-    text('email', 'Email.', personal),
-    text('firstName', 'First name.', personal),
-    text('lastName', 'Last name.', personal),
-    text('type', 'ADULT, CHILD.'),
-  ],
-  reads: {
-    kind: 'collection',
-    list: 'GET /v3/rentals/{rentalId}/crewMembers',
-    single: { endpoint: 'GET /v3/rentals/{rentalId}/crewMembers/{crewMemberId}', param: 'crewMemberId' },
-  },
-  freshness: 'detail',
-  every: '1m',
 }

@@ -125,6 +125,7 @@ export type StreamDef = {
   readonly person?: true
   /** A document of the person above: never shown to `boat_mirror_reader`. */
   readonly document?: true
+  readonly writes?: readonly StreamWrite[]
 }
 
 export type FieldType = 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'email' | 'uri' | 'object'
@@ -154,18 +155,21 @@ export type BodyField = {
 
 export type WriteKind = 'create' | 'update' | 'delete' | 'add' | 'remove' | 'assign'
 
-/** One of the 22 write endpoints. */
-export type WriteDef = {
+/** A write as it stands with the stream that holds what is written. */
+export type StreamWrite = {
   /** The operation's name in the outbox, e.g. `rental.create`. */
   readonly operation: string
   readonly endpoint: `${'POST' | 'PUT' | 'DELETE'} /v3/${string}`
   readonly kind: WriteKind
-  /** The stream that holds what is written. */
+  readonly body: readonly BodyField[]
+  /** Where the operation is described, such as `docs/sources.md, 4.4`. */
+  readonly source: string
+}
+
+/** A write with what follows from its place and its path. */
+export type WriteDef = StreamWrite & {
   readonly stream: string
   readonly aggregate: Aggregate
   /** Path parameters and their types. */
   readonly target: Readonly<Record<string, 'integer' | 'string'>>
-  readonly body: readonly BodyField[]
-  /** Where the operation is described, such as `docs/sources.md, 4.4`. */
-  readonly source: string
 }

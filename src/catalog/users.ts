@@ -2,11 +2,54 @@
 // reference/user-management/list-users-in-your-addressbook-paginated).
 
 import { bigint, boolean, date, fromRequest, reference, text, timestamp } from './columns.ts'
-import type { StreamDef } from './types.ts'
+import type { BodyField, StreamDef } from './types.ts'
 
 const personal = { personal: true } as const
 
-export const users: StreamDef = {
+/** A country is written by its code, as `{"code": "FR"}`: how is not documented, but the code is its only key. */
+const countryField = <const Name extends string>(name: Name, comment: string) =>
+  ({
+    name,
+    type: 'object',
+    comment,
+    members: [{ name: 'code', type: 'string', required: true, comment: 'Country code: countries.code.' }],
+  }) as const satisfies BodyField
+
+const userBody = [
+  { name: 'civility', type: 'string', values: ['MS', 'MR', 'OTHER'], comment: 'Civility.' },
+  { name: 'firstName', type: 'string', comment: 'First name.' },
+  { name: 'lastName', type: 'string', comment: 'Last name.' },
+  { name: 'birthDate', type: 'date', comment: 'Date of birth.' },
+  { name: 'email', type: 'email', comment: 'Email.' },
+  { name: 'landlinePhone', type: 'string', comment: 'Phone.' },
+  { name: 'mobilePhone', type: 'string', comment: 'Phone.' },
+  { name: 'addressStreet1', type: 'string', comment: 'Street 1 of residence.' },
+  { name: 'addressStreet2', type: 'string', comment: 'Street 2 of residence.' },
+  { name: 'addressPostalCode', type: 'string', comment: 'Postal code of residence.' },
+  { name: 'addressCity', type: 'string', comment: 'City of residence.' },
+  { name: 'addressState', type: 'string', comment: 'State of residence.' },
+  countryField('addressCountry', 'Country of residence.'),
+  countryField('nationality', 'Nationality.'),
+  {
+    name: 'language',
+    type: 'object',
+    comment: 'Language of the user.',
+    members: [
+      { name: 'code', type: 'string', required: true, comment: 'Standard language code.' },
+      { name: 'name', type: 'string', comment: 'Name of the language.' },
+    ],
+  },
+  {
+    name: 'organizationType',
+    type: 'string',
+    values: ['INDIVIDUAL', 'SOCIETY', 'ASSOCIATION'],
+    comment: 'What the user stands for.',
+  },
+  { name: 'organizationName', type: 'string', comment: 'Needed for an association or a society.' },
+  { name: 'organizationVatNumber', type: 'string', comment: 'Needed for an association or a society.' },
+] as const satisfies readonly BodyField[]
+
+export const users = {
   name: 'users',
   comment: 'Users: the customers in the address book, deactivated ones too.',
   source: 'docs/sources.md, 2.6, 4.1',
@@ -51,7 +94,30 @@ export const users: StreamDef = {
     { path: 'addressCountry', stream: 'countries' },
     { path: 'nationality', stream: 'countries' },
   ],
-}
+  writes: [
+    {
+      operation: 'user.create',
+      endpoint: 'POST /v3/users',
+      kind: 'create',
+      body: userBody,
+      source: 'docs/sources.md, 2.6, 4.1, reference/user-management/add-a-new-user-to-your-addressbook',
+    },
+    {
+      operation: 'user.update',
+      endpoint: 'PUT /v3/users/{userId}',
+      kind: 'update',
+      body: userBody,
+      source: 'docs/sources.md, 2.6, 4.1, reference/user-management/update-a-user-from-your-addressbook',
+    },
+    {
+      operation: 'user.delete',
+      endpoint: 'DELETE /v3/users/{userId}',
+      kind: 'delete',
+      body: [],
+      source: 'docs/sources.md, 4.1',
+    },
+  ],
+} as const satisfies StreamDef
 
 const documentOfUser = {
   parent: 'users',
@@ -63,7 +129,15 @@ const documentOfUser = {
 
 const userId = fromRequest('user_id', 'bigint', 'User the document belongs to: users.id.')
 
-export const userIdentities: StreamDef = {
+const identityNumber = { name: 'number', type: 'string', comment: 'Number on the document.' } as const
+const identityType = {
+  name: 'type',
+  type: 'string',
+  values: ['CARD_ID', 'PASSEPORT', 'CAR_LICENSE'],
+  comment: 'Kind of document.',
+} as const
+
+export const userIdentities = {
   name: 'user_identities',
   comment: 'Identity documents of users, at most one each.',
   source: 'docs/sources.md, 4.1, reference/user-documents-management/add-identity-document-to-an-existing-user',
@@ -77,9 +151,50 @@ export const userIdentities: StreamDef = {
   reads: { kind: 'document', endpoint: 'GET /v3/users/{userId}/identity', optional: true },
   freshness: 'detail',
   every: '5m',
-}
+  writes: [
+    {
+      operation: 'user_identity.add',
+      endpoint: 'POST /v3/users/{userId}/identity',
+      kind: 'add',
+      body: [
+        { ...identityNumber, required: true },
+        { ...identityType, required: true },
+      ],
+      source: 'docs/sources.md, 4.1, reference/user-documents-management/add-identity-document-to-an-existing-user',
+    },
+    {
+      operation: 'user_identity.update',
+      endpoint: 'PUT /v3/users/{userId}/identity',
+      kind: 'update',
+      body: [identityNumber, identityType],
+      source: 'docs/sources.md, 4.1, reference/user-documents-management/update-identity-document-for-an-existing-user',
+    },
+    {
+      operation: 'user_identity.remove',
+      endpoint: 'DELETE /v3/users/{userId}/identity',
+      kind: 'remove',
+      body: [],
+      source: 'docs/sources.md, 4.1',
+    },
+  ],
+} as const satisfies StreamDef
 
-export const userLicenses: StreamDef = {
+const licenseBody = [
+  countryField('country', 'Country of the license.'),
+  { name: 'number', type: 'string', comment: 'Number on the license.' },
+  {
+    name: 'type',
+    type: 'object',
+    comment: 'Kind of boating license.',
+    members: [
+      { name: 'id', type: 'integer', required: true, comment: 'user_license_types.id.' },
+      { name: 'name', type: 'string', comment: 'Name of the kind.' },
+    ],
+  },
+  { name: 'year', type: 'integer', comment: 'Year obtained.' },
+] as const satisfies readonly BodyField[]
+
+export const userLicenses = {
   name: 'user_licenses',
   comment: 'Boating licenses of users, at most one each.',
   source: 'docs/sources.md, 4.1, resources/user-license',
@@ -100,4 +215,27 @@ export const userLicenses: StreamDef = {
     { path: 'country', stream: 'countries' },
     { path: 'type', stream: 'user_license_types' },
   ],
-}
+  writes: [
+    {
+      operation: 'user_license.add',
+      endpoint: 'POST /v3/users/{userId}/license',
+      kind: 'add',
+      body: licenseBody,
+      source: 'docs/sources.md, 4.1, reference/user-documents-management/add-license-document-to-an-existing-user',
+    },
+    {
+      operation: 'user_license.update',
+      endpoint: 'PUT /v3/users/{userId}/license',
+      kind: 'update',
+      body: licenseBody,
+      source: 'docs/sources.md, 4.1, reference/user-documents-management/update-license-document-for-an-existing-user',
+    },
+    {
+      operation: 'user_license.remove',
+      endpoint: 'DELETE /v3/users/{userId}/license',
+      kind: 'remove',
+      body: [],
+      source: 'docs/sources.md, 4.1',
+    },
+  ],
+} as const satisfies StreamDef

@@ -2,7 +2,7 @@
 
 import { sql, type Transaction } from 'kysely'
 import type { BodyField } from '../catalog/types.ts'
-import type { Operation, writeLiterals } from '../catalog/writes.ts'
+import type { Operation, ParamOf, WriteLiteral } from '../catalog/writes.ts'
 import { sqlStateOf } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 
@@ -12,7 +12,7 @@ export type Reference = { readonly change: number }
 /** Refers to the result of a change that {@link enqueue} returned. */
 export const resultOf = (changeId: string): Reference => ({ change: Number(changeId) })
 
-type Literal<O extends Operation> = Extract<(typeof writeLiterals)[number], { readonly operation: O }>
+type Literal<O extends Operation> = Extract<WriteLiteral, { readonly operation: O }>
 
 type Plain = {
   string: string
@@ -44,7 +44,7 @@ type FieldsOf<F extends BodyField> = { readonly [R in Required<F> as R['name']]:
 }
 
 /** The path parameters of an operation. */
-export type TargetOf<O extends Operation> = { readonly [P in keyof Literal<O>['target']]: number | Reference }
+export type TargetOf<O extends Operation> = { readonly [P in ParamOf<Literal<O>['endpoint']>]: number | Reference }
 
 /** The body of an operation: absent leaves a field, null clears it. */
 export type BodyOf<O extends Operation> = FieldsOf<Literal<O>['body'][number]>

@@ -3,11 +3,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/api/wire/json.ts'
-import { rentalUpdateBody, userBody } from '../../src/catalog/write-bodies.ts'
+import { writeNamed } from '../../src/catalog/writes.ts'
 import { mergeChange, type OnConflict, overlayBase } from '../../src/outbox/merge.ts'
 import { canonicalDecimal, sameValue } from '../../src/outbox/values.ts'
 
-const fields = rentalUpdateBody
+const fields = writeNamed('rental.update').body
 const names = ['contractLink', 'orderLink', 'referenceId'] as const
 const value = fc.constantFrom<Json>(null, 'a', 'b', 'c')
 const record = fc.record({ contractLink: value, orderLink: value, referenceId: value })
@@ -102,7 +102,7 @@ describe('a merge', () => {
 })
 
 const field = (name: string) => {
-  const found = [...rentalUpdateBody, ...userBody].find((each) => each.name === name)
+  const found = [...fields, ...writeNamed('user.update').body].find((each) => each.name === name)
   if (found === undefined) throw new Error(name)
   return found
 }

@@ -3,7 +3,7 @@
 
 import { rentals } from '../../catalog/rentals.ts'
 import type { Column } from '../../catalog/types.ts'
-import { rentalUpdateBody } from '../../catalog/write-bodies.ts'
+import { writeNamed } from '../../catalog/writes.ts'
 import type { RepeatableStep, ViewDef } from '../../database/repeatable-step.ts'
 import { inStates } from '../states.ts'
 
@@ -29,15 +29,15 @@ const changes: ViewDef = {
      or has_table_privilege(${caller}, 'outbox.queue', 'select')`,
 }
 
-const written = new Map<string, string>(rentalUpdateBody.map((field) => [field.name, field.name]))
+const written = new Set(writeNamed('rental.update').body.map((field) => field.name))
 
 /** A column with the pending value of its field over it; a value that is still the result of another change shows as before. */
 function overlaid(column: Column): string {
   const plain = `r.${column.name}`
   if (column.name === 'user_id')
     return `case when jsonb_typeof(wished.fields->'userId') = 'number' then (wished.fields->>'userId')::bigint else ${plain} end`
-  const field = column.path === null ? undefined : written.get(column.path)
-  if (field === undefined) return plain
+  const field = column.path
+  if (field === null || !written.has(field)) return plain
   const known = `wished.fields ? '${field}' and jsonb_typeof(wished.fields->'${field}') <> 'object'`
   return `case when ${known} then (wished.fields->>'${field}')::${column.type} else ${plain} end`
 }
