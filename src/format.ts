@@ -1,4 +1,4 @@
-// Numbers, durations and instants as the pages say them. Pure.
+// Numbers, durations and instants as pages and terminals say them. Pure.
 
 /** 12,345 or 0.4: at most one decimal. */
 export const count = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 1 })
@@ -30,15 +30,23 @@ export function about(seconds: number): string {
   return unit === undefined ? `${whole} s` : `${Math.round(whole / unit[1])} ${unit[0]}`
 }
 
-/** `3 min ago`, `in 20 s`, `never`. */
-export function relative(instant: Date | null, now: Date): string {
-  if (instant === null) return 'never'
+/** Elapsed seconds as 0:07 or 1:02:45. */
+export function elapsed(seconds: number): string {
+  const whole = Math.floor(seconds)
+  const minutes = Math.floor(whole / 60) % 60
+  const tail = `${String(minutes).padStart(whole >= 3_600 ? 2 : 1, '0')}:${String(whole % 60).padStart(2, '0')}`
+  return whole >= 3_600 ? `${Math.floor(whole / 3_600)}:${tail}` : tail
+}
+
+/** `3 min ago`, `in 20 s`; null for null. */
+export function relative(instant: Date | null, now: Date): string | null {
+  if (instant === null) return null
   const seconds = (now.getTime() - instant.getTime()) / 1_000
   return seconds >= 0 ? `${about(seconds)} ago` : `in ${about(-seconds)}`
 }
 
-/** An instant as UTC to the second: 2030-05-01 12:00:00 UTC. */
-export const utc = (instant: Date): string => `${instant.toISOString().slice(0, 19).replace('T', ' ')} UTC`
+/** An instant as UTC to the second: 2030-05-01 12:00:00; null for null. */
+export const instant = (at: Date | null): string | null => at?.toISOString().slice(0, 19).replace('T', ' ') ?? null
 
 const sizes = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 

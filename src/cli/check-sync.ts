@@ -1,9 +1,10 @@
 // `sync --check` as a person sees it: a line per stream while it reads, then a table of differences.
 
+import { count } from '../format.ts'
 import { type CheckOptions, checkStreams } from '../sync/check.ts'
 import { isDifferent, type StreamCheck } from '../sync/check-tally.ts'
 import type { ExitCode, OpenedApp } from './context.ts'
-import { number, oneLine, print, printJson, printNote, table } from './terminal/output.ts'
+import { oneLine, print, printJson, printNote, table } from './terminal/output.ts'
 
 const shownSamples = 5
 const shownColumns = 4
@@ -52,7 +53,7 @@ function conclusion(checks: readonly StreamCheck[]): string {
     return `${differing} of ${checks.length} streams differ. Bring them up to date with: boat-mirror sync --full`
   const bad = checks.reduce((sum, check) => sum + check.bad, 0)
   if (bad === 0) return 'The mirror equals the API.'
-  return `The mirror equals the API, but for what cannot be mirrored (${number(bad)}). See: boat-mirror quarantine`
+  return `The mirror equals the API, but for what cannot be mirrored (${count(bad)}). See: boat-mirror quarantine`
 }
 
 const kinds = { missing: 'not in the mirror', different: 'different', deleted: 'only in the mirror' } as const

@@ -1,9 +1,10 @@
 // The first complete sync of a worker, as a person sees it.
 
 import type { Database } from '../database/database.ts'
+import { count, duration } from '../format.ts'
 import { openRequest } from '../inspect/queries.ts'
 import type { Logger } from '../log.ts'
-import { duration, number, print } from './terminal/output.ts'
+import { print } from './terminal/output.ts'
 import { runSeconds, watchRequest } from './terminal/progress.ts'
 
 /**
@@ -20,7 +21,7 @@ export async function watchFirstSync(database: Database, signal: AbortSignal, lo
     const failed = runs.filter((run) => run.status !== 'done')
     const first = Math.min(...runs.map((run) => run.started_at.getTime()))
     const last = Math.max(...runs.map((run) => run.started_at.getTime() + runSeconds(run) * 1_000))
-    print(`First sync done: ${number(read)} records of ${runs.length} streams in ${duration((last - first) / 1_000)}.`)
+    print(`First sync done: ${count(read)} records of ${runs.length} streams in ${duration((last - first) / 1_000)}.`)
     for (const run of failed) print(`  ${run.stream}: ${run.status}${run.error === null ? '' : ` – ${run.error}`}`)
   } catch (error) {
     if (!signal.aborted)

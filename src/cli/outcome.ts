@@ -1,9 +1,10 @@
 // What came of a sync: a table per stream, what a person has to do, and the exit code.
 
 import { descendantsOf, streamNamed, streams } from '../catalog/catalog.ts'
+import { count } from '../format.ts'
 import type { Run } from '../state/runs.ts'
 import type { ExitCode } from './context.ts'
-import { number, oneLine, table } from './terminal/output.ts'
+import { oneLine, table } from './terminal/output.ts'
 import { runSeconds } from './terminal/progress.ts'
 
 export type Outcome = {
@@ -12,7 +13,7 @@ export type Outcome = {
   readonly quarantine: Readonly<Record<string, number>>
 }
 
-const count = (
+const counter = (
   run: Run,
   name: 'read' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'held' | 'requests',
 ): number => Number(run[name])
@@ -51,14 +52,14 @@ export function outcomeTable(outcome: Outcome): string {
       .sort((a, b) => place(a) - place(b))
       .map((run) => [
         run.stream,
-        count(run, 'read'),
-        count(run, 'inserted'),
-        count(run, 'updated'),
-        count(run, 'unchanged'),
-        count(run, 'deleted'),
-        count(run, 'held'),
+        counter(run, 'read'),
+        counter(run, 'inserted'),
+        counter(run, 'updated'),
+        counter(run, 'unchanged'),
+        counter(run, 'deleted'),
+        counter(run, 'held'),
         bad[run.stream] ?? 0,
-        count(run, 'requests'),
+        counter(run, 'requests'),
         runSeconds(run),
         run.status,
       ]),
@@ -70,7 +71,7 @@ export function advice(outcome: Outcome): readonly string[] {
   const lines = outcome.runs.flatMap((run) => adviceOf(run))
   const bad = Object.entries(quarantinedOf(outcome))
   if (bad.length > 0) {
-    const streams = bad.map(([stream, records]) => `${stream} ${number(records)}`).join(', ')
+    const streams = bad.map(([stream, records]) => `${stream} ${count(records)}`).join(', ')
     lines.push(
       `In quarantine, because they cannot be mirrored: ${streams}. See why with: boat-mirror quarantine. The rest is mirrored.`,
     )
@@ -91,7 +92,7 @@ function adviceOf(run: Run): string[] {
       ]
     case 'held':
       return [
-        `${run.stream}: ${number(count(run, 'held'))} deletions wait for a person. Look at the plan with: boat-mirror runs show ${run.id}. Let them happen with: boat-mirror runs release ${run.id}`,
+        `${run.stream}: ${count(counter(run, 'held'))} deletions wait for a person. Look at the plan with: boat-mirror runs show ${run.id}. Let them happen with: boat-mirror runs release ${run.id}`,
       ]
     default:
       return run.warnings.map((warning) => {

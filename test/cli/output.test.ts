@@ -6,7 +6,7 @@ import { exitCodeOfCheck } from '../../src/cli/check-sync.ts'
 import { advice, exitCodeOfSync, outcomeTable, quarantinedOf } from '../../src/cli/outcome.ts'
 import { parseSandboxFile } from '../../src/cli/sandbox/file.ts'
 import { newEntries } from '../../src/cli/sandbox/journal.ts'
-import { duration, elapsed, oneLine, relative, table } from '../../src/cli/terminal/output.ts'
+import { oneLine, table } from '../../src/cli/terminal/output.ts'
 import { lineView, runLine } from '../../src/cli/terminal/progress.ts'
 import type { LoggedRequest } from '../../src/sandbox/index.ts'
 import type { Run } from '../../src/state/runs.ts'
@@ -37,31 +37,6 @@ const run = (facts: Partial<Run>): Run => ({
   plan: null,
   warnings: [],
   ...facts,
-})
-
-describe('durations', () => {
-  const cases: readonly (readonly [number, string])[] = [
-    [0, '0 s'],
-    [59.4, '59 s'],
-    [60, '1 min'],
-    [200, '3 min 20 s'],
-    [3_600, '1 h'],
-    [3_601, '1 h'],
-    [90_000, '1 d 1 h'],
-    [86_460, '1 d'],
-  ]
-  for (const [seconds, text] of cases) it(`${seconds} seconds are ${text}`, () => expect(duration(seconds)).toBe(text))
-
-  it('elapsed time is minutes and seconds, and hours when there are some', () => {
-    expect([7, 125, 3_765].map(elapsed)).toEqual(['0:07', '2:05', '1:02:45'])
-  })
-
-  it('instants are told relative to now', () => {
-    const now = new Date('2030-01-01T00:01:00Z')
-    expect(relative(new Date('2030-01-01T00:00:30Z'), now)).toBe('30 s ago')
-    expect(relative(new Date('2030-01-01T00:01:20Z'), now)).toBe('in 20 s')
-    expect(relative(null, now)).toBeNull()
-  })
 })
 
 describe('tables', () => {

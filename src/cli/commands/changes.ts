@@ -3,6 +3,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
+import { instant } from '../../format.ts'
 import { cancelChange, resolveConflict, resolveDidNot, resolveTookEffect, retryChange } from '../../outbox/decisions.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
 import { type ChangeInfo, changesForPerson, findChange, listChanges, neighboursOf } from '../../outbox/inspect.ts'
@@ -19,7 +20,7 @@ import {
   withJson,
 } from '../context.ts'
 import { pushContextOf } from '../push-context.ts'
-import { instant, oneLine, print, printJson, table } from '../terminal/output.ts'
+import { oneLine, print, printJson, table } from '../terminal/output.ts'
 import { changesTable } from './push.ts'
 
 const quiet = { logLevel: 'warn' } as const

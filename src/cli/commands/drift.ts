@@ -1,9 +1,10 @@
 // `drift`: fields seen upstream that the catalog does not know; they stay in `_payload`.
 
 import type { Command } from 'commander'
+import { instant } from '../../format.ts'
 import { readDrift } from '../../inspect/drift.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
-import { instant, oneLine, print, printJson, table } from '../terminal/output.ts'
+import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `drift`. */
 export function registerDrift(program: Command): void {

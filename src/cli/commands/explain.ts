@@ -8,9 +8,10 @@ import type { StreamDef } from '../../catalog/types.ts'
 import type { Database } from '../../database/database.ts'
 import { isDataError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
+import { instant } from '../../format.ts'
 import { type Explanation, explainRecord } from '../../inspect/explain.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
-import { instant, oneLine, print, table } from '../terminal/output.ts'
+import { oneLine, print, table } from '../terminal/output.ts'
 
 /** Registers `explain`. */
 export function registerExplain(program: Command): void {

@@ -2,13 +2,14 @@
 
 import type { Command } from 'commander'
 import { messageOf } from '../../errors.ts'
+import { counted, relative } from '../../format.ts'
 import { outboxFacts } from '../../inspect/queries.ts'
 import { type ChangeInfo, changesForPerson, listChanges } from '../../outbox/inspect.ts'
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { type CommandContext, type ExitCode, type OpenedApp, runCommand, wholeNumber, withJson } from '../context.ts'
 import { pushContextOf } from '../push-context.ts'
-import { number, oneLine, print, printJson, printNote, relative, table } from '../terminal/output.ts'
+import { oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
 
 type PushOptions = { readonly dryRun: boolean; readonly limit: number; readonly json: boolean }
 
@@ -63,14 +64,13 @@ async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise
 async function tellProgress(app: OpenedApp): Promise<void> {
   const { counts } = await outboxFacts(app.database.pool)
   const [next] = await listChanges(app.database.pool, { statuses: ['queued', 'sending'], limit: 1 })
-  const count = (counts.queued ?? 0) + (counts.sending ?? 0)
-  const left = count === 1 ? '1 change left' : `${number(count)} changes left`
+  const left = counted((counts.queued ?? 0) + (counts.sending ?? 0), 'change')
   const when =
     next?.status === 'sending'
       ? 'under way'
       : `next attempt ${relative(next?.next_attempt_at ?? null, app.clock.now()) ?? 'soon'}`
   const reason = next?.error ? `: ${oneLine(next.error, 200)}` : ''
-  printNote(`${left}, ${when}${reason}`)
+  printNote(`${left} left, ${when}${reason}`)
 }
 
 /** 3: a conflict or an unknown outcome is left; 1: a change of this push did not succeed. */

@@ -3,6 +3,7 @@
 import type { Command } from 'commander'
 import { findStream, streams } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
+import { instant } from '../../format.ts'
 import { quarantineFacts } from '../../inspect/queries.ts'
 import { getQuarantined, listQuarantine, type QuarantineEntry, quarantineTotals } from '../../state/quarantine.ts'
 import { type Replayed, replayRecord } from '../../sync/replay.ts'
@@ -15,7 +16,7 @@ import {
   wholeNumber,
   withJson,
 } from '../context.ts'
-import { instant, oneLine, print, printJson, table } from '../terminal/output.ts'
+import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `quarantine`, `quarantine show` and `quarantine retry`. */
 export function registerQuarantine(program: Command): void {

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { findStream, streams } from '../../catalog/catalog.ts'
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
+import { count, instant } from '../../format.ts'
 import { findRun, heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
 import { listRuns, type Run } from '../../state/runs.ts'
 import { startRelease } from '../../sync/deletions/release.ts'
@@ -19,7 +20,7 @@ import {
 } from '../context.ts'
 import { exitCodeOfSync, runJson } from '../outcome.ts'
 import { preflight } from '../preflight.ts'
-import { instant, number, oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
+import { oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
 import { runLine, runSeconds } from '../terminal/progress.ts'
 
 /** Registers `runs`, `runs show` and `runs release`. */
@@ -136,8 +137,8 @@ async function runShow(context: CommandContext, id: string, { json }: { readonly
   for (const warning of run.warnings) print(`\nWarning: ${oneLine(warning, 500)}`)
   if (run.plan !== null) print(`\n${planText(run.plan)}`)
   if (held.count > 0) {
-    const more = held.count > held.keys.length ? ` and ${number(held.count - held.keys.length)} more` : ''
-    print(`\n${number(held.count)} deletions wait: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`)
+    const more = held.count > held.keys.length ? ` and ${count(held.count - held.keys.length)} more` : ''
+    print(`\n${count(held.count)} deletions wait: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`)
     print(`Let them happen with: boat-mirror runs release ${run.id}`)
   }
   return 0
@@ -181,7 +182,7 @@ async function runRelease(
   const held = await existingRun(app, id)
   await preflight({ config, apiUrl: app.apiUrl, log, signal }, [held.stream])
   const { runId, keys } = await started(context, app, held)
-  printNote(`Asking for ${number(keys)} records of ${held.stream}.`)
+  printNote(`Asking for ${count(keys)} records of ${held.stream}.`)
   const run = await carryOutRun(context, app, runId)
   const code = exitCodeOfSync({ runs: [run], quarantine: {} })
   if (json) printJson({ exitCode: code, run: runJson(run) })

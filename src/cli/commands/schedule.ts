@@ -2,12 +2,13 @@
 
 import type { Command } from 'commander'
 import { streams } from '../../catalog/catalog.ts'
+import { count, duration, relative } from '../../format.ts'
 import { freshnessTarget } from '../../inspect/freshness.ts'
 import { effectiveIntervals, wantedIntervals } from '../../jobs/schedule.ts'
 import { listStreams, turnCosts } from '../../state/stream-state.ts'
 import { scheduledShare, stretchFactor } from '../../sync/budget.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
-import { duration, number, print, printJson, relative, table } from '../terminal/output.ts'
+import { print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `schedule`. */
 export function registerSchedule(program: Command): void {
@@ -72,7 +73,7 @@ async function runSchedule({ config, open }: CommandContext, json: boolean): Pro
 export function budgetText(ratePerSecond: number, neededPerSecond: number, stretch: number): string {
   const needs = `The wanted intervals take ${neededPerSecond.toFixed(2)} requests a second`
   if (ratePerSecond === 0) return `${needs}; there is no rate limit.`
-  const allowed = `${number(ratePerSecond * scheduledShare)} of ${number(ratePerSecond)} are for the schedule`
+  const allowed = `${count(ratePerSecond * scheduledShare)} of ${count(ratePerSecond)} are for the schedule`
   return stretch > 1
     ? `${needs}, and ${allowed}: intervals are stretched by ${stretch.toFixed(2)}. Raise API_RATE_LIMIT if the API allows it, or lengthen intervals.`
     : `${needs}; ${allowed}.`

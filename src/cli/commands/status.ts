@@ -2,13 +2,14 @@
 
 import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
+import { bytes, count, counted, duration, relative } from '../../format.ts'
 import { describeHolder } from '../../inspect/feed-holders.ts'
 import type { Backlog } from '../../inspect/queries.ts'
 import { isFailing, type StatusFacts, type StreamStatus, wasAnswered } from '../../inspect/status.ts'
 import { type CommandContext, type ExitCode, type OpenedDatabase, runCommand, withJson } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
 import { readStatus } from '../status-facts.ts'
-import { duration, number, oneLine, print, relative, table } from '../terminal/output.ts'
+import { oneLine, print, table } from '../terminal/output.ts'
 
 /** Registers `status`. */
 export function registerStatus(program: Command): void {
@@ -73,7 +74,7 @@ function placesText({ api, database, queue }: StatusFacts, now: Date): string {
       : `${api.url}${api.sandbox ? ' (the built-in sandbox)' : ''}`
   return [
     `API       ${address}${state === '' ? '' : ` – ${state}`}`,
-    `Database  ${database.url}   Postgres ${database.version}, ${number(database.size / 1_048_576)} MiB${database.embedded ? ', embedded' : ''}`,
+    `Database  ${database.url}   Postgres ${database.version}, ${bytes(database.size)}${database.embedded ? ', embedded' : ''}`,
     `Queue     ${queue.url === null ? 'Postgres, beside the mirror' : `Redis ${queue.url}`}`,
   ].join('\n')
 }
@@ -111,7 +112,7 @@ function freshnessText({ state, asOf, targetS }: StreamStatus, now: Date): strin
 /** How far the present runs are; the time to go is an estimate from what is done. */
 function backlogText({ runs, done, all, elapsedS }: Backlog): string {
   const toGo = done === 0 ? '' : `, about ${duration((elapsedS * (all - done)) / done)} to go`
-  return `Running: ${runs} ${runs === 1 ? 'stream' : 'streams'}, ${number(done)} of ${number(all)} tasks done since ${duration(elapsedS)}${toGo}.`
+  return `Running: ${counted(runs, 'stream')}, ${count(done)} of ${count(all)} tasks done since ${duration(elapsedS)}${toGo}.`
 }
 
 function endpointsText(
@@ -138,19 +139,19 @@ const changesForPeople = ['conflict', 'unknown', 'failed'] as const
 
 /** What waits and what needs a person, with the command that helps. */
 function attention({ outbox, quarantine, heldRuns, feedHeldBy, unknownFields }: StatusFacts): string[] {
-  const waiting = Object.entries(outbox).filter(([name, count]) => name !== 'oldestQueuedAt' && Number(count) > 0)
+  const waiting = Object.entries(outbox).filter(([name, changes]) => name !== 'oldestQueuedAt' && Number(changes) > 0)
   const lines: string[] = []
   if (waiting.length > 0) {
     const hint = changesForPeople.some((name) => Number(outbox[name]) > 0) ? ' See: boat-mirror changes list' : ''
-    lines.push(`Outbox: ${waiting.map(([name, count]) => `${number(Number(count))} ${name}`).join(', ')}.${hint}`)
+    lines.push(`Outbox: ${waiting.map(([name, changes]) => `${count(Number(changes))} ${name}`).join(', ')}.${hint}`)
   }
   for (const run of heldRuns)
     lines.push(
-      `${run.stream}: ${number(run.held)} deletions wait for a person. See: boat-mirror runs show ${run.id}. Let them happen: boat-mirror runs release ${run.id}`,
+      `${run.stream}: ${count(run.held)} deletions wait for a person. See: boat-mirror runs show ${run.id}. Let them happen: boat-mirror runs release ${run.id}`,
     )
   lines.push(...feedHeldBy.map((holder) => `${describeHolder(holder)}.`))
   if (quarantine.total > 0)
-    lines.push(`${number(quarantine.total)} records cannot be mirrored. See: boat-mirror quarantine`)
+    lines.push(`${count(quarantine.total)} records cannot be mirrored. See: boat-mirror quarantine`)
   if (unknownFields.length > 0) {
     const names = unknownFields.slice(0, 10).map((field) => `${field.stream}.${field.path}`)
     const more = unknownFields.length > names.length ? ` and ${unknownFields.length - names.length} more` : ''

@@ -5,10 +5,11 @@ import { sleep } from '../../clock.ts'
 import type { Database } from '../../database/database.ts'
 import { translateDatabaseError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
+import { count, elapsed } from '../../format.ts'
 import type { Logger } from '../../log.ts'
 import { type Run, runsOfRequest } from '../../state/runs.ts'
 import { countTasks } from '../../state/tasks.ts'
-import { elapsed, number, oneLine } from './output.ts'
+import { oneLine } from './output.ts'
 
 /** What a request has come to. */
 export type Snapshot = {
@@ -85,13 +86,13 @@ const ended = (runs: readonly Run[]): number => runs.filter((run) => run.status 
 export function runLine(run: Run, said: ReadonlySet<string> = new Set()): string {
   const counts = (['inserted', 'updated', 'deleted', 'held', 'quarantined'] as const)
     .filter((name) => Number(run[name]) > 0)
-    .map((name) => `${number(Number(run[name]))} ${name}`)
+    .map((name) => `${count(Number(run[name]))} ${name}`)
   const parts = [
     run.status,
-    `${number(Number(run.read))} read`,
+    `${count(Number(run.read))} read`,
     ...counts,
-    `${number(Number(run.requests))} requests`,
-    `${number(runSeconds(run))} s`,
+    `${count(Number(run.requests))} requests`,
+    `${count(runSeconds(run))} s`,
   ]
   return `${run.stream}: ${parts.join(', ')}${run.error === null || said.has(run.error) ? '' : ` – ${oneLine(run.error, 200)}`}`
 }
@@ -118,7 +119,7 @@ export function lineView(stream: NodeJS.WritableStream): View {
       if (finished || seconds - lastSummaryS < summaryEveryS) return
       lastSummaryS = seconds
       stream.write(
-        `… ${ended(runs)} of ${streams} streams, ${number(total(runs, 'read'))} records, ${number(total(runs, 'requests'))} requests, ${elapsed(seconds)}\n`,
+        `… ${ended(runs)} of ${streams} streams, ${count(total(runs, 'read'))} records, ${count(total(runs, 'requests'))} requests, ${elapsed(seconds)}\n`,
       )
     },
     close: () => {},
@@ -152,7 +153,7 @@ function barView(stream: NodeJS.WriteStream): View {
     show: ({ runs, streams, tasks }, seconds) => {
       overall.setTotal(Math.max(1, streams))
       overall.update(ended(runs), {
-        note: `${ended(runs)} of ${streams}   ${number(total(runs, 'read'))} records   ${number(total(runs, 'requests'))} requests   ${elapsed(seconds)}`,
+        note: `${ended(runs)} of ${streams}   ${count(total(runs, 'read'))} records   ${count(total(runs, 'requests'))} requests   ${elapsed(seconds)}`,
       })
       const running = runs.filter((run) => run.status === 'running')
       for (const [index, bar] of perStream.entries()) showRun(bar, running[index], tasks)
@@ -169,5 +170,5 @@ function showRun(bar: SingleBar, run: Run | undefined, tasks: Snapshot['tasks'])
   const { done, all } = tasks.get(run.id) ?? { done: 0, all: 0 }
   bar.setTotal(Math.max(1, all))
   const phase = run.phase === 'sweep' ? 'list' : 'details'
-  bar.update(done, { label: `  ${run.stream}`, note: `${phase}, ${number(Number(run.read))} read` })
+  bar.update(done, { label: `  ${run.stream}`, note: `${phase}, ${count(Number(run.read))} read` })
 }

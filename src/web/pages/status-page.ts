@@ -1,7 +1,7 @@
 // The status page as a whole: what is said first, then the sections. Pure. One page, rendered here, refreshed in place by
 // a small script; it says the same without it.
 
-import { bytes, counted, relative, utc } from '../../format.ts'
+import { bytes, counted, instant, relative } from '../../format.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { type Html, html } from '../parts/html.ts'
 import { fleetSection } from './fleet.ts'
@@ -45,7 +45,7 @@ function placesList({ status, now }: PageFacts): Html {
     api.url === ''
       ? ''
       : api.breaker === 'open'
-        ? `down; next try ${relative(api.nextProbeAt, now)}`
+        ? `down; next try ${relative(api.nextProbeAt, now) ?? 'with the next request'}`
         : api.pausedUntil === null
           ? 'answering'
           : `asked us to wait; goes on ${relative(api.pausedUntil, now)}`
@@ -100,7 +100,7 @@ ${streamsSection(facts)}
 ${outboxSection(facts)}
 ${trafficSection(facts)}
 ${fleetSection(facts)}
-<p class="updated">As of ${utc(facts.now)} · boat-mirror ${facts.version}</p>
+<p class="updated">As of ${instant(facts.now)} UTC · boat-mirror ${facts.version}</p>
 </div>
 <p id="connection" role="status" aria-live="polite"></p>
 </main>`

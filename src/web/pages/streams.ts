@@ -1,6 +1,6 @@
 // The section of the status page about streams: rows, age against target, the last runs as small plots. Pure.
 
-import { about, count, counted, duration, relative, utc } from '../../format.ts'
+import { about, count, counted, duration, instant, relative } from '../../format.ts'
 import type { Freshness } from '../../inspect/freshness.ts'
 import type { FinishedRun, StreamFreshness } from '../../inspect/page-queries.ts'
 import type { StreamFacts } from '../../inspect/queries.ts'
@@ -13,7 +13,7 @@ const tones: Readonly<Record<Freshness, string>> = { fresh: 'ok', late: 'warn', 
 const runTones: Readonly<Record<string, string>> = { done: 'ok', partial: 'warn', held: 'warn', failed: 'bad' }
 
 const runTitle = (run: FinishedRun): string =>
-  `run ${run.id}, ${utc(run.startedAt)}: ${run.status}, ${duration(run.seconds)}, ${counted(run.changes, 'change')}`
+  `run ${run.id}, ${instant(run.startedAt)} UTC: ${run.status}, ${duration(run.seconds)}, ${counted(run.changes, 'change')}`
 
 const bars = (runs: readonly FinishedRun[], value: (run: FinishedRun) => number): readonly Bar[] =>
   runs.map((run) => ({ value: value(run), tone: runTones[run.status] ?? 'mute', title: runTitle(run) }))
@@ -56,7 +56,7 @@ function row({ stream, fresh, runs, bad }: Row, now: Date): Html {
     bad > 0 && html` <span class="badge">${count(bad)} bad</span>`
   }</td>
 <td data-label="Rows" class="number">${count(stream.rows)}</td>
-<td data-label="As of">${relative(stream.asOf, now)} <span class="note">${target === null ? 'no target' : `of ${about(target)}`}</span></td>
+<td data-label="As of">${relative(stream.asOf, now) ?? 'never'} <span class="note">${target === null ? 'no target' : `of ${about(target)}`}</span></td>
 <td data-label="Last runs">${plots(stream.stream, runs)}</td>
 <td data-label="Last run">${lastRun(runs, fresh?.lastRunStatus ?? null)}</td>
 <td data-label="Next">${stream.nextDueAt === null ? html`<span class="note">–</span>` : stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now)}</td></tr>`

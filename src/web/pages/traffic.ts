@@ -80,7 +80,7 @@ function endpointRow(each: EndpointFacts, now: Date): Html {
 <td data-label="Calls" class="number">${count(each.calls)}</td>
 <td data-label="Failures" class="number">${count(each.failures)}</td>
 <td data-label="Last status"><span class="state ${each.calls === 0 ? 'mute' : failing ? 'bad' : 'ok'}">${each.calls === 0 ? 'not called' : (each.lastStatus ?? 'no answer')}</span></td>
-<td data-label="Last call">${relative(each.lastCalledAt, now)}${failing && error !== '' && html` <span class="note">${error}</span>`}</td></tr>`
+<td data-label="Last call">${relative(each.lastCalledAt, now) ?? 'never'}${failing && error !== '' && html` <span class="note">${error}</span>`}</td></tr>`
 }
 
 /** Plots of the last hours, and all endpoints. */
