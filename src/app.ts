@@ -1,8 +1,7 @@
 // The composition root: opens what a command needs, in order, and releases it in reverse. Nothing opens a connection at import.
 
 import { createGate } from './api/admission/gate.ts'
-import { unlimited } from './api/admission/limiter.ts'
-import { createSharedLimiter } from './api/admission/shared-limiter.ts'
+import { createRateLimiter } from './api/admission/rate-limit.ts'
 import { createApi } from './api/client.ts'
 import type { Api, CallRecord } from './api/types.ts'
 import type { Clock } from './clock.ts'
@@ -142,7 +141,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     release.defer(() => clock.stop())
 
     const ratePerSecond = config.api.rateLimit ?? (options.sandbox ? 0 : defaultRate)
-    const limiter = ratePerSecond === 0 ? unlimited : createSharedLimiter({ ratePerSecond, store: database.pool, log })
+    const limiter = createRateLimiter({ ratePerSecond, store: database.pool, log })
     const gate = createGate({
       store: createGateStore(database.pool, options.apiUrl),
       clock,

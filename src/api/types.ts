@@ -2,7 +2,7 @@
 
 import type { PagingSettings } from '../config.ts'
 import type { ApiError } from '../errors.ts'
-import type { Priority } from './admission/limiter.ts'
+import type { Priority } from './admission/priority-queue.ts'
 import type { Json } from './wire/json.ts'
 
 export type ReadCall = {

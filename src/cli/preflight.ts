@@ -3,7 +3,7 @@
 
 import { shownAddress } from '../addresses.ts'
 import { createGate } from '../api/admission/gate.ts'
-import { unlimited } from '../api/admission/limiter.ts'
+import { unlimited } from '../api/admission/rate-limit.ts'
 import { createApi } from '../api/client.ts'
 import type { Api, CallRecord } from '../api/types.ts'
 import { streamNamed } from '../catalog/catalog.ts'

@@ -2,7 +2,7 @@
 
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
-import { packageVersion } from '../api/version.ts'
+import { packageVersion } from '../api/wire/request.ts'
 import { exitCodeOf } from '../errors.ts'
 import { printError } from './context.ts'
 

@@ -3,7 +3,7 @@
 
 import { hostname } from 'node:os'
 import type { Telemetry } from 'bullmq'
-import { packageVersion } from '../api/version.ts'
+import { packageVersion } from '../api/wire/request.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 

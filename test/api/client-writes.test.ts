@@ -1,7 +1,8 @@
 // Writes leave once, and say truly whether they may have taken effect.
 
 import { describe, expect, it } from 'vitest'
-import type { Limiter, Priority } from '../../src/api/admission/limiter.ts'
+import type { Priority } from '../../src/api/admission/priority-queue.ts'
+import type { Limiter } from '../../src/api/admission/rate-limit.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { closedPort, json, openApi, type Respond, startServer, unknownHost } from './http-server.ts'
 

@@ -9,8 +9,7 @@ import {
   initialConcurrency,
   type Outcome,
 } from '../../src/api/admission/concurrency.ts'
-import type { Priority } from '../../src/api/admission/limiter.ts'
-import { createTwoLaneQueue } from '../../src/api/admission/priority-queue.ts'
+import { createPriorityQueue, type Priority } from '../../src/api/admission/priority-queue.ts'
 
 const outcome = (at: number, result: Outcome['result'] = 'success', ms = 10, endpoint = 'GET /v3/users'): Outcome => ({
   endpoint,
@@ -87,7 +86,7 @@ const settled = async (): Promise<void> => {
 
 describe('the waiting line', () => {
   const line = (arrivals: readonly Priority[]) => {
-    const queue = createTwoLaneQueue()
+    const queue = createPriorityQueue()
     const order: string[] = []
     const all = arrivals.map((priority, i) => queue.join(priority).then(() => order.push(`${priority} ${i}`)))
     return { queue, order, all }
@@ -104,7 +103,7 @@ describe('the waiting line', () => {
   })
 
   it('forgets who was called off, with the reason of the signal', async () => {
-    const queue = createTwoLaneQueue()
+    const queue = createPriorityQueue()
     const stop = new AbortController()
     const leaving = queue.join('write', stop.signal)
     const staying = queue.join('read')
@@ -117,7 +116,7 @@ describe('the waiting line', () => {
   })
 
   it('holds no listener on the signal of who was admitted', async () => {
-    const queue = createTwoLaneQueue()
+    const queue = createPriorityQueue()
     const stop = new AbortController()
     const joined = queue.join('read', stop.signal)
     queue.admit(1)

@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import { createGate } from '../../src/api/admission/gate.ts'
-import { unlimited } from '../../src/api/admission/limiter.ts'
+import { unlimited } from '../../src/api/admission/rate-limit.ts'
 import { createApi } from '../../src/api/client.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'

@@ -1,7 +1,7 @@
 // A pusher that was halted, for longer than its claim or its time limit, sends nothing when it goes on: others count on it.
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Limiter, unlimited } from '../../src/api/admission/limiter.ts'
+import { type Limiter, unlimited } from '../../src/api/admission/rate-limit.ts'
 import type { Database } from '../../src/database/database.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'

@@ -1,7 +1,7 @@
 // A pusher between a real database and a sandbox, with the handles that tests of the outbox need.
 
 import { createGate } from '../../src/api/admission/gate.ts'
-import { type Limiter, unlimited } from '../../src/api/admission/limiter.ts'
+import { type Limiter, unlimited } from '../../src/api/admission/rate-limit.ts'
 import { createApi } from '../../src/api/client.ts'
 import { parseJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'

@@ -1,7 +1,7 @@
 // A pusher that is told to stop: what has not left goes back, what has left is finished.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { type Limiter, unlimited } from '../../src/api/admission/limiter.ts'
+import { type Limiter, unlimited } from '../../src/api/admission/rate-limit.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { Planner } from './plans.ts'

@@ -1,8 +1,7 @@
 // How many requests may be in flight: grows by one per window of successes, halves when the API says "too much"
 // or slows down (AIMD). The decision is a pure function of the outcomes; the semaphore only counts.
 
-import type { Priority } from './limiter.ts'
-import { createTwoLaneQueue } from './priority-queue.ts'
+import { createPriorityQueue, type Priority } from './priority-queue.ts'
 
 /** Latency of one endpoint: the best seen, in milliseconds, and how many answers in a row were much slower. */
 type Latency = { readonly floorMs: number; readonly slowInRow: number }
@@ -73,7 +72,7 @@ export type Semaphore = {
 
 /** Counts places; `limit` is asked whenever somebody comes or leaves, because it moves. */
 export function createSemaphore(limit: () => number): Semaphore {
-  const queue = createTwoLaneQueue()
+  const queue = createPriorityQueue()
   let taken = 0
 
   const admitNext = (): void => {

@@ -1,11 +1,11 @@
 // A waiting line with two lanes: writes before reads, first come first served within each. An aborted waiter leaves
 // the line at once. Decides only who is next, never when.
 
-import type { Priority } from './limiter.ts'
+export type Priority = 'write' | 'read'
 
 type Waiter = { readonly admit: () => void }
 
-export type TwoLaneQueue = {
+export type PriorityQueue = {
   /** Resolves when this waiter is admitted; rejects with the signal's reason when aborted before. */
   join(priority: Priority, signal?: AbortSignal): Promise<void>
   /** Admits up to `count` waiters, writes first. */
@@ -14,7 +14,7 @@ export type TwoLaneQueue = {
   size(priority?: Priority): number
 }
 
-export function createTwoLaneQueue(): TwoLaneQueue {
+export function createPriorityQueue(): PriorityQueue {
   // Sets keep the order of joining and forget a member in constant time.
   const lanes: Readonly<Record<Priority, Set<Waiter>>> = { write: new Set(), read: new Set() }
 

@@ -1,5 +1,9 @@
-// From a call to an HTTP request: path, query, credentials. Pure: builds, never sends. Also owns what is secret.
+// From a call to an HTTP request: path, query, credentials, the package's version. Builds, never sends. Also owns what is
+// secret.
 
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { ApiSettings, AuthSetting } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 import type { WriteCall } from '../types.ts'
@@ -45,6 +49,18 @@ export function buildTarget(settings: TargetSettings, version: string): Target {
     secretQuery: token !== null && auth.kind === 'query' ? { name: auth.name, value: token } : null,
     secrets: token === null ? [] : secretForms(token, auth.kind === 'basic'),
   }
+}
+
+/** The version as in package.json, which stands higher up in the sources than in dist; `0.0.0` where the program was bundled without it. Reads files. */
+export function packageVersion(): string {
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(join(folder, 'package.json'))) {
+    const parent = dirname(folder)
+    if (parent === folder) return '0.0.0'
+    folder = parent
+  }
+  const { version }: { version?: string } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  return version ?? '0.0.0'
 }
 
 function sentAs(auth: AuthSetting): string {

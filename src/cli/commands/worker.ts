@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import { shownAddress } from '../../addresses.ts'
-import { packageVersion } from '../../api/version.ts'
+import { packageVersion } from '../../api/wire/request.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { QueueBackend } from '../../jobs/backend-types.ts'
 import { openLate } from '../../jobs/late-backend.ts'

@@ -1,13 +1,11 @@
-// The rate limit over all workers, in memory, on Postgres and on Redis. Times are only ever bounded from below: a slow
+// The rate limit over all workers, in memory and on Postgres. Times are only ever bounded from below: a slow
 // machine may take longer, but nothing may leave too early.
 
 import { setMaxListeners } from 'node:events'
 import fc from 'fast-check'
-import { Redis } from 'ioredis'
-import type { Pool } from 'pg'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import type { Limiter, Priority } from '../../src/api/admission/limiter.ts'
-import { createSharedLimiter, windowFor } from '../../src/api/admission/shared-limiter.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Priority } from '../../src/api/admission/priority-queue.ts'
+import { createRateLimiter, type Limiter, windowFor } from '../../src/api/admission/rate-limit.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
 import { recordingLog } from './recording-log.ts'
 
@@ -49,21 +47,21 @@ describe('windows', () => {
 })
 
 it('a rate of 0 is no limit', async () => {
-  const limiter = createSharedLimiter({ ratePerSecond: 0, store: null })
+  const limiter = createRateLimiter({ ratePerSecond: 0, store: null })
   expect(await draw(limiter, 10_000)).toHaveLength(10_000)
   await expect(limiter.acquire('read', AbortSignal.abort(new Error('stop')))).rejects.toThrow('stop')
 })
 
 describe('in one process', () => {
   it('permits are spread, and given in order of arrival', async () => {
-    const limiter = createSharedLimiter({ ratePerSecond: 50, store: null })
+    const limiter = createRateLimiter({ ratePerSecond: 50, store: null })
     const instants = await draw(limiter, 23)
     expect(instants).toEqual(instants.toSorted((a, b) => a - b))
     expect(Math.max(...instants)).toBeGreaterThanOrEqual(400 - slackMs)
   })
 
   it('a write goes before the reads that wait', async () => {
-    const limiter = createSharedLimiter({ ratePerSecond: 50, store: null })
+    const limiter = createRateLimiter({ ratePerSecond: 50, store: null })
     const order: Priority[] = []
     const acquire = (priority: Priority) => limiter.acquire(priority).then(() => order.push(priority))
     const reads = Array.from({ length: 20 }, () => acquire('read'))
@@ -74,7 +72,7 @@ describe('in one process', () => {
   })
 
   it('who is called off leaves the line, and the rest go on', async () => {
-    const limiter = createSharedLimiter({ ratePerSecond: 20, store: null })
+    const limiter = createRateLimiter({ ratePerSecond: 20, store: null })
     const stop = new AbortController()
     setMaxListeners(0, stop.signal)
     const waiting = Array.from({ length: 50 }, () => limiter.acquire('read', stop.signal))
@@ -87,53 +85,10 @@ describe('in one process', () => {
   })
 
   it('the line starts again after it ran empty', async () => {
-    const limiter = createSharedLimiter({ ratePerSecond: 100, store: null })
+    const limiter = createRateLimiter({ ratePerSecond: 100, store: null })
     for (let round = 0; round < 5; round++) expect(await draw(limiter, 12)).toHaveLength(12)
   })
 })
-
-const behaves = (name: string, open: () => { store: Pool | Redis; close(): Promise<void> }): void => {
-  describe(`on ${name}`, () => {
-    let store: Pool | Redis
-    let close: () => Promise<void>
-    beforeAll(() => {
-      ;({ store, close } = open())
-    })
-    afterAll(() => close())
-
-    it('workers draw on one count', async () => {
-      const workers = Array.from({ length: 3 }, () => createSharedLimiter({ ratePerSecond: 100, store }))
-      const instants = (await Promise.all(workers.map((worker) => draw(worker, 20)))).flat()
-      // 60 permits at 10 per 100 ms; each for itself, the three would take 100 ms.
-      expect(instants).toHaveLength(60)
-      expect(Math.max(...instants)).toBeGreaterThanOrEqual(500 - slackMs)
-    })
-
-    it('one a second is one a second', async () => {
-      const workers = Array.from({ length: 2 }, () => createSharedLimiter({ ratePerSecond: 1, store }))
-      const instants = (await Promise.all(workers.map((worker) => draw(worker, 1)))).flat()
-      expect(Math.max(...instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
-    })
-
-    it('thousands a second take few round trips', async () => {
-      const limiter = createSharedLimiter({ ratePerSecond: 5_000, store })
-      expect(Math.max(...(await draw(limiter, 2_500)))).toBeGreaterThanOrEqual(400 - slackMs)
-    })
-
-    it('the reads of one worker make way for a write of another', async () => {
-      const [reader, writer] = [
-        createSharedLimiter({ ratePerSecond: 10, store }),
-        createSharedLimiter({ ratePerSecond: 10, store }),
-      ]
-      const given: Priority[] = []
-      const reads = Array.from({ length: 15 }, () => reader.acquire('read').then(() => given.push('read')))
-      await reads[1]
-      await writer.acquire('write').then(() => given.push('write'))
-      expect(given.indexOf('write')).toBeLessThanOrEqual(5)
-      await Promise.all(reads)
-    })
-  })
-}
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -141,24 +96,44 @@ beforeAll(async () => {
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
-behaves('Postgres', () => ({ store: database.pool, close: async () => undefined }))
-
-const redisUrl = inject('redisUrl')
-if (redisUrl !== null)
-  behaves('Redis', () => {
-    const redis = new Redis(redisUrl)
-    return {
-      store: redis,
-      close: async () => {
-        await redis.quit()
-      },
-    }
+describe('over several workers', () => {
+  it('workers draw on one count', async () => {
+    const workers = Array.from({ length: 3 }, () => createRateLimiter({ ratePerSecond: 100, store: database.pool }))
+    const instants = (await Promise.all(workers.map((worker) => draw(worker, 20)))).flat()
+    // 60 permits at 10 per 100 ms; each for itself, the three would take 100 ms.
+    expect(instants).toHaveLength(60)
+    expect(Math.max(...instants)).toBeGreaterThanOrEqual(500 - slackMs)
   })
+
+  it('one a second is one a second', async () => {
+    const workers = Array.from({ length: 2 }, () => createRateLimiter({ ratePerSecond: 1, store: database.pool }))
+    const instants = (await Promise.all(workers.map((worker) => draw(worker, 1)))).flat()
+    expect(Math.max(...instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
+  })
+
+  it('thousands a second take few round trips', async () => {
+    const limiter = createRateLimiter({ ratePerSecond: 5_000, store: database.pool })
+    expect(Math.max(...(await draw(limiter, 2_500)))).toBeGreaterThanOrEqual(400 - slackMs)
+  })
+
+  it('the reads of one worker make way for a write of another', async () => {
+    const [reader, writer] = [
+      createRateLimiter({ ratePerSecond: 10, store: database.pool }),
+      createRateLimiter({ ratePerSecond: 10, store: database.pool }),
+    ]
+    const given: Priority[] = []
+    const reads = Array.from({ length: 15 }, () => reader.acquire('read').then(() => given.push('read')))
+    await reads[1]
+    await writer.acquire('write').then(() => given.push('write'))
+    expect(given.indexOf('write')).toBeLessThanOrEqual(5)
+    await Promise.all(reads)
+  })
+})
 
 it('no connection is held while waiting', async () => {
   const pool = createTestPool(database.url, 1)
   try {
-    const limiter = createSharedLimiter({ ratePerSecond: 2, store: pool })
+    const limiter = createRateLimiter({ ratePerSecond: 2, store: pool })
     await limiter.acquire('read')
     let given = false
     const next = limiter.acquire('read').then(() => {
@@ -176,7 +151,7 @@ it('while the store is out each process keeps the limit for itself, and says so 
   const pool = createTestPool(database.url, 1)
   await pool.end()
   const { log, lines } = recordingLog()
-  const limiter = createSharedLimiter({ ratePerSecond: 100, store: pool, log })
+  const limiter = createRateLimiter({ ratePerSecond: 100, store: pool, log })
   expect(Math.max(...(await draw(limiter, 40)))).toBeGreaterThanOrEqual(300 - slackMs)
   expect(lines.map((line) => line.event)).toEqual(['limiter_alone'])
 })
@@ -184,7 +159,7 @@ it('while the store is out each process keeps the limit for itself, and says so 
 it('a store that comes back is used again', async () => {
   await using empty = await createTestDatabase({ migrated: false })
   const { log, lines } = recordingLog()
-  const limiter = createSharedLimiter({ ratePerSecond: 1_000, store: empty.pool, log })
+  const limiter = createRateLimiter({ ratePerSecond: 1_000, store: empty.pool, log })
   await limiter.acquire('read')
   await empty.pool.query(
     'create schema sync; create table sync.rate_limit (key varchar(255) primary key, points integer not null default 0, expire bigint)',
@@ -210,5 +185,5 @@ it('a count that was opened by a clock a day ahead holds nobody up for a day', a
     'api:writes-waiting',
     tomorrow,
   ])
-  expect(await draw(createSharedLimiter({ ratePerSecond: 20, store: own.pool }), 10)).toHaveLength(10)
+  expect(await draw(createRateLimiter({ ratePerSecond: 20, store: own.pool }), 10)).toHaveLength(10)
 })

@@ -1,31 +1,38 @@
-// The rate limit counted over all workers: fixed windows of about a tenth of a second in Postgres or Redis, taken in
-// batches, so that one round trip serves everybody who waits. While the store is out, each process counts for itself.
+// The rate limit, counted over all workers: fixed windows of about a tenth of a second in Postgres, taken in batches,
+// so that one round trip serves everybody who waits. While the store is out, each process counts for itself.
 
-import type { Redis } from 'ioredis'
-import { Pool } from 'pg'
+import type { Pool } from 'pg'
 import {
   type RateLimiterAbstract,
   RateLimiterMemory,
   RateLimiterPostgres,
-  RateLimiterRedis,
   RateLimiterRes,
   RLWrapperTimeouts,
 } from 'rate-limiter-flexible'
 import { sleep } from '../../clock.ts'
 import type { Logger } from '../../log.ts'
-import { type Limiter, unlimited } from './limiter.ts'
-import { createTwoLaneQueue } from './priority-queue.ts'
+import { createPriorityQueue, type Priority } from './priority-queue.ts'
 
-export type SharedLimiterOptions = {
+export interface Limiter {
+  /** Resolves when one request may leave, writes before reads; rejects with the signal's reason when aborted. */
+  acquire(priority: Priority, signal?: AbortSignal): Promise<void>
+}
+
+/** A limiter that lets everything pass at once. */
+export const unlimited: Limiter = {
+  acquire: async (_priority, signal) => signal?.throwIfAborted(),
+}
+
+export type RateLimitOptions = {
   /** Requests per second over all workers; 0: no limit. */
   readonly ratePerSecond: number
-  /** Where the count is kept: `sync.rate_limit` in Postgres, or Redis; null: in this process alone. */
-  readonly store: Pool | Redis | null
+  /** Where the count is kept, in `sync.rate_limit`; null: in this process alone. */
+  readonly store: Pool | null
   readonly log?: Logger
 }
 
 /** What passes in one window. */
-export type Window = { readonly points: number; readonly ms: number }
+type Window = { readonly points: number; readonly ms: number }
 
 /**
  * The window for a rate: 1/s → 1 per 1000 ms, 10/s → 1 per 100 ms, 25/s → 3 per 120 ms, 1000/s → 100 per 100 ms.
@@ -46,10 +53,10 @@ const clockSlackMs = 2_000
 const storeTimeoutMs = 2_000
 
 /** A limiter for all workers that share the store. Opens no connection of its own, and holds none while it waits. */
-export function createSharedLimiter(options: SharedLimiterOptions): Limiter {
+export function createRateLimiter(options: RateLimitOptions): Limiter {
   if (options.ratePerSecond <= 0) return unlimited
   const window = windowFor(options.ratePerSecond)
-  const queue = createTwoLaneQueue()
+  const queue = createPriorityQueue()
   const counter = createCounter(window, options)
   let pumping = false
 
@@ -92,7 +99,7 @@ type Counter = {
   writesWaiting(): Promise<boolean>
 }
 
-function createCounter(window: Window, options: SharedLimiterOptions): Counter {
+function createCounter(window: Window, options: RateLimitOptions): Counter {
   const alone = new RateLimiterMemory({ points: window.points, duration: window.ms / 1000 })
   const shared = options.store === null ? alone : createStore(window, options.store)
   let out = false
@@ -181,38 +188,18 @@ async function consume(limiter: RateLimiterAbstract, points: number): Promise<Ra
   }
 }
 
-function createStore(window: Window, store: Pool | Redis): RateLimiterAbstract {
-  const limiter =
-    store instanceof Pool
-      ? new RateLimiterPostgres({
-          storeClient: store,
-          storeType: 'pool',
-          schemaName: 'sync',
-          tableName: 'rate_limit',
-          tableCreated: true,
-          // Two rows in all: nothing to clear.
-          clearExpiredByTimeout: false,
-          keyPrefix: 'api',
-          points: window.points,
-          duration: window.ms / 1000,
-        })
-      : new RateLimiterRedis({
-          storeClient: store,
-          keyPrefix: 'boat-mirror:api',
-          points: window.points,
-          // The library counts Redis windows in whole seconds; our script replaces that by the window's milliseconds.
-          duration: 1,
-          customIncrTtlLuaScript: redisWindowScript(window.ms),
-        })
+function createStore(window: Window, store: Pool): RateLimiterAbstract {
+  const limiter = new RateLimiterPostgres({
+    storeClient: store,
+    storeType: 'pool',
+    schemaName: 'sync',
+    tableName: 'rate_limit',
+    tableCreated: true,
+    // Two rows in all: nothing to clear.
+    clearExpiredByTimeout: false,
+    keyPrefix: 'api',
+    points: window.points,
+    duration: window.ms / 1000,
+  })
   return new RLWrapperTimeouts({ limiter, timeoutMs: storeTimeoutMs })
 }
-
-const redisWindowScript = (ms: number): string => `
-redis.call('set', KEYS[1], 0, 'PX', ${ms}, 'NX')
-local consumed = redis.call('incrby', KEYS[1], ARGV[1])
-local ttl = redis.call('pttl', KEYS[1])
-if ttl < 0 then
-  redis.call('pexpire', KEYS[1], ${ms})
-  ttl = ${ms}
-end
-return {consumed, ttl}`
