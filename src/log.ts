@@ -46,3 +46,14 @@ export function createLogger(level: string, options: { readonly pretty?: boolean
     : pino.destination({ dest: 2, sync: true })
   return pino(settings, stream)
 }
+
+/** Lets a message through at most once in `quietMs` milliseconds: true when it is to be said now. */
+export function atMostEvery(quietMs: number): (message: string) => boolean {
+  const said = new Map<string, number>()
+  return (message) => {
+    const now = performance.now()
+    if (now - (said.get(message) ?? Number.NEGATIVE_INFINITY) < quietMs) return false
+    said.set(message, now)
+    return true
+  }
+}

@@ -1,7 +1,7 @@
 // What `check` says of a pooler before the database: which of its connections go through one, and what works there.
 
 import { assertSameDatabase, type Pooling, poolingOf } from '../database/pooler.ts'
-import type { DatabaseServer } from '../embedded/database-server.ts'
+import type { DatabaseServer } from '../embedded/embedded-postgres.ts'
 import { type Finding, ok, warn } from './findings.ts'
 
 const withoutNotifications =

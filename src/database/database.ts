@@ -4,7 +4,7 @@
 import pg from 'pg'
 import { sleep } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import { atMostEvery, type Logger } from '../log.ts'
 import { isConnectionError, isRepeatable, sqlStateOf, translateDatabaseError } from './sql-states.ts'
 
 export type TransactionOptions = {
@@ -87,12 +87,10 @@ export const processIdOf = (client: pg.ClientBase): number | null =>
 
 /** Logs lost connections, the same message at most once in five seconds. */
 function connectionLog(log: Logger): (error: Error) => void {
-  const last = new Map<string, number>()
+  const isNew = atMostEvery(quietMs)
   return (error) => {
-    const now = performance.now()
-    if (now - (last.get(error.message) ?? Number.NEGATIVE_INFINITY) < quietMs) return
-    last.set(error.message, now)
-    log.warn({ event: 'database_connection_lost', reason: messageOf(error) }, 'a database connection was lost')
+    if (isNew(error.message))
+      log.warn({ event: 'database_connection_lost', reason: messageOf(error) }, 'a database connection was lost')
   }
 }
 

@@ -6,9 +6,8 @@ import type { Logger } from '../log.ts'
 import { findPackage, prepareBinaries, removeOldCopies } from './binaries.ts'
 import { ensureDatabase } from './connection.ts'
 import { told, unavailable } from './failures.ts'
-import { enter, leave } from './holders.ts'
 import { chooseIdentity } from './identity.ts'
-import { withLock } from './lock.ts'
+import { enter, leave, withLock } from './lock.ts'
 import { chooseLocation, prepareDataDir } from './places.ts'
 import {
   type Cluster,
@@ -22,7 +21,7 @@ import {
 } from './server.ts'
 import { addressOf, newPassword, readState, type State, writeState } from './state.ts'
 
-export type EmbeddedOptions = {
+type EmbeddedOptions = {
   /** DATA_DIR; made when missing. */
   readonly dataDir: string
   readonly log: Logger
@@ -45,6 +44,27 @@ export type EmbeddedPostgres = {
   readonly location: string
   /** Gives the server up; whoever is the last to do so stops it. May be called twice. */
   close(): Promise<void>
+}
+
+export type DatabaseServer = {
+  readonly url: string
+  /** The same database past a pooler, where that is configured. */
+  readonly directUrl: string
+  close(): Promise<void>
+}
+
+type DatabasePlace = {
+  readonly databaseUrl: string | null
+  readonly databaseDirectUrl: string | null
+  readonly dataDir: string
+}
+
+/** The configured database, or the embedded one in DATA_DIR, which is started if nobody has. */
+export async function openDatabaseServer(config: DatabasePlace, log: Logger): Promise<DatabaseServer> {
+  const { databaseUrl: url } = config
+  if (url !== null) return { url, directUrl: config.databaseDirectUrl ?? url, close: async () => {} }
+  const { url: embedded, close } = await openEmbeddedPostgres({ dataDir: config.dataDir, log })
+  return { url: embedded, directUrl: embedded, close }
 }
 
 /**

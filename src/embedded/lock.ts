@@ -1,12 +1,13 @@
 // A lock between processes that dies with its owner. Each owner makes the next numbered file by a hard link, which
 // is atomic with its content; the highest number counts and is never removed, so a dead lock is taken over by one only.
+// And a list of who uses what the lock guards: one file per opener, with the same mark of a living process.
 
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sleep } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { isAlive, ownToken } from './liveness.ts'
+import { isAlive, ownToken } from './processes.ts'
 
 const pollMs = 100
 /** Longer than creating a database or recovering one takes on a slow disk. */
@@ -86,4 +87,24 @@ function heldTooLong(folder: string): BoatMirrorError {
   return new BoatMirrorError('EMBEDDED_UNAVAILABLE', `Another command has been starting the database for 5 minutes.`, {
     remedy: `End the boat-mirror process whose number stands in the newest file of ${folder}.`,
   })
+}
+
+/** Enters an opener. Returns its file, to be handed to `leave`. Called under the lock only. */
+export async function enter(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true })
+  const file = join(folder, `${process.pid}-${randomBytes(6).toString('hex')}`)
+  await writeFile(file, ownToken())
+  return file
+}
+
+/** Takes an opener off the list, and those whose process died. Returns true when nobody is left. Called under the lock only, so that the last one out is one. */
+export async function leave(folder: string, file: string): Promise<boolean> {
+  await rm(file, { force: true })
+  let left = 0
+  for (const name of await readdir(folder)) {
+    const other = join(folder, name)
+    if (isAlive(await readFile(other, 'utf8'))) left += 1
+    else await rm(other, { force: true })
+  }
+  return left === 0
 }

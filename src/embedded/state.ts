@@ -50,7 +50,7 @@ export async function readState(dataDir: string): Promise<State | null> {
 }
 
 /** The state in a text; null when it holds none. */
-export function parseState(text: string): State | null {
+function parseState(text: string): State | null {
   let value: unknown
   try {
     value = JSON.parse(text)

@@ -5,7 +5,7 @@ import { type BoatMirrorError, messageOf } from '../errors.ts'
 import { unavailable } from './failures.ts'
 import type { Identity } from './identity.ts'
 
-export type ToolResult = { readonly code: number | null; readonly output: string }
+type ToolResult = { readonly code: number | null; readonly output: string }
 
 /** What the server may know of our environment: no PG* variables that would mislead it, and none of our secrets. */
 const passedOn = ['PATH', 'LD_LIBRARY_PATH', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot']

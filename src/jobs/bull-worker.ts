@@ -1,7 +1,7 @@
 // How our workers are set up and watched, on either backend.
 
 import type { Job, Telemetry } from 'bullmq'
-import type { BackendOptions, Processor } from './backend-types.ts'
+import type { BackendOptions, Processor } from './queues.ts'
 
 export const workerOptions = {
   autorun: false,

@@ -6,8 +6,7 @@ import { listen } from '../database/listen.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Pusher } from '../outbox/pusher.ts'
-import type { QueueBackend } from './backend-types.ts'
-import { pushQueue } from './queues.ts'
+import { pushQueue, type QueueBackend } from './queues.ts'
 
 /** What `outbox.enqueue` notifies, with a constant payload. */
 const enqueuedChannel = 'boat_mirror_outbox'

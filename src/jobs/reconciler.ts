@@ -1,4 +1,4 @@
-// The sweeper: each second it re-creates wake-ups that were lost, moves requests on and starts what is overdue, so that an
+// The reconciler: each second it re-creates wake-ups that were lost, moves requests on and starts what is overdue, so that an
 // emptied Redis, a lost notification or a stalled job costs seconds, never data.
 
 import { sleep } from '../clock.ts'
@@ -7,22 +7,21 @@ import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { takeWakeable } from '../state/tasks.ts'
 import { type Advanced, advance } from '../sync/advance.ts'
-import type { JobQueue } from './backend-types.ts'
-import type { SyncJob } from './queues.ts'
+import type { JobQueue, SyncJob } from './queues.ts'
 
 const intervalMs = 1_000
 const wakeAtOnce = 500
 
-/** What the sweeper needs of a queue. */
+/** What the reconciler needs of a queue. */
 export type WakeUps = Pick<JobQueue, 'addBulk'>
 
-export type Sweeper = {
+export type Reconciler = {
   /** Looks now instead of at the next second. */
   poke(): void
   stop(): Promise<void>
 }
 
-export type SweeperOptions = {
+type ReconcilerOptions = {
   readonly database: Database
   readonly queue: WakeUps
   readonly log: Logger
@@ -31,7 +30,7 @@ export type SweeperOptions = {
 }
 
 /** Wakes tasks: one job per task and fencing number, so that a wake-up that still waits is not doubled. */
-export async function wakeTasks(database: Database, queue: WakeUps): Promise<number> {
+async function wakeTasks(database: Database, queue: WakeUps): Promise<number> {
   const tasks = await takeWakeable(database.pool, wakeAtOnce)
   if (tasks.length === 0) return 0
   await queue.addBulk(
@@ -48,7 +47,7 @@ export async function wakeTasks(database: Database, queue: WakeUps): Promise<num
 }
 
 /** One look at the tables: ends and starts runs, wakes tasks. */
-export async function sweepOnce(database: Database, queue: WakeUps, log: Logger): Promise<Advanced> {
+async function reconcileOnce(database: Database, queue: WakeUps, log: Logger): Promise<Advanced> {
   const advanced = await advance(database)
   for (const run of advanced.finished) {
     const level = run.status === 'done' ? 'debug' : 'warn'
@@ -67,8 +66,8 @@ export async function sweepOnce(database: Database, queue: WakeUps, log: Logger)
   return advanced
 }
 
-/** Starts the sweeper's loop. Errors are logged, once per message in a row, and the next second tries again. */
-export function startSweeper({ database, queue, log, also }: SweeperOptions): Sweeper {
+/** Starts the reconciler's loop. Errors are logged, once per message in a row, and the next second tries again. */
+export function startReconciler({ database, queue, log, also }: ReconcilerOptions): Reconciler {
   const stopping = new AbortController()
   let poked = new AbortController()
   let lastError = ''
@@ -77,11 +76,11 @@ export function startSweeper({ database, queue, log, also }: SweeperOptions): Sw
     while (!stopping.signal.aborted) {
       try {
         await also?.()
-        await sweepOnce(database, queue, log)
+        await reconcileOnce(database, queue, log)
         lastError = ''
       } catch (error) {
         if (messageOf(error) !== lastError)
-          log.warn({ event: 'sweeper_failed', err: error }, 'the sweeper failed and tries again')
+          log.warn({ event: 'reconciler_failed', err: error }, 'the reconciler failed and tries again')
         lastError = messageOf(error)
       }
       await sleep(intervalMs, AbortSignal.any([stopping.signal, poked.signal])).catch(() => undefined) // woken early

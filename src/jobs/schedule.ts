@@ -16,8 +16,7 @@ import { stretchFactor } from '../sync/budget.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { dueSettings } from '../sync/details/details.ts'
 import { isEnabled } from '../sync/plan.ts'
-import type { JobQueue } from './backend-types.ts'
-import type { TickJob } from './queues.ts'
+import type { JobQueue, TickJob } from './queues.ts'
 
 type ScheduleConfig = Pick<
   Config,

@@ -5,9 +5,9 @@ import { hostname } from 'node:os'
 import type { Telemetry } from 'bullmq'
 import { packageVersion } from '../api/wire/request.ts'
 import { messageOf } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import { atMostEvery, type Logger } from '../log.ts'
 
-export type Tracing = {
+type Tracing = {
   readonly telemetry: Telemetry
   /** Sends what is left; gives up with the export's time limit. */
   close(): Promise<void>
@@ -104,13 +104,11 @@ const told = (text: string): string => (/"message":"([^"]*)"/.exec(text)?.[1] ??
 function diagnostics(
   log: Logger,
 ): Record<'error' | 'warn' | 'info' | 'debug' | 'verbose', (...parts: unknown[]) => void> {
-  const last = new Map<string, number>()
+  const isNew = atMostEvery(quietMs)
   // What belongs to the words comes beside them: which part speaks, what a collector answered.
   const say = (...parts: unknown[]): void => {
     const text = parts.join(' ')
-    const now = performance.now()
-    if (now - (last.get(text) ?? Number.NEGATIVE_INFINITY) < quietMs) return
-    last.set(text, now)
+    if (!isNew(text)) return
     log.warn({ event: 'traces_trouble', reason: told(text) }, 'OpenTelemetry reported a problem; work goes on')
   }
   const nothing = (): void => {}

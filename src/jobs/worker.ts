@@ -1,4 +1,4 @@
-// A worker in this process: takes tasks from the queue, sweeps for lost wake-ups, keeps the schedule. `worker` runs it for
+// A worker in this process: takes tasks from the queue, looks for lost wake-ups, keeps the schedule. `worker` runs it for
 // good, `sync` runs the same and stops when its own request is done.
 
 import { hostname } from 'node:os'
@@ -12,9 +12,16 @@ import { neglectedTasks } from '../state/tasks.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { streamsToRead } from '../sync/plan.ts'
 import { runTask } from '../sync/run-task.ts'
-import type { JobQueue, JobWorker, QueueBackend } from './backend-types.ts'
-import { type SyncJob, scheduleQueue, syncQueue, type TickJob } from './queues.ts'
-import { type Sweeper, startSweeper, type WakeUps } from './reconciler.ts'
+import {
+  type JobQueue,
+  type JobWorker,
+  type QueueBackend,
+  type SyncJob,
+  scheduleQueue,
+  syncQueue,
+  type TickJob,
+} from './queues.ts'
+import { type Reconciler, startReconciler, type WakeUps } from './reconciler.ts'
 import { applySchedule, effectiveIntervals, requestFirstSync, tick, wantedIntervals } from './schedule.ts'
 
 /** Tasks at once in one process; their requests share the process's request concurrency. */
@@ -32,7 +39,7 @@ const fitAgainMs = 10_000
 /** How often history that is old enough is deleted. */
 const pruneEveryMs = 3_600_000
 
-export type SyncWorkerOptions = {
+type SyncWorkerOptions = {
   /** Everything a sync needs; `onTasks` is set by the worker. */
   readonly context: Omit<SyncContext, 'onTasks'>
   readonly backend: QueueBackend
@@ -41,7 +48,7 @@ export type SyncWorkerOptions = {
   readonly neglectedAfterMs?: number
 }
 
-export type RunningWorker = {
+type RunningWorker = {
   /** Looks for work now. */
   poke(): void
   /** Gives tasks back or lets them reach their next checkpoint, then ends. */
@@ -49,7 +56,7 @@ export type RunningWorker = {
 }
 
 /** Who holds a lease: readable in sync.tasks. */
-export const workerName = (): string => `${hostname()}:${process.pid}`
+const workerName = (): string => `${hostname()}:${process.pid}`
 
 /** Starts taking tasks. `also` runs each second before the tables are looked at. */
 export async function startSyncWorker(
@@ -58,8 +65,8 @@ export async function startSyncWorker(
 ): Promise<RunningWorker & { readonly context: SyncContext }> {
   const stopping = new AbortController()
   const owner = workerName()
-  let sweeper: Sweeper | undefined
-  const full: SyncContext = { ...context, onTasks: () => sweeper?.poke() }
+  let reconciler: Reconciler | undefined
+  const full: SyncContext = { ...context, onTasks: () => reconciler?.poke() }
   let running = 0
   const carryOut = async (taskId: string, signal: AbortSignal): Promise<string> => {
     running++
@@ -67,7 +74,7 @@ export async function startSyncWorker(
       return await runTask(full, taskId, owner, AbortSignal.any([stopping.signal, signal]))
     } finally {
       running--
-      sweeper?.poke()
+      reconciler?.poke()
     }
   }
   const queue = await backend.openQueue(syncQueue)
@@ -109,7 +116,7 @@ export async function startSyncWorker(
         'the clock of Postgres was set back: leases and due times follow it',
       )
   }
-  sweeper = startSweeper({
+  reconciler = startReconciler({
     database: context.database,
     queue: wakeUps,
     log,
@@ -121,10 +128,10 @@ export async function startSyncWorker(
   })
   return {
     context: full,
-    poke: () => sweeper?.poke(),
+    poke: () => reconciler?.poke(),
     stop: async () => {
       stopping.abort()
-      await sweeper?.stop()
+      await reconciler?.stop()
       await worker.close()
       await Promise.all(bypass)
       await queue.close()
@@ -132,7 +139,7 @@ export async function startSyncWorker(
   }
 }
 
-export type ScheduledWorkerOptions = SyncWorkerOptions & {
+type ScheduledWorkerOptions = SyncWorkerOptions & {
   readonly config: Config
   /** Requests per second over all workers; 0 is no limit. */
   readonly ratePerSecond: number

@@ -4,9 +4,8 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { sleep } from '../../src/clock.ts'
-import { enter, leave } from '../../src/embedded/holders.ts'
-import { isAlive, ownToken, processToken } from '../../src/embedded/liveness.ts'
-import { withLock } from '../../src/embedded/lock.ts'
+import { enter, leave, withLock } from '../../src/embedded/lock.ts'
+import { isAlive, ownToken, processToken } from '../../src/embedded/processes.ts'
 import { makeFolder } from './folders.ts'
 
 /** No system gives a process this number: it is above the limit of Linux, and of the others. */

@@ -2,8 +2,7 @@
 
 import { describe, expect, inject, it } from 'vitest'
 import { openBackend } from '../../src/jobs/backend.ts'
-import type { QueueBackend } from '../../src/jobs/backend-types.ts'
-import { scheduleQueue } from '../../src/jobs/queues.ts'
+import { type QueueBackend, scheduleQueue } from '../../src/jobs/queues.ts'
 import { applySchedule, requestFirstSync, tick, wantedIntervals } from '../../src/jobs/schedule.ts'
 import { startScheduledWorker, startSyncWorker } from '../../src/jobs/worker.ts'
 import { createLogger } from '../../src/log.ts'

@@ -64,10 +64,7 @@ export function mergeGates(ours: GateState, theirs: GateState): GateState {
 }
 
 /** What a caller may do now: pass, pass as the probe, or wait for so many milliseconds. */
-export type Admission =
-  | { readonly kind: 'pass' }
-  | { readonly kind: 'probe' }
-  | { readonly kind: 'wait'; readonly ms: number }
+type Admission = { readonly kind: 'pass' } | { readonly kind: 'probe' } | { readonly kind: 'wait'; readonly ms: number }
 
 /** Decides for one caller. `probeOut`: a probe of this process is under way. */
 export function admission(state: GateState, now: number, probeOut: boolean): Admission {

@@ -65,7 +65,7 @@ function halved(state: Concurrency, outcome: Outcome): Concurrency {
   return { ...state, limit: Math.max(1, Math.floor(state.limit / 2)), successes: 0, halvedAtMs: outcome.endedAtMs }
 }
 
-export type Semaphore = {
+type Semaphore = {
   /** Resolves with the function that gives the place back; writes first. Rejects with the signal's reason when aborted. */
   enter(priority: Priority, signal?: AbortSignal): Promise<() => void>
 }

@@ -36,7 +36,7 @@ export type GatePass = {
   done(outcome: GateOutcome): void
 }
 
-export type GateStatus = {
+type GateStatus = {
   readonly breaker: 'closed' | 'open' | 'half-open'
   readonly pausedUntil: Date | null
   /** When the next probe may leave; null while closed. */
@@ -56,7 +56,7 @@ export interface Gate {
   state(): GateStatus
 }
 
-export type GateOptions = {
+type GateOptions = {
   readonly store?: GateStore
   readonly clock: Clock
   readonly log: Logger

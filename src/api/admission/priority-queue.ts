@@ -5,7 +5,7 @@ export type Priority = 'write' | 'read'
 
 type Waiter = { readonly admit: () => void }
 
-export type PriorityQueue = {
+type PriorityQueue = {
   /** Resolves when this waiter is admitted; rejects with the signal's reason when aborted before. */
   join(priority: Priority, signal?: AbortSignal): Promise<void>
   /** Admits up to `count` waiters, writes first. */

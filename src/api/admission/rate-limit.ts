@@ -23,7 +23,7 @@ export const unlimited: Limiter = {
   acquire: async (_priority, signal) => signal?.throwIfAborted(),
 }
 
-export type RateLimitOptions = {
+type RateLimitOptions = {
   /** Requests per second over all workers; 0: no limit. */
   readonly ratePerSecond: number
   /** Where the count is kept, in `sync.rate_limit`; null: in this process alone. */

@@ -8,9 +8,9 @@ import { isObject, type Json, stringifyJson, textOf } from '../wire/json.ts'
  * `nothing-new`: every record stood on the last two pages. A server that takes an offset past the end for its last
  * records answers like that, out of step with the pages before.
  */
-export type PageVerdict = 'new' | 'same-as-last' | 'nothing-new' | 'seen-before'
+type PageVerdict = 'new' | 'same-as-last' | 'nothing-new' | 'seen-before'
 
-export type PageMemory = {
+type PageMemory = {
   /** Compares a page with those before it, and remembers it. An empty page is always new. */
   look(items: readonly Json[]): PageVerdict
 }

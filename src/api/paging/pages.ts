@@ -10,7 +10,7 @@ import { createPageMemory } from './page-memory.ts'
 import type { PageAddress } from './style.ts'
 import { styles } from './styles.ts'
 
-export type PageSource = {
+type PageSource = {
   /**
    * One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own.
    * @param mayBePastEnd the list may have ended before this page, so that a refusal is no failure of the API

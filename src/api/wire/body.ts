@@ -14,7 +14,7 @@ const decoders: Readonly<Record<string, () => Transform>> = {
 /** More than one encoding on top of another has no honest use. */
 const maxEncodings = 2
 
-export type BodyLimit = {
+type BodyLimit = {
   readonly maxBytes: number
   /** What happens beyond: the answer is refused, or what came so far is enough. */
   readonly beyond: 'refuse' | 'cut'

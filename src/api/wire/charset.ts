@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer'
 import { BoatMirrorError } from '../../errors.ts'
 
-export type DecodedText = {
+type DecodedText = {
   readonly text: string
   /** Bytes that are nothing in this character set were replaced by U+FFFD. */
   readonly damaged: boolean

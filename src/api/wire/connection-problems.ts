@@ -2,7 +2,7 @@
 // for Redis, which differ in the names of their settings and schemes.
 
 /** Whom a connection was for. */
-export type Peer = {
+type Peer = {
   /** The setting that holds its address, e.g. `API_BASE_URL`. */
   readonly variable: string
   /** Its address's scheme, and the one that would be the other of with TLS and without. */
@@ -11,7 +11,7 @@ export type Peer = {
   readonly secure: boolean
 }
 
-export type ConnectionProblem = {
+type ConnectionProblem = {
   /** Completes "… at ADDRESS". */
   readonly what: string
   readonly remedy: string

@@ -9,7 +9,7 @@ import { type ApiProxy, ProxyFailure } from './proxy.ts'
 import { type Target, withoutSecrets } from './request.ts'
 
 /** The code of an answer that is not 2xx. */
-export function codeOfStatus(status: number): ErrorCode {
+function codeOfStatus(status: number): ErrorCode {
   if (status === 401) return 'API_UNAUTHORIZED'
   if (status === 403) return 'API_FORBIDDEN'
   if (status === 404 || status === 410) return 'API_NOT_FOUND'
@@ -28,7 +28,7 @@ const remedies: Partial<Record<ErrorCode, string>> = {
 const keptOfBody = 500
 const keptOfReason = 200
 
-export type FailedAnswer = {
+type FailedAnswer = {
   readonly endpoint: string
   readonly status: number
   readonly retryAfterMs: number | undefined
@@ -94,7 +94,7 @@ function sentences(value: Json | undefined): string | undefined {
   return known.length === 0 ? undefined : known.join('; ')
 }
 
-export type FailedRequest = {
+type FailedRequest = {
   readonly endpoint: string
   /** Scheme, host and port. */
   readonly origin: string

@@ -92,7 +92,7 @@ function tunnelPool(proxy: URL, options: Pool.Options): Dispatcher {
   return Object.assign(pool, { connect: ask })
 }
 
-export type Route = {
+type Route = {
   readonly dispatcher: Dispatcher
   /** Whom the dispatcher's connections lead to. */
   readonly origin: string

@@ -16,7 +16,7 @@ const connectTimeoutMs = 5_000
 const answerLimit = { maxBytes: 20_000_000, beyond: 'refuse' } as const
 const errorLimit = { maxBytes: 1_000_000, beyond: 'cut' } as const
 
-export type TransportRequest = BuiltRequest & {
+type TransportRequest = BuiltRequest & {
   readonly endpoint: string
   readonly body?: string | undefined
   readonly signal?: AbortSignal | undefined
@@ -27,7 +27,7 @@ export type TransportRequest = BuiltRequest & {
   readonly beforeLeaving?: (() => void) | undefined
 }
 
-export type TransportAnswer = {
+type TransportAnswer = {
   readonly status: number
   readonly headers: Record<string, string>
   readonly body: Json | undefined

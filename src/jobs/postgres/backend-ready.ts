@@ -3,8 +3,8 @@
 import { sleep } from '../../clock.ts'
 import { sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
-import type { Logger } from '../../log.ts'
-import type { BackendOptions } from '../backend-types.ts'
+import { atMostEvery, type Logger } from '../../log.ts'
+import type { BackendOptions } from '../queues.ts'
 
 const quietMs = 5_000
 /** BullMQ waits for ever for a backend that is gone; a process with nothing left to do does not, in milliseconds. */
@@ -12,12 +12,10 @@ const closeMs = 10_000
 
 /** Says the same error once in five seconds. */
 export function quietly(log: Logger): (error: Error) => void {
-  const last = new Map<string, number>()
+  const isNew = atMostEvery(quietMs)
   return (error) => {
-    const now = performance.now()
-    if (now - (last.get(error.message) ?? Number.NEGATIVE_INFINITY) < quietMs) return
-    last.set(error.message, now)
-    log.warn({ event: 'queue_error', reason: messageOf(error) }, 'the queue backend reported an error')
+    if (isNew(error.message))
+      log.warn({ event: 'queue_error', reason: messageOf(error) }, 'the queue backend reported an error')
   }
 }
 

@@ -1,8 +1,8 @@
 // BullMQ on Postgres. The queue has a pool of its own.
 
 import { createPostgresBackend, Queue, Worker } from 'bullmq'
-import type { BackendOptions, QueueBackend } from '../backend-types.ts'
 import { listening, processorOf, running, tracedBy, workerOptions } from '../bull-worker.ts'
+import type { BackendOptions, QueueBackend } from '../queues.ts'
 import { postgresQueueError, quietly, untilReady } from './backend-ready.ts'
 import { bullPool, schema } from './queue-tables.ts'
 

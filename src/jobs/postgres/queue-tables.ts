@@ -1,24 +1,25 @@
 // BullMQ's own tables on Postgres, made ahead so that a role without CREATE can work; and the queue's own pool.
 
+import { EventEmitter } from 'node:events'
 import {
   assertSchemaCompatibility,
   createPostgresBackend,
   LATEST_SCHEMA_VERSION,
   type PgPool,
+  type PgPoolClient,
+  type PgQueryResult,
   Queue,
   runMigrations,
   SchemaMigrationRequiredError,
 } from 'bullmq'
 import pg from 'pg'
-import { openDatabase } from '../../database/database.ts'
+import { inTransaction, openDatabase } from '../../database/database.ts'
 import { watchLocks } from '../../database/lock-wait.ts'
 import { translateDatabaseError } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
-import type { BackendOptions } from '../backend-types.ts'
-import { queueNames } from '../queues.ts'
+import { type BackendOptions, queueNames } from '../queues.ts'
 import { quietly } from './backend-ready.ts'
-import { transactionPool } from './transaction-pool.ts'
 
 export const schema = 'bullmq'
 
@@ -114,7 +115,29 @@ export function bullPool(
     },
   })
   pool.on('error', onError)
-  if (pooling === 'transaction') return transactionPool(pool, schema)
+  if (pooling === 'transaction') return transactionPool(pool)
   // BullMQ describes pg's pool by an interface of its own, whose overloads pg's types do not match.
   return pool as unknown as PgPool
+}
+
+/** Statements of BullMQ's listening connection, all of which set something for as long as a session lasts (BullMQ 6.7). */
+const sessionState = /^(LISTEN |SELECT set_config\()/m
+
+/**
+ * A pool as BullMQ may use it behind a transaction pooler; directly on Postgres it would only be slower. Nothing set on a
+ * connection lasts longer than a transaction there, and nobody is notified: each command runs in a transaction that sets
+ * the search path, and workers ask instead of listening.
+ */
+function transactionPool(pool: pg.Pool): PgPool {
+  const begin = (): string => `begin; set local search_path to ${schema}`
+  const query = (text: string, values: readonly unknown[] = []): Promise<PgQueryResult> =>
+    inTransaction(pool, (client) => client.query(text, [...values]), begin)
+  // In place of the connection that BullMQ keeps for itself, to listen: it holds none, and hears nothing.
+  const connect = async (): Promise<PgPoolClient> =>
+    Object.assign(new EventEmitter(), {
+      query: async (text: string, values?: readonly unknown[]) =>
+        sessionState.test(text) ? { rows: [] } : await query(text, values),
+      release: () => undefined,
+    })
+  return Object.assign(new EventEmitter(), { query, connect, end: () => pool.end() })
 }

@@ -3,9 +3,9 @@
 import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { BoatMirrorError } from '../../errors.ts'
-import type { BackendOptions, BackendRisk, QueueBackend } from '../backend-types.ts'
 import { listening, processorOf, running, tracedBy, workerOptions } from '../bull-worker.ts'
 import { quietly, untilReady, withDeadline } from '../postgres/backend-ready.ts'
+import type { BackendOptions, BackendRisk, QueueBackend } from '../queues.ts'
 import { probeRedis, redisError } from './probe.ts'
 
 /** A try that is not answered within this is given up, and another one made. */

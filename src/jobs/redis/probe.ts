@@ -23,7 +23,7 @@ const writes = [
 ] as const
 const script = "return redis.call('INCR', KEYS[1])"
 
-export type RedisFacts = { readonly evictionPolicy: string | null }
+type RedisFacts = { readonly evictionPolicy: string | null }
 
 /** Tries everything under `prefix` once. @throws BoatMirrorError QUEUE_UNREACHABLE or QUEUE_REFUSED, with the cure */
 export async function probeRedis(url: string, prefix: string): Promise<RedisFacts> {
