@@ -38,22 +38,33 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
   })
   afterAll(() => browser.close())
 
-  describe('the status page of a mirror', { shuffle: false }, () => {
+  /** A mirror that was read once and is to stay fresh, and its pages. */
+  async function openMirrorAndPages(): Promise<{ mirror: TestMirror; pages: Pages } & AsyncDisposable> {
+    const mirror = await openTestMirror({ size: 60 })
+    const pages = await openPages(mirror)
+    await mirror.sync()
+    await mirror.app.database.pool.query(
+      `update sync.streams set target_s = 86400, interval_s = 3600, next_due_at = now() + interval '1 h'`,
+    )
+    return {
+      mirror,
+      pages,
+      [Symbol.asyncDispose]: async () => {
+        await pages[Symbol.asyncDispose]()
+        await mirror[Symbol.asyncDispose]()
+      },
+    }
+  }
+
+  describe('the status page of a mirror', () => {
+    let opened: Awaited<ReturnType<typeof openMirrorAndPages>>
     let mirror: TestMirror
     let pages: Pages
     beforeAll(async () => {
-      mirror = await openTestMirror({ size: 60 })
-      pages = await openPages(mirror)
-      await mirror.sync()
-      const { pool } = mirror.app.database
-      await pool.query(
-        `update sync.streams set target_s = 86400, interval_s = 3600, next_due_at = now() + interval '1 h'`,
-      )
+      opened = await openMirrorAndPages()
+      ;({ mirror, pages } = opened)
     })
-    afterAll(async () => {
-      await pages[Symbol.asyncDispose]()
-      await mirror[Symbol.asyncDispose]()
-    })
+    afterAll(() => opened[Symbol.asyncDispose]())
 
     for (const scheme of ['light', 'dark'] as const)
       for (const [device, viewport] of Object.entries({ wide, phone }))
@@ -117,37 +128,37 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       await expect.poll(() => page.locator('#connection').textContent(), { timeout: 20_000 }).toBe('')
       await page.close()
     })
+  })
 
-    it('shows what fails and what waits, readable in light and dark', async () => {
-      mirror.sandbox.fault({ op: 'GET /v3/equipments', respond: { status: 403 } })
-      mirror.sandbox.mutate(
-        (
-          await mirror.app.database.pool.query<{ id: string }>(
-            'select id::text from mirror.rentals order by id limit 30',
-          )
-        ).rows.map(({ id }) => ({ record: 'rentals', op: 'delete' as const, id })),
-      )
-      mirror.sandbox.raw({ record: 'harbours', id: 990_001 }, '{"id":990001,"latitude":"no number"}')
-      await mirror.sync({ streams: ['equipments', 'rentals', 'harbours'] })
-      mirror.sandbox.clearFaults()
-      await mirror.app.database.pool.query(`update sync.streams set target_s = 1 where stream = 'cities'`)
-      for (const scheme of ['light', 'dark'] as const) {
-        const page = await browser.newPage({ viewport: wide, colorScheme: scheme })
-        const complaints = watchPage(page, pages.url)
-        await page.goto(pages.url)
-        // The server's memory of a second may still hold the state before; the page refreshes itself.
-        await expect.poll(() => page.locator('.attention li').count(), { timeout: 20_000 }).toBe(3)
-        expect(await page.locator('.streams tbody tr').first().textContent()).toContain('failing')
-        expect(await poorContrast(page)).toEqual([])
-        expect(complaints).toEqual([])
-        await picture(page, `failing-${scheme}`)
-        if (scheme === 'dark') {
-          await page.setViewportSize(phone)
-          await picture(page, 'failing-phone')
-        }
-        await page.close()
+  it('a mirror with failures shows what fails and what waits, readable in light and dark', async () => {
+    await using opened = await openMirrorAndPages()
+    const { mirror, pages } = opened
+    mirror.sandbox.fault({ op: 'GET /v3/equipments', respond: { status: 403 } })
+    mirror.sandbox.mutate(
+      (
+        await mirror.app.database.pool.query<{ id: string }>('select id::text from mirror.rentals order by id limit 30')
+      ).rows.map(({ id }) => ({ record: 'rentals', op: 'delete' as const, id })),
+    )
+    mirror.sandbox.raw({ record: 'harbours', id: 990_001 }, '{"id":990001,"latitude":"no number"}')
+    await mirror.sync({ streams: ['equipments', 'rentals', 'harbours'] })
+    mirror.sandbox.clearFaults()
+    await mirror.app.database.pool.query(`update sync.streams set target_s = 1 where stream = 'cities'`)
+    for (const scheme of ['light', 'dark'] as const) {
+      const page = await browser.newPage({ viewport: wide, colorScheme: scheme })
+      const complaints = watchPage(page, pages.url)
+      await page.goto(pages.url)
+      // The server's memory of a second may still hold the state before; the page refreshes itself.
+      await expect.poll(() => page.locator('.attention li').count(), { timeout: 20_000 }).toBe(3)
+      expect(await page.locator('.streams tbody tr').first().textContent()).toContain('failing')
+      expect(await poorContrast(page)).toEqual([])
+      expect(complaints).toEqual([])
+      await picture(page, `failing-${scheme}`)
+      if (scheme === 'dark') {
+        await page.setViewportSize(phone)
+        await picture(page, 'failing-phone')
       }
-    })
+      await page.close()
+    }
   })
 
   it('an empty mirror says so', async () => {
