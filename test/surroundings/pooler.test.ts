@@ -134,13 +134,16 @@ for (const { name, settings, direct, polls } of surroundings)
     afterAll(() => rig[Symbol.asyncDispose]())
 
     it('a migrate that waits for a lock says so, and ends with SIGTERM', async () => {
+      await using rig = await openRig(settings, direct)
       await asPartner(rig.database.url, async (holder) => {
         await holder.query('select pg_advisory_lock($1)', [migrateLock])
         const waiting = rig.cli.start(['migrate'])
         await expect.poll(() => waiting.text(), patience).toMatch(/waits for a lock of pid/)
         waiting.process.kill('SIGTERM')
         expect((await waiting.ended).code).toBe(1)
-        const { rows } = await rig.database.pool.query(`select pid from pg_locks where not granted`)
+        const { rows } = await rig.database.pool.query(
+          `select pid from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())`,
+        )
         expect(rows).toEqual([])
       })
     })
