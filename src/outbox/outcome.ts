@@ -1,6 +1,7 @@
 // What came of working on a change, as a value; settle.ts writes it down. Pure helpers that name the outcomes.
 
 import { get, isObject, type Json, type JsonObject, stringifyJson } from '../api/wire/json.ts'
+import { embeddedPerson, streamNamed } from '../catalog/catalog.ts'
 import type { WriteDef } from '../catalog/types.ts'
 import { writes } from '../catalog/writes.ts'
 import { ApiError, messageOf } from '../errors.ts'
@@ -56,14 +57,14 @@ export type Outcome =
 export function storable(write: WriteDef, body: Json | undefined): Json {
   if (body === undefined) return null
   if (!isObject(body)) return body
-  if (write.operation === 'rental_user.assign')
-    return isObject(body.user) ? withoutPerson(body) : { id: body.id ?? null }
-  return write.stream === 'rentals' ? withoutPerson(body) : body
-}
-
-function withoutPerson(rental: JsonObject): JsonObject {
-  const { user, message: _, ...rest } = rental
-  return user === undefined ? rest : { ...rest, user: isObject(user) ? { id: user.id ?? null } : null }
+  const person = embeddedPerson(streamNamed(write.stream))
+  if (person === undefined) return body
+  const { [person.path]: embedded, ...rest } = body
+  if (write.kind === 'assign' && !isObject(embedded)) return { id: body.id ?? null }
+  for (const { field } of person.texts) delete rest[field]
+  return embedded === undefined
+    ? rest
+    : { ...rest, [person.path]: isObject(embedded) ? { id: embedded.id ?? null } : null }
 }
 
 /** The record is not there any more: for a step of a pending rental that means it expired. */

@@ -1,4 +1,4 @@
-// One row in sync.streams for each of the 35 streams and one in sync.endpoints for each of the 56 reads, from the start.
+// One row in sync.streams for each stream and one in sync.endpoints for each read, from the start.
 
 import { readEndpoints, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'

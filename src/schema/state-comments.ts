@@ -1,5 +1,7 @@
 // What the schemas, the tables of `sync`, the change log and its functions mean, as they appear in the database.
 
+import { readEndpoints } from '../catalog/catalog.ts'
+
 /** Object as in `comment on …` → its meaning. */
 export const syncComments: Readonly<Record<string, string>> = {
   'schema mirror': 'Every record of the boat-rental API, one table for each record type.',
@@ -92,7 +94,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.streams.interval_s': 'Effective interval in seconds, stretched by the request budget.',
   'column sync.streams.target_s': 'Freshness that is aimed at, in seconds.',
 
-  'table sync.endpoints': 'The 56 read endpoints: how often each was called and how it went.',
+  'table sync.endpoints': `The ${readEndpoints.length} read endpoints: how often each was called and how it went.`,
   'column sync.endpoints.endpoint': 'Method and path template.',
   'column sync.endpoints.calls': 'Calls.',
   'column sync.endpoints.failures': 'Calls that failed.',

@@ -1,8 +1,9 @@
-// Changes under faults: a seeded slice in CI (each of the 22 operations once under each of the ten faults, the queue
+// Changes under faults: a seeded slice in CI (each operation once under each of the ten faults, the queue
 // alternating between its backends), the full number on both of them with `npm run chaos -- --only changes`.
 
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { writes } from '../../src/catalog/writes.ts'
 import { migrateQueue } from '../../src/jobs/backend.ts'
 import { createLogger } from '../../src/log.ts'
 import { migrate } from '../../src/schema/migrate.ts'
@@ -14,7 +15,7 @@ import type { PushProcessOptions } from './push-process.ts'
 import { isFull, report } from './report.ts'
 
 const redis = inject('redisUrl')
-const operations = 22
+const operations = writes.length
 /** Changes under one fault on one backend. */
 const runs = isFull ? 2 * operations : operations
 const firstSeed = 1_000

@@ -31,7 +31,7 @@ export type Fault = (typeof faults)[number]
 
 export type CampaignOptions = {
   readonly seed: number
-  /** Changes under a fault at least; each fault is given all 22 operations at a time. */
+  /** Changes under a fault at least; each fault is given all operations at a time. */
   readonly runs: number
   /** A migrated database; its outbox is emptied. */
   readonly databaseUrl: string

@@ -101,7 +101,7 @@ describe('sync', () => {
       expect(status.quarantine).toEqual({ total: 0, byStream: {} })
       expect(status.heldRuns).toEqual([])
       const { stdout } = await cli.run(['status'])
-      expect(stdout).toMatch(/56 of 56 read endpoints called with success/)
+      expect(stdout).toContain(`${readEndpoints.length} of ${readEndpoints.length} read endpoints called with success`)
     })
 
     it('a second one reads no fresh detail and writes nothing', async () => {

@@ -2,6 +2,7 @@
 // through fresh, late, failing, held and quarantined, and all four are compared.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { streams as catalog, readEndpoints } from '../../src/catalog/catalog.ts'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, readMetrics, textOf } from './pages-rig.ts'
@@ -79,7 +80,7 @@ async function compareAll(): Promise<Awaited<ReturnType<typeof look>>> {
        (select count(*)::int from sync.held h join sync.runs r on r.id = h.run_id where r.id = s.last_run_id and h.released_at is null) as held
      from sync.streams s join report.freshness f on f.stream = s.stream order by 1`,
   )
-  expect(streams).toHaveLength(35)
+  expect(streams).toHaveLength(catalog.length)
   for (const { stream, rows, asOf, state, bad, held, age, target, interval, due } of streams) {
     const label = `{stream="${stream}"}`
     expect(metrics.get(`boat_mirror_stream_rows${label}`), stream).toBe(rows)
@@ -115,7 +116,7 @@ async function compareAll(): Promise<Awaited<ReturnType<typeof look>>> {
     `select endpoint, calls::int as calls, failures::int as failures,
        case when calls > 0 then (coalesce(last_status, 599) < 400 or last_status in (404, 410))::int end as ok from sync.endpoints`,
   )
-  expect(endpoints).toHaveLength(56)
+  expect(endpoints).toHaveLength(readEndpoints.length)
   for (const { endpoint, calls, failures, ok } of endpoints) {
     expect(metrics.get(`boat_mirror_endpoint_ok{endpoint="${endpoint}"}`) ?? null, endpoint).toBe(ok)
     expect(metrics.get(`boat_mirror_endpoint_calls{endpoint="${endpoint}"}`), endpoint).toBe(calls)
@@ -184,8 +185,10 @@ describe('page, metrics and status say what the database says', () => {
     await allowAnHour()
     const fresh = await compareAll()
     expect(fresh.text).toContain('Everything is fresh')
-    expect(fresh.text).toContain('35 of 35 streams fresh')
-    expect(fresh.text).toContain('56 of 56 read endpoints called with success')
+    expect(fresh.text).toContain(`${catalog.length} of ${catalog.length} streams fresh`)
+    expect(fresh.text).toContain(
+      `${readEndpoints.length} of ${readEndpoints.length} read endpoints called with success`,
+    )
     expect(fresh.text).toContain('Nothing. Everything goes on by itself.')
 
     // Late: one stream should have been younger.

@@ -1,4 +1,4 @@
-// Each of the 22 operations, enqueued in SQL, reaches the API with the right method, path and body, and the mirror holds
+// Each operation, enqueued in SQL, reaches the API with the right method, path and body, and the mirror holds
 // the answer afterwards.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

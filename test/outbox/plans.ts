@@ -1,4 +1,4 @@
-// One change for each of the 22 operations, on records of their own.
+// One change for each operation, on records of their own.
 
 import { writes } from '../../src/catalog/writes.ts'
 import type { Sandbox, TruthRow } from '../../src/sandbox/index.ts'

@@ -138,12 +138,12 @@ describe('a pass', () => {
 })
 
 describe('the plan', () => {
-  it('calls each of the 56 reads in a complete sync', () => {
+  it('calls each of the reads in a complete sync', () => {
     const names = streamsToRead([], everything)
     const called = names.flatMap((name) =>
       readEndpoints.filter((endpoint) => JSON.stringify(streamNamed(name).reads).includes(`"${endpoint}"`)),
     )
-    expect(new Set(called).size).toBe(56)
+    expect([...new Set(called)].sort()).toEqual([...readEndpoints].sort())
   })
 
   it('reads parents and what a stream needs with it', () => {

@@ -1,4 +1,4 @@
-// Serves the 78 operations: credentials, rate limit, faults and latency around the handlers.
+// Serves the operations: credentials, rate limit, faults and latency around the handlers.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Call, Handler } from '../call.ts'

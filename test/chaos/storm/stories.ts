@@ -1,5 +1,5 @@
 // What partners ask for during a storm: short stories of changes that build on one another, with what must be there
-// at the end. All 22 operations occur. Every record carries a mark of its own, so that a doubled effect shows.
+// at the end. All operations occur. Every record carries a mark of its own, so that a doubled effect shows.
 
 import { type Fields, newPerson } from '../../outbox/plans.ts'
 
