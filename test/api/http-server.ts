@@ -105,7 +105,7 @@ export function openApi(
     auth = { kind: 'bearer' },
     language = null,
     concurrency = 8,
-    timeoutMs = 5_000,
+    timeoutMs = 30_000,
     proxies = { https: null, http: null, except: null },
     limiter = unlimited,
     clock = systemClock,

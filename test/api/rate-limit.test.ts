@@ -170,7 +170,7 @@ it('a store that comes back is used again', async () => {
         await limiter.acquire('read')
         return lines.map((line) => line.event)
       },
-      { timeout: 20_000 },
+      { timeout: 30_000 },
     )
     .toEqual(['limiter_alone', 'limiter_shared'])
   await limiter.acquire('read')

@@ -2,22 +2,19 @@
 
 import { chmod, cp, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { findPackage, prepareBinaries, removeOldCopies } from '../../src/embedded/binaries.ts'
 import { chooseIdentity, type Identity } from '../../src/embedded/identity.ts'
 import { type Folder, makeFolder } from './folders.ts'
 
 let source: Awaited<ReturnType<typeof findPackage>>
 let identity: Identity
-let damaged: Folder
 
 beforeAll(async () => {
   source = await findPackage()
-  damaged = await makeFolder()
-  identity = await chooseIdentity(join(damaged.path, 'postgres'))
-  await cp(source.root, damaged.path, { recursive: true, verbatimSymlinks: true })
+  await using place = await makeFolder()
+  identity = await chooseIdentity(join(place.path, 'postgres'))
 })
-afterAll(() => damaged[Symbol.asyncDispose]())
 
 it('are used where they are when they run there', async () => {
   await using place = await makeFolder()
@@ -31,19 +28,28 @@ it('are used where they are when they run there', async () => {
 })
 
 describe('are copied, once,', () => {
-  const links = async (): Promise<void> => {
+  const links = async (damaged: Folder): Promise<void> => {
     const list = JSON.parse(await readFile(join(damaged.path, 'native', 'pg-symlinks.json'), 'utf8'))
     for (const { target } of list as { target: string }[]) await rm(join(damaged.path, target), { force: true })
   }
   const cases = [
-    { name: 'when they lost the right to run', harm: () => chmod(join(damaged.path, 'native/bin/initdb'), 0o644) },
+    {
+      name: 'when they lost the right to run',
+      harm: (damaged: Folder) => chmod(join(damaged.path, 'native/bin/initdb'), 0o644),
+    },
     { name: 'when install scripts were off and links are missing', harm: links },
-    { name: 'when their account cannot reach them', harm: () => chmod(damaged.path, 0o700), asRoot: true },
+    {
+      name: 'when their account cannot reach them',
+      harm: (damaged: Folder) => chmod(damaged.path, 0o700),
+      asRoot: true,
+    },
   ]
   for (const { name, harm, asRoot } of cases)
     it.runIf(!asRoot || process.getuid?.() === 0)(name, async () => {
       await using place = await makeFolder()
-      await harm()
+      await using damaged = await makeFolder()
+      await cp(source.root, damaged.path, { recursive: true, verbatimSymlinks: true })
+      await harm(damaged)
       const broken = { root: damaged.path, version: source.version }
       const first = await prepareBinaries(broken, place.path, identity)
       expect(first.binDir.startsWith(place.path)).toBe(true)

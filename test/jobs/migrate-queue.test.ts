@@ -24,7 +24,7 @@ describe("the queue's own tables", () => {
       const waiting = migrateQueue(database.url, log, stopping.signal)
       waiting.catch(() => {}) // looked at below
       await expect
-        .poll(() => said.join(''), { timeout: 60_000 })
+        .poll(() => said.join(''), { timeout: 30_000 })
         .toMatch(/migrate \(queue\) waits for a lock of pid \d+, application another worker/)
       const reason = new Error('stopped by the test')
       stopping.abort(reason)
@@ -35,7 +35,7 @@ describe("the queue's own tables", () => {
     }
     await migrateQueue(database.url, createLogger('silent'))
     expect(await made(database.pool)).toEqual([{ made: true }])
-  }, 120_000)
+  })
 
   it('say that the rest is up to date and how to go on when they cannot be made', async () => {
     await using database = await createTestDatabase({ migrated: false })
@@ -52,5 +52,5 @@ describe("the queue's own tables", () => {
     await database.pool.query('drop event trigger refuse')
     await migrateQueue(database.url, createLogger('silent'))
     expect(await made(database.pool)).toEqual([{ made: true }])
-  }, 120_000)
+  })
 })
