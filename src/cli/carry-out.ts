@@ -2,9 +2,9 @@
 
 import { sleep } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { findRun } from '../inspect/queries.ts'
 import { startSyncWorker } from '../jobs/worker.ts'
 import type { Run } from '../state/runs.ts'
+import { findRun } from '../state/runs.ts'
 import type { CommandContext, OpenedApp } from './context.ts'
 
 const pollMs = 300

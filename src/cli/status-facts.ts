@@ -5,17 +5,8 @@ import { isGateState } from '../api/admission/breaker.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { feedHolders } from '../inspect/feed-holders.ts'
-import {
-  backlog,
-  databaseClock,
-  databaseFacts,
-  endpointFacts,
-  lastRuns,
-  outboxFacts,
-  streamFacts,
-} from '../inspect/queries.ts'
-import { lastEndedRuns } from '../inspect/report-queries.ts'
-import { type StatusFacts, streamStatus } from '../inspect/status.ts'
+import { backlog, databaseClock, databaseFacts, endpointFacts, outboxFacts, streamStatus } from '../inspect/queries.ts'
+import type { StatusFacts } from '../inspect/status.ts'
 import { statuses } from '../outbox/states.ts'
 import { createGateStore } from '../state/gate-store.ts'
 import { quarantineTotals } from '../state/quarantine.ts'
@@ -33,8 +24,6 @@ export async function readStatus(
   const byStream = await quarantineTotals(db)
   const held = await heldRuns(db)
   const unknown = await listUnknownFields(db)
-  const last = new Map((await lastRuns(db)).map(({ stream, status }) => [stream, status]))
-  const ended = new Map([...(await lastEndedRuns(db))].map(([stream, { status }]) => [stream, status]))
   const url = config.api.baseUrl ?? sandboxUrl ?? ''
   return {
     api: {
@@ -51,7 +40,7 @@ export async function readStatus(
       backend: config.redisUrl === null ? 'postgres' : 'redis',
       url: config.redisUrl === null ? null : shownAddress(config.redisUrl),
     },
-    streams: streamStatus(await streamFacts(db), { last, ended }, await databaseClock(db)),
+    streams: await streamStatus(db),
     backlog: await backlog(db),
     endpoints: await endpointFacts(db),
     outbox: {

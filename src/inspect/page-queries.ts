@@ -1,7 +1,8 @@
 // What the status page shows besides `status --json`: freshness, last runs, what runs now, traffic, calendars. Reads only.
 
-import type { Queryable } from '../database/sql.ts'
-import type { Freshness } from './freshness.ts'
+import { type NotNull, sql } from 'kysely'
+import { on, type Queryable } from '../database/sql.ts'
+import type { Freshness } from './queries.ts'
 
 export type StreamFreshness = {
   readonly stream: string
@@ -14,12 +15,19 @@ export type StreamFreshness = {
 
 /** How fresh each stream is: report.freshness says it, here and everywhere. */
 export async function freshnessFacts(db: Queryable): Promise<readonly StreamFreshness[]> {
-  const { rows } = await db.query<StreamFreshness>(
-    `select stream, state, target_s::float8 as "targetS", age_s::float8 as "ageS",
-       last_run_status as "lastRunStatus", last_error as "lastError"
-     from report.freshness order by stream`,
-  )
-  return rows
+  return await on(db)
+    .selectFrom('report.freshness')
+    .select((eb) => [
+      'stream',
+      'state',
+      eb.cast<number | null>('target_s', 'float8').as('targetS'),
+      eb.cast<number | null>('age_s', 'float8').as('ageS'),
+      'last_run_status as lastRunStatus',
+      'last_error as lastError',
+    ])
+    .$narrowType<{ stream: NotNull; state: Freshness }>()
+    .orderBy('stream')
+    .execute()
 }
 
 export type FinishedRun = {
@@ -32,18 +40,36 @@ export type FinishedRun = {
   readonly changes: number
 }
 
+const changesOf = sql<number>`(r.inserted + r.updated + r.deleted)::float8`.as('changes')
+
 /** The last finished runs of each stream, oldest first. */
 export async function recentRuns(db: Queryable, perStream: number): Promise<readonly FinishedRun[]> {
-  const { rows } = await db.query<FinishedRun>(
-    `select s.stream, r.id::float8 as id, r.status, r.started_at as "startedAt",
-       extract(epoch from r.finished_at - r.started_at)::float8 as seconds, r.read::float8 as read,
-       (r.inserted + r.updated + r.deleted)::float8 as changes
-     from sync.streams s cross join lateral (
-       select * from sync.runs where stream = s.stream and finished_at is not null order by id desc limit $1) r
-     order by s.stream, r.id`,
-    [perStream],
-  )
-  return rows
+  return await on(db)
+    .selectFrom('sync.streams as s')
+    .innerJoinLateral(
+      (q) =>
+        q
+          .selectFrom('sync.runs')
+          .selectAll()
+          .whereRef('stream', '=', 's.stream')
+          .where('finished_at', 'is not', null)
+          .orderBy('id', 'desc')
+          .limit(perStream)
+          .as('r'),
+      (join) => join.onTrue(),
+    )
+    .select((eb) => [
+      's.stream',
+      eb.cast<number>('r.id', 'float8').as('id'),
+      'r.status',
+      'r.started_at as startedAt',
+      sql<number>`extract(epoch from r.finished_at - r.started_at)::float8`.as('seconds'),
+      eb.cast<number>('r.read', 'float8').as('read'),
+      changesOf,
+    ])
+    .orderBy('s.stream')
+    .orderBy('r.id')
+    .execute()
 }
 
 export type RunningRun = {
@@ -63,35 +89,60 @@ export type RunningRun = {
 
 /** The running runs, oldest first. */
 export async function runningRuns(db: Queryable): Promise<readonly RunningRun[]> {
-  const { rows } = await db.query<RunningRun>(
-    `select r.id::float8 as id, r.stream, r.trigger, r.phase,
-       extract(epoch from clock_timestamp() - r.started_at)::float8 as seconds, r.read::float8 as read,
-       r.total::float8 as total, (r.inserted + r.updated + r.deleted)::float8 as changes, r.requests::float8 as requests,
-       t.done as "tasksDone", t.tasks
-     from sync.runs r cross join lateral (
-       select count(*)::int as tasks, count(*) filter (where status in ('done', 'failed'))::int as done
-       from sync.tasks where run_id = r.id) t
-     where r.status = 'running' order by r.id`,
-  )
-  return rows
+  return await on(db)
+    .selectFrom('sync.runs as r')
+    .innerJoinLateral(
+      (q) =>
+        q
+          .selectFrom('sync.tasks')
+          .select(sql<number>`count(*)::int`.as('tasks'))
+          .select(sql<number>`count(*) filter (where status in ('done', 'failed'))::int`.as('tasksDone'))
+          .whereRef('run_id', '=', 'r.id')
+          .as('t'),
+      (join) => join.onTrue(),
+    )
+    .select((eb) => [
+      eb.cast<number>('r.id', 'float8').as('id'),
+      'r.stream',
+      'r.trigger',
+      'r.phase',
+      sql<number>`extract(epoch from clock_timestamp() - r.started_at)::float8`.as('seconds'),
+      eb.cast<number>('r.read', 'float8').as('read'),
+      eb.cast<number | null>('r.total', 'float8').as('total'),
+      changesOf,
+      eb.cast<number>('r.requests', 'float8').as('requests'),
+      't.tasksDone',
+      't.tasks',
+    ])
+    .where('r.status', '=', 'running')
+    .orderBy('r.id')
+    .execute()
 }
 
 /** Streams that are asked for and have not begun. */
 export async function waitingStreams(db: Queryable): Promise<readonly string[]> {
-  const { rows } = await db.query<{ stream: string }>(
-    `select distinct s.stream from sync.request_streams s join sync.requests r on r.id = s.request_id
-     where r.finished_at is null and s.run_id is null order by 1`,
-  )
+  const rows = await on(db)
+    .selectFrom('sync.request_streams as s')
+    .innerJoin('sync.requests as r', 'r.id', 's.request_id')
+    .select('s.stream')
+    .distinct()
+    .where('r.finished_at', 'is', null)
+    .where('s.run_id', 'is', null)
+    .orderBy('s.stream')
+    .execute()
   return rows.map(({ stream }) => stream)
 }
 
 /** Open tasks by status. */
 export async function openTasks(db: Queryable): Promise<{ readonly waiting: number; readonly running: number }> {
-  const { rows } = await db.query<{ waiting: number; running: number }>(
-    `select count(*) filter (where status = 'waiting')::int as waiting, count(*) filter (where status = 'running')::int as running
-     from sync.tasks where status in ('waiting', 'running')`,
-  )
-  return rows[0] ?? { waiting: 0, running: 0 }
+  return await on(db)
+    .selectFrom('sync.tasks')
+    .select([
+      sql<number>`count(*) filter (where status = 'waiting')::int`.as('waiting'),
+      sql<number>`count(*) filter (where status = 'running')::int`.as('running'),
+    ])
+    .where('status', 'in', ['waiting', 'running'])
+    .executeTakeFirstOrThrow()
 }
 
 export type TrafficPoint = {
@@ -130,18 +181,22 @@ export type CalendarYear = {
 
 /** Changes whenever calendars were read again: the last run of their stream. */
 export async function calendarVersion(db: Queryable): Promise<string> {
-  const { rows } = await db.query<{ version: string | null }>(
-    `select last_run_id::text as version from sync.streams where stream = 'resource_availability_years'`,
-  )
-  return rows[0]?.version ?? ''
+  const stream = await on(db)
+    .selectFrom('sync.streams')
+    .select('last_run_id')
+    .where('stream', '=', 'resource_availability_years')
+    .executeTakeFirst()
+  return stream?.last_run_id ?? ''
 }
 
 /** The calendars of all resources for these years. */
 export async function calendarYears(db: Queryable, years: readonly number[]): Promise<readonly CalendarYear[]> {
-  const { rows } = await db.query<CalendarYear>(
-    `select year::int as year, days from mirror.resource_availability_years
-     where _deleted_at is null and days is not null and year = any($1::bigint[])`,
-    [years],
-  )
-  return rows
+  return await on(db)
+    .selectFrom('mirror.resource_availability_years')
+    .select((eb) => [eb.cast<number>('year', 'int4').as('year'), 'days'])
+    .where('_deleted_at', 'is', null)
+    .where('days', 'is not', null)
+    .where('year', 'in', years.map(String))
+    .$narrowType<{ days: NotNull }>()
+    .execute()
 }

@@ -1,16 +1,27 @@
 // What people ask the database: the state of streams, endpoints, runs, the outbox and the quarantine. Reads only.
 
-import type { Queryable } from '../database/sql.ts'
-import type { Run } from '../state/runs.ts'
+import { type NotNull, sql } from 'kysely'
+import { now, on, type Queryable } from '../database/sql.ts'
+import type { RunStatus } from '../state/runs.ts'
 
-export type StreamFacts = {
+/**
+ * `failing`: the last run that ended did not read everything. `unknown`: never read completely, or nothing to measure by.
+ * `late`: older than the target. `fresh`: everything older than the target is in the mirror. `report.freshness` decides.
+ */
+export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing'
+
+export type StreamStatus = {
   readonly stream: string
   readonly asOf: Date | null
   readonly rows: number
   readonly lastRunId: number | null
   readonly nextDueAt: Date | null
   readonly intervalS: number | null
+  /** The configured target, or what its schedule allows; null: neither is there. */
   readonly targetS: number | null
+  readonly state: Freshness
+  /** How the last run stands or ended; null: there was none. */
+  readonly lastRunStatus: RunStatus | null
 }
 
 export type EndpointFacts = {
@@ -24,30 +35,58 @@ export type EndpointFacts = {
 
 /** Version as Postgres names it (`16.4`), and the database's size in bytes. */
 export async function databaseFacts(db: Queryable): Promise<{ readonly version: string; readonly size: number }> {
-  const { rows } = await db.query<{ version: string; size: string }>(
-    `select current_setting('server_version') as version, pg_database_size(current_database())::text as size`,
-  )
-  return { version: rows[0]?.version ?? '', size: Number(rows[0]?.size ?? 0) }
+  return await on(db)
+    .selectNoFrom(sql<string>`current_setting('server_version')`.as('version'))
+    .select(sql<number>`pg_database_size(current_database())::float8`.as('size'))
+    .executeTakeFirstOrThrow()
 }
 
-/** The rows of sync.streams, in the order of their names. */
-export async function streamFacts(db: Queryable): Promise<readonly StreamFacts[]> {
-  const { rows } = await db.query<StreamFacts>(
-    `select stream, as_of as "asOf", rows::float8 as rows, last_run_id::float8 as "lastRunId",
-       next_due_at as "nextDueAt", interval_s::float8 as "intervalS", target_s::float8 as "targetS"
-     from sync.streams order by stream`,
-  )
-  return rows
+/** Streams with their schedule, their freshness and their last run, in the order of their names. */
+export async function streamStatus(db: Queryable): Promise<readonly StreamStatus[]> {
+  return await on(db)
+    .selectFrom('sync.streams as s')
+    .innerJoin('report.freshness as f', 'f.stream', 's.stream')
+    .leftJoinLateral(
+      (q) =>
+        q
+          .selectFrom('sync.runs')
+          .select('status')
+          .whereRef('stream', '=', 's.stream')
+          .orderBy('id', 'desc')
+          .limit(1)
+          .as('r'),
+      (join) => join.onTrue(),
+    )
+    .select((eb) => [
+      's.stream',
+      's.as_of as asOf',
+      eb.cast<number>('s.rows', 'float8').as('rows'),
+      eb.cast<number | null>('s.last_run_id', 'float8').as('lastRunId'),
+      's.next_due_at as nextDueAt',
+      eb.cast<number | null>('s.interval_s', 'float8').as('intervalS'),
+      eb.cast<number | null>('f.target_s', 'float8').as('targetS'),
+      'f.state',
+      'r.status as lastRunStatus',
+    ])
+    .$narrowType<{ state: Freshness }>()
+    .orderBy('s.stream')
+    .execute()
 }
 
 /** The rows of sync.endpoints, in the order of their names. */
 export async function endpointFacts(db: Queryable): Promise<readonly EndpointFacts[]> {
-  const { rows } = await db.query<EndpointFacts>(
-    `select endpoint, calls::float8 as calls, failures::float8 as failures, last_status as "lastStatus",
-       last_called_at as "lastCalledAt", last_error as "lastError"
-     from sync.endpoints order by endpoint`,
-  )
-  return rows
+  return await on(db)
+    .selectFrom('sync.endpoints')
+    .select((eb) => [
+      'endpoint',
+      eb.cast<number>('calls', 'float8').as('calls'),
+      eb.cast<number>('failures', 'float8').as('failures'),
+      'last_status as lastStatus',
+      'last_called_at as lastCalledAt',
+      'last_error as lastError',
+    ])
+    .orderBy('endpoint')
+    .execute()
 }
 
 export type OutboxFacts = {
@@ -61,27 +100,19 @@ export type OutboxFacts = {
 
 /** What is in the outbox. */
 export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
-  const { rows } = await db.query<{ status: string; count: number; first: string; oldest: Date }>(
-    `select status, count(*)::int as count, min(id) as first, min(enqueued_at) as oldest
-     from outbox.changes group by status order by status`,
-  )
+  const rows = await on(db)
+    .selectFrom('outbox.changes')
+    .select((eb) => ['status', eb.fn.min('id').as('first'), eb.fn.min('enqueued_at').as('oldest')])
+    .select(sql<number>`count(*)::int`.as('count'))
+    .groupBy('status')
+    .orderBy('status')
+    .$narrowType<{ status: NotNull }>()
+    .execute()
   return {
     counts: Object.fromEntries(rows.map(({ status, count }) => [status, count])),
     first: Object.fromEntries(rows.map(({ status, first }) => [status, Number(first)])),
     oldestQueuedAt: rows.find(({ status }) => status === 'queued')?.oldest ?? null,
   }
-}
-
-/** One run; null when there is none of this number. */
-export async function findRun(db: Queryable, id: string): Promise<Run | null> {
-  const { rows } = await db.query<Run>(`select * from sync.runs where id = $1`, [id])
-  return rows[0] ?? null
-}
-
-/** The last run of each stream that had one: running, or ended. */
-export async function lastRuns(db: Queryable): Promise<readonly Run[]> {
-  const { rows } = await db.query<Run>(`select distinct on (stream) * from sync.runs order by stream, id desc`)
-  return rows
 }
 
 export type TaskFacts = {
@@ -94,12 +125,15 @@ export type TaskFacts = {
 
 /** The tasks of a run, counted by kind and status. */
 export async function taskFacts(db: Queryable, runId: string): Promise<readonly TaskFacts[]> {
-  const { rows } = await db.query<TaskFacts>(
-    `select kind, status, count(*)::int as tasks, sum(attempts)::int as attempts, min(error) as error
-     from sync.tasks where run_id = $1 group by kind, status order by kind, status`,
-    [runId],
-  )
-  return rows
+  return await on(db)
+    .selectFrom('sync.tasks')
+    .select((eb) => ['kind', 'status', eb.fn.min('error').as('error')])
+    .select([sql<number>`count(*)::int`.as('tasks'), sql<number>`sum(attempts)::int`.as('attempts')])
+    .where('run_id', '=', runId)
+    .groupBy(['kind', 'status'])
+    .orderBy('kind')
+    .orderBy('status')
+    .execute()
 }
 
 /** Keys whose deletion a run holds back: the first of them, and how many there are, released ones left out. */
@@ -108,12 +142,14 @@ export async function heldKeyFacts(
   runId: string,
   limit: number,
 ): Promise<{ readonly count: number; readonly keys: readonly string[] }> {
-  const { rows } = await db.query<{ count: number; keys: string[] | null }>(
-    `select count(*)::int as count, (array_agg(key order by key))[1:$2] as keys
-     from sync.held where run_id = $1 and released_at is null`,
-    [runId, limit],
-  )
-  return { count: rows[0]?.count ?? 0, keys: rows[0]?.keys ?? [] }
+  const { count, keys } = await on(db)
+    .selectFrom('sync.held')
+    .select(sql<number>`count(*)::int`.as('count'))
+    .select(sql<string[] | null>`(array_agg(key order by key))[1:${limit}]`.as('keys'))
+    .where('run_id', '=', runId)
+    .where('released_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return { count, keys: keys ?? [] }
 }
 
 export type QuarantineFacts = {
@@ -127,18 +163,19 @@ export type QuarantineFacts = {
   readonly times: number
 }
 
-/** Records in quarantine without their payloads, newest first. */
+/** Records in quarantine without their payloads, the one seen last first; of one stream, if one is named. */
 export async function quarantineFacts(
   db: Queryable,
-  filter: { readonly stream?: string; readonly limit: number },
+  { stream, limit }: { readonly stream?: string; readonly limit: number },
 ): Promise<readonly QuarantineFacts[]> {
-  const { rows } = await db.query<QuarantineFacts>(
-    `select id::float8 as id, stream, key, endpoint, reason, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt",
-       times::float8 as times
-     from sync.quarantine where $1::text is null or stream = $1 order by last_seen_at desc, id desc limit $2`,
-    [filter.stream ?? null, filter.limit],
-  )
-  return rows
+  const found = on(db)
+    .selectFrom('sync.quarantine as q')
+    .select((eb) => [eb.cast<number>('q.id', 'float8').as('id'), eb.cast<number>('q.times', 'float8').as('times')])
+    .select(['stream', 'key', 'endpoint', 'reason', 'first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt'])
+    .orderBy('q.last_seen_at', 'desc')
+    .orderBy('q.id', 'desc')
+    .limit(limit)
+  return await (stream === undefined ? found : found.where('stream', '=', stream)).execute()
 }
 
 export type Backlog = {
@@ -153,34 +190,41 @@ export type Backlog = {
 
 /** What the running runs still have to do; null when none runs. */
 export async function backlog(db: Queryable): Promise<Backlog | null> {
-  const { rows } = await db.query<Backlog>(
-    `select count(distinct r.id)::int as runs, count(t.id) filter (where t.status in ('done', 'failed'))::int as done,
-       count(t.id)::int as all,
-       extract(epoch from clock_timestamp() - min(r.started_at))::float8 as "elapsedS"
-     from sync.runs r join sync.tasks t on t.run_id = r.id where r.status = 'running' having count(*) > 0`,
-  )
-  return rows[0] ?? null
+  const row = await on(db)
+    .selectFrom('sync.runs as r')
+    .innerJoin('sync.tasks as t', 't.run_id', 'r.id')
+    .select([
+      sql<number>`count(distinct r.id)::int`.as('runs'),
+      sql<number>`count(t.id) filter (where t.status in ('done', 'failed'))::int`.as('done'),
+      sql<number>`count(t.id)::int`.as('all'),
+      sql<number>`extract(epoch from clock_timestamp() - min(r.started_at))::float8`.as('elapsedS'),
+    ])
+    .where('r.status', '=', 'running')
+    .having((eb) => eb.fn.countAll(), '>', 0)
+    .executeTakeFirst()
+  return row ?? null
 }
 
 /** The database's own clock. */
 export async function databaseClock(db: Queryable): Promise<Date> {
-  const { rows } = await db.query<{ now: Date }>('select clock_timestamp() as now')
-  return rows[0]?.now ?? new Date()
+  return (await on(db).selectNoFrom(now.as('now')).executeTakeFirstOrThrow()).now
 }
 
 /** The newest request of this trigger that is not finished; null when there is none. */
 export async function openRequest(db: Queryable, trigger: string): Promise<string | null> {
-  const { rows } = await db.query<{ id: string }>(
-    `select id from sync.requests where trigger = $1 and finished_at is null order by id desc limit 1`,
-    [trigger],
-  )
-  return rows[0]?.id ?? null
+  const request = await on(db)
+    .selectFrom('sync.requests')
+    .select('id')
+    .where('trigger', '=', trigger)
+    .where('finished_at', 'is', null)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return request?.id ?? null
 }
 
 /** May this role create schemas in this database? */
 export async function mayCreate(db: Queryable): Promise<boolean> {
-  const { rows } = await db.query<{ allowed: boolean }>(
-    `select has_database_privilege(current_database(), 'create') as allowed`,
-  )
-  return rows[0]?.allowed ?? false
+  const allowed = sql<boolean>`has_database_privilege(current_database(), 'create')`.as('allowed')
+  return (await on(db).selectNoFrom(allowed).executeTakeFirstOrThrow()).allowed
 }

@@ -1,9 +1,10 @@
 // All that the database knows of one record: its row, what lies below it, its history, runs, quarantine, changes. Reads only.
 
+import { type SqlBool, sql } from 'kysely'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isReadAhead } from '../database/read-times.ts'
-import { identifier, type Queryable } from '../database/sql.ts'
+import { identifier, on, type Queryable } from '../database/sql.ts'
 import type { RunStatus } from '../state/runs.ts'
 
 /** A row of the mirror; values as Postgres writes them. */
@@ -69,11 +70,13 @@ export type Remembered = { readonly detailReadAt: Date | null; readonly changedA
 
 /** What sync.records has of a key; null when it has nothing. */
 export async function remembered(db: Queryable, stream: string, key: string): Promise<Remembered | null> {
-  const { rows } = await db.query<Remembered>(
-    `select detail_read_at as "detailReadAt", changed_at as "changedAt" from sync.records where stream = $1 and key = $2`,
-    [stream, key],
-  )
-  return rows[0] ?? null
+  const row = await on(db)
+    .selectFrom('sync.records')
+    .select(['detail_read_at as detailReadAt', 'changed_at as changedAt'])
+    .where('stream', '=', stream)
+    .where('key', '=', key)
+    .executeTakeFirst()
+  return row ?? null
 }
 
 export type HistoryEntry = {
@@ -144,14 +147,22 @@ export async function recordChanges(
 
 export type RunAround = { readonly id: string; readonly startedAt: Date; readonly status: RunStatus }
 
+/** The newest run of a stream, of those that further conditions leave. */
+const selectRuns = (db: Queryable, stream: string) =>
+  on(db)
+    .selectFrom('sync.runs as r')
+    .select(['r.id', 'r.started_at as startedAt', 'r.status'])
+    .where('r.stream', '=', stream)
+    .orderBy('r.id', 'desc')
+    .limit(1)
+
 /** The run of a stream during which something happened; null when none was under way. */
 export async function runAround(db: Queryable, stream: string, instant: Date): Promise<RunAround | null> {
-  const { rows } = await db.query<RunAround>(
-    `select id, started_at as "startedAt", status from sync.runs
-     where stream = $1 and started_at <= $2 and (finished_at is null or finished_at >= $2) order by id desc limit 1`,
-    [stream, instant],
-  )
-  return rows[0] ?? null
+  const run = await selectRuns(db, stream)
+    .where('r.started_at', '<=', instant)
+    .where((eb) => eb.or([eb('r.finished_at', 'is', null), eb('r.finished_at', '>=', instant)]))
+    .executeTakeFirst()
+  return run ?? null
 }
 
 /** The last sweep of a stream that reached its end, and whether the key was on one of its pages. */
@@ -159,24 +170,24 @@ export type LastSweep = RunAround & { readonly seen: boolean }
 
 /** See {@link LastSweep}; pages are kept for a day. Null when there is no such sweep. */
 export async function lastSweep(db: Queryable, stream: string, key: string): Promise<LastSweep | null> {
-  const { rows } = await db.query<LastSweep>(
-    `select r.id, r.started_at as "startedAt", r.status,
-       exists (select from sync.sweep_pages p where p.run_id = r.id and $2 = any(p.keys)) as seen
-     from sync.runs r where r.stream = $1 and r.swept_at is not null and r.status in ('done', 'held')
-       and exists (select from sync.sweep_pages p where p.run_id = r.id) order by r.id desc limit 1`,
-    [stream, key],
-  )
-  return rows[0] ?? null
+  const pages = sql`select from sync.sweep_pages p where p.run_id = r.id`
+  const run = await selectRuns(db, stream)
+    .select(sql<boolean>`exists (${pages} and ${key} = any(p.keys))`.as('seen'))
+    .where('r.swept_at', 'is not', null)
+    .where('r.status', 'in', ['done', 'held'])
+    .where(sql<SqlBool>`exists (${pages})`)
+    .executeTakeFirst()
+  return run ?? null
 }
 
 /** The run that holds back the deletion of this key; null when none does. */
 export async function heldBy(db: Queryable, stream: string, key: string): Promise<string | null> {
-  const { rows } = await db.query<{ id: string }>(
-    `select r.id from sync.held h join sync.runs r on r.id = h.run_id
-     where r.stream = $1 and h.key = $2 and h.released_at is null order by r.id desc limit 1`,
-    [stream, key],
-  )
-  return rows[0]?.id ?? null
+  const run = await selectRuns(db, stream)
+    .innerJoin('sync.held as h', 'h.run_id', 'r.id')
+    .where('h.key', '=', key)
+    .where('h.released_at', 'is', null)
+    .executeTakeFirst()
+  return run?.id ?? null
 }
 
 export type QuarantinedRecord = {
@@ -190,10 +201,12 @@ export type QuarantinedRecord = {
 
 /** The entry of this key in quarantine; null when there is none. */
 export async function quarantinedRecord(db: Queryable, stream: string, key: string): Promise<QuarantinedRecord | null> {
-  const { rows } = await db.query<QuarantinedRecord>(
-    `select id::text as id, endpoint, reason, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt",
-       times::float8 as times from sync.quarantine where stream = $1 and key = $2`,
-    [stream, key],
-  )
-  return rows[0] ?? null
+  const entry = await on(db)
+    .selectFrom('sync.quarantine')
+    .select(['id', 'endpoint', 'reason', 'first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt'])
+    .select((eb) => eb.cast<number>('times', 'float8').as('times'))
+    .where('stream', '=', stream)
+    .where('key', '=', key)
+    .executeTakeFirst()
+  return entry ?? null
 }

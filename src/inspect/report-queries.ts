@@ -1,9 +1,8 @@
-// Reads for `report` and for freshness: the views of schema report, and how the last runs ended.
+// Reads for `report`: the views of schema report.
 
 import type { PoolClient } from 'pg'
 import type { Database } from '../database/database.ts'
-import { identifier, type Queryable } from '../database/sql.ts'
-import type { RunStatus } from '../state/runs.ts'
+import { identifier } from '../database/sql.ts'
 
 /** What `report` asks for: a view as it is, or the calendar on other days. */
 export type ReportRequest = {
@@ -53,14 +52,4 @@ function reportSelect(request: ReportRequest, as: 'text' | 'json'): { text: stri
     as === 'json' ? 'row_to_json(v)::text as json' : columns.map((c) => `v.${identifier(c)}::text`).join(', ')
   const rows = `select * from ${source} order by ${orderBy}${limit === null ? '' : ` limit ${limit}`}`
   return { text: `select ${list} from (${rows}) v`, values: days === undefined ? [] : [days.from, days.to] }
-}
-
-export type LastRun = { readonly status: RunStatus; readonly error: string | null }
-
-/** How the last run of each stream that ended did so; streams without one are left out. */
-export async function lastEndedRuns(db: Queryable): Promise<ReadonlyMap<string, LastRun>> {
-  const { rows } = await db.query<LastRun & { stream: string }>(
-    `select s.stream, r.status, r.error from sync.streams s join sync.runs r on r.id = s.last_run_id`,
-  )
-  return new Map(rows.map(({ stream, ...run }) => [stream, run]))
 }

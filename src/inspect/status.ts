@@ -1,17 +1,7 @@
 // What is known of a mirror at one moment, as `status --json` and /api/status show it whole.
 
-import type { RunStatus } from '../state/runs.ts'
 import type { FeedHolder } from './feed-holders.ts'
-import { type Freshness, freshness, freshnessTarget, scheduledStream } from './freshness.ts'
-import type { Backlog, EndpointFacts, StreamFacts } from './queries.ts'
-
-export type StreamStatus = StreamFacts & {
-  readonly state: Freshness
-  /** The configured target, or what its schedule allows; null: neither is there. */
-  readonly targetS: number | null
-  /** How the last run stands or ended; null: there was none. */
-  readonly lastRunStatus: RunStatus | null
-}
+import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
 
 export type StatusFacts = {
   readonly api: {
@@ -58,29 +48,6 @@ export type StatusFacts = {
     readonly lastSeenAt: Date
     readonly sample: unknown
   }[]
-}
-
-export type StreamRuns = {
-  /** By stream: how the last run stands, running or not, and how the last one that ended did so. */
-  readonly last: ReadonlyMap<string, RunStatus>
-  readonly ended: ReadonlyMap<string, RunStatus>
-}
-
-/** How each stream is. Pure. `now` is the database's clock. */
-export function streamStatus(
-  streams: readonly StreamFacts[],
-  { last, ended }: StreamRuns,
-  now: Date,
-): readonly StreamStatus[] {
-  const intervals = new Map(streams.map(({ stream, intervalS }) => [stream, intervalS]))
-  return streams.map((facts) => {
-    // What is read inside another stream has that one's schedule.
-    const intervalS = intervals.get(scheduledStream(facts.stream)) ?? facts.intervalS
-    const targetS = freshnessTarget({ targetS: facts.targetS, intervalS })
-    const lastEnded = ended.get(facts.stream) ?? null
-    const state = freshness({ asOf: facts.asOf, targetS, intervalS, lastRunStatus: lastEnded }, now)
-    return { ...facts, state, targetS, lastRunStatus: last.get(facts.stream) ?? null }
-  })
 }
 
 /** Was this endpoint ever answered with success? */

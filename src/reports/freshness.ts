@@ -1,5 +1,5 @@
-// The report view about the mirror itself: is each stream as fresh as it should be? The same rule as
-// src/inspect/freshness.ts; a test compares the two.
+// The report view about the mirror itself: is each stream as fresh as it should be? The one rule for status, page,
+// readiness and metrics.
 
 import { streams } from '../catalog/catalog.ts'
 import { literal } from '../database/sql.ts'
@@ -10,7 +10,10 @@ const scheduledWith = streams
   .filter((stream) => stream.reads.kind === 'inside' && stream.parent !== undefined)
   .map((stream) => `when ${literal(stream.name)} then ${literal(stream.parent ?? '')}`)
 
-const target = 'coalesce(s.target_s, 3 * coalesce(s.interval_s, p.interval_s))'
+/** Effective intervals that a stream may be old where no target is configured: one run may be missed, and one be slow. */
+export const intervalsAllowed = 3
+
+const target = `coalesce(s.target_s, ${intervalsAllowed} * coalesce(s.interval_s, p.interval_s))`
 
 export const freshness: ReportView = {
   name: 'freshness',

@@ -1,6 +1,6 @@
 // sync.pinned: what was probed once and is relied on (page base, envelope, summary lists), and what contradicted it.
 
-import type { Queryable } from '../database/sql.ts'
+import { now, on, type Queryable } from '../database/sql.ts'
 
 export type Pin = {
   readonly key: string
@@ -10,36 +10,36 @@ export type Pin = {
   readonly contradiction: string | null
 }
 
-const columns = `key, value, probed_at as "probedAt", contradicted_at as "contradictedAt", contradiction`
+const selectPins = (db: Queryable) =>
+  on(db)
+    .selectFrom('sync.pinned')
+    .select(['key', 'value', 'probed_at as probedAt', 'contradicted_at as contradictedAt', 'contradiction'])
 
 /** What is relied on; null when it was never probed or has been contradicted since. */
 export async function getPin(db: Queryable, key: string): Promise<Pin | null> {
-  const { rows } = await db.query<Pin>(
-    `select ${columns} from sync.pinned where key = $1 and (contradicted_at is null or contradicted_at < probed_at)`,
-    [key],
-  )
-  return rows[0] ?? null
+  const pin = await selectPins(db)
+    .where('key', '=', key)
+    .where((eb) => eb.or([eb('contradicted_at', 'is', null), eb('contradicted_at', '<', eb.ref('probed_at'))]))
+    .executeTakeFirst()
+  return pin ?? null
 }
 
 /** Pins a value anew; what contradicted the former one stays to be read. */
 export async function setPin(db: Queryable, key: string, value: unknown): Promise<void> {
-  await db.query(
-    `insert into sync.pinned (key, value) values ($1, $2::jsonb) on conflict (key) do update
-       set value = excluded.value, probed_at = clock_timestamp()`,
-    [key, JSON.stringify(value)],
-  )
+  const json = JSON.stringify(value)
+  await on(db)
+    .insertInto('sync.pinned')
+    .values({ key, value: json })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value: json, probed_at: now }))
+    .execute()
 }
 
 /** Notes what speaks against a pinned value; it is then no longer relied on. */
 export async function contradictPin(db: Queryable, key: string, contradiction: string): Promise<void> {
-  await db.query(`update sync.pinned set contradicted_at = clock_timestamp(), contradiction = $2 where key = $1`, [
-    key,
-    contradiction,
-  ])
+  await on(db).updateTable('sync.pinned').set({ contradicted_at: now, contradiction }).where('key', '=', key).execute()
 }
 
 /** Everything that was ever pinned, contradicted or not, by key. */
 export async function listPins(db: Queryable): Promise<readonly Pin[]> {
-  const { rows } = await db.query<Pin>(`select ${columns} from sync.pinned order by key`)
-  return rows
+  return await selectPins(db).orderBy('key').execute()
 }

@@ -1,6 +1,6 @@
 // sync.gate: where workers share the breaker and the pauses of one API. Implements the store that the API's gate asks for.
 
-import type { Queryable } from '../database/sql.ts'
+import { on, type Queryable } from '../database/sql.ts'
 
 /** The gate's state as the API's gate keeps it: instants in milliseconds since 1970. */
 export type StoredGate = {
@@ -25,8 +25,8 @@ export function createGateStore(
 ): { load(): Promise<StoredGate | null>; save(state: StoredGate): Promise<void> } {
   return {
     load: async () => {
-      const { rows } = await db.query<{ state: unknown }>('select state from sync.gate where id = $1', [id])
-      const state = rows[0]?.state
+      const row = await on(db).selectFrom('sync.gate').select('state').where('id', '=', id).executeTakeFirst()
+      const state = row?.state
       return isStoredGate(state) ? state : null
     },
     // Another worker may have stored something since we looked: the longer pause and the newer breaker stand.

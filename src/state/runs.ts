@@ -1,9 +1,13 @@
 // Requests and runs: what is asked for, what is running, what came of it.
 
+import { type Selectable, sql } from 'kysely'
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
-import type { Queryable } from '../database/sql.ts'
+import type { MirrorDatabase } from '../database/schema.generated.ts'
+import { now, on, type Queryable } from '../database/sql.ts'
 
-export type RunStatus = 'running' | 'done' | 'partial' | 'held' | 'failed'
+type RunRow = Selectable<MirrorDatabase['sync.runs']>
+
+export type RunStatus = RunRow['status']
 
 export type RunCounts = {
   readonly pages: number
@@ -33,21 +37,7 @@ const countNames = [
   'bytes',
 ] as const
 
-export type Run = { [K in keyof RunCounts]: string } & {
-  readonly id: string
-  readonly stream: string
-  readonly trigger: string
-  readonly status: RunStatus
-  readonly started_at: Date
-  readonly finished_at: Date | null
-  readonly error: string | null
-  readonly full_read: boolean
-  readonly phase: string
-  readonly swept_at: Date | null
-  readonly total: string | null
-  readonly plan: unknown
-  readonly warnings: readonly string[]
-}
+export type Run = Readonly<Omit<RunRow, 'warnings'>> & { readonly warnings: readonly string[] }
 
 /** One stream of an open request, with the state of its run. */
 export type OpenStream = {
@@ -63,41 +53,52 @@ export type OpenStream = {
 /** Asks for a sync of streams. Returns the request's id. */
 export async function createRequest(
   db: Queryable,
-  request: { readonly trigger: string; readonly streams: readonly string[]; readonly full: boolean },
+  { trigger, streams, full }: { readonly trigger: string; readonly streams: readonly string[]; readonly full: boolean },
 ): Promise<string> {
-  const { rows } = await db.query<{ id: string }>(
-    `with r as (insert into sync.requests (trigger, full_read) values ($1, $2) returning id),
-          s as (insert into sync.request_streams (request_id, stream) select r.id, unnest($3::text[]) from r)
-     select id from r`,
-    [request.trigger, request.full, request.streams],
-  )
-  return rows[0]?.id ?? ''
+  const { id } = await on(db)
+    .with('r', (q) => q.insertInto('sync.requests').values({ trigger, full_read: full }).returning('id'))
+    .with('s', (q) =>
+      q
+        .insertInto('sync.request_streams')
+        .columns(['request_id', 'stream'])
+        .expression(q.selectFrom('r').select(['r.id', sql<string>`unnest(${streams}::text[])`.as('stream')])),
+    )
+    .selectFrom('r')
+    .select('id')
+    .executeTakeFirstOrThrow()
+  return id
 }
 
 /** True when an open request already waits to start a run of this stream. */
 export async function isRequested(db: Queryable, stream: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select 1 from sync.request_streams s join sync.requests r on r.id = s.request_id
-     where r.finished_at is null and s.stream = $1 and s.run_id is null limit 1`,
-    [stream],
-  )
-  return (rowCount ?? 0) > 0
+  const waiting = await on(db)
+    .selectFrom('sync.request_streams as s')
+    .innerJoin('sync.requests as r', 'r.id', 's.request_id')
+    .select('s.stream')
+    .where('r.finished_at', 'is', null)
+    .where('s.stream', '=', stream)
+    .where('s.run_id', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return waiting !== undefined
 }
 
 /** All streams of all open requests. */
 export async function openStreams(db: Queryable): Promise<readonly OpenStream[]> {
-  const { rows } = await db.query<OpenStream>(
-    `select s.request_id, q.trigger, q.full_read, s.stream, s.run_id, r.status as run_status,
-       coalesce(r.swept_at is not null, false) as swept
-     from sync.requests q join sync.request_streams s on s.request_id = q.id left join sync.runs r on r.id = s.run_id
-     where q.finished_at is null order by q.id`,
-  )
-  return rows
+  return await on(db)
+    .selectFrom('sync.requests as q')
+    .innerJoin('sync.request_streams as s', 's.request_id', 'q.id')
+    .leftJoin('sync.runs as r', 'r.id', 's.run_id')
+    .select(['s.request_id', 'q.trigger', 'q.full_read', 's.stream', 's.run_id', 'r.status as run_status'])
+    .select(sql<boolean>`r.swept_at is not null`.as('swept'))
+    .where('q.finished_at', 'is', null)
+    .orderBy('q.id')
+    .execute()
 }
 
 /** Streams with a running run. */
 export async function runningStreams(db: Queryable): Promise<ReadonlySet<string>> {
-  const { rows } = await db.query<{ stream: string }>(`select stream from sync.runs where status = 'running'`)
+  const rows = await on(db).selectFrom('sync.runs').select('stream').where('status', '=', 'running').execute()
   return new Set(rows.map((row) => row.stream))
 }
 
@@ -111,115 +112,121 @@ export async function startRun(
     readonly requestIds: readonly string[]
   },
 ): Promise<string> {
-  const { rows } = await db.query<{ id: string }>(
-    `insert into sync.runs (stream, trigger, full_read) values ($1, $2, $3) returning id`,
-    [run.stream, run.trigger, run.full],
-  )
-  const id = rows[0]?.id ?? ''
-  await db.query(`update sync.request_streams set run_id = $1 where stream = $2 and request_id = any($3::bigint[])`, [
-    id,
-    run.stream,
-    run.requestIds,
-  ])
+  const { id } = await on(db)
+    .insertInto('sync.runs')
+    .values({ stream: run.stream, trigger: run.trigger, full_read: run.full })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await on(db)
+    .updateTable('sync.request_streams')
+    .set({ run_id: id })
+    .where('stream', '=', run.stream)
+    .where((eb) => eb('request_id', '=', eb.fn.any(eb.val(run.requestIds))))
+    .execute()
   return id
 }
+
+const updateRun = (db: Queryable, runId: string) => on(db).updateTable('sync.runs').where('id', '=', runId)
 
 /** Adds to a run's counts, in the transaction of the work that is counted. */
 export async function addCounts(db: Queryable, runId: string, counts: Partial<RunCounts>): Promise<void> {
   const given = countNames.filter((name) => (counts[name] ?? 0) !== 0)
   if (given.length === 0) return
-  await db.query(
-    `update sync.runs set ${given.map((name, i) => `${name} = ${name} + $${i + 2}`).join(', ')} where id = $1`,
-    [runId, ...given.map((name) => counts[name])],
-  )
+  await updateRun(db, runId)
+    .set((eb) => Object.fromEntries(given.map((name) => [name, eb(name, '+', String(counts[name]))])))
+    .execute()
 }
 
 /** Notes something a person may want to know of a run; the same text once. At most 50 are kept. */
 export async function addWarnings(db: Queryable, runId: string, warnings: readonly string[]): Promise<void> {
   if (warnings.length === 0) return
-  await db.query(
-    `update sync.runs set warnings = (
-       select jsonb_agg(w) from (select distinct w from jsonb_array_elements(warnings || $2::jsonb) w limit 50) d)
-     where id = $1`,
-    [runId, JSON.stringify(warnings)],
-  )
+  const all = sql`jsonb_array_elements(warnings || ${JSON.stringify(warnings)}::jsonb)`
+  await updateRun(db, runId)
+    .set({ warnings: sql`(select jsonb_agg(w) from (select distinct w from ${all} w limit 50) d)` })
+    .execute()
 }
 
 /** Notes why a run is not all it should be; the first reason stays. */
 export async function noteRunError(db: Queryable, runId: string, error: string): Promise<void> {
-  await db.query(`update sync.runs set error = coalesce(error, $2) where id = $1`, [runId, error.slice(0, 2_000)])
+  await updateRun(db, runId)
+    .set((eb) => ({ error: eb.fn.coalesce('error', eb.val(error.slice(0, 2_000))) }))
+    .execute()
 }
 
 /** Marks a run's list as completely read (or given up): what builds on it may start. */
 export async function markSwept(db: Queryable, runId: string, total: number | null): Promise<void> {
-  await db.query(`update sync.runs set swept_at = clock_timestamp(), phase = 'details', total = $2 where id = $1`, [
-    runId,
-    total,
-  ])
+  await updateRun(db, runId).set({ swept_at: now, phase: 'details', total }).execute()
 }
 
 /** Running runs without an open task, with what decides their status. */
 export async function idleRuns(db: Queryable): Promise<
   readonly {
-    id: string
-    stream: string
-    held: number
-    error: string | null
-    read: number
-    failedKinds: readonly string[]
-    failure: string | null
+    readonly id: string
+    readonly stream: string
+    readonly held: number
+    readonly error: string | null
+    readonly read: number
+    readonly failedKinds: readonly string[]
+    readonly failure: string | null
   }[]
 > {
-  const { rows } = await db.query<{
-    id: string
-    stream: string
-    held: string
-    error: string | null
-    read: string
-    failed_kinds: string[] | null
-    failure: string | null
-  }>(
-    `select r.id, r.stream, r.held, r.error, r.read, f.kinds as failed_kinds, f.failure
-     from sync.runs r
-     left join lateral (
-       select array_agg(distinct t.kind) as kinds, min(t.error) as failure from sync.tasks t
-       where t.run_id = r.id and t.status = 'failed') f on true
-     where r.status = 'running'
-       and not exists (select 1 from sync.tasks t where t.run_id = r.id and t.status in ('waiting', 'running'))`,
-  )
-  return rows.map((row) => ({
-    id: row.id,
-    stream: row.stream,
-    held: Number(row.held),
-    error: row.error,
-    read: Number(row.read),
-    failedKinds: row.failed_kinds ?? [],
-    failure: row.failure,
+  const rows = await on(db)
+    .selectFrom('sync.runs as r')
+    .leftJoinLateral(
+      (q) =>
+        q
+          .selectFrom('sync.tasks as t')
+          .select((eb) => eb.fn.min('t.error').as('failure'))
+          .select(sql<string[] | null>`array_agg(distinct t.kind)`.as('kinds'))
+          .whereRef('t.run_id', '=', 'r.id')
+          .where('t.status', '=', 'failed')
+          .as('f'),
+      (join) => join.onTrue(),
+    )
+    .select(['r.id', 'r.stream', 'r.held', 'r.error', 'r.read', 'f.kinds', 'f.failure'])
+    .where('r.status', '=', 'running')
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('sync.tasks as t')
+            .select('t.id')
+            .whereRef('t.run_id', '=', 'r.id')
+            .where('t.status', 'in', ['waiting', 'running']),
+        ),
+      ),
+    )
+    .execute()
+  return rows.map(({ kinds, held, read, ...run }) => ({
+    ...run,
+    held: Number(held),
+    read: Number(read),
+    failedKinds: kinds ?? [],
   }))
 }
 
 /** Ends a run and brings its stream's state up to date. */
 export async function finishRun(
   db: Queryable,
-  run: { readonly id: string; readonly stream: string; readonly status: RunStatus; readonly error: string | null },
+  { id, stream, status, error }: Pick<Run, 'id' | 'stream' | 'status' | 'error'>,
 ): Promise<void> {
-  const { rows } = await db.query<{ changed: boolean }>(
-    `update sync.runs set status = $2, error = $3, phase = 'finished', finished_at = clock_timestamp(),
-       swept_at = coalesce(swept_at, clock_timestamp())
-     where id = $1 returning inserted + deleted > 0 as changed`,
-    [run.id, run.status, run.error],
-  )
-  const stream = streamNamed(run.stream)
-  const inside = descendantsOf(run.stream).filter((child) => child.reads.kind === 'inside')
-  for (const each of [stream, ...inside])
-    await db.query(
-      `update sync.streams s set last_run_id = $2,
-         as_of = case when $3 = 'done' then coalesce((select started_at from sync.runs where id = $2 and trigger <> 'release'), s.as_of)
-           else s.as_of end
-       where stream = $1`,
-      [each.name, run.id, run.status],
-    )
-  if (rows[0]?.changed === true) await countRows(db, affectedBy(run.stream))
+  const run = await updateRun(db, id)
+    .set({ status, error, phase: 'finished', finished_at: now })
+    .set((eb) => ({ swept_at: eb.fn.coalesce('swept_at', now) }))
+    .returning(sql<boolean>`inserted + deleted > 0`.as('changed'))
+    .executeTakeFirst()
+  const inside = descendantsOf(stream).filter((child) => child.reads.kind === 'inside')
+  for (const name of [stream, ...inside.map((child) => child.name)]) {
+    const update = on(db).updateTable('sync.streams').set({ last_run_id: id }).where('stream', '=', name)
+    const whole = update.set((eb) => ({
+      as_of: eb.fn.coalesce(
+        eb.selectFrom('sync.runs').select('started_at').where('id', '=', id).where('trigger', '<>', 'release'),
+        'as_of',
+      ),
+    }))
+    await (status === 'done' ? whole : update).execute()
+  }
+  if (run?.changed === true) await countRows(db, affectedBy(stream))
 }
 
 /** The tables a run of this stream may have added rows to or taken rows from. */
@@ -231,48 +238,70 @@ function affectedBy(name: string): readonly string[] {
 
 /** Counts live rows into sync.streams. */
 export async function countRows(db: Queryable, names: readonly string[]): Promise<void> {
-  for (const name of names)
-    await db.query(
-      `update sync.streams set rows = (select count(*) from mirror.${streamNamed(name).name} where _deleted_at is null)
-       where stream = $1`,
-      [name],
-    )
+  for (const name of names) {
+    const table = sql.table(`mirror.${streamNamed(name).name}`)
+    await on(db)
+      .updateTable('sync.streams')
+      .set({ rows: sql`(select count(*) from ${table} where _deleted_at is null)` })
+      .where('stream', '=', name)
+      .execute()
+  }
 }
 
 /** Ends the requests all of whose runs have ended. */
 export async function finishRequests(db: Queryable): Promise<void> {
-  await db.query(
-    `update sync.requests q set finished_at = clock_timestamp() where finished_at is null and not exists (
-       select 1 from sync.request_streams s left join sync.runs r on r.id = s.run_id
-       where s.request_id = q.id and (r.id is null or r.status = 'running'))`,
-  )
+  await on(db)
+    .updateTable('sync.requests as q')
+    .set({ finished_at: now })
+    .where('finished_at', 'is', null)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('sync.request_streams as s')
+            .leftJoin('sync.runs as r', 'r.id', 's.run_id')
+            .select('s.stream')
+            .whereRef('s.request_id', '=', 'q.id')
+            .where((e) => e.or([e('r.id', 'is', null), e('r.status', '=', 'running')])),
+        ),
+      ),
+    )
+    .execute()
 }
+
+/** Whole runs, their warnings as they are written. */
+const selectRuns = (db: Queryable) =>
+  on(db).selectFrom('sync.runs as r').selectAll('r').$narrowType<{ warnings: readonly string[] }>()
 
 /** The runs of a request, in the order they started; streams whose run has not started are left out. */
 export async function runsOfRequest(
   db: Queryable,
   requestId: string,
 ): Promise<{ finished: boolean; streams: number; runs: readonly Run[] }> {
-  const request = await db.query<{ finished: boolean; streams: number }>(
-    `select finished_at is not null as finished, (select count(*)::int from sync.request_streams where request_id = $1) as streams
-     from sync.requests where id = $1`,
-    [requestId],
-  )
-  const { rows } = await db.query<Run>(
-    `select r.* from sync.request_streams s join sync.runs r on r.id = s.run_id where s.request_id = $1 order by r.id`,
-    [requestId],
-  )
-  return { finished: request.rows[0]?.finished ?? true, streams: request.rows[0]?.streams ?? 0, runs: rows }
+  const request = await on(db)
+    .selectFrom('sync.requests as q')
+    .select(sql<boolean>`finished_at is not null`.as('finished'))
+    .select(sql<number>`(select count(*)::int from sync.request_streams where request_id = q.id)`.as('streams'))
+    .where('q.id', '=', requestId)
+    .executeTakeFirst()
+  const runs = await selectRuns(db)
+    .innerJoin('sync.request_streams as s', 's.run_id', 'r.id')
+    .where('s.request_id', '=', requestId)
+    .orderBy('r.id')
+    .execute()
+  return { finished: request?.finished ?? true, streams: request?.streams ?? 0, runs }
 }
 
 /** The newest runs, newest first. */
 export async function listRuns(
   db: Queryable,
-  filter: { readonly stream?: string; readonly limit: number },
+  { stream, limit }: { readonly stream?: string; readonly limit: number },
 ): Promise<readonly Run[]> {
-  const { rows } = await db.query<Run>(
-    `select * from sync.runs where $1::text is null or stream = $1 order by id desc limit $2`,
-    [filter.stream ?? null, filter.limit],
-  )
-  return rows
+  const runs = selectRuns(db).orderBy('r.id', 'desc').limit(limit)
+  return await (stream === undefined ? runs : runs.where('r.stream', '=', stream)).execute()
+}
+
+/** One run; null when there is none of this number. */
+export async function findRun(db: Queryable, id: string): Promise<Run | null> {
+  return (await selectRuns(db).where('r.id', '=', id).executeTakeFirst()) ?? null
 }

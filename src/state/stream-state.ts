@@ -1,21 +1,14 @@
 // When streams are due: sync.streams holds the schedule's truth, BullMQ's schedulers only wake us.
 
-import type { Queryable } from '../database/sql.ts'
+import { type Selectable, sql } from 'kysely'
+import type { MirrorDatabase } from '../database/schema.generated.ts'
+import { inMs, on, type Queryable } from '../database/sql.ts'
 
-export type StreamState = {
-  readonly stream: string
-  readonly as_of: Date | null
-  readonly rows: string
-  readonly last_run_id: string | null
-  readonly next_due_at: Date | null
-  readonly interval_s: string | null
-  readonly target_s: string | null
-}
+export type StreamState = Readonly<Selectable<MirrorDatabase['sync.streams']>>
 
 /** All streams with what is known of them. */
 export async function listStreams(db: Queryable): Promise<readonly StreamState[]> {
-  const { rows } = await db.query<StreamState>(`select * from sync.streams order by stream`)
-  return rows
+  return await on(db).selectFrom('sync.streams').selectAll().orderBy('stream').execute()
 }
 
 /** Stores effective intervals and targets, in seconds; a stream without an interval is on no schedule. Due times already set stay. */
@@ -42,40 +35,56 @@ export async function saveIntervals(
  * Two callers never both get it.
  */
 export async function takeTurn(db: Queryable, stream: string, earlyS: number): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update sync.streams set next_due_at = greatest(next_due_at, clock_timestamp()) + interval_s * interval '1 s'
-     where stream = $1 and interval_s is not null
-       and (next_due_at is null or next_due_at <= clock_timestamp() + $2 * interval '1 s')`,
-    [stream, earlyS],
-  )
-  return rowCount === 1
+  const { numUpdatedRows } = await on(db)
+    .updateTable('sync.streams')
+    .set({ next_due_at: sql`greatest(next_due_at, clock_timestamp()) + interval_s * interval '1 s'` })
+    .where('stream', '=', stream)
+    .where('interval_s', 'is not', null)
+    .where((eb) => eb.or([eb('next_due_at', 'is', null), eb('next_due_at', '<=', inMs(earlyS * 1_000))]))
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }
 
 /** Streams whose turn came more than `lateS` seconds ago: their wake-up was lost. */
 export async function overdueStreams(db: Queryable, lateS: number): Promise<readonly string[]> {
-  const { rows } = await db.query<{ stream: string }>(
-    `select stream from sync.streams where interval_s is not null and next_due_at < clock_timestamp() - $1 * interval '1 s'
-     order by next_due_at`,
-    [lateS],
-  )
+  const rows = await on(db)
+    .selectFrom('sync.streams')
+    .select('stream')
+    .where('interval_s', 'is not', null)
+    .where('next_due_at', '<', inMs(-lateS * 1_000))
+    .orderBy('next_due_at')
+    .execute()
   return rows.map((row) => row.stream)
 }
 
 /** Nothing below the parent is due: the stream is as fresh as its parent. */
 export async function inheritFreshness(db: Queryable, stream: string, parent: string): Promise<void> {
-  await db.query(
-    `update sync.streams s set as_of = greatest(s.as_of, p.as_of) from sync.streams p where s.stream = $1 and p.stream = $2`,
-    [stream, parent],
-  )
+  await on(db)
+    .updateTable('sync.streams as s')
+    .from('sync.streams as p')
+    .set({ as_of: sql`greatest(s.as_of, p.as_of)` })
+    .where('s.stream', '=', stream)
+    .where('p.stream', '=', parent)
+    .execute()
 }
 
-/** Average requests of a stream's last runs, the first one left out: what a turn costs. */
+/** Average requests of a stream's last ten runs within a week: what a turn costs. */
 export async function turnCosts(db: Queryable): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await db.query<{ stream: string; cost: number }>(
-    `select stream, avg(requests)::float8 as cost from (
-       select stream, requests, row_number() over (partition by stream order by id desc) as recent, row_number() over (partition by stream order by id) as nth
-       from sync.runs where status in ('done', 'partial', 'held') and trigger = 'schedule' and started_at > now() - interval '7 days') r
-     where recent <= 10 group by stream`,
-  )
+  const rows = await on(db)
+    .selectFrom((q) =>
+      q
+        .selectFrom('sync.runs')
+        .select(['stream', 'requests'])
+        .select(sql<string>`row_number() over (partition by stream order by id desc)`.as('recent'))
+        .where('status', 'in', ['done', 'partial', 'held'])
+        .where('trigger', '=', 'schedule')
+        .where('started_at', '>', sql<Date>`now() - interval '7 days'`)
+        .as('r'),
+    )
+    .select('stream')
+    .select(sql<number>`avg(requests)::float8`.as('cost'))
+    .where('recent', '<=', '10')
+    .groupBy('stream')
+    .execute()
   return new Map(rows.map((row) => [row.stream, row.cost]))
 }

@@ -1,7 +1,8 @@
 // Rate, errors and latency of the API over the last hours: calls are added up by minute in memory and written every few
 // seconds to sync.traffic, which workers and one-off commands share.
 
-import type { Queryable } from '../database/sql.ts'
+import { sql } from 'kysely'
+import { on, type Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { isFailure, type ObservedCall } from './calls.ts'
@@ -51,7 +52,7 @@ async function saveSums(db: Queryable, sums: readonly TrafficSum[]): Promise<voi
 
 /** Deletes what is older than a week. */
 async function forgetOld(db: Queryable): Promise<void> {
-  await db.query(`delete from sync.traffic where minute < now() - interval '7 days'`)
+  await on(db).deleteFrom('sync.traffic').where('minute', '<', sql<Date>`now() - interval '7 days'`).execute()
 }
 
 export type TrafficRecorder = {

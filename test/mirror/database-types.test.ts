@@ -56,11 +56,11 @@ const header = `// The tables and views as Kysely sees them. Made by \`npm run t
 import type { ColumnType, GeneratedAlways } from 'kysely'
 
 /** pg returns bigint and numeric as text, so that no digit is lost. */
-type Int8 = ColumnType<string, string | number | bigint>
-type Numeric = ColumnType<string, string | number>
-type Timestamp = ColumnType<Date, Date | string>
+type Int8 = ColumnType<string, string | number | bigint, string | number | bigint>
+type Numeric = ColumnType<string, string | number, string | number>
+type Timestamp = ColumnType<Date, Date | string, Date | string>
 /** Read as a value, written as JSON text. */
-type Json = ColumnType<unknown, string>
+type Json = ColumnType<unknown, string, string>
 /** May be left out of an insert. */
 type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
 

@@ -13,7 +13,7 @@ import {
   trafficPoints,
   waitingStreams,
 } from '../../src/inspect/page-queries.ts'
-import { backlog, endpointFacts, lastRuns, outboxFacts, streamFacts } from '../../src/inspect/queries.ts'
+import { backlog, endpointFacts, outboxFacts, streamStatus } from '../../src/inspect/queries.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
@@ -160,8 +160,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     'last runs, streams, endpoints and backlog',
     4 * size,
     async (db) => {
-      await lastRuns(db)
-      await streamFacts(db)
+      await streamStatus(db)
       await endpointFacts(db)
       await backlog(db)
     },

@@ -3,8 +3,8 @@
 import type { Command } from 'commander'
 import { streams } from '../../catalog/catalog.ts'
 import { count, duration, relative } from '../../format.ts'
-import { freshnessTarget } from '../../inspect/freshness.ts'
 import { effectiveIntervals, wantedIntervals } from '../../jobs/schedule.ts'
+import { intervalsAllowed } from '../../reports/freshness.ts'
 import { listStreams, turnCosts } from '../../state/stream-state.ts'
 import { scheduledShare, stretchFactor } from '../../sync/budget.ts'
 import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
@@ -25,6 +25,8 @@ export function registerSchedule(program: Command): void {
 
 const seconds = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
 
+const times = (ms: number | undefined, by: number): number | undefined => (ms === undefined ? undefined : ms * by)
+
 async function runSchedule({ config, open }: CommandContext, json: boolean): Promise<ExitCode> {
   const wanted = wantedIntervals(config)
   await using app = await open({ schema: 'check', api: false, patienceMs: 0 })
@@ -42,7 +44,7 @@ async function runSchedule({ config, open }: CommandContext, json: boolean): Pro
       wantedS: seconds(wanted.get(name)),
       effectiveS: seconds(effective.get(name)),
       requestsPerTurn: costs.get(name) ?? null,
-      targetS: freshnessTarget({ targetS: seconds(config.targets[name]), intervalS: seconds(effective.get(name)) }),
+      targetS: seconds(config.targets[name] ?? times(effective.get(name), intervalsAllowed)),
       asOf: states.get(name)?.as_of ?? null,
       nextDueAt: states.get(name)?.next_due_at ?? null,
     }))

@@ -1,9 +1,8 @@
 // The section of the status page about streams: rows, age against target, the last runs as small plots. Pure.
 
 import { about, count, counted, duration, instant, relative } from '../../format.ts'
-import type { Freshness } from '../../inspect/freshness.ts'
 import type { FinishedRun, StreamFreshness } from '../../inspect/page-queries.ts'
-import type { StreamFacts } from '../../inspect/queries.ts'
+import type { Freshness, StreamStatus } from '../../inspect/queries.ts'
 import { type PageFacts, runsShown } from '../page-facts.ts'
 import { type Html, html } from '../parts/html.ts'
 import { type Bar, sparkBars } from '../parts/plots.ts'
@@ -42,7 +41,7 @@ function lastRun(runs: readonly FinishedRun[], status: string | null): Html {
 }
 
 type Row = {
-  readonly stream: StreamFacts
+  readonly stream: StreamStatus
   readonly fresh: StreamFreshness | undefined
   readonly runs: readonly FinishedRun[]
   readonly bad: number
