@@ -1,4 +1,4 @@
-// When a change goes again: backoff with jitter, the wait before a lost create may leave again, deadlines. Pure.
+// When a change goes again: backoff with jitter, the wait before a lost create may be sent again, deadlines. Pure.
 
 /** 15 minutes: a pending rental expires then (docs/sources.md, guides/RentalWorkflow). */
 export const pendingRentalMs = 15 * 60_000
@@ -30,9 +30,9 @@ export function nextDelayMs({ attempts, random, retryAfterMs = 0, deadlineInMs }
   return Math.round(Math.min(jittered, Math.max(0, left - deadlineMarginMs)))
 }
 
-/** Milliseconds to the next look at a change whose fate is unknown: 1 s, 2 s, 4 s, then every 5 s, with jitter. */
-export function nextLookMs(looks: number, random: number): number {
-  return Math.round(Math.min(5_000, 1_000 * 2 ** looks) * (0.75 + 0.25 * random))
+/** Milliseconds to the next verification of a change whose fate is unknown: 1 s, 2 s, 4 s, then every 5 s, with jitter. */
+export function nextVerificationMs(verifications: number, random: number): number {
+  return Math.round(Math.min(5_000, 1_000 * 2 ** verifications) * (0.75 + 0.25 * random))
 }
 
 export type Again = {

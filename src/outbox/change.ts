@@ -1,23 +1,25 @@
 // A change as the pusher holds it: the row of outbox.queue, parsed without loss.
 
-import { isObject, type Json, type JsonObject, parseExact, parseJson, stringifyJson } from '../api/wire/json.ts'
-import type { WriteDef } from '../catalog/types.ts'
+import { isObject, type Json, type JsonObject, parseExact, parseJson, stringifyJson, textOf } from '../api/wire/json.ts'
+import type { BodyField, WriteDef } from '../catalog/types.ts'
 import { writeNamed } from '../catalog/writes.ts'
-import type { Results } from './body.ts'
 import type { OnConflict } from './merge.ts'
 import type { Status } from './states.ts'
 
-/** What was there before a write left. */
-export type Proof = {
+/** Results of earlier changes by their id: the `id` each of them made. */
+export type Results = ReadonlyMap<string, Json>
+
+/** What was there before a write was dispatched: by it, its effect is verified when the answer is lost. */
+export type Evidence = {
   /** The writable fields of the record to the last character and digit, for updates. */
   readonly before?: Json
-  /** The body that left, as exactly, for updates. */
+  /** The body that was sent, as exactly, for updates. */
   readonly sent?: JsonObject
   /** Ids of the collection, or of the records a created one could be taken for. */
   readonly ids?: readonly string[]
   /** `rental.create`: departure of the slot where the mirror knows it. */
   readonly departure?: string | null
-  /** An attempt left whose fate was not known at once: these ids stay the ones to compare with. */
+  /** An attempt was dispatched whose fate was not known at once: these ids stay the ones to compare with. */
   readonly ambiguous?: true
   /** The API answered with success, without saying what it made. */
   readonly answered?: true
@@ -41,15 +43,15 @@ export type Change = {
   /** What was committed then, as Postgres writes a snapshot; null for changes queued before it was kept. */
   readonly seenSnapshot: string | null
   readonly attempts: number
-  readonly looks: number
+  readonly verifications: number
   readonly fence: string
   readonly onConflict: OnConflict
   readonly base: JsonObject
   readonly keptRemote: readonly string[]
   readonly leftOut: readonly string[]
-  readonly proof: Proof
+  readonly evidence: Evidence
   readonly request: SentRequest | null
-  readonly departed: boolean
+  readonly dispatched: boolean
   readonly sentAt: Date | null
   readonly deadline: Date | null
   readonly warning: string | null
@@ -98,12 +100,12 @@ const objectOf = (text: string | null): JsonObject => {
 const nullableObject = (text: string | null): JsonObject | null => (text === null ? null : objectOf(text))
 
 /** For outbox.queue.proof: what is exact goes as JSON text, since jsonb holds neither NUL nor halves of surrogate pairs. */
-export function storedProof({ before, sent, ...rest }: Proof): Json {
+export function storedEvidence({ before, sent, ...rest }: Evidence): Json {
   const exact = before === undefined ? {} : { exact: stringifyJson({ before, sent: sent ?? null }) }
   return { ...(rest as JsonObject), ...exact }
 }
 
-function proofOf(text: string | null): Proof {
+function evidenceIn(text: string | null): Evidence {
   const { exact, ...rest } = objectOf(text)
   return { ...rest, ...(typeof exact === 'string' ? (parseExact(exact) as JsonObject) : {}) }
 }
@@ -122,18 +124,51 @@ export function toChange(row: ChangeRow): Change {
     seenAt: row.seen_at,
     seenSnapshot: row.seen_snapshot,
     attempts: row.attempts,
-    looks: row.looks,
+    verifications: row.looks,
     fence: row.fence,
     onConflict: row.on_conflict,
     base: objectOf(row.base),
     keptRemote: row.kept_remote,
     leftOut: row.left_out,
-    proof: proofOf(row.proof),
+    evidence: evidenceIn(row.proof),
     request: nullableObject(row.request) as SentRequest | null,
-    departed: row.departed,
+    dispatched: row.departed,
     sentAt: row.sent_at,
     deadline: row.deadline,
     warning: row.warning,
     results: new Map(Object.entries(objectOf(row.results))),
   }
+}
+
+/** The number of the change a value refers to (`{"change": 17}`), or null for an ordinary value. */
+export function referredChange(value: Json | undefined): string | null {
+  return isObject(value) ? (textOf(value.change) ?? null) : null
+}
+
+/** Replaces references by results; a text field gets the id as text. @returns null when a result is lacking. */
+export function resolveFields(
+  value: Readonly<JsonObject>,
+  fields: readonly BodyField[],
+  results: Results,
+): JsonObject | null {
+  const resolved: JsonObject = {}
+  for (const [name, given] of Object.entries(value)) {
+    const change = referredChange(given)
+    if (change === null) {
+      resolved[name] = given
+      continue
+    }
+    const result = results.get(change)
+    if (result === undefined || result === null) return null
+    const asText = fields.find((field) => field.name === name)?.type === 'string'
+    resolved[name] = asText ? String(textOf(result)) : result
+  }
+  return resolved
+}
+
+/** The path parameters of a change as text, references resolved. @returns null when a result is lacking. */
+export function resolveTarget(target: Readonly<JsonObject>, results: Results): Readonly<Record<string, string>> | null {
+  const resolved = resolveFields(target, [], results)
+  if (resolved === null) return null
+  return Object.fromEntries(Object.entries(resolved).map(([name, value]) => [name, String(textOf(value))]))
 }

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '
 import type { Database } from '../database/database.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
-import { proofKind, yieldsId } from './operations.ts'
+import { kindOf } from './kinds/kinds.ts'
 import type { ReadBack } from './read-back.ts'
 import { settleDone } from './settle.ts'
 import { type Event, inStates, statesBefore, transition } from './states.ts'
@@ -137,7 +137,7 @@ export async function resolveConflict(
 ): Promise<void> {
   const replaceable = await database.transaction(async (client) => {
     const change = await takeConflict(client, id)
-    if (proofKind(change.write) === 'update') {
+    if (kindOf(change.write).replaces) {
       await takeSide(client, change, side)
       return true
     }
@@ -187,7 +187,7 @@ export async function resolveTookEffect(
 ): Promise<void> {
   const check = async (client: PoolClient): Promise<Change> => {
     const change = await takeUnknown(client, id, 'resolved-done')
-    const makes = yieldsId(change.operation)
+    const makes = kindOf(change.write).makesRecord
     if (resultId !== null && !makes)
       throw new BoatMirrorError('USAGE', `Change ${id} (${change.operation}) makes no record that --id could name.`)
     if (resultId === null && makes && (await needsResult(client, id)))

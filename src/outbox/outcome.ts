@@ -23,8 +23,10 @@ export type Done = {
   readonly recordKey: readonly string[] | null
   /** Writable fields as the API shows them now. */
   readonly leftBehind: JsonObject | null
-  /** The rental or user the change belongs to, to be read again. */
-  readonly holderId: string | null
+  /** It made a rental or a user: the change belongs to the aggregate of that from now on. */
+  readonly madeRoot: boolean
+  /** The rental or user of the aggregate, to be read again. */
+  readonly rootId: string | null
   /** Status of the rental, where it was read. */
   readonly rentalStatus: string | null
 }
@@ -42,9 +44,9 @@ export type Outcome =
       /** It was held back on our side: no attempt. */
       readonly heldBack?: boolean
     }
-  /** Whether it had an effect is to be found out. */
+  /** Whether it had an effect is to be verified. */
   | {
-      readonly kind: 'look'
+      readonly kind: 'verify'
       readonly delayMs: number
       readonly error: string
       /** The API answered with success: it is never sent again. */

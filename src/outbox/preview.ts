@@ -2,10 +2,9 @@
 
 import { asRead, isObject, type Json, type JsonObject } from '../api/wire/json.ts'
 import { ApiError, messageOf } from '../errors.ts'
-import { referredChange } from './body.ts'
-import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
+import { type Change, type ChangeRow, changeColumns, referredChange, toChange } from './change.ts'
 import type { PushContext } from './context.ts'
-import { prepareChange, shownPath } from './prepare.ts'
+import { prepareChange, shownPath } from './deliver.ts'
 import { sameValue, writeShape } from './values.ts'
 
 export type FieldPreview = { readonly field: string; readonly from: Json; readonly to: Json }
@@ -50,11 +49,10 @@ async function preview(context: PushContext, change: Change, signal: AbortSignal
     return { ...plain, body: change.body, fields, note: `Waits for change ${waiting.join(', ')}.` }
   }
   try {
-    const prepared = await prepareChange(context, change, signal)
+    const prepared = await prepareChange({ context, change, signal })
     if (prepared.kind !== 'prepared') return { ...plain, body: null, fields: [], note: noteOf(prepared) }
-    const shown = asRead(prepared.body ?? null)
-    const body = isObject(shown) ? shown : null
-    const before = asRead(prepared.proof.before ?? null)
+    const body = change.write.body.length === 0 ? null : (asRead(prepared.body) as JsonObject)
+    const before = asRead(prepared.evidence.before ?? null)
     return {
       ...plain,
       path: shownPath(change.write.endpoint, prepared.params),

@@ -9,9 +9,9 @@ import { DataRefused } from '../mirror/writer.ts'
 import type { Change } from './change.ts'
 import { canProgress, claimChange, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
 import { leaseMs, type PushContext } from './context.ts'
+import { deliverChange } from './deliver.ts'
 import { codeIn, type Done, type Outcome } from './outcome.ts'
 import { isFinal, settleChange } from './settle.ts'
-import { workOnChange } from './work.ts'
 
 export type PushCounts = { readonly claimed: number; readonly settled: number }
 
@@ -105,7 +105,7 @@ export function createPusher(context: PushContext): Pusher {
       claims.set(change.id, hasRunOut)
       const isOurs = (): boolean => claims.get(change.id)?.() === false
       try {
-        const outcome = await workOnChange(context, change, isOurs, signal)
+        const outcome = await deliverChange({ context, change, signal }, isOurs)
         await settle(change, outcome)
         tell(change, outcome)
         if (isFinal(outcome)) counts.settled++

@@ -4,52 +4,19 @@
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { Change } from './change.ts'
 import type { PushContext } from './context.ts'
-import { finishChange, unverified } from './finish.ts'
-import { holderOf, mirrorKey, proofKind, singleRead, yieldsId } from './operations.ts'
+import { kindOf } from './kinds/kinds.ts'
+import { done, unverified } from './kinds/shared.ts'
 import type { Done } from './outcome.ts'
-import { type Params, readHolder, readRecord, type Seen } from './reads.ts'
-import { appliedOf, sentOf } from './reconcile.ts'
+import { singleRead } from './reads.ts'
+import { sentOf } from './reconcile.ts'
 
-/** Looks at what a change left at the API. `resultId`: the record it made, as a person names it; null where none is named. */
+/** Looks up what a change left at the API. `resultId`: the record it made, as a person names it; null where none is named. */
 export type ReadBack = (change: Change, resultId: string | null) => Promise<Done>
 
 const byPerson = 'Settled by a person.'
 const patienceMs = 10_000
 
 const numberOrText = (id: string): number | string => (/^\d{1,15}$/.test(id) ? Number(id) : id)
-
-/** The path of the record itself: that of its collection, and the id it has there. */
-function paramsOf(change: Change, resultId: string | null): Params {
-  const { params } = sentOf(change)
-  if (resultId === null) return params
-  const [, name = ''] = /\{(\w+)\}$/.exec(singleRead(change.write)) ?? []
-  return { ...params, [name]: resultId }
-}
-
-/** What is known without having seen the record; the next sync shows the rest. */
-function unread(change: Change, resultId: string | null, warning: string): Done {
-  const params = paramsOf(change, resultId)
-  return {
-    kind: 'done',
-    result: resultId === null ? null : { id: numberOrText(resultId) },
-    response: null,
-    warnings: [byPerson, warning],
-    mirror: {},
-    recordKey: mirrorKey(change.write, params, resultId),
-    leftBehind: null,
-    holderId: params[holderOf(change.write).param] ?? null,
-    rentalStatus: null,
-  }
-}
-
-async function look(context: PushContext, change: Change, params: Params, signal: AbortSignal): Promise<Seen | null> {
-  const kind = proofKind(change.write)
-  if (kind === 'removal') return null
-  return await (kind === 'assignment' ? readHolder : readRecord)(context, change.write, params, signal)
-}
-
-const notShown = (change: Change, resultId: string): BoatMirrorError =>
-  new BoatMirrorError('NOT_FOUND', `The API shows no record ${resultId} that change ${change.id} could have made.`)
 
 /**
  * Reads back from the API. Where it does not answer, the change is settled without, and a warning says so.
@@ -58,29 +25,28 @@ const notShown = (change: Change, resultId: string): BoatMirrorError =>
 export const readBackFrom =
   (context: PushContext, stopped: AbortSignal): ReadBack =>
   async (change, resultId) => {
-    const params = paramsOf(change, resultId)
-    if (yieldsId(change.operation) && resultId === null)
-      return unread(change, null, 'The mirror shows what it made after the next sync.')
-    const signal = AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)])
+    const kind = kindOf(change.write)
+    const before = sentOf(change)
+    // The path of the record itself: that of its collection, and the id it has there.
+    const [, param = ''] = resultId === null ? [] : (/\{(\w+)\}$/.exec(singleRead(change.write)) ?? [])
+    const params = resultId === null ? before.params : { ...before.params, [param]: resultId }
+    const result = resultId === null ? null : { id: numberOrText(resultId) }
+    /** What is known without having seen the record; the next sync shows the rest. */
+    const unseen = (why: string): Done => ({ ...done(change, params, resultId), result, warnings: [byPerson, why] })
+    if (kind.makesRecord && resultId === null) return unseen('The mirror shows what it made after the next sync.')
+
+    const delivery = { context, change, signal: AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)]) }
+    const notShown = `The API shows no record ${resultId} that change ${change.id} could have made.`
     try {
-      const seen = await look(context, change, params, signal)
-      if (seen !== null && seen.record === null && resultId !== null) throw notShown(change, resultId)
-      if (seen !== null && seen.record === null) return unread(change, null, 'The API shows no such record now.')
-      const { body } = sentOf(change)
-      const effect = {
-        params,
-        sent: body,
-        applied: appliedOf(change, body),
-        response: null,
-        seen,
-        warnings: [byPerson],
-      }
-      const outcome = await finishChange(context, change, effect, signal)
-      return outcome.kind === 'done' ? outcome : unread(change, resultId, unverified)
+      const seen = (await kind.readBack?.(delivery, params)) ?? null
+      if (seen === null && resultId !== null) throw new BoatMirrorError('NOT_FOUND', notShown)
+      if (seen === null && kind.readBack !== undefined) return unseen('The API shows no such record now.')
+      const outcome = await kind.finish(delivery, { ...before, params, warnings: [byPerson] }, { response: null, seen })
+      return outcome.kind === 'done' ? outcome : unseen(unverified)
     } catch (error) {
       if (!(error instanceof ApiError) || stopped.aborted) throw error
       // It did answer: what a person named can be no id.
-      if (error.code === 'API_REJECTED' && resultId !== null) throw notShown(change, resultId)
-      return unread(change, resultId, unverified)
+      if (error.code === 'API_REJECTED' && resultId !== null) throw new BoatMirrorError('NOT_FOUND', notShown)
+      return unseen(unverified)
     }
   }

@@ -1,16 +1,16 @@
-// The reads a change needs: the record it is about, the collection it adds to, records it could be taken for.
+// What a change reads from the API: the record it is about, the collection it adds to, records it could be taken for. Where
+// that is comes from the catalog, so that an endpoint is described nowhere else.
 
 import { readEnvelope } from '../api/paging/envelope.ts'
-import { asRead, get, isObject, type Json, type JsonObject, textOf } from '../api/wire/json.ts'
+import { asRead, get, isObject, type Json, textOf } from '../api/wire/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
-import type { StreamDef, WriteDef } from '../catalog/types.ts'
+import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { PushContext } from './context.ts'
-import { holderOf, listRead, singleRead } from './operations.ts'
 
 export type Params = Readonly<Record<string, string>>
 
-/** A record and the instant its read started. `record` is null where there is none (404, 410, 204, `null`). */
+/** A record and the instant its read started. */
 export type Seen = {
   /** As the mirror holds it. */
   readonly record: Json
@@ -20,10 +20,41 @@ export type Seen = {
   readonly source: string
 }
 
-const isAbsent = (error: unknown): boolean =>
+/** The read that answers the record the operation writes. */
+export function singleRead(write: WriteDef): ReadEndpoint {
+  const { reads } = streamNamed(write.stream)
+  if (reads.kind === 'document') return reads.endpoint
+  const single = reads.kind === 'list' || reads.kind === 'collection' ? reads.single : undefined
+  if (single === undefined) throw new Error(`${write.stream} has no read of one record.`)
+  return single.endpoint
+}
+
+/** The read that answers the collection the operation adds to, or the list a created record appears in. */
+function listRead(write: WriteDef): ReadEndpoint {
+  const { reads } = streamNamed(write.stream)
+  if (reads.kind === 'list' || reads.kind === 'collection') return reads.list
+  throw new Error(`${write.stream} has no list.`)
+}
+
+/** The record an aggregate is about, as a stream and the path parameter that names it. */
+export const rootOf = (write: WriteDef): { readonly stream: StreamDef; readonly param: 'rentalId' | 'userId' } =>
+  write.aggregate === 'rental'
+    ? { stream: streamNamed('rentals'), param: 'rentalId' }
+    : { stream: streamNamed('users'), param: 'userId' }
+
+/** The key of the written record in its mirror table; null while it has no id yet. */
+export function mirrorKey(write: WriteDef, params: Params, id: string | null): readonly string[] | null {
+  const stream = streamNamed(write.stream)
+  const values = Object.keys(write.target).map((name) => params[name] ?? '')
+  const key = values.length < stream.key.length && id !== null ? [...values, id] : values
+  return key.length === stream.key.length ? key : null
+}
+
+/** True where the API answers that there is no such record. */
+export const isAbsent = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 404 || error.status === 410)
 
-/** An answer that is not what was asked for proves nothing, neither presence nor absence: it is asked for again. */
+/** An answer that is not what was asked for shows nothing, neither presence nor absence: it is asked for again. */
 const misread = (endpoint: string, what: string): ApiError =>
   new ApiError('API_WRONG_RECORD', `${endpoint} was answered with ${what}.`, { endpoint })
 
@@ -42,128 +73,92 @@ function recordIn(body: Json | undefined, endpoint: string, stream: StreamDef, p
   return body
 }
 
-function recordsIn(items: readonly Json[], endpoint: string): readonly Json[] {
+function recordsIn(items: readonly Json[], endpoint: string, readAt: Date): readonly Seen[] {
   if (!items.every(isObject)) throw misread(endpoint, 'a list that holds something else than records')
-  return items
+  return items.map((record) => ({ record, exact: record, readAt, source: endpoint }))
 }
 
 async function readOne(
-  context: PushContext,
-  endpoint: string,
-  stream: StreamDef,
+  { api }: PushContext,
+  { endpoint, stream }: { readonly endpoint: ReadEndpoint; readonly stream: StreamDef },
   params: Params,
   signal: AbortSignal,
-): Promise<Seen> {
-  const readAt = context.clock.now()
+): Promise<Seen | null> {
   try {
-    const { body, startedAt } = await context.api.read({ endpoint, params, exact: true, priority: 'write', signal })
+    const { body, startedAt } = await api.read({ endpoint, params, exact: true, priority: 'write', signal })
     const record = recordIn(body === undefined ? undefined : asRead(body), endpoint, stream, params)
-    return { record, exact: record === null ? null : (body ?? null), readAt: startedAt, source: endpoint }
+    return record === null ? null : { record, exact: body ?? null, readAt: startedAt, source: endpoint }
   } catch (error) {
-    if (!isAbsent(error)) throw error
-    return { record: null, exact: null, readAt, source: endpoint }
+    if (isAbsent(error)) return null
+    throw error
   }
 }
 
-/** Reads the record a change writes. @throws ApiError for everything but an answer or an absence. */
-export const readRecord = (context: PushContext, write: WriteDef, params: Params, signal: AbortSignal): Promise<Seen> =>
-  readOne(context, singleRead(write), streamNamed(write.stream), params, signal)
-
-/** Reads the rental or user a change belongs to. @throws ApiError */
-export async function readHolder(
+/** Reads the record a change writes; null: there is none (404, 410, 204, `null`). @throws ApiError */
+export const readRecord = (
   context: PushContext,
   write: WriteDef,
   params: Params,
   signal: AbortSignal,
-): Promise<Seen> {
-  const { stream } = holderOf(write)
+): Promise<Seen | null> =>
+  readOne(context, { endpoint: singleRead(write), stream: streamNamed(write.stream) }, params, signal)
+
+/** Reads the rental or user a change belongs to. @throws ApiError */
+export async function readRoot(
+  context: PushContext,
+  write: WriteDef,
+  params: Params,
+  signal: AbortSignal,
+): Promise<Seen | null> {
+  const { stream } = rootOf(write)
   if (stream.reads.kind !== 'list') throw new Error(`${stream.name} has no read of one record.`)
-  return readOne(context, stream.reads.single.endpoint, stream, params, signal)
+  return await readOne(context, { endpoint: stream.reads.single.endpoint, stream }, params, signal)
 }
 
 /** Reads the whole collection a change adds to; null when its parent is gone. @throws ApiError */
 export async function readCollection(
-  context: PushContext,
+  { api, clock, settings }: PushContext,
   write: WriteDef,
   params: Params,
   signal: AbortSignal,
-): Promise<readonly Json[] | null> {
-  const items: Json[] = []
+): Promise<readonly Seen[] | null> {
+  const endpoint = listRead(write)
+  const readAt = clock.now()
+  const found: Seen[] = []
   try {
-    const pages = context.api.list({
-      endpoint: listRead(write),
-      params,
-      paging: { ...context.settings.api.paging, style: 'none' },
-      pageBase: 0,
-      priority: 'write',
-      signal,
-    })
-    for await (const page of pages) items.push(...recordsIn(page.items, listRead(write)))
+    const paging = { ...settings.api.paging, style: 'none' } as const
+    const pages = api.list({ endpoint, params, paging, pageBase: 0, priority: 'write', signal })
+    for await (const page of pages) found.push(...recordsIn(page.items, endpoint, readAt))
   } catch (error) {
-    if (!isAbsent(error)) throw error
-    return null
+    if (isAbsent(error)) return null
+    throw error
   }
-  return items
+  return found
 }
 
-/** Reads what a filtered list shows first; no page is asked for, so that the number of the first one does not matter. */
-async function readFirst(
-  context: PushContext,
-  endpoint: string,
+/**
+ * Reads what a filtered list shows first; no page is asked for, so that the number of the first one does not matter.
+ * @throws ApiError
+ */
+export async function readFirst(
+  { api, clock, settings }: PushContext,
+  write: WriteDef,
   query: Params,
   signal: AbortSignal,
-): Promise<readonly Json[]> {
-  const { paging } = context.settings.api
+): Promise<readonly Seen[]> {
+  const { paging } = settings.api
+  const endpoint = listRead(write)
   const size = String(Math.min(paging.pageSize, 100)) // the largest documented page
-  const answer = await context.api.read({
-    endpoint,
-    query: { ...query, [paging.sizeParam]: size },
-    priority: 'write',
-    signal,
-  })
+  const readAt = clock.now()
+  const answer = await api.read({ endpoint, query: { ...query, [paging.sizeParam]: size }, priority: 'write', signal })
   try {
-    return recordsIn(readEnvelope(answer.body ?? [], answer.headers, paging).items, endpoint)
+    return recordsIn(readEnvelope(answer.body ?? [], answer.headers, paging).items, endpoint, readAt)
   } catch (error) {
     if (!(error instanceof BoatMirrorError) || error instanceof ApiError) throw error
     throw new ApiError(error.code, `${endpoint}: ${error.message}`, { endpoint, cause: error })
   }
 }
 
-/**
- * The newest rentals of a resource; the list has no filter for references
- * (docs/sources.md, reference/rental-management/list-rentals-paginated). @throws ApiError
- */
-export const readNewestRentals = (
-  context: PushContext,
-  resourceId: string,
-  signal: AbortSignal,
-): Promise<readonly Json[]> => {
-  const endpoint = listRead({ stream: 'rentals' })
-  return readFirst(context, endpoint, { resourceId, order: 'creationDateDesc' }, signal)
-}
-
-/** Users who could be the one described: by e-mail, else by last or first name; null when neither is given. @throws ApiError */
-export async function readUsersLike(
-  context: PushContext,
-  body: Readonly<JsonObject>,
-  signal: AbortSignal,
-): Promise<readonly Json[] | null> {
-  const email = textOf(body.email)
-  const name = textOf(body.lastName) ?? textOf(body.firstName)
-  if (email === undefined && name === undefined) return null
-  const query: Params = email === undefined ? { name: String(name) } : { email }
-  return readFirst(context, listRead({ stream: 'users' }), query, signal)
-}
-
-/** Departure of a slot as the mirror knows it, ISO; null where it does not. */
-export async function slotDeparture(context: PushContext, resourceId: string, slotId: string): Promise<string | null> {
-  const { rows } = await context.database.pool.query<{ departure_datetime: Date | null }>(
-    `select departure_datetime from mirror.${streamNamed('resource_slots').name} where resource_id = $1 and id = $2`,
-    [resourceId, slotId],
-  )
-  return rows[0]?.departure_datetime?.toISOString() ?? null
-}
-
 /** The ids of records. */
-export const idsOf = (records: readonly Json[]): readonly string[] =>
-  records.flatMap((record) => textOf(get(record, 'id')) ?? [])
+export const idsOf = (found: readonly Seen[]): readonly string[] =>
+  found.flatMap(({ record }) => textOf(get(record, 'id')) ?? [])

@@ -1,107 +1,75 @@
-// A change whose answer was lost: proven done, proven undone and sent again, waited for, or left to a person. Nothing is
-// sent here.
+// A change that was dispatched and whose answer was lost: its effect is verified. It is done, or had none and is sent again,
+// or is verified later, or left to a person. Nothing is sent here.
 
-import { asRead, isObject, type Json, type JsonObject } from '../api/wire/json.ts'
+import { isObject, type Json } from '../api/wire/json.ts'
 import { ApiError } from '../errors.ts'
-import { absenceProvesInMs, absenceProvesNothing, nextLookMs } from './attempts.ts'
-import { resolveTarget } from './body.ts'
-import type { Change } from './change.ts'
-import { type PushContext, showDelayMs } from './context.ts'
-import { finishChange } from './finish.ts'
-import { makesRecord, proofKind } from './operations.ts'
+import { absenceProvesInMs, absenceProvesNothing, nextVerificationMs } from './attempts.ts'
+import { type Change, resolveTarget } from './change.ts'
+import { showDelayMs } from './context.ts'
+import type { Delivery, Sent } from './kinds/kind.ts'
+import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
-import { type Proven, proveChange, type Sent } from './prove.ts'
 
-/** The write that left, as its commit before sending wrote it down. */
+/** What was sent, as the commit before it was dispatched wrote it down. */
 export function sentOf(change: Change): Sent {
-  // What was stored for people has replaced characters.
-  const body = change.proof.sent ?? change.request?.body
+  const stored = change.evidence.sent ?? change.request?.body // what was stored for people has replaced characters
+  const body = isObject(stored) ? stored : {}
+  const own = (name: string): boolean => Object.hasOwn(change.body, name) && !change.keptRemote.includes(name)
   return {
     params: resolveTarget(change.target, change.results) ?? {},
-    body: isObject(body) ? body : {},
-    proof: change.proof,
+    body,
+    applied: Object.fromEntries(Object.entries(body).filter(([name]) => own(name))),
+    evidence: change.evidence,
+    warnings: change.warning === null ? [] : [change.warning],
   }
 }
 
-/** The fields of an update that came from the change, not from the record as read; null for other operations. */
-export function appliedOf(change: Change, body: JsonObject): JsonObject | null {
-  if (proofKind(change.write) !== 'update') return null
-  const own = (name: string): boolean => Object.hasOwn(change.body, name) && !change.keptRemote.includes(name)
-  return Object.fromEntries(Object.entries(body).filter(([name]) => own(name)))
-}
-
-/** The next look at a change whose fate is unknown. */
-export const lookLater = (change: Change, error: unknown): Outcome & { readonly kind: 'look' } => ({
-  kind: 'look',
-  delayMs: nextLookMs(change.looks, Math.random()),
+/** The next verification of a change whose fate is unknown. */
+export const verifyLater = (change: Change, error: unknown): Outcome & { readonly kind: 'verify' } => ({
+  kind: 'verify',
+  delayMs: nextVerificationMs(change.verifications, Math.random()),
   error: errorText(error),
 })
 
 const undecided = (change: Change, why: string, candidates: readonly Json[]): Outcome => ({
   kind: 'unknown',
   error: `It can't be proven whether this took effect: ${why}`,
-  response: { status: null, body: { candidates: candidates.map((record) => storable(change.write, asRead(record))) } },
+  response: { status: null, body: { candidates: candidates.map((record) => storable(change.write, record)) } },
 })
 
 const again: Outcome = { kind: 'retry', delayMs: 0, error: 'The earlier attempt did not take effect.' }
 
 /** What to do when nothing shows that the write took effect. */
-function absent(context: PushContext, change: Change): Outcome {
-  const kind = proofKind(change.write)
-  if (change.proof.answered === true)
+function absent({ context: { clock, settings }, change }: Delivery): Outcome {
+  const { makesRecord, expires } = kindOf(change.write)
+  if (change.evidence.answered)
     return undecided(change, 'the API answered with success, and what it made is not to be found.', [])
   // One that may still be under way could arrive after the changes that follow, and undo them.
-  if (!makesRecord(change.write) && change.proof.finished === true) return again
-  const now = context.clock.now()
+  if (!makesRecord && change.evidence.finished) return again
+  const now = clock.now()
   const sentAt = change.sentAt ?? now
-  const { settings } = context
-  const waitMs = absenceProvesInMs({
-    sentAt,
-    now,
-    timeLimitMs: settings.api.timeoutMs,
-    showDelayMs: showDelayMs(settings),
-  })
-  if (waitMs > 0) {
-    const delayMs = Math.min(waitMs, nextLookMs(change.looks, Math.random()))
-    return { kind: 'look', delayMs, error: 'Not to be seen yet.' }
-  }
-  if (kind === 'rental' && absenceProvesNothing(sentAt, now))
-    return {
-      kind: 'expired',
-      error: 'The answer was lost, and after 15 minutes the rental may have been there and expired.',
-      response: null,
-    }
-  return again
+  const timeLimitMs = settings.api.timeoutMs
+  const waitMs = absenceProvesInMs({ sentAt, now, timeLimitMs, showDelayMs: showDelayMs(settings) })
+  const delayMs = Math.min(waitMs, nextVerificationMs(change.verifications, Math.random()))
+  if (waitMs > 0) return { kind: 'verify', delayMs, error: 'Not to be seen yet.' }
+  const error = 'The answer was lost, and after 15 minutes the rental may have been there and expired.'
+  return expires && absenceProvesNothing(sentAt, now) ? { kind: 'expired', error, response: null } : again
 }
 
-/** What a verdict means for a change that left. `null`: it did not take effect. */
-export async function outcomeOf(
-  context: PushContext,
-  change: Change,
-  sent: Sent,
-  { verdict, seen }: Proven,
-  signal: AbortSignal,
-): Promise<Outcome | null> {
+/** The outcome of a change that was dispatched, from what the API shows; null: it did not take effect. @throws ApiError */
+export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outcome | null> {
+  const { change } = delivery
+  const kind = kindOf(change.write)
+  const verdict = kind.decide(change.write, sent, await kind.verify(delivery, sent))
   switch (verdict.kind) {
-    case 'took': {
-      const warnings = change.warning === null ? [] : [change.warning]
-      const isRemoval = proofKind(change.write) === 'removal'
-      const effect = {
-        params: sent.params,
-        sent: isRemoval ? undefined : sent.body,
-        applied: appliedOf(change, sent.body),
-        response: null,
-        seen,
-        warnings,
-      }
-      return await finishChange(context, change, effect, signal)
-    }
+    case 'took':
+      return await kind.finish(delivery, sent, { response: null, seen: verdict.seen })
     case 'not':
       return null
     case 'gone':
       return gone(change)
     case 'conflict':
-      return { kind: 'conflict', conflict: verdict.conflict }
+      return verdict
     case 'unclear':
       return undecided(change, verdict.why, verdict.candidates)
     default:
@@ -109,14 +77,12 @@ export async function outcomeOf(
   }
 }
 
-/** One look at a change that left and whose answer was lost or whose pusher died. */
-export async function reconcileChange(context: PushContext, change: Change, signal: AbortSignal): Promise<Outcome> {
-  const sent = sentOf(change)
+/** One verification of a change whose answer was lost or whose pusher died. */
+export async function reconcileChange(delivery: Delivery): Promise<Outcome> {
   try {
-    const proven = await proveChange(context, change, sent, signal)
-    return (await outcomeOf(context, change, sent, proven, signal)) ?? absent(context, change)
+    return (await verifyChange(delivery, sentOf(delivery.change))) ?? absent(delivery)
   } catch (error) {
-    if (!(error instanceof ApiError) || signal.aborted) throw error
-    return lookLater(change, error)
+    if (!(error instanceof ApiError) || delivery.signal.aborted) throw error
+    return verifyLater(delivery.change, error)
   }
 }

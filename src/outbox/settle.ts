@@ -9,8 +9,8 @@ import { pendingRentalMs } from './attempts.ts'
 import type { Change } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { PushContext } from './context.ts'
-import { holderOf } from './operations.ts'
 import { type Done, jsonParameter, type Outcome } from './outcome.ts'
+import { rootOf } from './reads.ts'
 
 const ours = `where id = $1 and fence = $2 and status = $3`
 const released = `owner = null, lease_until = null`
@@ -30,19 +30,13 @@ async function write(
   if (rowCount !== 1) throw leaseLost(change)
 }
 
-/** The aggregate of a change once it is done: that of the record it created, or the one it had. */
-function aggregateAfter(change: Change, done: Done): string {
-  const id = change.write.kind === 'create' ? done.recordKey?.[0] : undefined
-  return id === undefined ? change.aggregate : `${change.write.aggregate}:${id}`
-}
-
 /**
  * Makes a change `done`: result, mirror rows, the moved aggregate, deadlines, what waited for it, the news.
  * @returns how many rows of the mirror changed.
  * @throws BoatMirrorError LEASE_LOST when the change is no longer as it was taken.
  */
 export async function settleDone(client: PoolClient, change: Change, done: Done): Promise<number> {
-  const aggregate = aggregateAfter(change, done)
+  const aggregate = done.madeRoot ? `${change.write.aggregate}:${done.rootId}` : change.aggregate
   const moves = aggregate !== change.aggregate
   // Locks of aggregates come before any row lock, in the order of outbox.enqueue.
   if (moves)
@@ -63,15 +57,15 @@ export async function settleDone(client: PoolClient, change: Change, done: Done)
   // Only now: the record's own aggregate may have a change on its way, and never has two.
   if (moves) await client.query(`select outbox.move_aggregate($1, $2)`, [change.id, aggregate])
   const counts = await applyWrites(client, done.mirror)
-  const { stream } = holderOf(change.write)
-  if (done.holderId !== null && change.write.stream !== stream.name)
-    await doubtDetails(client, streamNamed(change.write.stream), [done.holderId])
-  const holder = change.write.kind === 'delete' ? null : done.holderId
+  const { stream } = rootOf(change.write)
+  const { rootId } = done
+  if (rootId !== null && change.write.stream !== stream.name)
+    await doubtDetails(client, streamNamed(change.write.stream), [rootId])
   await client.query(`select outbox.after_done($1, $2, $3, $4, $5, $6)`, [
     change.id,
     aggregate,
     stream.name,
-    holder === null ? null : keyText([holder]),
+    rootId === null ? null : keyText([rootId]),
     done.rentalStatus,
     pendingRentalMs,
   ])
@@ -88,7 +82,7 @@ async function settleUndone(client: PoolClient, change: Change, outcome: Exclude
          left_out = left_out || $6::text[], attempts = attempts - $7::int, proof = case when proof ? 'ambiguous' then proof end, ${released}`,
         [outcome.error, outcome.delayMs, outcome.leaveOut ?? [], outcome.heldBack ? 1 : 0],
       )
-    case 'look':
+    case 'verify':
       return await write(
         client,
         change,
@@ -130,10 +124,10 @@ async function settleUndone(client: PoolClient, change: Change, outcome: Exclude
 }
 
 /** True for outcomes after which nothing happens to the change by itself. */
-export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' && outcome.kind !== 'look'
+export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' && outcome.kind !== 'verify'
 
 /**
- * Settles a change, or parks it until its next attempt or look. One transaction; NOTIFY boat_mirror_settled with the
+ * Settles a change, or parks it until its next attempt or verification. One transaction; NOTIFY boat_mirror_settled with the
  * change's id as payload.
  * @throws BoatMirrorError LEASE_LOST when another pusher took the change over; nothing is written then.
  */

@@ -1,7 +1,18 @@
-// Field values in the shape in which they are written, and when two of them mean the same. Pure.
-// The API reads and writes some fields differently: countries by code, methods by id (docs/sources.md, differences, silence).
+// Field values: the shape in which they are written, when two of them mean the same, and what becomes of characters that
+// the mirror can't show. Pure. The API reads and writes some fields differently: countries by code, methods by id
+// (docs/sources.md, differences, silence).
 
-import { get, isObject, type Json, type JsonObject, textOf } from '../api/wire/json.ts'
+import {
+  get,
+  isObject,
+  isStorable,
+  type Json,
+  type JsonObject,
+  LosslessNumber,
+  lostCharacter,
+  someText,
+  textOf,
+} from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
 
 /** Members by which the API names a currency-like value that comes as an object. */
@@ -24,6 +35,13 @@ export function writeShape(field: BodyField, value: Json): Json {
 /** A value that goes back as it came; only where what is shown as text is written as an object, or the reverse, in that shape. */
 export const asReceived = (field: BodyField, value: Json): Json =>
   value === null || isObject(value) === (field.type === 'object') ? value : writeShape(field, value)
+
+/** A value in the type in which the API takes the field. */
+export function sentAs(field: BodyField, value: Json): Json {
+  const digits = textOf(value)
+  if (digits === undefined || field.sendAs === undefined) return value
+  return field.sendAs === 'string' ? digits : new LosslessNumber(digits)
+}
 
 function objectShape(field: BodyField, value: Json): Json {
   const members = field.members ?? []
@@ -83,4 +101,61 @@ function sameMembers(field: BodyField, a: JsonObject, b: JsonObject): boolean {
   const naming = (field.members ?? []).filter((member) => member.required)
   if (naming.length === 0) return JSON.stringify(a) === JSON.stringify(b)
   return naming.every((member) => sameValue(member, a[member.name], b[member.name]))
+}
+
+const namesOf = (fields: readonly BodyField[]): readonly string[] => fields.map((field) => field.name)
+
+/**
+ * Characters that the mirror shows as U+FFFD because Postgres can't store them (NUL, halves of surrogate pairs) or because
+ * the bytes were none of the answer's character set: none of them may be written back as U+FFFD.
+ */
+export type Unseen = {
+  /** Fields of the change that only repeat what the mirror shows: nobody meant to change them. */
+  readonly echoed: readonly string[]
+  /** Fields of the change that hold U+FFFD, among other text, in the place of what the mirror can't show. */
+  readonly garbled: readonly string[]
+  /** Fields of the change that replace what the mirror can't show by something else. */
+  readonly replaced: readonly string[]
+}
+
+/** What a change does to fields whose characters its author could not see. */
+export function unseenFields(
+  fields: readonly BodyField[],
+  wishes: Readonly<JsonObject>,
+  { record, exact }: { readonly record: Json; readonly exact: Json },
+): Unseen {
+  const wish = (field: BodyField): Json | undefined => wishes[field.name]
+  const unseen = fields.filter(
+    (field) => wish(field) !== undefined && someText(readValue(field, exact), (text) => !isStorable(text)),
+  )
+  const echoed = unseen.filter((field) => sameValue(field, wish(field), readValue(field, record)))
+  const others = unseen.filter((field) => !echoed.includes(field))
+  const garbled = others.filter((field) => someText(wish(field) ?? null, (text) => text.includes('\ufffd')))
+  const replaced = others.filter((field) => !garbled.includes(field))
+  return { echoed: namesOf(echoed), garbled: namesOf(garbled), replaced: namesOf(replaced) }
+}
+
+/** Fields of a body that hold bytes of no character set: no JSON can bring them back. */
+export const lostFields = (body: Readonly<JsonObject>): readonly string[] =>
+  Object.entries(body).flatMap(([name, value]) =>
+    someText(value, (text) => text.includes(lostCharacter)) ? [name] : [],
+  )
+
+/** Why a change is not sent that would have to send lost fields back. */
+export const lostMessage = (changeId: string, names: readonly string[]): string =>
+  `Nothing was sent: ${names.join(', ')} came in bytes that are none of the answer's character set, and an update replaces ` +
+  `the whole record. Name the field in a change, with its full text, or have it corrected upstream and run: boat-mirror changes retry ${changeId}.`
+
+/** Why a change is not sent that holds U+FFFD for what the mirror can't show. */
+export const garbledMessage = (names: readonly string[]): string =>
+  `Nothing was sent: ${names.join(', ')} holds U+FFFD, which stands in the mirror for a character that can't be stored. ` +
+  'Cancel this change and queue one with the full text.'
+
+/** What is to be known of a change that is sent all the same. `applied`: its fields that are. */
+export function unseenWarnings({ echoed, replaced }: Unseen, applied: Readonly<JsonObject>): readonly string[] {
+  const sent = replaced.filter((name) => Object.hasOwn(applied, name))
+  return [
+    ...(echoed.length === 0 ? [] : [`Left as received, since the mirror can't show all of it: ${echoed.join(', ')}.`]),
+    ...(sent.length === 0 ? [] : [`Replaced, though the mirror could not show all of it: ${sent.join(', ')}.`]),
+  ]
 }

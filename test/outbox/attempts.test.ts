@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { absenceProvesInMs, absenceProvesNothing, nextDelayMs, nextLookMs } from '../../src/outbox/attempts.ts'
+import { absenceProvesInMs, absenceProvesNothing, nextDelayMs, nextVerificationMs } from '../../src/outbox/attempts.ts'
 
 const attempts = fc.integer({ min: 1, max: 1_000 })
 const random = fc.double({ min: 0, max: 1, noNaN: true })
@@ -42,16 +42,20 @@ describe('the next attempt', () => {
   })
 })
 
-describe('the next look', () => {
+describe('the next verification', () => {
   it('comes after 1 s, 2 s, 4 s, then every 5 s, or up to a quarter earlier', () => {
-    expect([0, 1, 2, 3, 2_000].map((looks) => nextLookMs(looks, 1))).toEqual([1_000, 2_000, 4_000, 5_000, 5_000])
-    expect([0, 1, 2, 3, 2_000].map((looks) => nextLookMs(looks, 0))).toEqual([750, 1_500, 3_000, 3_750, 3_750])
+    expect([0, 1, 2, 3, 2_000].map((verifications) => nextVerificationMs(verifications, 1))).toEqual([
+      1_000, 2_000, 4_000, 5_000, 5_000,
+    ])
+    expect([0, 1, 2, 3, 2_000].map((verifications) => nextVerificationMs(verifications, 0))).toEqual([
+      750, 1_500, 3_000, 3_750, 3_750,
+    ])
   })
 
   it('begins within 15 s of a lost answer and comes at least each 5 s', () => {
     fc.assert(
-      fc.property(fc.nat({ max: 1_000 }), random, (looks, chance) => {
-        const delay = nextLookMs(looks, chance)
+      fc.property(fc.nat({ max: 1_000 }), random, (verifications, chance) => {
+        const delay = nextVerificationMs(verifications, chance)
         expect(delay).toBeGreaterThanOrEqual(750)
         expect(delay).toBeLessThanOrEqual(5_000)
       }),

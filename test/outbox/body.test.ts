@@ -4,16 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { type Json, LosslessNumber, stringifyJson } from '../../src/api/wire/json.ts'
 import type { WriteDef } from '../../src/catalog/types.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
-import {
-  creationBody,
-  numericReference,
-  ownReference,
-  referredChange,
-  resolveFields,
-  resolveTarget,
-  updateBody,
-} from '../../src/outbox/body.ts'
-import { refusedFields } from '../../src/outbox/send.ts'
+import { referredChange, resolveFields, resolveTarget } from '../../src/outbox/change.ts'
+import { numericReference, ownReference } from '../../src/outbox/kinds/rental-creation.ts'
+import { creationBody } from '../../src/outbox/kinds/shared.ts'
+import { refusedFields, updateBody } from '../../src/outbox/kinds/update.ts'
 
 const rental = {
   id: 42,

@@ -4,17 +4,27 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
-import {
-  proveAddition,
-  proveAssignment,
-  proveDocument,
-  proveRemoval,
-  proveRental,
-  proveUpdate,
-  proveUser,
-} from '../../src/outbox/proof.ts'
+import type { Evidence } from '../../src/outbox/change.ts'
+import type { Verdict } from '../../src/outbox/kinds/kind.ts'
+import { kindOf } from '../../src/outbox/kinds/kinds.ts'
+import type { Seen } from '../../src/outbox/reads.ts'
 
-const update = writeNamed('rental.update')
+const seen = (record: Json): Seen => ({ record, exact: record, readAt: new Date(0), source: 'GET /v3' })
+
+/** What a kind decides when the API shows these records; null: there is nowhere to look. */
+function verdictOf(operation: string, body: JsonObject, evidence: Evidence, now: readonly Json[] | null): Verdict {
+  const write = writeNamed(operation)
+  const sent = { params: {}, body, applied: {}, evidence, warnings: [] }
+  return kindOf(write).decide(write, sent, now === null ? null : now.map(seen))
+}
+
+/** The verdict about one record; null: it is gone. */
+const about = (operation: string, body: JsonObject, now: Json, before?: Json): Verdict =>
+  verdictOf(operation, body, before === undefined ? {} : { before }, now === null ? [] : [now])
+
+const took = (record: Json | undefined): object => ({ kind: 'took', seen: record === null ? null : { record } })
+
+const update = 'rental.update'
 const before = { status: 'PENDING', rentalPrice: 100, discountPrice: 10, orderLink: 'a' }
 const sent = { status: 'VALIDATED', rentalPrice: 100, discountPrice: 10, orderLink: 'a' }
 
@@ -23,7 +33,7 @@ describe('an update', () => {
     {
       name: 'took effect when what was to change shows what was sent',
       now: sent,
-      verdict: { kind: 'took', ignored: [] },
+      verdict: took(sent),
     },
     { name: 'did not when all is as before', now: before, verdict: { kind: 'not' } },
     {
@@ -39,20 +49,18 @@ describe('an update', () => {
     { name: 'finds its record gone', now: null, verdict: { kind: 'gone' } },
   ]
   for (const { name, now, verdict } of cases)
-    it(name, () => expect(proveUpdate(update, sent, before, now)).toMatchObject(verdict))
+    it(name, () => expect(about(update, sent, now, before)).toMatchObject(verdict))
 
-  it('took effect when the API took some fields and ignored the others, which it names', () => {
+  it('took effect when the API took some fields and ignored the others', () => {
     const both = { status: 'VALIDATED', rentalPrice: 90 }
-    expect(proveUpdate(update, both, before, { ...before, status: 'VALIDATED' })).toMatchObject({
-      kind: 'took',
-      ignored: ['rentalPrice'],
-    })
+    const now = { ...before, status: 'VALIDATED' }
+    expect(about(update, both, now, before)).toMatchObject(took(now))
   })
 
   it('names the fields that nobody can explain, and shows what is there', () => {
     const both = { status: 'VALIDATED', orderLink: 'b' }
     const now = { ...before, status: 'CANCELED_BY_CLIENT', orderLink: 'c' }
-    expect(proveUpdate(update, both, before, now)).toEqual({
+    expect(about(update, both, now, before)).toEqual({
       kind: 'unclear',
       why: 'status, orderLink: neither what was sent nor what was there before.',
       candidates: [now],
@@ -60,7 +68,7 @@ describe('an update', () => {
   })
 
   it('that changes nothing took effect', () => {
-    expect(proveUpdate(update, sent, sent, sent)).toEqual({ kind: 'took', record: sent, ignored: [] })
+    expect(about(update, sent, sent, sent)).toMatchObject(took(sent))
   })
 
   it('is told apart for any record: as sent took effect, as before did not', () => {
@@ -70,8 +78,8 @@ describe('an update', () => {
         const differs = Object.keys(old).some(
           (key) => old[key as keyof typeof old].trim() !== wished[key as keyof typeof wished].trim(),
         )
-        expect(proveUpdate(update, wished, old, wished).kind).toBe('took')
-        if (differs) expect(proveUpdate(update, wished, old, old).kind).toBe('not')
+        expect(about(update, wished, wished, old).kind).toBe('took')
+        if (differs) expect(about(update, wished, old, old).kind).toBe('not')
       }),
     )
   })
@@ -79,15 +87,15 @@ describe('an update', () => {
 
 describe('a removal', () => {
   it('took effect when the record is gone, whoever removed it', () => {
-    expect(proveRemoval(null)).toMatchObject({ kind: 'took', record: null })
-    expect(proveRemoval({ id: 1 })).toEqual({ kind: 'not' })
+    expect(about('rental.delete', {}, null)).toEqual(took(null))
+    expect(about('rental.delete', {}, { id: 1 })).toEqual({ kind: 'not' })
   })
 })
 
 describe('an add', () => {
-  const add = writeNamed('rental_payment.add')
+  const add = 'rental_payment.add'
   const payment = { currency: 'EUR', method: { id: 2 }, price: 50, reference: 'p-1' }
-  const known = new Set(['1'])
+  const known = { ids: ['1'] }
 
   it('took effect when exactly one new record has its content', () => {
     const now = [
@@ -95,11 +103,15 @@ describe('an add', () => {
       { id: 2, ...payment, price: 60 },
       { id: 3, ...payment },
     ]
-    expect(proveAddition(add, payment, known, now)).toEqual({ kind: 'took', record: now[2], ignored: [] })
+    expect(verdictOf(add, payment, known, now)).toMatchObject(took(now[2]))
   })
 
   it('did not when only known records have it', () => {
-    expect(proveAddition(add, payment, known, [{ id: 1, ...payment }])).toEqual({ kind: 'not' })
+    expect(verdictOf(add, payment, known, [{ id: 1, ...payment }])).toEqual({ kind: 'not' })
+  })
+
+  it('finds the record it was meant for gone', () => {
+    expect(verdictOf(add, payment, known, null)).toEqual({ kind: 'gone' })
   })
 
   it('is unclear when several new records have it, and names them', () => {
@@ -108,13 +120,13 @@ describe('an add', () => {
       { id: 4, ...payment },
     ]
     const why = '2 new records could be this one: 3, 4.'
-    expect(proveAddition(add, payment, known, now)).toEqual({ kind: 'unclear', why, candidates: now })
+    expect(verdictOf(add, payment, known, now)).toEqual({ kind: 'unclear', why, candidates: now })
   })
 
   it('is recognised though the API does not show all of it, but never without an id', () => {
     const { reference: _, ...shown } = payment
-    expect(proveAddition(add, payment, known, [{ id: 3, ...shown }])).toMatchObject({ kind: 'took' })
-    expect(proveAddition(add, payment, known, [{ ...payment }])).toEqual({ kind: 'not' })
+    expect(verdictOf(add, payment, known, [{ id: 3, ...shown }])).toMatchObject({ kind: 'took' })
+    expect(verdictOf(add, payment, known, [{ ...payment }])).toEqual({ kind: 'not' })
   })
 
   it('recognises an option by the option it is of, and does not miss the commission that is not shown', () => {
@@ -122,14 +134,14 @@ describe('an add', () => {
     const now = [{ id: 9, option: { id: 7 }, quantity: 2 }]
     const beside = now.map((record) => ({ ...record, commissionPrice: null }))
     for (const shown of [now, beside])
-      expect(proveAddition(writeNamed('rental_option.add'), option, new Set(), shown)).toMatchObject({ kind: 'took' })
+      expect(verdictOf('rental_option.add', option, { ids: [] }, shown)).toMatchObject({ kind: 'took' })
   })
 
   it('never takes a record for its own that was known before, whatever is there', () => {
     const records = fc.array(fc.record({ id: fc.nat({ max: 20 }), price: fc.nat({ max: 2 }) }))
     fc.assert(
       fc.property(records, fc.array(fc.nat({ max: 20 })), (now, ids) => {
-        const verdict = proveAddition(add, { price: 1 }, new Set(ids.map(String)), now)
+        const verdict = verdictOf(add, { price: 1 }, { ids: ids.map(String) }, now)
         const candidates = now.filter((each) => !ids.includes(each.id) && each.price === 1)
         const kind = candidates.length === 0 ? 'not' : candidates.length === 1 ? 'took' : 'unclear'
         expect(verdict.kind).toBe(kind)
@@ -147,16 +159,22 @@ describe('a new user', () => {
       { id: 2, ...body, email: 'ANN@example.com' },
       { id: 3, ...body, lastName: 'Other' },
     ]
-    expect(proveUser(body, new Set(['1']), now)).toMatchObject({ kind: 'took', record: { id: 2 } })
+    expect(verdictOf('user.create', body, { ids: ['1'] }, now)).toMatchObject(took({ id: 2 }))
   })
 
   it('is the same with space around its name, and without one where none was given', () => {
     const spaced = { ...body, firstName: ' Ann ' }
-    expect(proveUser(spaced, new Set(), [{ id: 2, ...body }])).toMatchObject({ kind: 'took' })
-    expect(proveUser(body, new Set(), [{ id: 2, ...spaced }])).toMatchObject({ kind: 'took' })
+    expect(verdictOf('user.create', spaced, { ids: [] }, [{ id: 2, ...body }])).toMatchObject({ kind: 'took' })
+    expect(verdictOf('user.create', body, { ids: [] }, [{ id: 2, ...spaced }])).toMatchObject({ kind: 'took' })
     const { lastName: _, ...nameless } = body
-    expect(proveUser(nameless, new Set(), [{ id: 2, ...nameless, lastName: null }])).toMatchObject({ kind: 'took' })
-    expect(proveUser(nameless, new Set(), [{ id: 2, ...body }])).toEqual({ kind: 'not' })
+    expect(verdictOf('user.create', nameless, { ids: [] }, [{ id: 2, ...nameless, lastName: null }])).toMatchObject({
+      kind: 'took',
+    })
+    expect(verdictOf('user.create', nameless, { ids: [] }, [{ id: 2, ...body }])).toEqual({ kind: 'not' })
+  })
+
+  it('is left to a person when neither e-mail nor name was given', () => {
+    expect(verdictOf('user.create', {}, {}, null)).toMatchObject({ kind: 'unclear', candidates: [] })
   })
 
   it('is not guessed when several could be it', () => {
@@ -164,13 +182,17 @@ describe('a new user', () => {
       { id: 1, ...body },
       { id: 2, ...body },
     ]
-    expect(proveUser(body, new Set(), now)).toMatchObject({ why: '2 users could be this one: 1, 2.' })
+    expect(verdictOf('user.create', body, { ids: [] }, now)).toMatchObject({ why: '2 users could be this one: 1, 2.' })
   })
 })
 
 describe('a new rental', () => {
   const departure = '2026-07-14T07:00:00.000Z'
-  const trace = { referenceId: 'bm-1', departure, knownIds: new Set(['1']) }
+  const evidence = { departure, ids: ['1'] }
+  const decide = (
+    now: readonly Json[],
+    { departure: known = departure }: { departure?: string | null } = {},
+  ): Verdict => verdictOf('rental.create', { referenceId: 'bm-1' }, { ...evidence, departure: known }, now)
 
   it('is the one with this reference and departure that was not there before', () => {
     const now = [
@@ -179,13 +201,13 @@ describe('a new rental', () => {
       { id: 3, referenceId: 'bm-1', departureDatetime: '2026-07-15T09:00:00+02:00' },
       { id: 4, referenceId: 'bm-2', departureDatetime: departure },
     ]
-    expect(proveRental(trace, now)).toMatchObject({ kind: 'took', record: { id: 2 } })
+    expect(decide(now)).toMatchObject(took({ id: 2 }))
   })
 
   it('is found by its reference alone where the slot is not known', () => {
     const shown = { id: 2, referenceId: 'bm-1', departureDatetime: departure }
-    expect(proveRental({ ...trace, departure: null }, [shown])).toMatchObject({ kind: 'took' })
-    expect(proveRental(trace, [{ id: 2, referenceId: 'bm-1' }])).toMatchObject({ kind: 'took' })
+    expect(decide([shown], { departure: null })).toMatchObject({ kind: 'took' })
+    expect(decide([{ id: 2, referenceId: 'bm-1' }])).toMatchObject({ kind: 'took' })
   })
 
   it('is not guessed when several could be it', () => {
@@ -193,25 +215,22 @@ describe('a new rental', () => {
       { id: 2, referenceId: 'bm-1' },
       { id: 3, referenceId: 'bm-1' },
     ]
-    expect(proveRental(trace, now)).toMatchObject({ why: '2 rentals could be this one: 2, 3.' })
+    expect(decide(now)).toMatchObject({ why: '2 rentals could be this one: 2, 3.' })
   })
 })
 
 describe('an assignment', () => {
-  const [field] = writeNamed('rental_user.assign').body
-  if (field === undefined) throw new Error('no field')
-
   it.each([
     { name: 'took effect when the rental shows the user', rental: { user: { id: 7 } }, kind: 'took' },
     { name: 'did not when the rental has none', rental: { id: 1 }, kind: 'not' },
     { name: 'is a conflict when another user is attached', rental: { user: { id: 8 } }, kind: 'conflict' },
     { name: 'finds its rental gone', rental: null, kind: 'gone' },
   ])('$name', ({ rental, kind }) => {
-    expect(proveAssignment(field, { userId: 7 }, rental).kind).toBe(kind)
+    expect(about('rental_user.assign', { userId: 7 }, rental).kind).toBe(kind)
   })
 
   it('shows both users of a conflict', () => {
-    expect(proveAssignment(field, { userId: 7 }, { user: { id: 8 } })).toEqual({
+    expect(about('rental_user.assign', { userId: 7 }, { user: { id: 8 } })).toEqual({
       kind: 'conflict',
       conflict: { userId: { base: null, local: 7, remote: 8 } },
     })
@@ -219,17 +238,18 @@ describe('an assignment', () => {
 })
 
 describe('a document', () => {
-  const add = writeNamed('user_license.add')
   const license = { number: 'L-1', country: { code: 'FR' }, type: { id: 3 }, year: 2010 }
 
   it.each([
     { name: 'took effect when it is as sent', now: { ...license, type: { id: 3, name: 'Coastal' } }, kind: 'took' },
     { name: 'did not when there is none', now: null, kind: 'not' },
     { name: 'is a conflict when another one is there', now: { ...license, number: 'L-2' }, kind: 'conflict' },
-  ])('$name', ({ now, kind }) => expect(proveDocument(add, license, now).kind).toBe(kind))
+  ])('$name', ({ now, kind }) => expect(about('user_license.add', license, now).kind).toBe(kind))
 
   it('shows what differs in a conflict, and nothing else', () => {
-    expect(proveDocument(add, license, { ...license, number: 'L-2', country: { code: 'IT', name: 'Italy' } })).toEqual({
+    expect(
+      about('user_license.add', license, { ...license, number: 'L-2', country: { code: 'IT', name: 'Italy' } }),
+    ).toEqual({
       kind: 'conflict',
       conflict: {
         number: { base: null, local: 'L-1', remote: 'L-2' },

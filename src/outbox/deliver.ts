@@ -1,0 +1,165 @@
+// One claimed change up to its outcome: verify what was dispatched before, or prepare, write down what will be sent, send it
+// once. A lost answer is never sent again here.
+
+import { asRead } from '../api/wire/json.ts'
+import { deadlineIn } from '../clock.ts'
+import type { Queryable } from '../database/sql.ts'
+import { ApiError, BoatMirrorError } from '../errors.ts'
+import { keyText } from '../state/records.ts'
+import { nextDelayMs } from './attempts.ts'
+import { type Change, resolveFields, resolveTarget, storedEvidence } from './change.ts'
+import { leaseLost } from './claim.ts'
+import type { Delivery, Prepared, Sent } from './kinds/kind.ts'
+import { kindOf } from './kinds/kinds.ts'
+import { errorText, gone, jsonParameter, type Outcome, responseOf, storable } from './outcome.ts'
+import { isAbsent, mirrorKey, type Params } from './reads.ts'
+import { reconcileChange, sentOf, verifyChange, verifyLater } from './reconcile.ts'
+
+/** The next attempt of a change that certainly had no effect. */
+function retryLater({ context, change }: Delivery, error: ApiError): Outcome {
+  const { retryAfterMs, code } = error
+  const deadlineInMs = change.deadline === null ? undefined : change.deadline.getTime() - context.clock.now().getTime()
+  const attempts = Math.max(1, change.attempts)
+  const delayMs = nextDelayMs({ attempts, random: Math.random(), retryAfterMs, deadlineInMs })
+  return { kind: 'retry', delayMs, error: errorText(error), heldBack: code === 'API_PAUSED' || code === 'LEASE_LOST' }
+}
+
+/**
+ * What a change would send now.
+ * @returns the outcome if nothing is to be sent (conflict, gone).
+ * @throws ApiError when what is there now can't be read.
+ */
+export async function prepareChange(delivery: Delivery): Promise<Prepared | Outcome> {
+  const { write, target, body, results } = delivery.change
+  const params = resolveTarget(target, results)
+  const fields = resolveFields(body, write.body, results)
+  if (params === null || fields === null)
+    return { kind: 'failed', error: 'A change this one refers to has no result that could stand here.', response: null }
+  return await kindOf(write).prepare(delivery, { params, fields })
+}
+
+/**
+ * The same for a change that may have been sent before. What makes a record is verified once more: what an earlier attempt
+ * made may have become visible since. The ids known before the first attempt stay the ones to compare with.
+ */
+async function prepareAgain(delivery: Delivery): Promise<Prepared | Outcome> {
+  const { evidence, request, write } = delivery.change
+  const mayBeThere = evidence.ambiguous === true && request !== null && kindOf(write).makesRecord
+  const outcome = mayBeThere ? await verifyChange(delivery, sentOf(delivery.change)) : null
+  if (outcome !== null) return outcome
+  const prepared = await prepareChange(delivery)
+  return mayBeThere && prepared.kind === 'prepared'
+    ? { ...prepared, evidence: { ...prepared.evidence, ...evidence } }
+    : prepared
+}
+
+/** The path of a request with its parameters, as outbox.changes shows it. */
+export const shownPath = (endpoint: string, params: Params): string =>
+  endpoint
+    .slice(endpoint.indexOf(' ') + 1)
+    .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+
+/**
+ * Commits what will be sent and what was there before; the request may be dispatched only after this.
+ * @returns `sent_at`.
+ * @throws BoatMirrorError LEASE_LOST when another pusher took the change over.
+ */
+async function markDispatched(db: Queryable, change: Change, sent: Sent): Promise<Date> {
+  const { write } = change
+  const [method = ''] = write.endpoint.split(' ')
+  const body = write.body.length > 0 ? { body: asRead(sent.body) } : {}
+  const key = mirrorKey(write, sent.params, null)
+  const { rows } = await db.query<{ sent_at: Date }>(
+    `update outbox.queue set departed = true, sent_at = clock_timestamp(), request = $3::jsonb, proof = $4::jsonb,
+       record_key = $5, warning = $6, looks = 0, error = null, response = null, conflict = null
+     where id = $1 and fence = $2 and status = 'sending' and lease_until > clock_timestamp() returning sent_at`,
+    [
+      change.id,
+      change.fence,
+      jsonParameter({ method, path: shownPath(write.endpoint, sent.params), ...body }),
+      jsonParameter(storedEvidence(sent.evidence)),
+      key === null ? null : keyText(key),
+      sent.warnings.join(' ') || null,
+    ],
+  )
+  const sentAt = rows[0]?.sent_at
+  if (sentAt === undefined) throw leaseLost(change)
+  return sentAt
+}
+
+/** Answers by which the API refuses for good: 4xx but 408 (no answer in time) and 429 (not now). */
+const isRefusal = ({ status = 0 }: ApiError): boolean =>
+  status >= 400 && status < 500 && status !== 408 && status !== 429
+
+/** A gateway answers 502 or 504 while what stands behind it may still be at work. */
+const isFinished = ({ status }: ApiError): boolean => status !== undefined && status !== 502 && status !== 504
+
+/** What a refusal means; when what is there can't be read after a 409, that is found out later. */
+async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise<Outcome> {
+  const { change } = delivery
+  const { comparesExisting, refused: known } = kindOf(change.write)
+  const ours = comparesExisting === 'always' || (comparesExisting === 'after-lost-answer' && sent.evidence.ambiguous)
+  try {
+    const outcome = await known?.(delivery, sent, error)
+    if (outcome) return outcome
+    if (isAbsent(error)) return gone(change)
+    const existing = error.status === 409 && ours ? await verifyChange(delivery, sent) : null
+    return existing ?? { kind: 'failed', error: errorText(error), response: responseOf(error) }
+  } catch (failure) {
+    if (!(failure instanceof ApiError)) throw failure
+    return verifyLater(change, failure)
+  }
+}
+
+/**
+ * Sends a prepared change, once. `mayDispatch` is asked when the request has waited for everything else: others count on it
+ * that nothing goes out after the claim or the time limit.
+ */
+async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean): Promise<Outcome> {
+  const { context, change } = delivery
+  const { write } = change
+  try {
+    const answer = await context.api.send({
+      endpoint: write.endpoint,
+      params: sent.params,
+      ...(write.body.length > 0 && { body: sent.body }),
+      priority: 'write',
+      beforeLeaving: () => {
+        if (mayDispatch()) return
+        const held = `Change ${change.id} was held up for longer than its claim; nothing left.`
+        throw new BoatMirrorError('LEASE_LOST', held)
+      },
+      signal: AbortSignal.timeout(context.settings.api.timeoutMs), // nothing of this attempt goes on after its time limit
+    })
+    const response = { status: answer.status, body: answer.body ?? null }
+    const outcome = await kindOf(write).finish(delivery, sent, { response, seen: null })
+    const stored = { ...response, body: storable(write, answer.body) }
+    return outcome.kind === 'done' ? { ...outcome, response: stored } : outcome
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    if (isRefusal(error)) return await refused(delivery, sent, error)
+    if (!error.mayHaveTakenEffect) return retryLater(delivery, error)
+    return { ...verifyLater(change, error), ...(isFinished(error) && { finished: true }) }
+  }
+}
+
+/**
+ * Works on a claimed change up to its outcome. `isOurs` tells whether the claim holds: others take the change up after it.
+ * @throws BoatMirrorError LEASE_LOST, or what made an outcome impossible: a failing database, a requested stop.
+ */
+export async function deliverChange(delivery: Delivery, isOurs: () => boolean): Promise<Outcome> {
+  const { context, change, signal } = delivery
+  if (change.dispatched) return await reconcileChange(delivery)
+  let prepared: Prepared | Outcome
+  try {
+    prepared = await prepareAgain(delivery)
+  } catch (error) {
+    if (!(error instanceof ApiError) || signal.aborted) throw error
+    return retryLater(delivery, error) // nothing was sent: what is there now could not be read
+  }
+  if (prepared.kind !== 'prepared') return prepared
+  const isLate = deadlineIn(context.settings.api.timeoutMs)
+  const sentAt = await markDispatched(context.database.pool, change, prepared)
+  const dispatched = { ...change, dispatched: true, sentAt, evidence: prepared.evidence }
+  return await send({ ...delivery, change: dispatched }, prepared, () => isOurs() && !isLate())
+}

@@ -1,0 +1,27 @@
+// Adds to a collection: options, payments and crew members of a rental. After a lost answer it is the one new id with this
+// content.
+
+import { gone } from '../outcome.ts'
+import { idsOf, readCollection } from '../reads.ts'
+import type { Kind } from './kind.ts'
+import { finishMaking, holdsContent, preparedCreation, readWritten, theNewOne } from './shared.ts'
+
+export const addition: Kind = {
+  makesRecord: true,
+  comparesExisting: 'after-lost-answer',
+
+  async prepare({ context, change, signal }, given) {
+    const present = await readCollection(context, change.write, given.params, signal)
+    return present === null ? gone(change) : preparedCreation(change.write, given, { ids: idsOf(present) })
+  },
+
+  verify: ({ context, change, signal }, { params }) => readCollection(context, change.write, params, signal),
+
+  decide: (write, sent, found) =>
+    found === null
+      ? { kind: 'gone' }
+      : theNewOne(found, sent, 'new records', (record) => holdsContent(write, sent.body, record)),
+
+  finish: async (delivery, sent, effect) => finishMaking(delivery, sent, effect),
+  readBack: readWritten,
+}

@@ -1,0 +1,75 @@
+// What a kind of write knows: the seven modules beside this file. The loop (pusher, deliver, reconcile, settle) takes every
+// change through the same steps and asks the change's kind for what differs:
+//
+//   prepare   what is sent, and the evidence: what is there before it is dispatched. Or the outcome, where nothing is sent.
+//   verify    after a lost answer: reads what is there now
+//   decide    from what was sent, the evidence and what is there now: the verdict. Pure.
+//   finish    it took effect: reads back where the answer does not say it all; what the mirror and the change shall hold
+
+import type { Json, JsonObject } from '../../api/wire/json.ts'
+import type { WriteDef } from '../../catalog/types.ts'
+import type { ApiError } from '../../errors.ts'
+import type { Change, Evidence } from '../change.ts'
+import type { PushContext } from '../context.ts'
+import type { Conflict } from '../merge.ts'
+import type { Outcome, Response } from '../outcome.ts'
+import type { Params, Seen } from '../reads.ts'
+
+/** A claimed change in the hands of a pusher. `signal` stops reads, never a request that writes. */
+export type Delivery = { readonly context: PushContext; readonly change: Change; readonly signal: AbortSignal }
+
+/** What a change asks for, its references replaced by the results of earlier changes. */
+export type Given = { readonly params: Params; readonly fields: JsonObject }
+
+/** What is dispatched, or was by an attempt whose answer is not known. */
+export type Sent = {
+  readonly params: Params
+  /** Empty for removals, which have none. */
+  readonly body: JsonObject
+  /** The fields of the body that come from the change, not from the record as it was read. */
+  readonly applied: JsonObject
+  readonly evidence: Evidence
+  readonly warnings: readonly string[]
+}
+
+export type Prepared = Sent & { readonly kind: 'prepared' }
+
+/** What a look-up after a lost answer found: the record or the records it could be; null: nowhere to look for it. */
+export type Found = readonly Seen[] | null
+
+export type Verdict =
+  /** It took effect; `seen` shows the record, null where it is gone as wished. */
+  | { readonly kind: 'took'; readonly seen: Seen | null }
+  /** It did not. */
+  | { readonly kind: 'not' }
+  /** The record it was meant for is gone. */
+  | { readonly kind: 'gone' }
+  /** Something else is there in its place. */
+  | { readonly kind: 'conflict'; readonly conflict: Conflict }
+  /** It cannot be told: a person decides, with these records to look at. */
+  | { readonly kind: 'unclear'; readonly why: string; readonly candidates: readonly Json[] }
+
+/** How it became known that a write took effect: by an answer, by a record that was read, or by both. */
+export type Effect = { readonly response: Response | null; readonly seen: Seen | null }
+
+export type Kind = {
+  /** Sent twice it makes two records, whose ids are results for later changes. */
+  readonly makesRecord?: true
+  /** A person may send it over what is there instead. */
+  readonly replaces?: true
+  /** Upstream it expires: after 15 minutes its absence says nothing about whether it was there. */
+  readonly expires?: true
+  /** When a 409 may mean what this very change made: it is compared with what is there. */
+  readonly comparesExisting: 'always' | 'after-lost-answer' | 'never'
+  /** @throws ApiError when what is there now can't be read. */
+  prepare(delivery: Delivery, given: Given): Promise<Prepared | Outcome>
+  /** @throws ApiError when the API can't be read. */
+  verify(delivery: Delivery, sent: Sent): Promise<Found>
+  decide(write: WriteDef, sent: Sent, found: Found): Verdict
+  /** Never throws an ApiError: reading back may fail. */
+  finish(delivery: Delivery, sent: Sent, effect: Effect): Promise<Outcome>
+  /** The record as the API shows it; absent: there is none to show. */
+  readBack?(delivery: Delivery, params: Params): Promise<Seen | null>
+  /** What a refusal means where it is no failure; null: it is one. */
+  refused?(delivery: Delivery, sent: Sent, error: ApiError): Promise<Outcome | null>
+}

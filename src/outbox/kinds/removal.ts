@@ -1,0 +1,42 @@
+// Deletes and removes: gone is gone, whoever did it.
+
+import { streamNamed } from '../../catalog/catalog.ts'
+import { responseOf } from '../outcome.ts'
+import { isAbsent, rootOf } from '../reads.ts'
+import type { Kind } from './kind.ts'
+import { done, notTaken, one, readWritten, took } from './shared.ts'
+
+export const removal: Kind = {
+  comparesExisting: 'never',
+
+  prepare: async (_, { params }) => ({
+    kind: 'prepared',
+    params,
+    body: {},
+    applied: {},
+    evidence: {},
+    warnings: [],
+  }),
+
+  verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
+
+  decide: (_write, _sent, found) => (found?.length === 0 ? took(null) : notTaken),
+
+  finish: async ({ context, change }, { params, warnings }, { response }) => {
+    const { write } = change
+    const settled = done(change, params)
+    const stream = streamNamed(write.stream)
+    const keys = [settled.recordKey ?? []]
+    return {
+      ...settled,
+      response,
+      warnings,
+      mirror: { tombstones: [{ stream, keys, source: write.endpoint, readAt: context.clock.now() }] },
+      // Nothing is left to be read again of an aggregate whose root is gone.
+      rootId: rootOf(write).stream === stream ? null : settled.rootId,
+    }
+  },
+
+  refused: async (delivery, sent, error) =>
+    isAbsent(error) ? await removal.finish(delivery, sent, { response: responseOf(error), seen: null }) : null,
+}

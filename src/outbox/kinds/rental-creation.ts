@@ -1,0 +1,107 @@
+// A new rental, pending for 15 minutes: after a lost answer the one with this reference and departure that was not there
+// before. The list of rentals can't be searched by a reference, but what the newest ones show can be compared with it.
+
+import { get, type JsonObject, LosslessNumber, textOf } from '../../api/wire/json.ts'
+import { streamNamed } from '../../catalog/catalog.ts'
+import type { FilledWrite } from '../../mirror/rows.ts'
+import type { PushContext } from '../context.ts'
+import type { Done } from '../outcome.ts'
+import { idsOf, readFirst, type Seen } from '../reads.ts'
+import type { Delivery, Found, Kind, Sent } from './kind.ts'
+import { answered, finishMaking, preparedCreation, readWritten, theNewOne } from './shared.ts'
+
+/** What makes references of this installation unique: see outbox.installation. */
+export type Installation = { readonly id: string; readonly number: number }
+
+/**
+ * The reference a rental is created with, when the partner gave none. Numeric where the API takes numbers only
+ * (docs/sources.md, differences).
+ */
+export function ownReference(installation: Installation, changeId: string, numeric: boolean): string {
+  if (!numeric) return `bm-${installation.id}-${changeId}`
+  return String(BigInt(installation.number) * 1_000_000_000n + (BigInt(changeId) % 1_000_000_000n))
+}
+
+/** Turns a reference of digits into a number, for an API that takes `referenceId` as an integer on creation. */
+export function numericReference(body: JsonObject): JsonObject {
+  const digits = textOf(body.referenceId)
+  return digits !== undefined && /^\d{1,18}$/.test(digits) ? { ...body, referenceId: new LosslessNumber(digits) } : body
+}
+
+async function firstRow<Row extends object>(context: PushContext, text: string, values: string[] = []) {
+  const { rows } = await context.database.pool.query<Row>(text, values)
+  return rows[0]
+}
+
+async function installationOf(context: PushContext): Promise<Installation> {
+  const row = await firstRow<{ id: string; number: string }>(context, `select id, number from outbox.installation`)
+  return { id: String(row?.id), number: Number(row?.number) }
+}
+
+/** Departure of the slot as the mirror knows it, ISO; null where it does not. */
+async function departureOf(context: PushContext, { resourceId, slotId }: JsonObject): Promise<string | null> {
+  const row = await firstRow<{ departure_datetime: Date | null }>(
+    context,
+    `select departure_datetime from mirror.resource_slots where resource_id = $1 and id = $2`,
+    [String(textOf(resourceId)), String(textOf(slotId))],
+  )
+  return row?.departure_datetime?.toISOString() ?? null
+}
+
+/** The newest rentals of the resource (docs/sources.md, reference/rental-management/list-rentals-paginated). */
+const readNewest = ({ context, change, signal }: Delivery, { resourceId }: JsonObject): Promise<NonNullable<Found>> =>
+  readFirst(context, change.write, { resourceId: String(textOf(resourceId)), order: 'creationDateDesc' }, signal)
+
+/** The resource and company of a new rental, which does not name them itself. */
+async function filled({ context, change }: Delivery, { rootId }: Done, { body }: Sent, { readAt }: Seen) {
+  const resource_id = String(textOf(body.resourceId))
+  const row = await firstRow<{ company_id: string | null }>(
+    context,
+    `select company_id from mirror.resources where id = $1`,
+    [resource_id],
+  )
+  const values = { resource_id, company_id: row?.company_id ?? null }
+  const made: FilledWrite = {
+    stream: streamNamed(change.write.stream),
+    readAt,
+    rows: [{ key: [String(rootId)], values }],
+  }
+  return made
+}
+
+export const rentalCreation: Kind = {
+  makesRecord: true,
+  expires: true,
+  comparesExisting: 'after-lost-answer',
+
+  async prepare(delivery, { params, fields }) {
+    const { context, change } = delivery
+    const numeric = context.settings.api.referenceAsNumber
+    const referenceId = textOf(fields.referenceId) ?? ownReference(await installationOf(context), change.id, numeric)
+    const [present, departure] = await Promise.all([readNewest(delivery, fields), departureOf(context, fields)])
+    const given = { params, fields: { ...fields, referenceId } }
+    const prepared = preparedCreation(change.write, given, { ids: idsOf(present), departure })
+    return numeric ? { ...prepared, body: numericReference(prepared.body) } : prepared
+  },
+
+  verify: (delivery, { body }) => readNewest(delivery, body),
+
+  decide(_, sent, found) {
+    const departure = sent.evidence.departure ?? null
+    const reference = String(textOf(sent.body.referenceId))
+    return theNewOne(found, sent, 'rentals', (record) => {
+      const shown = textOf(get(record, 'departureDatetime'))
+      const departs = departure === null || shown === undefined || Date.parse(shown) === Date.parse(departure)
+      return textOf(get(record, 'referenceId')) === reference && departs
+    })
+  },
+
+  async finish(delivery, sent, effect) {
+    const seen = effect.seen ?? answered(delivery, effect)
+    const outcome = finishMaking(delivery, sent, { ...effect, seen })
+    if (outcome.kind !== 'done' || seen === null) return outcome
+    return { ...outcome, mirror: { ...outcome.mirror, filled: [await filled(delivery, outcome, sent, seen)] } }
+  },
+
+  readBack: readWritten,
+}

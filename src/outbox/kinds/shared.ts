@@ -1,0 +1,159 @@
+// What several kinds of write do alike: ready to be sent, found among records, read back, into the mirror.
+
+import { get, type Json, type JsonObject, textOf } from '../../api/wire/json.ts'
+import { streamNamed } from '../../catalog/catalog.ts'
+import { rentals } from '../../catalog/rentals.ts'
+import type { BodyField, WriteDef } from '../../catalog/types.ts'
+import { ApiError } from '../../errors.ts'
+import type { MirrorWrites } from '../../mirror/rows.ts'
+import type { Change, Evidence } from '../change.ts'
+import type { PushContext } from '../context.ts'
+import { type Done, leftBehind, type Outcome, resultOf } from '../outcome.ts'
+import { mirrorKey, type Params, readRecord, rootOf, type Seen } from '../reads.ts'
+import { readValue, sameValue, sentAs, writeShape } from '../values.ts'
+import type { Delivery, Effect, Found, Given, Prepared, Sent, Verdict } from './kind.ts'
+
+/** Warning of a change whose effect could not be read back. */
+export const unverified = 'Not read back: the API did not answer.'
+
+export const notTaken: Verdict = { kind: 'not' }
+export const took = (seen: Seen | null): Verdict => ({ kind: 'took', seen })
+export const one = (seen: Seen | null): Found => (seen === null ? [] : [seen])
+
+/** The record that the operation writes. */
+export const readWritten = ({ context, change, signal }: Delivery, params: Params): Promise<Seen | null> =>
+  readRecord(context, change.write, params, signal)
+
+/** The body of a create, an add or an assignment; nothing is there yet that null could clear, so it is left out. */
+export function creationBody(write: WriteDef, fields: Readonly<JsonObject>): JsonObject {
+  return Object.fromEntries(
+    write.body.flatMap((field): [string, Json][] => {
+      const value = fields[field.name]
+      return value === undefined || value === null ? [] : [[field.name, sentAs(field, value)]]
+    }),
+  )
+}
+
+/** What makes something new, with what is there before it does. */
+export function preparedCreation(write: WriteDef, { params, fields }: Given, evidence: Evidence): Prepared {
+  const body = creationBody(write, fields)
+  return { kind: 'prepared', params, body, applied: body, evidence, warnings: [] }
+}
+
+/** The fields of a body that a record shows. */
+export const observable = (write: WriteDef, body: Readonly<JsonObject>): readonly BodyField[] =>
+  write.body.filter((field) => field.readPath !== null && body[field.name] !== undefined)
+
+/** Whether nothing the record shows contradicts what was sent. */
+export function holdsContent(write: WriteDef, body: Readonly<JsonObject>, record: Json): boolean {
+  return observable(write, body).every((field) => {
+    const shown = get(record, field.readPath ?? field.name)
+    return shown === undefined || sameValue(field, body[field.name], shown)
+  })
+}
+
+/** Of what there is at most one: it is there as it was sent, or something else is. */
+export function asSent(write: WriteDef, body: Readonly<JsonObject>, seen: Seen): Verdict {
+  const differing = observable(write, body).flatMap((field) => {
+    const [local, remote] = [body[field.name] ?? null, readValue(field, seen.record)]
+    if (sameValue(field, local, remote)) return []
+    return [[field.name, { base: null, local, remote: writeShape(field, remote) }] as const]
+  })
+  return differing.length === 0 ? took(seen) : { kind: 'conflict', conflict: Object.fromEntries(differing) }
+}
+
+const idOf = (record: Json): string | undefined => textOf(get(record, 'id'))
+
+/** The one record that was not there before and fits; several of them are a matter for a person. */
+export function theNewOne(found: Found, sent: Sent, what: string, fits: (record: Json) => boolean): Verdict {
+  const known = new Set(sent.evidence.ids ?? [])
+  const candidates = (found ?? []).filter(({ record }) => {
+    const id = idOf(record)
+    return id !== undefined && !known.has(id) && fits(record)
+  })
+  const [first] = candidates
+  if (first === undefined) return notTaken
+  if (candidates.length === 1) return took(first)
+  const records = candidates.map(({ record }) => record)
+  return {
+    kind: 'unclear',
+    why: `${records.length} ${what} could be this one: ${records.map(idOf).join(', ')}.`,
+    candidates: records,
+  }
+}
+
+type Projection = { readonly writes: MirrorWrites; readonly warnings: readonly string[] }
+
+/** A record as read or answered, as a row of `stream`. A record that can't be mirrored is a warning, not an error. */
+export function mirrored(context: PushContext, name: string, seen: Seen | null, params: Params): Projection {
+  const stream = streamNamed(name)
+  const hidden = stream.document === true && !context.settings.mirrorDocuments
+  if (seen === null || hidden) return { writes: {}, warnings: [] }
+  const request = Object.fromEntries(
+    (stream.parentKey ?? []).map((column, index) => [column, params[stream.parentParams?.[index] ?? ''] ?? '']),
+  )
+  const projected = context.project(stream, seen.record, request, context.settings.timeZone)
+  if (!projected.ok) return { writes: {}, warnings: [`The answer could not be mirrored: ${projected.reason}`] }
+  const { source, readAt } = seen
+  return { writes: { tables: [{ stream, source, readAt, rows: [projected.row], mode: 'record' }] }, warnings: [] }
+}
+
+/** The status of a rental that was written; null for other records. */
+export const rentalStatus = (write: WriteDef, record: Json | undefined): string | null =>
+  streamNamed(write.stream) === rentals ? (textOf(get(record, 'status')) ?? null) : null
+
+/** A change that took effect, before its kind says more of it. `id`: that of the record it made. */
+export function done(change: Change, params: Params, id: string | null = null): Done {
+  const { write } = change
+  return {
+    kind: 'done',
+    result: null,
+    response: null,
+    warnings: [],
+    mirror: {},
+    recordKey: mirrorKey(write, params, id),
+    madeRoot: Object.keys(write.target).length === 0 && id !== null,
+    leftBehind: null,
+    rootId: params[rootOf(write).param] ?? null,
+    rentalStatus: null,
+  }
+}
+
+/** Reads back; when that fails, the answer to the write has to do: an unread record only means that the next sync shows the rest. */
+export async function readBackOr<T>(read: Promise<Seen | null>, fallback: T, { signal }: Delivery): Promise<Seen | T> {
+  try {
+    return (await read) ?? fallback
+  } catch (error) {
+    if (error instanceof ApiError || signal.aborted) return fallback
+    throw error
+  }
+}
+
+/** The record in an answer to a write: it is as new as that. Whether the API answers an add with a list is not documented. */
+export function answered({ context, change }: Delivery, { response }: Effect): Seen | null {
+  const body = response?.body ?? null
+  const record = Array.isArray(body) ? (body[0] ?? null) : body
+  return record === null ? null : { record, exact: record, readAt: context.clock.now(), source: change.write.endpoint }
+}
+
+/** What was made, from the answer or as it was found. A record without an id is looked for among the others. */
+export function finishMaking(delivery: Delivery, sent: Sent, effect: Effect): Outcome {
+  const { context, change } = delivery
+  const { write } = change
+  const seen = effect.seen ?? answered(delivery, effect)
+  const id = idOf(seen?.record ?? null)
+  if (seen === null || id === undefined)
+    return { kind: 'verify', delayMs: 0, error: 'The answer names no id.', answered: true }
+  const root = Object.keys(write.target).length === 0 ? { [rootOf(write).param]: id } : {}
+  const params = { ...sent.params, ...root }
+  const { writes, warnings } = mirrored(context, write.stream, seen, params)
+  return {
+    ...done(change, params, id),
+    result: resultOf(seen.record),
+    response: effect.response,
+    mirror: writes,
+    warnings: [...sent.warnings, ...warnings],
+    leftBehind: leftBehind(write, null, seen.record),
+    rentalStatus: rentalStatus(write, seen.record),
+  }
+}

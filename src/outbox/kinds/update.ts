@@ -1,0 +1,215 @@
+// Updates. The API replaces a record as a whole and knows no versions: so the record is read, the change merged into it
+// (merge.ts), all of it sent, and read back.
+
+import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '../../api/wire/json.ts'
+import type { BodyField, WriteDef } from '../../catalog/types.ts'
+import { keyText } from '../../state/records.ts'
+import type { Change } from '../change.ts'
+import { mergeChange, overlayBase } from '../merge.ts'
+import { errorText, gone, leftBehind, type Outcome } from '../outcome.ts'
+import { mirrorKey, type Params, type Seen } from '../reads.ts'
+import {
+  asReceived,
+  garbledMessage,
+  lostFields,
+  lostMessage,
+  readValue,
+  sameValue,
+  sentAs,
+  unseenFields,
+  unseenWarnings,
+} from '../values.ts'
+import type { Delivery, Effect, Kind, Sent } from './kind.ts'
+import {
+  answered,
+  done,
+  mirrored,
+  notTaken,
+  observable,
+  one,
+  readBackOr,
+  readWritten,
+  rentalStatus,
+  took,
+  unverified,
+} from './shared.ts'
+
+const namesOf = (fields: readonly BodyField[]): string => fields.map((field) => field.name).join(', ')
+const objectIn = (value: Json | undefined): Readonly<JsonObject> => (isObject(value) ? value : {})
+
+/**
+ * What the editor saw, overlaid by what the same role's earlier changes of this record left since: those that were done
+ * later, and those whose transaction had not been committed when the editor looked. No transaction takes an hour, and
+ * beyond that, numbers of transactions may be those of a server this database was restored from.
+ */
+async function baseOf({ context, change }: Delivery, params: Params): Promise<JsonObject> {
+  const { rows } = await context.database.pool.query<{ left_behind: string }>(
+    `select q.left_behind::text from outbox.queue q join outbox.operations o using (operation)
+     where q.aggregate = $1 and q.id < $2 and q.status = 'done' and q.enqueued_by = $3
+       and (q.settled_at > $4 or (q.settled_at > $4 - interval '1 hour'
+         and not pg_visible_in_snapshot(q.settled_xid, $7::pg_snapshot)))
+       and q.record_key = $5 and o.stream = $6 and q.left_behind is not null
+     order by q.id`,
+    [
+      change.aggregate,
+      change.id,
+      change.enqueuedBy,
+      change.seenAt,
+      keyText(mirrorKey(change.write, params, null) ?? []),
+      change.write.stream,
+      change.seenSnapshot,
+    ],
+  )
+  return overlayBase(
+    change.base,
+    rows.map((row) => objectIn(parseJson(row.left_behind).value)),
+  )
+}
+
+/**
+ * The body of a PUT: every writable field exactly as received, the change laid over it (a price that is left out is reset:
+ * docs/sources.md, 2.5). What the record does not show is left out, as are a status outside the allowed ones (PENDING),
+ * which stays, and what the API refused before (`leftOut`).
+ */
+export function updateBody(
+  write: WriteDef,
+  apply: Readonly<JsonObject>,
+  record: Json,
+  leftOut: readonly string[] = [],
+): JsonObject {
+  return Object.fromEntries(
+    write.body.flatMap((field): [string, Json][] => {
+      const wished = apply[field.name]
+      if (wished !== undefined) return [[field.name, sentAs(field, wished)]]
+      if (leftOut.includes(field.name)) return []
+      const present = field.readPath === null ? undefined : get(record, field.readPath ?? field.name)
+      if (present === undefined) return []
+      if (field.whenLeftOut === 'kept' && !field.values?.includes(String(textOf(present)))) return []
+      return [[field.name, sentAs(field, asReceived(field, present))]]
+    }),
+  )
+}
+
+/** An update of which nothing is left to send, because the remote value was taken for each of its fields. */
+function nothingToSend(
+  { context, change }: Delivery,
+  params: Params,
+  seen: Seen,
+  warnings: readonly string[],
+): Outcome {
+  return { ...done(change, params), mirror: mirrored(context, change.write.stream, seen, params).writes, warnings }
+}
+
+/** Fields whose value is not what it should be: those the API ignored, and those that others moved meanwhile. */
+function differences(change: Change, { applied, evidence }: Sent, record: Json): readonly string[] {
+  const shown = change.write.body.filter((field) => field.readPath !== null)
+  const before = objectIn(evidence.before)
+  const differs = (field: BodyField, value: Json | undefined): boolean =>
+    value !== undefined && !sameValue(field, value, readValue(field, record))
+  const moved = shown.filter((field) => applied[field.name] === undefined && differs(field, before[field.name]))
+  const leftOut = moved.filter((field) => change.leftOut.includes(field.name))
+  return Object.entries({
+    'Not taken by the API': shown.filter((field) => differs(field, applied[field.name])),
+    'Changed meanwhile by others': moved.filter((field) => !leftOut.includes(field)),
+    'Reset by the API, which refused the value it had shown': leftOut,
+  }).flatMap(([what, fields]) => (fields.length === 0 ? [] : [`${what}: ${namesOf(fields)}.`]))
+}
+
+/** Names of fields in the body of an error, where the API gives them as `errors: [{field}]`. */
+export function refusedFields(body: string | undefined): readonly string[] {
+  let parsed: Json
+  try {
+    parsed = parseJson(body ?? '').value
+  } catch {
+    return [] // no body, text or a cut-off one: nothing to learn from it
+  }
+  const errors = isObject(parsed) && Array.isArray(parsed.errors) ? parsed.errors : []
+  return errors.flatMap((error) => (isObject(error) ? (textOf(error.field) ?? []) : []))
+}
+
+/**
+ * Refused fields that the change does not touch, whose present values can be left out. None where one of them would be
+ * reset by that: a price that nobody meant to change.
+ */
+function untouched({ write, leftOut }: Change, { applied, body }: Sent, refused: readonly string[]): readonly string[] {
+  const resets = write.body.filter((field) => field.whenLeftOut === 'reset').map((field) => field.name)
+  if (refused.some((name) => Object.hasOwn(applied, name) || resets.includes(name))) return []
+  return refused.filter((name) => Object.hasOwn(body, name) && !leftOut.includes(name))
+}
+
+export const update: Kind = {
+  replaces: true,
+  comparesExisting: 'never',
+
+  async prepare(delivery, { params, fields }) {
+    const { change } = delivery
+    const { write } = change
+    const seen = await readWritten(delivery, params)
+    if (seen === null) return gone(change)
+    const base = await baseOf(delivery, params)
+    const unseen = unseenFields(write.body, fields, seen)
+    if (unseen.garbled.length > 0) return { kind: 'failed', error: garbledMessage(unseen.garbled), response: null }
+    const withheld = [...change.keptRemote, ...unseen.echoed]
+    const local = Object.fromEntries(Object.entries(fields).filter(([name]) => !withheld.includes(name)))
+    const { onConflict } = change
+    const merged = mergeChange({ fields: write.body, base, local, remote: seen.record, onConflict })
+    if (merged.kind === 'conflict') return merged
+    const kept = [...change.keptRemote, ...merged.kept]
+    const warnings = [
+      ...(kept.length === 0 ? [] : [`Kept as changed upstream, not sent: ${kept.join(', ')}.`]),
+      ...unseenWarnings(unseen, merged.apply),
+    ]
+    if (Object.keys(merged.apply).length === 0) return nothingToSend(delivery, params, seen, warnings)
+    const body = updateBody(write, merged.apply, seen.exact, change.leftOut)
+    const lost = lostFields(body)
+    if (lost.length > 0) return { kind: 'failed', error: lostMessage(change.id, lost), response: null }
+    const before = Object.fromEntries(write.body.map((field) => [field.name, readValue(field, seen.exact)]))
+    return { kind: 'prepared', params, body, applied: merged.apply, evidence: { before, sent: body }, warnings }
+  },
+
+  verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
+
+  /**
+   * Each field that was to change shows either what was sent or what was there before. All as before: it did not take
+   * effect. Some as sent: it did, and the API ignored the rest. Any third value: someone else was there too.
+   */
+  decide(write, { body, evidence }, found) {
+    const [seen] = found ?? []
+    if (seen === undefined) return { kind: 'gone' }
+    const before = (field: BodyField): Json => readValue(field, evidence.before)
+    const now = (field: BodyField): Json => readValue(field, seen.exact)
+    const changing = observable(write, body).filter((field) => !sameValue(field, body[field.name], before(field)))
+    const rest = changing.filter((field) => !sameValue(field, body[field.name], now(field)))
+    const foreign = rest.filter((field) => !sameValue(field, before(field), now(field)))
+    if (foreign.length > 0) {
+      const why = `${namesOf(foreign)}: neither what was sent nor what was there before.`
+      return { kind: 'unclear', why, candidates: [seen.record] }
+    }
+    return changing.length > 0 && rest.length === changing.length ? notTaken : took(seen)
+  },
+
+  async finish(delivery, sent, effect: Effect) {
+    const { context, change } = delivery
+    const { write } = change
+    const answer = isObject(effect.response?.body) ? answered(delivery, effect) : null
+    const seen = effect.seen ?? (await readBackOr(readWritten(delivery, sent.params), answer, delivery))
+    const warnings = seen === null || seen === answer ? [unverified] : differences(change, sent, seen.exact)
+    const row = mirrored(context, write.stream, seen, sent.params)
+    return {
+      ...done(change, sent.params),
+      response: effect.response,
+      mirror: row.writes,
+      warnings: [...sent.warnings, ...warnings, ...row.warnings],
+      leftBehind: leftBehind(write, sent.applied, seen?.record ?? null),
+      rentalStatus: rentalStatus(write, seen?.record),
+    }
+  },
+
+  readBack: readWritten,
+
+  async refused({ change }, sent, error) {
+    if (error.status !== 400 && error.status !== 422) return null
+    const leaveOut = untouched(change, sent, refusedFields(error.body))
+    return leaveOut.length === 0 ? null : { kind: 'retry', delayMs: 0, error: errorText(error), leaveOut }
+  },
+}
