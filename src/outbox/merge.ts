@@ -1,4 +1,28 @@
-// The three-way merge of an update: what the editor saw, what they wish, what the API shows now. Pure.
+// The three-way merge of an update. Pure.
+//
+// The API knows no versions, so three values decide about each field of a change:
+//   base     what the editor saw: the mirror at the time of enqueue, overlaid by what their own earlier changes left behind
+//   local    what they wish
+//   remote   what the API shows now
+//
+//   changed since base             outcome
+//   neither, or only local         local is applied
+//   only remote                    remote is kept: the editor only repeats what they saw
+//   both, to the same value        local is applied
+//   both, differently              conflict, unless `onConflict` decides: local_wins applies local, remote_wins keeps remote
+//
+// A field whose base is not known takes any remote value for it: local is applied.
+//
+// An example, with `onConflict: fail`:
+//   field          base    local   remote   outcome
+//   status         PENDING VALIDATED PENDING   applied: VALIDATED
+//   orderLink      a       a       b        kept: b, and the change gets a warning
+//   contractLink   a       b       b        applied: b
+//   rentalPrice    100     90      95       conflict {rentalPrice: {base: 100, local: 90, remote: 95}}
+// A single conflict makes the change one: nothing of it is sent until a person decides. When they take local, 95 becomes the
+// base, and the same merge applies 90; when they take remote, rentalPrice is withheld and the others are sent.
+//
+// What counts as the same value is said in values.ts: 10 and "10.00", a country and its code.
 
 import type { Json, JsonObject } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'

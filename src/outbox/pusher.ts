@@ -1,5 +1,32 @@
-// The pusher: takes what is due, works on several aggregates at once, writes down what came of it. Loop and work are apart:
-// `runOnce` works and returns counts; `drain` repeats it for a command; workers repeat it for good.
+// The pusher: takes the changes that are due, delivers them to the API, several aggregates at once, and settles them.
+//
+// A change is delivered in four steps, of which each commits before the next begins:
+//
+//   claim      claim.ts     the oldest change whose turn it is becomes `sending`, with an owner, a lease and a higher fence
+//   prepare    deliver.ts   its kind (kinds/) reads what is there, merges, says what to send. What will be sent and the
+//              and kinds/   evidence (what was there before) are committed, the change is marked as dispatched
+//   dispatch   deliver.ts   the request goes out, once. The answer becomes an outcome (outcome.ts)
+//   settle     settle.ts    state, result, the mirror's rows, what waited for the change, and the news, in one transaction
+//
+// Whoever claims a change that is marked as dispatched never sends it: reconcile.ts lets its kind verify whether it took
+// effect, from the evidence and from what the API shows now. So a change takes effect exactly once wherever a pusher dies:
+// before the mark nothing was sent, after it nothing is sent until the verdict says that it had no effect.
+//
+// An example. Change 17 sets the status of rental 42 to VALIDATED:
+//   claim      17: queued -> sending, fence 1, lease 10 s
+//   prepare    GET /v3/rentals/42 shows PENDING and an order link. body: {status: VALIDATED, orderLink: as it was read};
+//              evidence: {status: PENDING, orderLink: the same}. Commit: departed = true
+//   dispatch   PUT /v3/rentals/42 - and the pusher is killed before the answer comes
+//   claim      another pusher, when the lease has run out: 17 is still sending, fence 2
+//   verify     GET /v3/rentals/42 shows VALIDATED: as sent, so it took effect. (PENDING: as before, it goes again.
+//              CANCELED_BY_CLIENT: neither, `unknown`, a person decides.)
+//   settle     17: sending -> done where the fence is still 2, with the row of rental 42; NOTIFY boat_mirror_settled, '17'
+//
+// One aggregate (a rental, a user) has one change on its way: an index keeps a second `sending` out. The order within an
+// aggregate is that of the ids, which enqueue gives under the aggregate's lock. A pusher that was held up for longer than
+// its lease sends nothing (`isOurs`) and settles nothing (the fence).
+//
+// Loop and work are apart: `runOnce` works and returns counts; `drain` repeats it for a command; workers repeat it for good.
 
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -131,7 +158,7 @@ export function createPusher(context: PushContext): Pusher {
         { event: 'change_interrupted', change: change.id, operation: change.operation, err: error },
         `change ${change.id} was interrupted and is taken up again`,
       )
-    // What has left keeps its mark and is reconciled; when even this fails, the lease runs out.
+    // What was dispatched keeps its mark and is verified; when even this fails, the lease runs out.
     await releaseChange(database.pool, change).catch((failure: unknown) =>
       log.warn({ event: 'change_not_released', change: change.id, reason: messageOf(failure) }),
     )
