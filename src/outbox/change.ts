@@ -59,6 +59,7 @@ export type Change = {
   readonly results: Results
 }
 
+/** A row as Postgres gives it; `looks`, `proof` and `departed` are what a Change calls verifications, evidence and dispatched. */
 export type ChangeRow = {
   id: string
   operation: string

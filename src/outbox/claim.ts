@@ -71,7 +71,7 @@ export async function renewLeases(db: Queryable, owner: string, leaseMs: number)
   return rows.map((row) => row.id)
 }
 
-/** Gives back a change that has not left, as if it had not been claimed. */
+/** Gives back a change that was not dispatched, as if it had not been claimed. */
 export async function releaseChange(db: Queryable, change: Change): Promise<void> {
   await db.query(
     `update outbox.queue set status = case when departed then status else 'queued' end, owner = null, lease_until = null,

@@ -40,5 +40,5 @@ export type PushContext = {
 /** 5_000 ms: see {@link PushSettings.showDelayMs}. */
 export const showDelayMs = (settings: PushSettings): number => settings.showDelayMs ?? 5_000
 
-/** 10_000 ms, renewed each 3 s: a lost answer is looked into within 15 s. */
+/** 10_000 ms, renewed each 3 s: a lost answer is verified within 15 s. */
 export const leaseMs = (settings: PushSettings): number => settings.leaseMs ?? 10_000

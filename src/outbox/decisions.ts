@@ -88,7 +88,7 @@ async function conflictOf(client: PoolClient, id: string): Promise<Readonly<Reco
   return isObject(conflict) ? (conflict as Record<string, JsonObject & { remote: Json }>) : {}
 }
 
-/** Settles a change as done on a person's word. The look at the API holds no lock, so that the state is checked before and after. */
+/** Settles a change as done on a person's word. Reading back from the API holds no lock: the state is checked before and after. */
 async function settleByPerson(
   database: Database,
   check: (client: PoolClient) => Promise<Change>,
