@@ -2,7 +2,6 @@
 
 import { once } from 'node:events'
 import { openApp } from '../src/app.ts'
-import { pushContextOf } from '../src/cli/push-context.ts'
 import { readConfig } from '../src/config.ts'
 import { startPushWorker } from '../src/jobs/push-worker.ts'
 import { createLogger } from '../src/log.ts'
@@ -16,7 +15,7 @@ const log = createLogger(process.env.LOG_LEVEL ?? 'error')
 const config = readConfig(env, '/')
 const app = await openApp({ config, log, apiUrl, sandbox: true, schema: 'migrate', patienceMs: 60_000 })
 const backend = await app.openQueue(new AbortController().signal)
-const pusher = createPusher(pushContextOf(app))
+const pusher = createPusher(app.pushContext)
 const pushing = await startPushWorker({ listenUrl: app.databaseUrl, backend, pusher, clock: app.clock, log })
 tell({ ready: true })
 await once(process, 'SIGTERM')

@@ -16,6 +16,7 @@ import type { QueueBackend } from './jobs/queues.ts'
 import { openTracing } from './jobs/tracing.ts'
 import type { Logger } from './log.ts'
 import { createChangeNotifier } from './mirror/change-notifier.ts'
+import type { PushContext } from './outbox/context.ts'
 import { saveTimeZone } from './reports/time-zone.ts'
 import { assertSchemaCurrent, migrate } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
@@ -23,6 +24,7 @@ import { createEndpointRecorder } from './state/endpoint-stats.ts'
 import { createGateStore } from './state/gate-store.ts'
 import { createTrafficRecorder } from './state/traffic.ts'
 import type { SyncContext } from './sync/context.ts'
+import { projectRecord } from './sync/project.ts'
 
 export type App = {
   readonly config: Config
@@ -37,6 +39,7 @@ export type App = {
   /** Requests per second over all workers; 0 is no limit. */
   readonly ratePerSecond: number
   readonly syncContext: Omit<SyncContext, 'onTasks'>
+  readonly pushContext: PushContext
   /** Opens the queue backend; the app closes it. */
   openQueue(signal: AbortSignal): Promise<QueueBackend>
   /** Is told of each call of the API, besides the statistics in the database. */
@@ -167,6 +170,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     const notifier = createChangeNotifier(database.pool, log)
     release.defer(() => notifier.close())
 
+    const onCommit = (written: number): void => {
+      if (written > 0) notifier.notify()
+    }
+    const shared = { database, api, clock, log, settings: config, onCommit }
     return {
       config,
       log,
@@ -176,14 +183,9 @@ export async function openApp(options: AppOptions): Promise<App> {
       clock,
       api,
       ratePerSecond,
-      syncContext: {
-        database,
-        api,
-        clock,
-        log,
-        settings: config,
-        onCommit: (written) => written > 0 && notifier.notify(),
-      },
+      syncContext: shared,
+      // Outbox and sync stand side by side and meet here.
+      pushContext: { ...shared, project: projectRecord },
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
         const prefix = await queuePrefix(database)

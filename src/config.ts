@@ -4,7 +4,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse as parseDotenv } from 'dotenv'
-import { shownAddress } from './addresses.ts'
 import {
   durations,
   fileSections,
@@ -19,6 +18,7 @@ import {
 import { meant, misspeltNames, settingNames, unknownNames } from './config/names.ts'
 import { BoatMirrorError } from './errors.ts'
 import { type AuthSetting, type Setting, settings } from './settings.ts'
+import { shownAddress } from './text.ts'
 
 export type { PagingSettings } from './config/file.ts'
 export type { AuthSetting, PagingStyle } from './settings.ts'

@@ -1,6 +1,5 @@
 // `check`, the API's half: is it there, does it let us in, and how are its lists read?
 
-import { shownAddress } from '../addresses.ts'
 import { probePageBase } from '../api/paging/paging-probe.ts'
 import { styles } from '../api/paging/styles.ts'
 import type { Page } from '../api/types.ts'
@@ -11,6 +10,7 @@ import type { Database } from '../database/database.ts'
 import { getPin, listPins } from '../state/detected-settings.ts'
 import { pageBasePin, pagingOf } from '../sync/lists/paging.ts'
 import { isEnabled } from '../sync/plan.ts'
+import { shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 import { openProbeApi, type ProbeApi, type ProbeOptions, preflight } from './preflight.ts'
 

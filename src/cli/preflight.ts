@@ -1,7 +1,6 @@
 // Is the API there, and does it let us in? Asked before a sync, so that a wrong address or token is one message within
 // seconds and not a failure of every stream. Shares no gate with the workers: it looks for itself.
 
-import { shownAddress } from '../addresses.ts'
 import { createGate } from '../api/admission/gate.ts'
 import { unlimited } from '../api/admission/rate-limit.ts'
 import { createApi } from '../api/client.ts'
@@ -12,6 +11,7 @@ import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { shownAddress } from '../text.ts'
 
 export type ProbeOptions = {
   readonly config: Config

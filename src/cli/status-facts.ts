@@ -1,6 +1,5 @@
 // Reads what `status` knows, as one value.
 
-import { shownAddress } from '../addresses.ts'
 import { isGateState } from '../api/admission/breaker.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
@@ -12,6 +11,7 @@ import { createGateStore } from '../state/gate-store.ts'
 import { quarantineTotals } from '../state/quarantine.ts'
 import { heldRuns } from '../state/sweeps.ts'
 import { listUnknownFields } from '../state/unknown-fields.ts'
+import { shownAddress } from '../text.ts'
 
 /** Reads everything; the parts are read one after the other and may differ by moments. */
 export async function readStatus(

@@ -2,8 +2,8 @@
 
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { shownAddress } from '../addresses.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { shownAddress } from '../text.ts'
 import { clientConfig, processIdOf } from './database.ts'
 import { translateDatabaseError } from './sql-states.ts'
 

@@ -1,8 +1,8 @@
 // Every SQLSTATE the program reacts to, named once, with what it means to us; and the translation of whatever pg
 // throws into an error of ours that names DATABASE_URL and a remedy. Never decides on Postgres's message text.
 
-import { shownAddress } from '../addresses.ts'
 import { BoatMirrorError, type ErrorCode, messageOf } from '../errors.ts'
+import { shownAddress } from '../text.ts'
 
 type Reaction = { readonly code: ErrorCode; readonly remedy: string }
 

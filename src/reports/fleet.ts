@@ -1,8 +1,7 @@
 // The report views about boats: the fleet, how full it was and will be, and its calendar day by day.
 
 import { selectOf } from '../database/repeatable-step.ts'
-import { today } from './pieces.ts'
-import type { ReportView } from './report-view.ts'
+import { type ReportView, today } from './pieces.ts'
 
 const calendarNote = 'From the yearly calendars of the API, which say full or free for each day, never why.'
 

@@ -3,7 +3,7 @@
 
 import { streams } from '../catalog/catalog.ts'
 import { literal } from '../database/sql.ts'
-import type { ReportView } from './report-view.ts'
+import type { ReportView } from './pieces.ts'
 
 /** Streams that are read inside another one have no schedule of their own: they are due when their parent is. */
 const scheduledWith = streams

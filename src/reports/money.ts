@@ -1,8 +1,7 @@
 // The report views that add rentals up: revenue and cancellations, by company, month and currency.
 
-import { agreedCurrency, currencyNote, dayNote, localMonth } from './pieces.ts'
+import { agreedCurrency, currencyNote, dayNote, localMonth, type ReportView } from './pieces.ts'
 import { isCanceled } from './rentals.ts'
-import type { ReportView } from './report-view.ts'
 
 /** All live rentals but PENDING ones with what they are added up by, before names are looked up. */
 const counted = `(select r.company_id, r.status, ${isCanceled} as canceled,

@@ -1,4 +1,13 @@
-// Pieces of SQL that several report views share: today, the day and wall clock of a date-time, currencies.
+// What the report views share: their form, and pieces of SQL: today, the day and wall clock of a date-time, currencies.
+
+import type { ViewDef } from '../database/repeatable-step.ts'
+
+/** A view of schema `report`, as data. */
+export type ReportView = Omit<ViewDef, 'schema' | 'columns'> & {
+  readonly columns: Readonly<Record<string, readonly [sql: string, comment: string]>>
+  /** The order in which a person wants to read it. */
+  readonly orderBy: string
+}
 
 /** TIME_ZONE as the last migrate stored it; a sub-select of its own, so that it is evaluated once per query. */
 const timeZone = '(select s.time_zone from sync.settings s)'

@@ -1,7 +1,6 @@
 // The report views about rentals one by one: all of them, those that depart, those that are still to be paid.
 
-import { agreedCurrency, currencyNote, dayNote, localDay, localTime, today } from './pieces.ts'
-import type { ReportView } from './report-view.ts'
+import { agreedCurrency, currencyNote, dayNote, localDay, localTime, type ReportView, today } from './pieces.ts'
 
 /** True for a rental that was called off; its status is text that may grow (docs/sources.md, differences). */
 export const isCanceled = `coalesce(r.status, '') like 'CANCELED%'`

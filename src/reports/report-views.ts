@@ -4,9 +4,8 @@ import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { calendar, calendarFunction, fleet, occupancy } from './fleet.ts'
 import { freshness } from './freshness.ts'
 import { cancellations, revenue } from './money.ts'
-import { currencyFunction, todayFunction } from './pieces.ts'
+import { currencyFunction, type ReportView, todayFunction } from './pieces.ts'
 import { balances, departures, rentals } from './rentals.ts'
-import type { ReportView } from './report-view.ts'
 
 /** Every view of schema report. */
 export const reportViews: readonly ReportView[] = [

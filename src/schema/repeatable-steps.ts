@@ -1,7 +1,9 @@
 // The repeatable steps in their order, and the version they have together.
 
 import { createHash } from 'node:crypto'
+import { readEndpoints, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
+import { literal } from '../database/sql.ts'
 import { outboxStates } from '../outbox/sql/dependants.ts'
 import { outboxEnqueue } from '../outbox/sql/enqueue.ts'
 import { operationRows, outboxGrants, outboxOperations } from '../outbox/sql/operations.ts'
@@ -9,9 +11,16 @@ import { outboxValidation } from '../outbox/sql/validation.ts'
 import { outboxViews } from '../outbox/sql/views.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
 import { comments } from './comments.ts'
-import { views } from './mirror-views.ts'
-import { grants, roles } from './roles.ts'
-import { seeds } from './seeds.ts'
+import { grants, roles, views } from './roles.ts'
+
+const rows = (values: readonly string[]): string => values.map((value) => `(${literal(value)})`).join(', ')
+
+/** A row for each stream and for each endpoint that is read, from the start. */
+const seeds: RepeatableStep = {
+  name: 'seeds',
+  sql: `insert into sync.streams (stream) values ${rows(streams.map((stream) => stream.name))} on conflict do nothing;
+insert into sync.endpoints (endpoint) values ${rows(readEndpoints)} on conflict do nothing;`,
+}
 
 /** Run in this order, all of them or none, in one transaction. */
 export const repeatableSteps: readonly RepeatableStep[] = [

@@ -1,9 +1,13 @@
-// The three roles for readers and partners, and what the first two may read. Roles belong to the cluster and may have
+// The three roles for readers and partners, and what the first two may read: schema mirror_views has each table as
+// `boat_mirror_reader` may see it, without documents and what is personal. Roles belong to the cluster and may have
 // to be created by somebody else: without the right to do so they are skipped with a notice, never a failure.
 
 import { holdsPerson, streams } from '../catalog/catalog.ts'
-import type { RepeatableStep } from '../database/repeatable-step.ts'
-import { literal, type Queryable } from '../database/sql.ts'
+import { bookkeepingComments } from '../catalog/columns.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import type { RepeatableStep, ViewDef } from '../database/repeatable-step.ts'
+import { identifier, literal, type Queryable } from '../database/sql.ts'
+import { columnComment, tableComment } from './comments.ts'
 
 const roleNames = ['boat_mirror_reader', 'boat_mirror_partner', 'boat_mirror_enqueue'] as const
 
@@ -20,6 +24,31 @@ end $$;`
 
 /** Comes first: later steps grant to these roles where they exist. */
 export const roles: RepeatableStep = { name: 'roles', sql: roleNames.map(createRole).join('\n') }
+
+/** A table without personal columns, and with its payload only where the record holds no person. */
+function view(stream: StreamDef): ViewDef {
+  const shown = stream.columns.filter((column) => column.personal !== true)
+  const bookkeeping = Object.entries(bookkeepingComments).filter(
+    ([name]) => name !== '_payload' || !holdsPerson(stream),
+  )
+  return {
+    schema: 'mirror_views',
+    name: stream.name,
+    comment: tableComment(stream),
+    columns: Object.fromEntries([
+      ...shown.map((column) => [column.name, [identifier(column.name), columnComment(column)]]),
+      ...bookkeeping.map(([name, text]) => [name, [name, text]]),
+    ]),
+    source: `from mirror.${identifier(stream.name)}`,
+  }
+}
+
+/** The views of mirror_views. */
+export const views: RepeatableStep = {
+  name: 'views',
+  views: streams.filter((stream) => stream.document !== true).map(view),
+  sql: '',
+}
 
 const grantTo = (role: string, statements: readonly string[]): string => `do $$ declare relation regclass; begin
   if exists (select from pg_catalog.pg_roles where rolname = ${literal(role)}) then

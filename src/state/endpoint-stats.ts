@@ -1,12 +1,21 @@
 // sync.endpoints: how often each read was called and how it went. Calls are added up in memory and written once a second.
 
+import type { CallRecord } from '../api/types.ts'
 import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { isFailure, type ObservedCall } from './calls.ts'
+
+/** 404 and 410 are answers (an optional document, a record that is gone), not failures. */
+export const isFailure = ({
+  status,
+  error,
+}: {
+  readonly status: number | null
+  readonly error: Error | null
+}): boolean => error !== null && status !== 404 && status !== 410
 
 /** What is needed of a call to count it. */
-export type EndpointCall = Pick<ObservedCall, 'endpoint' | 'status' | 'startedAt'> & { readonly error: Error | null }
+export type EndpointCall = Pick<CallRecord, 'endpoint' | 'status' | 'startedAt'> & { readonly error: Error | null }
 
 /** Calls of one endpoint, added up. */
 export type EndpointStats = {

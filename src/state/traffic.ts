@@ -2,10 +2,11 @@
 // seconds to sync.traffic, which workers and one-off commands share.
 
 import { sql } from 'kysely'
+import type { CallRecord } from '../api/types.ts'
 import { on, type Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { isFailure, type ObservedCall } from './calls.ts'
+import { isFailure } from './endpoint-stats.ts'
 
 /** Calls of one endpoint in one minute. */
 export type TrafficSum = {
@@ -22,7 +23,7 @@ export type TrafficSum = {
 const minuteMs = 60_000
 
 /** Adds a call to the sum of its minute. Pure. */
-export function addToSum(before: TrafficSum | undefined, call: ObservedCall): TrafficSum {
+export function addToSum(before: TrafficSum | undefined, call: CallRecord): TrafficSum {
   return {
     minute: new Date(Math.floor(call.startedAt.getTime() / minuteMs) * minuteMs),
     endpoint: call.endpoint,
@@ -34,7 +35,7 @@ export function addToSum(before: TrafficSum | undefined, call: ObservedCall): Tr
   }
 }
 
-const sumKey = (call: ObservedCall): string => `${Math.floor(call.startedAt.getTime() / minuteMs)} ${call.endpoint}`
+const sumKey = (call: CallRecord): string => `${Math.floor(call.startedAt.getTime() / minuteMs)} ${call.endpoint}`
 
 /** Adds sums to the table, locking in the order of its key. */
 async function saveSums(db: Queryable, sums: readonly TrafficSum[]): Promise<void> {
@@ -57,7 +58,7 @@ async function forgetOld(db: Queryable): Promise<void> {
 
 export type TrafficRecorder = {
   /** Counts a call; returns at once. */
-  record(call: ObservedCall): void
+  record(call: CallRecord): void
   /** Writes what is there now. */
   flush(): Promise<void>
   /** Writes what is left. May be called twice. */

@@ -7,8 +7,7 @@ import { BoatMirrorError, type ErrorCode } from '../errors.ts'
 import { freshnessFacts } from '../inspect/page-queries.ts'
 import type { Freshness } from '../inspect/queries.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
-import type { OperatorContext } from './context.ts'
-import { sharedRead } from './shared-read.ts'
+import { type OperatorContext, sharedRead } from './context.ts'
 
 export type PartHealth = { readonly ok: true; readonly ms: number } | { readonly ok: false; readonly code: ErrorCode }
 

@@ -3,9 +3,10 @@
 // templates and states, never ids.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { CallRecord } from '../api/types.ts'
 import { messageOf } from '../errors.ts'
 import { isFailing } from '../inspect/status.ts'
-import { isFailure, type ObservedCall } from '../state/calls.ts'
+import { isFailure } from '../state/endpoint-stats.ts'
 import type { OperatorContext } from './context.ts'
 import { probe } from './health.ts'
 import type { PageFacts } from './page-facts.ts'
@@ -70,7 +71,7 @@ const latencyBuckets = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const statusClass = (status: number | null): string => (status === null ? 'none' : `${Math.floor(status / 100)}xx`)
 
 export type Metrics = {
-  observe(call: ObservedCall): void
+  observe(call: CallRecord): void
   /** The text Prometheus reads. Answers without a database, too: then `boat_mirror_up` is 0. */
   text(): Promise<string>
   readonly contentType: string

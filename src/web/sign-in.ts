@@ -2,8 +2,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Guesses } from './guesses.ts'
-import { layout } from './pages/status-page.ts'
-import { html } from './parts/html.ts'
+import { html, layout } from './parts/html.ts'
 import { issueSession, isToken, sessionCookie } from './session.ts'
 
 function signInPage(problem: string): string {

@@ -1,9 +1,9 @@
 // Credentials in addresses: hidden wherever an address is shown, and those of API_BASE_URL used as HTTP clients use them.
 
 import { describe, expect, it } from 'vitest'
-import { shownAddress } from '../../src/addresses.ts'
 import { readConfig } from '../../src/config.ts'
 import { createSandbox } from '../../src/sandbox/index.ts'
+import { shownAddress } from '../../src/text.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { openCommandLine } from './program.ts'
 

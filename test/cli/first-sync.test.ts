@@ -1,7 +1,7 @@
 // What a worker shows of its first sync never ends it.
 
 import { expect, it } from 'vitest'
-import { watchFirstSync } from '../../src/cli/first-sync.ts'
+import { watchFirstSync } from '../../src/cli/terminal/progress.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { closedPort } from '../api/http-server.ts'
 import { recordingLog } from '../api/recording-log.ts'

@@ -21,7 +21,7 @@ const layers: readonly (readonly string[])[] = [
 ]
 
 /** What everybody may use, and may itself use nothing above it. */
-const foundation = ['addresses', 'errors', 'log', 'clock', 'text', 'format']
+const foundation = ['errors', 'log', 'clock', 'text', 'format']
 const withSettings = ['cli', 'app', 'index', 'jobs', 'web']
 
 /** Parts that stand apart: they may use what is listed and nothing else. */
@@ -29,9 +29,8 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   embedded: foundation,
   sandbox: [],
   migrations: [],
-  config: ['addresses', 'errors', 'settings'],
+  config: ['text', 'errors', 'settings'],
   settings: [],
-  addresses: [],
   log: ['errors', 'text'],
   text: [],
   format: [],

@@ -19,7 +19,14 @@ const withoutDatabase = (): ReturnType<typeof createMetrics> =>
     jobs: async () => [],
   })
 
-const call = { endpoint: 'GET /v3/rentals/{rentalId}', startedAt: new Date(), ms: 120, bytes: 1_000 }
+const call = {
+  endpoint: 'GET /v3/rentals/{rentalId}',
+  priority: 'read' as const,
+  startedAt: new Date(),
+  ms: 120,
+  bytes: 1_000,
+  attempt: 1,
+}
 
 it('calls are counted by endpoint template and class of status', async () => {
   const metrics = withoutDatabase()

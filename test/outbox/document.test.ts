@@ -7,7 +7,6 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { pushContextOf } from '../../src/cli/push-context.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
@@ -73,7 +72,7 @@ describe('docs/outbox.md', () => {
     const client = await mirror.app.database.pool.connect()
     await psql(client, block('sql', 'booking-4711-deposit'))
     client.release()
-    const pusher = createPusher(pushContextOf(mirror.app))
+    const pusher = createPusher(mirror.app.pushContext)
     await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
     await pusher.close()
     const { rows } = await mirror.app.database.pool.query<Record<string, string>>(

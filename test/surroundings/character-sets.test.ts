@@ -1,7 +1,6 @@
 // An API that answers in another character set than UTF-8, or marks its text.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { pushContextOf } from '../../src/cli/push-context.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { answerIn, charsets } from '../helpers/charset-front.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
@@ -43,7 +42,7 @@ for (const [name, charset] of Object.entries(charsets))
         { userId: Number(userId) },
         { mobilePhone: '+33 6 00 00 00 00' },
       ])
-      const pusher = createPusher(pushContextOf(mirror.app))
+      const pusher = createPusher(mirror.app.pushContext)
       await pusher.drain(AbortSignal.timeout(100_000), { until: 'settled' })
       await pusher.close()
       const { rows } = await pool.query('select status, error, warning from outbox.changes where id = $1', [

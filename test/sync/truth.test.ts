@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
-import { pushContextOf } from '../../src/cli/push-context.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import type { Run } from '../../src/state/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
@@ -72,7 +71,7 @@ describe('a complete sync of the default world', () => {
     await pool.query(`select outbox.enqueue('rental_payment.update', $1, '{"reference": "ours"}')`, [
       JSON.stringify({ rentalId: Number(payment.rental_id), paymentId: Number(payment.id) }),
     ])
-    const pusher = createPusher(pushContextOf(mirror.app))
+    const pusher = createPusher(mirror.app.pushContext)
     await pusher.drain(AbortSignal.timeout(20_000), { until: 'settled' })
     const shown = async (): Promise<unknown> =>
       (await pool.query('select reference from mirror.rental_payments where id = $1', [payment.id])).rows[0]

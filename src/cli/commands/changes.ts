@@ -19,7 +19,6 @@ import {
   wholeNumber,
   withJson,
 } from '../context.ts'
-import { pushContextOf } from '../push-context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 import { changesTable } from './push.ts'
 
@@ -264,7 +263,7 @@ async function runResolve(context: CommandContext, [id]: [string], flags: Resolv
     throw new BoatMirrorError('USAGE', 'Give one of --take local, --take remote, --took-effect, --did-not.')
   await using app = await context.open({ schema: 'check', patienceMs })
   const { database } = app
-  const readBack = readBackFrom(pushContextOf(app), context.signal)
+  const readBack = readBackFrom(app.pushContext, context.signal)
   if (flags.take !== undefined) await resolveConflict(database, id, flags.take, readBack)
   else if (flags.didNot) await resolveDidNot(database, id)
   else await resolveTookEffect(database, id, flags.id ?? null, readBack)

@@ -1,7 +1,6 @@
 // `check`: tries configuration, database, queue and API, and says what is right, what is wrong and what to set.
 
 import type { Command } from 'commander'
-import { shownAddress } from '../../addresses.ts'
 import { queuePrefix } from '../../app.ts'
 import type { Config } from '../../config.ts'
 import { type Database, openDatabase } from '../../database/database.ts'
@@ -19,6 +18,7 @@ import { assertColumnsOptional } from '../../mirror/partner-objects.ts'
 import { type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
 import { roleGaps } from '../../schema/roles.ts'
 import { assertNamesFree, assertSuitable } from '../../schema/suitable.ts'
+import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { checkApi } from '../check-api.ts'
 import { checkPooler } from '../check-pooler.ts'

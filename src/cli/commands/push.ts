@@ -8,7 +8,6 @@ import { type ChangeInfo, changesForPerson, listChanges } from '../../outbox/ins
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { type CommandContext, type ExitCode, type OpenedApp, runCommand, wholeNumber, withJson } from '../context.ts'
-import { pushContextOf } from '../push-context.ts'
 import { oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
 
 type PushOptions = { readonly dryRun: boolean; readonly limit: number; readonly json: boolean }
@@ -46,7 +45,7 @@ async function runPush(context: CommandContext, options: PushOptions): Promise<E
 }
 
 async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise<void> {
-  const pusher = createPusher(pushContextOf(app))
+  const pusher = createPusher(app.pushContext)
   const tell = setInterval(() => {
     tellProgress(app).catch((error: unknown) => log.debug({ event: 'progress_failed', reason: messageOf(error) }))
   }, tellEveryMs)
@@ -105,7 +104,7 @@ export const changesTable = (changes: readonly ChangeInfo[]): string =>
   )
 
 async function dryRun(app: OpenedApp, { limit, json }: PushOptions, signal: AbortSignal): Promise<ExitCode> {
-  const previews = await previewChanges(pushContextOf(app), limit, signal)
+  const previews = await previewChanges(app.pushContext, limit, signal)
   if (json) printJson(previews)
   else if (previews.length === 0) print('Nothing is queued.')
   else for (const preview of previews) print(previewText(preview))

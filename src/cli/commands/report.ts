@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { BoatMirrorError } from '../../errors.ts'
 import { type ReportRequest, readReport } from '../../inspect/report-queries.ts'
-import type { ReportView } from '../../reports/report-view.ts'
+import type { ReportView } from '../../reports/pieces.ts'
 import { reportViews } from '../../reports/report-views.ts'
 import { withoutControls } from '../../text.ts'
 import { type CommandContext, type ExitCode, runCommand, wholeNumber, withJson } from '../context.ts'

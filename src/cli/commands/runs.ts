@@ -6,9 +6,9 @@ import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { count, instant } from '../../format.ts'
 import { heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
+import { startSyncWorker } from '../../jobs/worker.ts'
 import { findRun, listRuns, type Run } from '../../state/runs.ts'
 import { startRelease } from '../../sync/deletions/release.ts'
-import { carryOutRun } from '../carry-out.ts'
 import {
   type CommandContext,
   type ExitCode,
@@ -183,7 +183,7 @@ async function runRelease(
   await preflight({ config, apiUrl: app.apiUrl, log, signal }, [held.stream])
   const { runId, keys } = await started(context, app, held)
   printNote(`Asking for ${count(keys)} records of ${held.stream}.`)
-  const run = await carryOutRun(context, app, runId)
+  const run = await carryOut(context, app, runId)
   const code = exitCodeOfSync({ runs: [run], quarantine: {} })
   if (json) printJson({ exitCode: code, run: runJson(run) })
   else print(runLine(run))
@@ -200,5 +200,27 @@ async function started(
     if (release !== 'busy') return release
     if (!told) printNote(`Waiting for the present run of ${held.stream} to end.`)
     await sleep(busyPollMs, signal)
+  }
+}
+
+const endedPollMs = 300
+
+/**
+ * Works until the run has ended and returns it.
+ * @throws the signal's reason when aborted; the run then waits for the next worker or sync.
+ */
+async function carryOut({ log, signal }: CommandContext, app: OpenedApp, runId: string): Promise<Run> {
+  const backend = await app.openQueue(signal)
+  await backend.ping() // a queue that is down is one message at once, not a minute of waiting
+  const worker = await startSyncWorker({ context: app.syncContext, backend, log })
+  try {
+    for (;;) {
+      const run = await findRun(app.database.pool, runId)
+      if (run === null) throw new BoatMirrorError('NOT_FOUND', `Run ${runId} has disappeared.`)
+      if (run.status !== 'running') return run
+      await sleep(endedPollMs, signal)
+    }
+  } finally {
+    await worker.stop()
   }
 }

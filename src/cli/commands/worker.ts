@@ -2,7 +2,6 @@
 
 import { once } from 'node:events'
 import type { Command } from 'commander'
-import { shownAddress } from '../../addresses.ts'
 import { packageVersion } from '../../api/wire/request.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { openLate } from '../../jobs/backend.ts'
@@ -11,12 +10,12 @@ import { type QueueBackend, queueNames } from '../../jobs/queues.ts'
 import { startScheduledWorker } from '../../jobs/worker.ts'
 import type { Logger } from '../../log.ts'
 import { createPusher } from '../../outbox/pusher.ts'
+import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { startOperatorServer } from '../../web/server.ts'
 import { type CommandContext, type ExitCode, print, runCommand } from '../context.ts'
-import { watchFirstSync } from '../first-sync.ts'
-import { pushContextOf } from '../push-context.ts'
 import { readStatus } from '../status-facts.ts'
+import { watchFirstSync } from '../terminal/progress.ts'
 
 /** Registers `worker`. */
 export function registerWorker(program: Command): void {
@@ -67,7 +66,7 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
   })
   const late = openLate(backend, log, signal)
   const worker = await startScheduledWorker({ context: syncContext, backend: late, log, config, ratePerSecond })
-  const pusher = createPusher(pushContextOf(app))
+  const pusher = createPusher(app.pushContext)
   const listenUrl = await app.listenUrl()
   const pushing = await startPushWorker({ listenUrl, backend: late, pusher, clock: app.clock, log })
   try {

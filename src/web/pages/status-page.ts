@@ -3,7 +3,7 @@
 
 import { bytes, counted, instant, relative } from '../../format.ts'
 import type { PageFacts } from '../page-facts.ts'
-import { type Html, html } from '../parts/html.ts'
+import { type Html, html, layout } from '../parts/html.ts'
 import { fleetSection } from './fleet.ts'
 import { streamsSection } from './streams.ts'
 import { trafficSection } from './traffic.ts'
@@ -54,27 +54,6 @@ function placesList({ status, now }: PageFacts): Html {
 <div><dt>Database</dt><dd>Postgres ${database.version}${database.embedded ? ', embedded' : ''} <span class="note">${bytes(database.size)}</span></dd></div>
 <div><dt>Queue</dt><dd>${queue.backend === 'redis' ? 'Redis' : 'Postgres'}</dd></div>
 </dl>`
-}
-
-/** What stands around every page. */
-export function layout(options: { readonly title: string; readonly body: Html; readonly live: boolean }): string {
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="robots" content="noindex">
-<title>${options.title}</title>
-<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/assets/style.css">
-${options.live && html`<script defer src="/assets/live.js"></script>`}
-</head>
-<body>
-${options.body}
-</body>
-</html>
-`.markup
 }
 
 /** The whole page. `signedIn`: a session can be ended. */

@@ -1,4 +1,4 @@
-// HTML as values: everything put into a template is escaped unless it is HTML itself. Pure.
+// HTML as values: everything put into a template is escaped unless it is HTML itself; and what stands around a page. Pure.
 
 /** Markup that is safe to send as it is. */
 export type Html = { readonly markup: string }
@@ -26,4 +26,25 @@ function render(part: Part): string {
 /** A template whose values are escaped; lists are joined, null and false leave nothing. */
 export function html(strings: TemplateStringsArray, ...values: readonly Part[]): Html {
   return { markup: strings.map((text, index) => text + render(values[index])).join('') }
+}
+
+/** What stands around every page. */
+export function layout(options: { readonly title: string; readonly body: Html; readonly live: boolean }): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>${options.title}</title>
+<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/assets/style.css">
+${options.live && html`<script defer src="/assets/live.js"></script>`}
+</head>
+<body>
+${options.body}
+</body>
+</html>
+`.markup
 }
