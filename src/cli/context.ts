@@ -2,6 +2,8 @@
 
 import { setMaxListeners } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
+import { findStream, streams } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
@@ -14,7 +16,6 @@ import type { OpenedApp, OpenOptions } from './open.ts'
 import { printNote } from './terminal/output.ts'
 
 export type { OpenedApp } from './open.ts'
-export { print } from './terminal/output.ts'
 
 /** 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person. */
 export type ExitCode = 0 | 1 | 2 | 3
@@ -65,7 +66,7 @@ function passOnToOpenTelemetry(environment: Readonly<Record<string, string | und
 }
 
 /** Runs a command to its exit code: settings, signals, errors. A second signal ends the process at once. */
-export async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
+async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal) // every request under way listens to it
   const onSignal = (): void => {
@@ -127,6 +128,26 @@ function withFirstSteps(config: Config, error: unknown): unknown {
   })
 }
 
+/** For commands that only look: their result is what counts. */
+export const quiet: RunOptions = { logLevel: 'warn' }
+
+/**
+ * What commander calls for a command: `run` gets its arguments, then its flags; those that a subcommand shares with the
+ * command above it, as `--json`, may stand before or after its name.
+ */
+export const action =
+  <Given extends unknown[]>(
+    run: (context: CommandContext, ...given: Given) => Promise<ExitCode>,
+    options: RunOptions = {},
+  ) =>
+  (...given: unknown[]): Promise<void> => {
+    const flags = (given.at(-1) as Command).optsWithGlobals()
+    return runCommand((context) => run(context, ...([...given.slice(0, -2), flags] as Given)), options)
+  }
+
+/** The flag of {@link withJson}. */
+export type Json = { readonly json: boolean }
+
 /** A command that takes `--json`. */
 export const withJson = (command: Command): Command => command.option('--json', 'print JSON instead of text', false)
 
@@ -139,6 +160,15 @@ export const wholeNumber =
       throw new InvalidArgumentError(`It takes a whole number from ${from} to ${to}.`)
     return value
   }
+
+/** The stream of this name. @throws BoatMirrorError USAGE when there is none. */
+export function existingStream(name: string): StreamDef {
+  const stream = findStream(name)
+  if (stream !== undefined) return stream
+  throw new BoatMirrorError('USAGE', `There is no stream "${name}".`, {
+    remedy: `Streams are named by their tables: ${streams.map((each) => each.name).join(', ')}.`,
+  })
+}
 
 /** Parses the number of a run, change or quarantined record. @throws InvalidArgumentError, which commander reports. */
 export function recordNumber(text: string): string {

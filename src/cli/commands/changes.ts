@@ -10,33 +10,19 @@ import { type ChangeInfo, changesForPerson, findChange, listChanges, neighboursO
 import { readBackFrom } from '../../outbox/read-back.ts'
 import { type Status, statuses } from '../../outbox/states.ts'
 import {
+  action,
   type CommandContext,
   type ExitCode,
+  type Json,
   type OpenedDatabase,
+  quiet,
   recordNumber,
   recordNumbers,
-  runCommand,
   wholeNumber,
   withJson,
 } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 import { changesTable } from './push.ts'
-
-const quiet = { logLevel: 'warn' } as const
-
-type Json = { readonly json: boolean }
-
-/** Runs one subcommand; `--json` may stand before or after its name. */
-const act =
-  <Args extends unknown[], Options>(
-    run: (context: CommandContext, args: Args, options: Options & Json) => Promise<ExitCode>,
-    arity: number,
-  ) =>
-  (...given: unknown[]): Promise<void> => {
-    const command = given[arity + 1] as Command
-    const args = given.slice(0, arity) as Args
-    return runCommand((context) => run(context, args, command.optsWithGlobals<Options & Json>()), quiet)
-  }
 
 /** Registers `changes` and its subcommands. */
 export function registerChanges(program: Command): void {
@@ -48,10 +34,10 @@ export function registerChanges(program: Command): void {
       .option('--status <status...>', `only these: ${statuses.join(', ')}`, statusNames, [])
       .option('--aggregate <name>', 'only of this record, such as rental:42')
       .option('--limit <n>', 'the newest n', wholeNumber(1, 100_000), 50),
-  ).action(act(runList, 0))
+  ).action(action(runList, quiet))
   withJson(
     changes.command('show').description('all that is known of one change').argument('<id>', 'number', recordNumber),
-  ).action(act(runShow, 1))
+  ).action(action(runShow, quiet))
   withJson(
     changes
       .command('enqueue')
@@ -63,20 +49,20 @@ export function registerChanges(program: Command): void {
       .option('--target <json>', 'instead of the argument', jsonText)
       .option('--body <json>', 'instead of the argument', jsonText)
       .option('--options <json>', 'instead of the argument', jsonText),
-  ).action(act(runEnqueue, 4))
+  ).action(action(runEnqueue, quiet))
   withJson(
     changes
       .command('retry')
       .description('queue failed, expired, canceled or conflicting changes again')
       .argument('[id...]', 'numbers', recordNumbers, [])
       .option('--all', 'every failed and expired one', false),
-  ).action(act(runRetry, 1))
+  ).action(action(runRetry, quiet))
   withJson(
     changes
       .command('cancel')
       .description('cancel changes that are not on their way; what refers to them is blocked')
       .argument('<id...>', 'numbers', recordNumbers, []),
-  ).action(act(runCancel, 1))
+  ).action(action(runCancel, quiet))
   withJson(
     changes
       .command('resolve')
@@ -86,7 +72,7 @@ export function registerChanges(program: Command): void {
       .option('--took-effect', 'it did: the change is done', false)
       .option('--did-not', 'it did not: the change is sent again', false)
       .option('--id <id>', 'with --took-effect: id of the record it made'),
-  ).action(act(runResolve, 1))
+  ).action(action(runResolve, quiet))
 }
 
 function statusNames(text: string, before: readonly Status[]): readonly Status[] {
@@ -111,7 +97,7 @@ function jsonText(text: string): string {
 
 type ListOptions = { readonly status: readonly Status[]; readonly aggregate?: string; readonly limit: number }
 
-async function runList(context: CommandContext, _: [], options: ListOptions & Json): Promise<ExitCode> {
+async function runList(context: CommandContext, options: ListOptions & Json): Promise<ExitCode> {
   await using opened = await context.openDatabase()
   const changes = await listChanges(opened.database.pool, {
     limit: options.limit,
@@ -132,7 +118,7 @@ async function existing(database: Database, id: string): Promise<ChangeInfo> {
   })
 }
 
-async function runShow(context: CommandContext, [id]: [string], { json }: Json): Promise<ExitCode> {
+async function runShow(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
   await using opened = await context.openDatabase()
   const change = await existing(opened.database, id)
   const neighbours = await neighboursOf(opened.database.pool, id)
@@ -189,9 +175,9 @@ type EnqueueFlags = { readonly target?: string; readonly body?: string; readonly
 
 async function runEnqueue(
   context: CommandContext,
-  [operation, target, body, options]: [string, string, string, string],
-  flags: EnqueueFlags & Json,
+  ...given: [operation: string, target: string, body: string, options: string, flags: EnqueueFlags & Json]
 ): Promise<ExitCode> {
+  const [operation, target, body, options, flags] = given
   await using opened = await context.openDatabase()
   const values = [operation, flags.target ?? target, flags.body ?? body, flags.options ?? options]
   try {
@@ -210,7 +196,7 @@ async function runEnqueue(
 
 async function runRetry(
   context: CommandContext,
-  [ids]: [string[]],
+  ids: readonly string[],
   { all, json }: { readonly all: boolean } & Json,
 ): Promise<ExitCode> {
   if (ids.length === 0 && !all) throw new BoatMirrorError('USAGE', 'Name changes, or give --all.')
@@ -228,7 +214,7 @@ async function runRetry(
   )
 }
 
-async function runCancel(context: CommandContext, [ids]: [string[]], { json }: Json): Promise<ExitCode> {
+async function runCancel(context: CommandContext, ids: readonly string[], { json }: Json): Promise<ExitCode> {
   await using opened = await context.openDatabase()
   return await decideEach(opened, ids, json, (id) => cancelChange(opened.database, id))
 }
@@ -257,7 +243,7 @@ type ResolveFlags = {
   readonly id?: string
 }
 
-async function runResolve(context: CommandContext, [id]: [string], flags: ResolveFlags & Json): Promise<ExitCode> {
+async function runResolve(context: CommandContext, id: string, flags: ResolveFlags & Json): Promise<ExitCode> {
   const chosen = [flags.take !== undefined, flags.tookEffect, flags.didNot].filter(Boolean)
   if (chosen.length !== 1)
     throw new BoatMirrorError('USAGE', 'Give one of --take local, --take remote, --took-effect, --did-not.')

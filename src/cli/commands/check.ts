@@ -22,7 +22,7 @@ import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { checkApi } from '../check-api.ts'
 import { checkPooler } from '../check-pooler.ts'
-import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
 import { type Finding, failed, findingsText, ok, warn } from '../findings.ts'
 import { attachSandbox } from '../sandbox/host.ts'
 import { print, printJson } from '../terminal/output.ts'
@@ -35,12 +35,10 @@ export function registerCheck(program: Command): void {
       .description(
         'try configuration, database, queue, API address and credentials, and say how paging and envelopes are read; exit code 1 if anything fails',
       ),
-  ).action((options: { json: boolean }) =>
-    runCommand((context) => runCheck(context, options.json), { logLevel: 'error' }),
-  )
+  ).action(action(runCheck, { logLevel: 'error' }))
 }
 
-async function runCheck(context: CommandContext, json: boolean): Promise<ExitCode> {
+async function runCheck(context: CommandContext, { json }: Json): Promise<ExitCode> {
   const { config, log, signal } = context
   const findings: Finding[] = [configuration(config), pages(config)]
   await using database = await checkDatabase(config, log, findings)

@@ -5,20 +5,19 @@ import type { Command } from 'commander'
 import type { Config } from '../../config.ts'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../embedded/embedded-postgres.ts'
 import type { Logger } from '../../log.ts'
-import { type ExitCode, print, runCommand } from '../context.ts'
-import { printNote } from '../terminal/output.ts'
+import { action, type ExitCode, quiet } from '../context.ts'
+import { print, printNote } from '../terminal/output.ts'
 
 /** Registers `db` and `db psql`. */
 export function registerDb(program: Command): void {
-  const run = (psql: boolean): Promise<void> =>
-    runCommand(({ config, log, signal }) => runDb(config, { psql, log, signal }), { logLevel: 'warn' })
+  const run = (psql: boolean) => action(({ config, log, signal }) => runDb(config, { psql, log, signal }), quiet)
   const db = program
     .command('db')
     .description("print the database's postgres:// address, password included; `db psql` opens it")
-    .action(() => run(false))
+    .action(run(false))
   db.command('psql')
     .description('open psql (from the path) on the database; without a worker it runs as long as psql does')
-    .action(() => run(true))
+    .action(run(true))
 }
 
 export type DbOptions = { readonly psql: boolean; readonly log: Logger; readonly signal: AbortSignal }

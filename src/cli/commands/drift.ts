@@ -3,7 +3,7 @@
 import type { Command } from 'commander'
 import { instant } from '../../format.ts'
 import { readDrift } from '../../inspect/drift.ts'
-import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, type Json, quiet, withJson } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `drift`. */
@@ -12,12 +12,10 @@ export function registerDrift(program: Command): void {
     program
       .command('drift')
       .description('fields seen upstream that have no column: since when, how often, with a sample'),
-  ).action((options: { json: boolean }) =>
-    runCommand((context) => runDrift(context, options.json), { logLevel: 'warn' }),
-  )
+  ).action(action(runDrift, quiet))
 }
 
-async function runDrift(context: CommandContext, json: boolean): Promise<ExitCode> {
+async function runDrift(context: CommandContext, { json }: Json): Promise<ExitCode> {
   await using opened = await context.openDatabase()
   const fields = await readDrift(opened.database.pool)
   if (json) {

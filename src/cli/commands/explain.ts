@@ -3,14 +3,13 @@
 import type { Command } from 'commander'
 import { stringify } from 'lossless-json'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
-import { findStream, streams } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { Database } from '../../database/database.ts'
 import { isDataError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { type Explanation, explainRecord } from '../../inspect/explain.ts'
-import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, existingStream, quiet, withJson } from '../context.ts'
 import { oneLine, print, table } from '../terminal/output.ts'
 
 /** Registers `explain`. */
@@ -22,20 +21,10 @@ export function registerExplain(program: Command): void {
       .argument('<stream>', 'named by its table, such as rentals')
       .argument('<key...>', 'its key, such as 42; of several columns one after the other: rental_options 42 7')
       .option('--payload', 'print the record as the API answered it, too', false),
-  ).action((stream: string, key: string[], options: Options) =>
-    runCommand((context) => runExplain(context, stream, key, options), { logLevel: 'warn' }),
-  )
+  ).action(action(runExplain, quiet))
 }
 
 type Options = { readonly json: boolean; readonly payload: boolean }
-
-function namedStream(name: string): StreamDef {
-  const stream = findStream(name)
-  if (stream !== undefined) return stream
-  throw new BoatMirrorError('USAGE', `There is no stream "${name}".`, {
-    remedy: `Streams are named by their tables: ${streams.map((each) => each.name).join(', ')}.`,
-  })
-}
 
 /** The parts of a key: one argument each, or all of them as a JSON array, as `sync` and `quarantine` show them. */
 export function keyFrom(stream: StreamDef, given: readonly string[]): readonly string[] {
@@ -74,7 +63,7 @@ async function runExplain(
   given: readonly string[],
   options: Options,
 ): Promise<ExitCode> {
-  const stream = namedStream(name)
+  const stream = existingStream(name)
   const key = keyFrom(stream, given)
   await using opened = await context.openDatabase()
   const explanation = await explained(opened.database, stream, key)

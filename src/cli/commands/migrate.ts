@@ -3,7 +3,7 @@
 import type { Command } from 'commander'
 import { openServer, prepareSchema } from '../../app.ts'
 import { type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
-import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
 import { print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `migrate`. */
@@ -15,12 +15,12 @@ export function registerMigrate(program: Command): void {
         "bring the database up to date: schemas, functions, grants, and BullMQ's tables where it has no Redis",
       )
       .option('--status', 'only say what is applied and what is missing; exit code 1 if anything is missing', false),
-  ).action((options: { status: boolean; json: boolean }) => runCommand((context) => runMigrate(context, options)))
+  ).action(action(runMigrate))
 }
 
 async function runMigrate(
   { config, log, signal }: CommandContext,
-  options: { readonly status: boolean; readonly json: boolean },
+  options: Json & { readonly status: boolean },
 ): Promise<ExitCode> {
   const server = await openServer(config, log)
   try {

@@ -7,7 +7,7 @@ import { outboxFacts } from '../../inspect/queries.ts'
 import { type ChangeInfo, changesForPerson, listChanges } from '../../outbox/inspect.ts'
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
-import { type CommandContext, type ExitCode, type OpenedApp, runCommand, wholeNumber, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, type OpenedApp, quiet, wholeNumber, withJson } from '../context.ts'
 import { oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
 
 type PushOptions = { readonly dryRun: boolean; readonly limit: number; readonly json: boolean }
@@ -24,7 +24,7 @@ export function registerPush(program: Command): void {
         'after',
         '\nExit codes: 0 all done, 1 a change was refused, expired or is blocked, 3 a conflict or an unknown outcome needs a person.\nIt shares the work with a running worker; ended early, the next push or worker carries on.',
       ),
-  ).action((options: PushOptions) => runCommand((context) => runPush(context, options), { logLevel: 'warn' }))
+  ).action(action(runPush, quiet))
 }
 
 /** How long a read waits while the API is paused; the change is tried again after that. */

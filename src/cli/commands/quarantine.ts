@@ -1,18 +1,20 @@
 // `quarantine`: what could not be mirrored and why; `retry` projects the stored payloads again.
 
 import type { Command } from 'commander'
-import { findStream, streams } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { quarantineFacts } from '../../inspect/queries.ts'
 import { getQuarantined, listQuarantine, type QuarantineEntry, quarantineTotals } from '../../state/quarantine.ts'
 import { type Replayed, replayRecord } from '../../sync/replay.ts'
 import {
+  action,
   type CommandContext,
   type ExitCode,
+  existingStream,
+  type Json,
+  quiet,
   recordNumber,
   recordNumbers,
-  runCommand,
   wholeNumber,
   withJson,
 } from '../context.ts'
@@ -28,39 +30,28 @@ export function registerQuarantine(program: Command): void {
       )
       .argument('[stream]', 'only of this stream')
       .option('--limit <n>', 'entries at most', wholeNumber(1, 10_000), 50),
-  ).action((stream: string | undefined, options: { limit: number; json: boolean }) =>
-    runCommand((context) => runList(context, stream, options), quiet),
-  )
+  ).action(action(runList, quiet))
   withJson(
     quarantine
       .command('show')
       .description('one entry with its payload as received')
       .argument('<id>', 'number', recordNumber),
-  ).action((id: string, _own: unknown, command: Command) =>
-    runCommand((context) => runShow(context, id, command.optsWithGlobals<{ json: boolean }>()), quiet),
-  )
+  ).action(action(runShow, quiet))
   withJson(
     quarantine
       .command('retry')
       .description('project stored payloads again and mirror them; helps when the program or a setting has changed')
       .argument('[id...]', 'numbers of entries', recordNumbers, [])
       .option('--all', 'every entry', false),
-  ).action((ids: string[], _own: unknown, command: Command) =>
-    runCommand((context) => runRetry(context, ids, command.optsWithGlobals<{ all: boolean; json: boolean }>()), quiet),
-  )
+  ).action(action(runRetry, quiet))
 }
-
-const quiet = { logLevel: 'warn' } as const
 
 async function runList(
   context: CommandContext,
   stream: string | undefined,
-  options: { readonly limit: number; readonly json: boolean },
+  options: Json & { readonly limit: number },
 ): Promise<ExitCode> {
-  if (stream !== undefined && findStream(stream) === undefined)
-    throw new BoatMirrorError('USAGE', `There is no stream "${stream}".`, {
-      remedy: `Streams are named by their tables: ${streams.map((each) => each.name).join(', ')}.`,
-    })
+  if (stream !== undefined) existingStream(stream)
   await using opened = await context.openDatabase()
   const filter = { limit: options.limit, ...(stream === undefined ? {} : { stream }) }
   const entries = await quarantineFacts(opened.database.pool, filter)
@@ -100,7 +91,7 @@ const missing = (id: string): BoatMirrorError =>
     remedy: 'See what is there with: boat-mirror quarantine',
   })
 
-async function runShow(context: CommandContext, id: string, { json }: { readonly json: boolean }): Promise<ExitCode> {
+async function runShow(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
   await using opened = await context.openDatabase()
   const entry = await getQuarantined(opened.database.pool, id)
   if (entry === null) throw missing(id)
@@ -123,7 +114,7 @@ type Result = { readonly entry: QuarantineEntry; readonly replayed: Replayed }
 async function runRetry(
   context: CommandContext,
   ids: readonly string[],
-  options: { readonly all: boolean; readonly json: boolean },
+  options: Json & { readonly all: boolean },
 ): Promise<ExitCode> {
   if (options.all === ids.length > 0)
     throw new BoatMirrorError('USAGE', 'quarantine retry takes either numbers of entries or --all.')

@@ -6,7 +6,7 @@ import { type ReportRequest, readReport } from '../../inspect/report-queries.ts'
 import type { ReportView } from '../../reports/pieces.ts'
 import { reportViews } from '../../reports/report-views.ts'
 import { withoutControls } from '../../text.ts'
-import { type CommandContext, type ExitCode, runCommand, wholeNumber, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, quiet, wholeNumber, withJson } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
 type Options = {
@@ -41,9 +41,7 @@ export function registerReport(program: Command): void {
       )
       .option('--from <date>', 'calendar only: the first day, YYYY-MM-DD', calendarDate)
       .option('--to <date>', 'calendar only: the last day (default: the first)', calendarDate),
-  ).action((name: string | undefined, options: Options) =>
-    runCommand((context) => runReport(context, name, options), { logLevel: 'warn' }),
-  )
+  ).action(action(runReport, quiet))
 }
 
 /** Parses a day. @throws InvalidArgumentError, which commander reports. */

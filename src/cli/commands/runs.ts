@@ -1,7 +1,6 @@
 // `runs`: the history of runs; `show` explains one, `release` lets held deletions happen.
 
 import type { Command } from 'commander'
-import { findStream, streams } from '../../catalog/catalog.ts'
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { count, instant } from '../../format.ts'
@@ -10,11 +9,14 @@ import { startSyncWorker } from '../../jobs/worker.ts'
 import { findRun, listRuns, type Run } from '../../state/runs.ts'
 import { startRelease } from '../../sync/deletions/release.ts'
 import {
+  action,
   type CommandContext,
   type ExitCode,
+  existingStream,
+  type Json,
   type OpenedApp,
+  quiet,
   recordNumber,
-  runCommand,
   wholeNumber,
   withJson,
 } from '../context.ts'
@@ -31,38 +33,27 @@ export function registerRuns(program: Command): void {
       .description('history of runs, newest first')
       .argument('[stream]', 'only of this stream')
       .option('--limit <n>', 'runs at most', wholeNumber(1, 10_000), 30),
-  ).action((stream: string | undefined, options: { limit: number; json: boolean }) =>
-    runCommand((context) => runList(context, stream, options), quiet),
-  )
+  ).action(action(runList, quiet))
   withJson(
     runs
       .command('show')
       .description('one run: counts, errors, warnings, plan of held deletions')
       .argument('<id>', 'number', recordNumber),
-  ).action((id: string, _own: unknown, command: Command) =>
-    runCommand((context) => runShow(context, id, command.optsWithGlobals<{ json: boolean }>()), quiet),
-  )
+  ).action(action(runShow, quiet))
   withJson(
     runs
       .command('release')
       .description('let the held deletions of a run happen: each record is asked for, and buried when it is gone')
       .argument('<id>', 'number of the held run', recordNumber),
-  ).action((id: string, _own: unknown, command: Command) =>
-    runCommand((context) => runRelease(context, id, command.optsWithGlobals<{ json: boolean }>()), quiet),
-  )
+  ).action(action(runRelease, quiet))
 }
-
-const quiet = { logLevel: 'warn' } as const
 
 async function runList(
   context: CommandContext,
   stream: string | undefined,
-  options: { readonly limit: number; readonly json: boolean },
+  options: Json & { readonly limit: number },
 ): Promise<ExitCode> {
-  if (stream !== undefined && findStream(stream) === undefined)
-    throw new BoatMirrorError('USAGE', `There is no stream "${stream}".`, {
-      remedy: `Streams are named by their tables: ${streams.map((each) => each.name).join(', ')}.`,
-    })
+  if (stream !== undefined) existingStream(stream)
   await using opened = await context.openDatabase()
   const filter = { limit: options.limit, ...(stream === undefined ? {} : { stream }) }
   const runs = await listRuns(opened.database.pool, filter)
@@ -115,7 +106,7 @@ async function existingRun(opened: { readonly database: OpenedApp['database'] },
 /** Held keys that are shown. */
 const shownKeys = 50
 
-async function runShow(context: CommandContext, id: string, { json }: { readonly json: boolean }): Promise<ExitCode> {
+async function runShow(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
   await using opened = await context.openDatabase()
   const { pool } = opened.database
   const run = await existingRun(opened, id)
@@ -172,11 +163,7 @@ const busyPollMs = 1_000
 /** Confirmations of a release wait at a paused API as long as a sync does. */
 const patienceMs = 75_000
 
-async function runRelease(
-  context: CommandContext,
-  id: string,
-  { json }: { readonly json: boolean },
-): Promise<ExitCode> {
+async function runRelease(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
   const { config, log, signal } = context
   await using app = await context.open({ schema: 'migrate', patienceMs })
   const held = await existingRun(app, id)

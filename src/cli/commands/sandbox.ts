@@ -5,10 +5,11 @@ import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { parseFaultRule } from '../../sandbox/http/faults.ts'
 import { createSandbox, type FaultRule, type SandboxOptions } from '../../sandbox/index.ts'
 import { beforeFirstAnswers, defaultOptions, envelopes, pagingStyles } from '../../sandbox/options.ts'
-import { print, runCommand, wholeNumber, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, type Json, wholeNumber, withJson } from '../context.ts'
+import { print } from '../terminal/output.ts'
 
 /** What commander makes of the flags; times in milliseconds. */
-type Flags = {
+type Flags = Json & {
   readonly port: number
   readonly host: string
   readonly size: number
@@ -37,7 +38,6 @@ type Flags = {
   readonly rateLimit: number
   readonly retryAfter: SandboxOptions['retryAfter']
   readonly fault: readonly FaultRule[]
-  readonly json: boolean
 }
 
 const maxWhole = Number.MAX_SAFE_INTEGER
@@ -118,7 +118,7 @@ export function registerSandbox(program: Command): void {
       '\nWhile it runs: GET /openapi.json describes the API; under /_sandbox/ it takes faults, clock, mutate and raw' +
         '\n(POST), and gives requests, stats and truth (GET).',
     )
-  withJson(command).action((flags: Flags) => runCommand(({ signal }) => runSandbox(flags, signal), { stoppedCode: 0 }))
+  withJson(command).action(action(runSandbox, { stoppedCode: 0 }))
 }
 
 function optionsOf(flags: Flags): SandboxOptions {
@@ -145,8 +145,8 @@ function startFailure(error: unknown, { host, port }: Flags): unknown {
   })
 }
 
-/** Serves until `signal` aborts; prints the address, or `{"url": …}`, as one line on stdout once it answers. */
-export async function runSandbox(flags: Flags, signal: AbortSignal): Promise<0> {
+/** Serves until the signal; prints the address, or `{"url": …}`, as one line on stdout once it answers. */
+async function runSandbox({ signal }: CommandContext, flags: Flags): Promise<ExitCode> {
   await using sandbox = await createSandbox(optionsOf(flags)).catch((error: unknown) => {
     throw startFailure(error, flags)
   })

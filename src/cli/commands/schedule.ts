@@ -7,7 +7,7 @@ import { effectiveIntervals, wantedIntervals } from '../../jobs/schedule.ts'
 import { intervalsAllowed } from '../../reports/freshness.ts'
 import { listStreams, turnCosts } from '../../state/stream-state.ts'
 import { scheduledShare, stretchFactor } from '../../sync/budget.ts'
-import { type CommandContext, type ExitCode, runCommand, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, type Json, quiet, withJson } from '../context.ts'
 import { print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `schedule`. */
@@ -18,16 +18,14 @@ export function registerSchedule(program: Command): void {
       .description(
         'the plan of the worker: wanted and effective intervals, next times, and the share of the rate limit',
       ),
-  ).action((options: { json: boolean }) =>
-    runCommand((context) => runSchedule(context, options.json), { logLevel: 'warn' }),
-  )
+  ).action(action(runSchedule, quiet))
 }
 
 const seconds = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
 
 const times = (ms: number | undefined, by: number): number | undefined => (ms === undefined ? undefined : ms * by)
 
-async function runSchedule({ config, open }: CommandContext, json: boolean): Promise<ExitCode> {
+async function runSchedule({ config, open }: CommandContext, { json }: Json): Promise<ExitCode> {
   const wanted = wantedIntervals(config)
   await using app = await open({ schema: 'check', api: false, patienceMs: 0 })
   const { database, ratePerSecond } = app

@@ -6,7 +6,7 @@ import { bytes, count, counted, duration, relative } from '../../format.ts'
 import { describeHolder } from '../../inspect/feed-holders.ts'
 import type { Backlog, StreamStatus } from '../../inspect/queries.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
-import { type CommandContext, type ExitCode, type OpenedDatabase, runCommand, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, type OpenedDatabase, quiet, withJson } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
 import { readStatus } from '../status-facts.ts'
 import { oneLine, print, table } from '../terminal/output.ts'
@@ -21,9 +21,7 @@ export function registerStatus(program: Command): void {
       )
       .option('--watch', 'show it again every two seconds until Ctrl-C', false)
       .option('--endpoints', 'list every endpoint, not only those that failed', false),
-  ).action((options: StatusOptions) =>
-    runCommand((context) => runStatus(context, options), { logLevel: 'warn', stoppedCode: 0 }),
-  )
+  ).action(action(runStatus, { ...quiet, stoppedCode: 0 }))
 }
 
 type StatusOptions = { readonly json: boolean; readonly watch: boolean; readonly endpoints: boolean }

@@ -7,7 +7,7 @@ import { quarantineTotals } from '../../state/quarantine.ts'
 import { createRequest } from '../../state/runs.ts'
 import { streamsToRead } from '../../sync/plan.ts'
 import { runCheckSync } from '../check-sync.ts'
-import { type CommandContext, type ExitCode, type OpenedApp, runCommand, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, type OpenedApp, withJson } from '../context.ts'
 import { advice, exitCodeOfSync, type Outcome, outcomeTable, quarantinedOf, runJson } from '../outcome.ts'
 import { preflight } from '../preflight.ts'
 import { print, printJson, printNote } from '../terminal/output.ts'
@@ -28,7 +28,7 @@ export function registerSync(program: Command): void {
         'after',
         '\nExit codes: 0 done, 1 a stream failed or is partly read, 3 deletions are held or records are in quarantine.\nIt carries on what a killed sync left, and shares the work with a running worker.',
       ),
-  ).action((names: string[], options: SyncOptions) => runCommand((context) => runSync(context, names, options)))
+  ).action(action(runSync))
 }
 
 /** How long a read waits while the API is paused: longer than the breaker's slowest probe. */

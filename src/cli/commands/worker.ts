@@ -13,8 +13,9 @@ import { createPusher } from '../../outbox/pusher.ts'
 import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { startOperatorServer } from '../../web/server.ts'
-import { type CommandContext, type ExitCode, print, runCommand } from '../context.ts'
+import { action, type CommandContext, type ExitCode } from '../context.ts'
 import { readStatus } from '../status-facts.ts'
+import { print } from '../terminal/output.ts'
 import { watchFirstSync } from '../terminal/progress.ts'
 
 /** Registers `worker`. */
@@ -25,7 +26,7 @@ export function registerWorker(program: Command): void {
       'run schedules and workers until told to stop; the first complete sync starts at once on an empty mirror',
     )
     .addHelpText('after', '\nSIGTERM and Ctrl-C end it within seconds: tasks reach their checkpoint or are given back.')
-    .action(() => runCommand(runWorker, { stoppedCode: 0 }))
+    .action(action(runWorker, { stoppedCode: 0 }))
 }
 
 /**
