@@ -41,32 +41,29 @@ const get = (
   path: string,
   operation: string,
   response: RecordName,
-  shape: Shape = 'one',
-  query?: string[],
+  { shape = 'one', query = '' }: { readonly shape?: Shape; readonly query?: string } = {},
 ): Operation => ({
   method: 'GET',
   path: `/v3${path}`,
   operation,
   response,
   shape,
-  ...(query && { query }),
+  ...(query && { query: query.split(' ') }),
 })
 
-const write = (
-  method: 'POST' | 'PUT',
-  path: string,
-  operation: string,
-  response: RecordName,
-  body: TObject,
-): Operation => ({
-  method,
-  path: `/v3${path}`,
-  operation,
-  response,
-  shape: 'one',
-  body,
-  writable: Object.keys(body.properties),
-})
+const write =
+  (method: 'POST' | 'PUT') =>
+  (path: string, operation: string, response: RecordName, body: TObject): Operation => ({
+    method,
+    path: `/v3${path}`,
+    operation,
+    response,
+    shape: 'one',
+    body,
+    writable: Object.keys(body.properties),
+  })
+const post = write('POST')
+const put = write('PUT')
 
 const remove = (path: string, operation: string): Operation => ({
   method: 'DELETE',
@@ -77,7 +74,7 @@ const remove = (path: string, operation: string): Operation => ({
 })
 
 const reference = (name: string, parameter: string, response: RecordName): Operation[] => [
-  get(`/${name}`, `List ${name}`, response, 'array'),
+  get(`/${name}`, `List ${name}`, response, { shape: 'array' }),
   get(`/${name}/{${parameter}}`, `Get one of ${name}`, response),
 ]
 
@@ -87,107 +84,79 @@ const rental = '/rentals/{rentalId}'
 
 /** Every operation of the API. */
 export const operations: readonly Operation[] = [
-  get('/users', 'List users (paginated)', 'User', 'paginated', [
-    'id',
-    'name',
-    'organizationType',
-    'email',
-    'deactivated',
-  ]),
-  write('POST', '/users', 'Add a user', 'User', UserBody),
+  get('/users', 'List users (paginated)', 'User', {
+    shape: 'paginated',
+    query: 'id name organizationType email deactivated',
+  }),
+  post('/users', 'Add a user', 'User', UserBody),
   get(user, 'Get a user', 'User'),
-  write('PUT', user, 'Update a user', 'User', UserBody),
+  put(user, 'Update a user', 'User', UserBody),
   remove(user, 'Delete a user'),
   get(`${user}/identity`, 'Get the identity document', 'UserIdentity'),
-  write('POST', `${user}/identity`, 'Add an identity document to an existing user', 'UserIdentity', UserIdentityBody),
-  write('PUT', `${user}/identity`, 'Update the identity document', 'UserIdentity', UserIdentityBody),
+  post(`${user}/identity`, 'Add an identity document to an existing user', 'UserIdentity', UserIdentityBody),
+  put(`${user}/identity`, 'Update the identity document', 'UserIdentity', UserIdentityBody),
   remove(`${user}/identity`, 'Delete the identity document'),
   get(`${user}/license`, 'Get the license document', 'UserLicense'),
-  write('POST', `${user}/license`, 'Add a license document to an existing user', 'UserLicense', UserLicenseBody),
-  write('PUT', `${user}/license`, 'Update the license document', 'UserLicense', UserLicenseBody),
+  post(`${user}/license`, 'Add a license document to an existing user', 'UserLicense', UserLicenseBody),
+  put(`${user}/license`, 'Update the license document', 'UserLicense', UserLicenseBody),
   remove(`${user}/license`, 'Delete the license document'),
 
-  get('/companies', 'List companies (paginated)', 'Company', 'paginated'),
+  get('/companies', 'List companies (paginated)', 'Company', { shape: 'paginated' }),
   get('/companies/{companyId}', 'Get a company', 'Company'),
 
-  get('/resources', 'List resources (paginated)', 'Resource', 'paginated', ['test']),
-  get(resource, 'Get a resource', 'Resource', 'one', ['test']),
-  get(`${resource}/durations`, 'Get resource durations', 'Duration', 'array', ['date', 'test']),
-  get(`${resource}/pricetable`, 'Get the resource price table', 'Pricetable', 'one', [
-    'from',
-    'to',
-    'duration_min',
-    'duration_max',
-  ]),
-  get(`${resource}/pricings`, 'Get resource pricings', 'ResourcePricing', 'array'),
-  get(`${resource}/options`, 'List resource options', 'ResourceOption', 'array'),
+  get('/resources', 'List resources (paginated)', 'Resource', { shape: 'paginated', query: 'test' }),
+  get(resource, 'Get a resource', 'Resource', { query: 'test' }),
+  get(`${resource}/durations`, 'Get resource durations', 'Duration', { shape: 'array', query: 'date test' }),
+  get(`${resource}/pricetable`, 'Get the resource price table', 'Pricetable', {
+    query: 'from to duration_min duration_max',
+  }),
+  get(`${resource}/pricings`, 'Get resource pricings', 'ResourcePricing', { shape: 'array' }),
+  get(`${resource}/options`, 'List resource options', 'ResourceOption', { shape: 'array' }),
   get(`${resource}/options/{optionId}`, 'Get a resource option', 'ResourceOption'),
-  get('/resources/availabilities', 'Get availabilities of resources', 'Availability', 'array', [
-    'resourceIds!',
-    'date!',
-    'duration!',
-    'test',
-  ]),
-  get(`${resource}/availabilities`, 'Get availabilities of one resource', 'AvailabilityBitstring', 'one', [
-    'year',
-    'test',
-  ]),
-  get(`${resource}/availability`, 'Get availability of one resource', 'Availability', 'one', [
-    'date!',
-    'duration!',
-    'test',
-  ]),
-  get(`${resource}/unavailabilities`, 'Get unavailabilities of one resource', 'Unavailability', 'array'),
-  get(`${resource}/slots`, 'List resource slots', 'Slot', 'array', [
-    'date!',
-    'duration!',
-    'withMandatoryOptions',
-    'test',
-  ]),
-  get(`${resource}/slots/{slotId}/options`, 'Get slot options', 'SlotOption', 'array'),
-  get(`${resource}/slots/{slotId}/tides`, 'Get slot tides', 'Tide', 'array'),
+  get('/resources/availabilities', 'Get availabilities of resources', 'Availability', {
+    shape: 'array',
+    query: 'resourceIds! date! duration! test',
+  }),
+  get(`${resource}/availabilities`, 'Get availabilities of one resource', 'AvailabilityBitstring', {
+    query: 'year test',
+  }),
+  get(`${resource}/availability`, 'Get availability of one resource', 'Availability', {
+    query: 'date! duration! test',
+  }),
+  get(`${resource}/unavailabilities`, 'Get unavailabilities of one resource', 'Unavailability', { shape: 'array' }),
+  get(`${resource}/slots`, 'List resource slots', 'Slot', {
+    shape: 'array',
+    query: 'date! duration! withMandatoryOptions test',
+  }),
+  get(`${resource}/slots/{slotId}/options`, 'Get slot options', 'SlotOption', { shape: 'array' }),
+  get(`${resource}/slots/{slotId}/tides`, 'Get slot tides', 'Tide', { shape: 'array' }),
 
-  get('/rentals', 'List rentals (paginated)', 'Rental', 'paginated', [
-    'id',
-    'customerId',
-    'resourceId',
-    'companyId',
-    'creationMinDate',
-    'creationMaxDate',
-    'departureMinDate',
-    'departureMaxDate',
-    'arrivalMinDate',
-    'arrivalMaxDate',
-    'status',
-    'order',
-  ]),
-  write('POST', '/rentals', 'Initiate the rental process', 'Rental', RentalCreationBody),
+  get('/rentals', 'List rentals (paginated)', 'Rental', {
+    shape: 'paginated',
+    query:
+      'id customerId resourceId companyId creationMinDate creationMaxDate departureMinDate departureMaxDate arrivalMinDate arrivalMaxDate status order',
+  }),
+  post('/rentals', 'Initiate the rental process', 'Rental', RentalCreationBody),
   get(rental, 'Get a rental', 'Rental'),
-  write('PUT', rental, 'Update a rental', 'Rental', RentalUpdateBody),
+  put(rental, 'Update a rental', 'Rental', RentalUpdateBody),
   remove(rental, 'Delete a rental'),
   get(`${rental}/resource`, "Get the rental's resource", 'RentalResource'),
-  get(`${rental}/options`, 'List rental options', 'RentalOption', 'array'),
-  write('POST', `${rental}/options`, 'Add an option to a rental', 'RentalOption', RentalOptionBody),
+  get(`${rental}/options`, 'List rental options', 'RentalOption', { shape: 'array' }),
+  post(`${rental}/options`, 'Add an option to a rental', 'RentalOption', RentalOptionBody),
   get(`${rental}/options/{optionId}`, 'Get a rental option', 'RentalOption'),
-  write('PUT', `${rental}/options/{optionId}`, 'Change the option quantity', 'RentalOption', RentalOptionQuantityBody),
+  put(`${rental}/options/{optionId}`, 'Change the option quantity', 'RentalOption', RentalOptionQuantityBody),
   remove(`${rental}/options/{optionId}`, 'Remove the option from the rental'),
-  get(`${rental}/payments`, 'List rental payment lines', 'RentalPayment', 'array'),
-  write('POST', `${rental}/payments`, 'Add a payment line', 'RentalPayment', RentalPaymentBody),
+  get(`${rental}/payments`, 'List rental payment lines', 'RentalPayment', { shape: 'array' }),
+  post(`${rental}/payments`, 'Add a payment line', 'RentalPayment', RentalPaymentBody),
   get(`${rental}/payments/{paymentId}`, 'Get a payment line', 'RentalPayment'),
-  write('PUT', `${rental}/payments/{paymentId}`, 'Update a payment line', 'RentalPayment', RentalPaymentBody),
+  put(`${rental}/payments/{paymentId}`, 'Update a payment line', 'RentalPayment', RentalPaymentBody),
   remove(`${rental}/payments/{paymentId}`, 'Remove a payment line'),
   get(`${rental}/user`, "Get the rental's user", 'User'),
-  write('POST', `${rental}/user`, 'Assign a user to the rental', 'User', RentalUserBody),
-  get(`${rental}/crewMembers`, 'List crew members', 'RentalCrewMember', 'array'),
-  write('POST', `${rental}/crewMembers`, 'Add a crew member', 'RentalCrewMember', RentalCrewMemberBody),
+  post(`${rental}/user`, 'Assign a user to the rental', 'User', RentalUserBody),
+  get(`${rental}/crewMembers`, 'List crew members', 'RentalCrewMember', { shape: 'array' }),
+  post(`${rental}/crewMembers`, 'Add a crew member', 'RentalCrewMember', RentalCrewMemberBody),
   get(`${rental}/crewMembers/{crewMemberId}`, 'Get crew member details', 'RentalCrewMember'),
-  write(
-    'PUT',
-    `${rental}/crewMembers/{crewMemberId}`,
-    'Update a crew member',
-    'RentalCrewMember',
-    RentalCrewMemberBody,
-  ),
+  put(`${rental}/crewMembers/{crewMemberId}`, 'Update a crew member', 'RentalCrewMember', RentalCrewMemberBody),
   remove(`${rental}/crewMembers/{crewMemberId}`, 'Delete a crew member'),
 
   ...reference('administrativeAreaLevel1', 'administrativeAreaLevel1Id', 'AdministrativeAreaLevel1'),

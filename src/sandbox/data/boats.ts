@@ -107,29 +107,6 @@ export const options = [
   ['Parking space', 'At the harbour', false, 'SERVICE', 'DAY', 0, 2],
 ] as const
 
-export const boatNames = [
-  'Belle Étoile',
-  'Mistral',
-  'Cormoran',
-  'Sirocco',
-  'Pétrel',
-  'Albatros',
-  'Calypso',
-  'Tramontane',
-  'Ondine',
-  'Espadon',
-  'Marsouin',
-  'Goéland',
-  'Étoile de Mer',
-  'Alizé',
-  'Libeccio',
-  'Nausicaa',
-  'Triton',
-  'Galatée',
-  'Zéphyr',
-  'Neptune',
-] as const
-
 export const paymentMethods = [
   ['CARD', 'Credit card'],
   ['TRANSFER', 'Bank transfer'],

@@ -1,54 +1,23 @@
-// Names and addresses that believable customers and companies are made of.
+// Names and addresses that believable customers, companies and boats are made of.
 
+const names = (text: string): readonly string[] => text.trim().split(/,\s+/)
+
+/** Civility, and first names that go with it. */
 export const firstNames = [
-  [
-    'MS',
-    ['Camille', 'Manon', 'Chloé', 'Léa', 'Élodie', 'Sofia', 'Anna', 'Ingrid', 'Giulia', 'Beatriz', 'Katarina', 'Zoë'],
-  ],
-  [
-    'MR',
-    ['Lucas', 'Hugo', 'Théo', 'Jérôme', 'François', 'Matteo', 'Lars', 'Jürgen', 'Álvaro', 'Nikos', 'Ivan', 'Oliver'],
-  ],
-  ['OTHER', ['Alex', 'Charlie', 'Sacha', 'Robin']],
+  ['MS', names('Camille, Manon, Chloé, Léa, Élodie, Sofia, Anna, Ingrid, Giulia, Beatriz, Katarina, Zoë')],
+  ['MR', names('Lucas, Hugo, Théo, Jérôme, François, Matteo, Lars, Jürgen, Álvaro, Nikos, Ivan, Oliver')],
+  ['OTHER', names('Alex, Charlie, Sacha, Robin')],
 ] as const
 
-export const lastNames = [
-  'Martin',
-  'Bernard',
-  'Dubois',
-  'Lefèvre',
-  'Moreau',
-  'Girard',
-  'Bonnet',
-  "L'Hostis",
-  'Le Goff',
-  'Rossi',
-  'Ferrari',
-  'García',
-  'Núñez',
-  'Müller',
-  'Schäfer',
-  'van den Berg',
-  'de Vries',
-  'Papadopoulos',
-  'Horvat',
-  'Silva',
-  'Smith',
-  'Jansson',
-] as const
+export const lastNames = names(`
+  Martin, Bernard, Dubois, Lefèvre, Moreau, Girard, Bonnet, L'Hostis, Le Goff, Rossi, Ferrari, García, Núñez,
+  Müller, Schäfer, van den Berg, de Vries, Papadopoulos, Horvat, Silva, Smith, Jansson
+`)
 
-export const streets = [
-  'rue de la République',
-  'quai du Port',
-  'avenue Jean Jaurès',
-  'boulevard Victor Hugo',
-  'chemin des Vignes',
-  'rue du Château',
-  'place du Marché',
-  'allée des Pins',
-  'rue Pasteur',
-  'impasse des Mouettes',
-] as const
+export const streets = names(`
+  rue de la République, quai du Port, avenue Jean Jaurès, boulevard Victor Hugo, chemin des Vignes,
+  rue du Château, place du Marché, allée des Pins, rue Pasteur, impasse des Mouettes
+`)
 
 /** City, postal code, state, country. */
 export const residences = [
@@ -77,20 +46,10 @@ export const languages = [
   ['pt', 'Português'],
 ] as const
 
-export const companyNames = [
-  'Azur Location',
-  'Cap Liberté',
-  'Nautic Passion',
-  'Blue Horizon Charter',
-  'Voile & Mer',
-  'Mar i Vent',
-  'Marina Sport',
-  'Adriatic Sails',
-  'Odyssey Boats',
-  'Rêve de Large',
-  'Bon Vent Nautique',
-  'Sud Évasion',
-] as const
+export const companyNames = names(`
+  Azur Location, Cap Liberté, Nautic Passion, Blue Horizon Charter, Voile & Mer, Mar i Vent, Marina Sport,
+  Adriatic Sails, Odyssey Boats, Rêve de Large, Bon Vent Nautique, Sud Évasion
+`)
 
 export const messages = [
   'Arrivée vers 9 h, merci de préparer le bateau.',
@@ -99,3 +58,8 @@ export const messages = [
   'Könnten wir bitte zwei Stand-up-Paddles bekommen?',
   'Anniversaire à bord 🎉',
 ] as const
+
+export const boatNames = names(`
+  Belle Étoile, Mistral, Cormoran, Sirocco, Pétrel, Albatros, Calypso, Tramontane, Ondine, Espadon, Marsouin,
+  Goéland, Étoile de Mer, Alizé, Libeccio, Nausicaa, Triton, Galatée, Zéphyr, Neptune
+`)

@@ -1,7 +1,7 @@
 // Rental companies and the resources they rent out, with options, pricings and blocked times.
 
 import * as boats from '../data/boats.ts'
-import { companyNames, streets } from '../data/people.ts'
+import { boatNames, companyNames, streets } from '../data/people.ts'
 import { countries, harbours } from '../data/places.ts'
 import { blockFields } from './calendar.ts'
 import { DAY_MS } from './dates.ts'
@@ -45,7 +45,7 @@ export function makeCompany(world: World, random: Random): Entity {
   const key = world.nextId('companies', 101)
   const name = `${random.pick(companyNames)} ${key}`
   const slug = name.toLowerCase().replace(/[^a-z0-9]+/g, '-')
-  const [, , , city, postalCode] = random.pick(harbours)
+  const { city, postalCode } = random.pick(harbours)
   const siret = String(random.int(100_000_000, 999_999_999))
   return createEntity(
     'companies',
@@ -78,10 +78,9 @@ export function makeResource(
   choice: { readonly boat?: Resource; readonly isTest?: boolean; readonly fleet?: number } = {},
 ): Resource {
   const boatId = choice.boat?.boatId ?? String(1001 + world.resources.size)
-  const harbourRow = random.pick(harbours.filter(([name]) => name !== harbourNameOf(choice.boat)))
-  const [harbourName, , , city, , , , countryCode] = harbourRow
-  const [, , winterOffset, currency] = countries.find(([code]) => code === countryCode) ?? countries[0]
-  const harbour = referenceByName(world, 'harbours', harbourName)
+  const place = random.pick(harbours.filter(({ name }) => name !== harbourNameOf(choice.boat)))
+  const [, , winterOffset, currency] = countries.find(([code]) => code === place.country) ?? countries[0]
+  const harbour = referenceByName(world, 'harbours', place.name)
   const version = choice.boat?.links.version ?? random.pick([...world.versions.values()])
   const versionName = typeof version === 'object' && version ? version.own.name : null
   const model = boats.models.find(([, , , name]) => name === versionName) ?? boats.models[0]
@@ -102,8 +101,8 @@ export function makeResource(
       `${boatId}-${harbour.key}`,
       {
         boatId: Number(boatId),
-        name: choice.boat?.own.name ?? `${random.pick(boats.boatNames)} ${boatId}`,
-        description: `${versionName} in ${city}, for up to ${passengers} people.`,
+        name: choice.boat?.own.name ?? `${random.pick(boatNames)} ${boatId}`,
+        description: `${versionName} in ${place.city}, for up to ${passengers} people.`,
         creationDatetime: created,
         lastModificationDatetime: isoBefore(world, random, 1, 200),
         minPrice: Math.min(...pricings.map(({ own }) => Number(own.price))),
@@ -133,7 +132,7 @@ export function makeResource(
     delayDays: [random.int(0, 1), random.int(0, 2)],
     winterOffset,
     currency,
-    hasTides: ['Manche', 'Bretagne sud', "Mer d'Iroise", 'Solent'].includes(harbourRow[8]),
+    hasTides: ['Manche', 'Bretagne sud', "Mer d'Iroise", 'Solent'].includes(place.waters),
     options: makeOptions(world, random, currency),
     pricings,
     unavailabilities: [],

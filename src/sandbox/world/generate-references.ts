@@ -12,19 +12,20 @@ export function referenceByName(world: World, table: ReferenceTable, name: strin
   throw new Error(`The sandbox's data name no ${table} called ${name}`)
 }
 
-const unique = <T>(items: readonly T[], nameOf: (item: T) => string): T[] => [
-  ...new Map(items.map((item) => [nameOf(item), item])).values(),
+const unique = <T>(items: readonly T[], name: keyof T): T[] => [
+  ...new Map(items.map((item) => [item[name], item])).values(),
 ]
 
 /** Fills all reference lists and the boat versions. */
 export function generateReferences(world: World): void {
-  const load = (
+  const load = <T>(
     table: ReferenceTable,
     first: number,
-    records: readonly (readonly [Entity['own'], Entity['links']?])[],
-  ) =>
+    items: readonly T[],
+    fieldsOf: (item: T) => readonly [Entity['own'], Entity['links']?],
+  ): void =>
     world.references[table].records.load(
-      records.map(([own, links]) => createEntity(table, world.nextId(table, first), own, links)),
+      items.map((item) => createEntity(table, world.nextId(table, first), ...fieldsOf(item))),
     )
   const find = (table: ReferenceTable, name: string): Entity => referenceByName(world, table, name)
 
@@ -33,78 +34,39 @@ export function generateReferences(world: World): void {
   )
   const country = (code: string): Entity | null => world.references.countries.records.get(code) ?? null
 
-  load(
-    'administrative_area_level1',
-    11,
-    unique(places.harbours, (row) => row[6]).map((row) => [{ name: row[6] }, { country: country(row[7]) }]),
-  )
-  load(
-    'administrative_area_level2',
-    201,
-    unique(places.harbours, (row) => row[5]).map((row) => [
-      { name: row[5] },
-      { administrativeAreaLevel1: find('administrative_area_level1', row[6]) },
-    ]),
-  )
-  load(
-    'navigation_areas',
-    31,
-    unique(places.harbours, (row) => row[8]).map((row) => [{ name: row[8] }, { country: country(row[7]) }]),
-  )
-  load(
-    'cities',
-    1001,
-    unique(places.harbours, (row) => row[3]).map(([, latitude, longitude, name, postalCode, level2, , , waters]) => [
-      { name, latitude, longitude, postalCode },
-      {
-        navigationArea: find('navigation_areas', waters),
-        administrativeAreaLevel2: find('administrative_area_level2', level2),
-      },
-    ]),
-  )
-  load(
-    'harbours',
-    12,
-    places.harbours.map(([name, latitude, longitude, city]) => [
-      { name, latitude, longitude },
-      { city: find('cities', city) },
-    ]),
-  )
-  load(
-    'characteristics',
-    1,
-    boats.characteristics.map(([key, name, familyName, unit]) => [{ key, name, familyName, unit }]),
-  )
-  load(
-    'equipments',
-    101,
-    boats.equipments.map(([key, name, familyName]) => [{ key, name, familyName, unit: null }]),
-  )
-  load(
-    'company_legal_forms',
-    1,
-    boats.legalForms.map((name) => [{ name }]),
-  )
-  load(
-    'rental_payment_methods',
-    1,
-    boats.paymentMethods.map(([key, name]) => [{ key, name }]),
-  )
-  load(
-    'user_license_types',
-    1,
-    boats.licenseTypes.map((name) => [{ name }]),
-  )
-  load(
-    'types',
-    1,
-    boats.types.map(([name, description]) => [{ name, description }]),
-  )
-  load(
-    'subtypes',
-    21,
-    boats.subtypes.map(([name, type]) => [{ name, description: null }, { type: find('types', type) }]),
-  )
+  const { harbours } = places
+  load('administrative_area_level1', 11, unique(harbours, 'level1'), (each) => [
+    { name: each.level1 },
+    { country: country(each.country) },
+  ])
+  load('administrative_area_level2', 201, unique(harbours, 'level2'), (each) => [
+    { name: each.level2 },
+    { administrativeAreaLevel1: find('administrative_area_level1', each.level1) },
+  ])
+  load('navigation_areas', 31, unique(harbours, 'waters'), (each) => [
+    { name: each.waters },
+    { country: country(each.country) },
+  ])
+  load('cities', 1001, unique(harbours, 'city'), ({ city, latitude, longitude, postalCode, level2, waters }) => [
+    { name: city, latitude, longitude, postalCode },
+    {
+      navigationArea: find('navigation_areas', waters),
+      administrativeAreaLevel2: find('administrative_area_level2', level2),
+    },
+  ])
+  load('harbours', 12, harbours, ({ name, latitude, longitude, city }) => [
+    { name, latitude, longitude },
+    { city: find('cities', city) },
+  ])
+  load('characteristics', 1, boats.characteristics, ([key, name, familyName, unit]) => [
+    { key, name, familyName, unit },
+  ])
+  load('equipments', 101, boats.equipments, ([key, name, familyName]) => [{ key, name, familyName, unit: null }])
+  load('company_legal_forms', 1, boats.legalForms, (name) => [{ name }])
+  load('rental_payment_methods', 1, boats.paymentMethods, ([key, name]) => [{ key, name }])
+  load('user_license_types', 1, boats.licenseTypes, (name) => [{ name }])
+  load('types', 1, boats.types, ([name, description]) => [{ name, description }])
+  load('subtypes', 21, boats.subtypes, ([name, type]) => [{ name, description: null }, { type: find('types', type) }])
   generateVersions(world)
 }
 
@@ -125,7 +87,7 @@ export const picture = (name: string) => {
 
 /** One version for each known model; builders, ranges and models have no endpoint of their own. */
 function generateVersions(world: World): void {
-  const builders = unique(boats.models, (row) => row[0]).map((row) => row[0])
+  const builders = [...new Set(boats.models.map(([builder]) => builder))]
   const table: Table = 'versions'
   world.versions.load(
     boats.models.map(([builder, range, model, name, subtype], index) =>
