@@ -66,7 +66,7 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes
 
-export type ErrorDetails = {
+type ErrorDetails = {
   /** What a person can do about it, as an imperative sentence. */
   readonly remedy?: string
   readonly cause?: unknown

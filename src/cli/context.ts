@@ -39,7 +39,7 @@ export type OpenedDatabase = {
 
 type Run = (context: CommandContext) => Promise<ExitCode>
 
-export type RunOptions = {
+type RunOptions = {
   /** Instead of LOG_LEVEL's default; a LOG_LEVEL that is set wins. */
   readonly logLevel?: string
   /** Exit code when a signal ends the command before it is done: 1, because it is not done. */

@@ -9,7 +9,7 @@ import type { Entity, Rental, Resource, User } from './world/entity.ts'
 import type { World } from './world/world.ts'
 
 /** Choices where the sources say nothing or contradict each other. */
-export interface RuleOptions {
+interface RuleOptions {
   /** PUT of a rental changes nothing but the status (docs/sources.md, reference/rental-management/update-rental). */
   readonly onlyStatusChanges: boolean
   /** A second user with an e-mail address in use is refused with 409. */

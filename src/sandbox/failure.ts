@@ -1,6 +1,6 @@
 // A refusal with its HTTP status and a body a person can read.
 
-export interface FieldError {
+interface FieldError {
   readonly field: string
   readonly message: string
 }

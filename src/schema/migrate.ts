@@ -66,7 +66,7 @@ function refuseNewer({ unknown }: Pick<MigrationStatus, 'unknown'>): void {
   )
 }
 
-export type MigrateOptions = {
+type MigrateOptions = {
   readonly log?: Logger
   /** Ends a wait for another migrate, or for whoever uses a table that is to be changed; nothing is applied then. */
   readonly signal?: AbortSignal

@@ -37,7 +37,7 @@ const headers = {
 const isForm = (request: FastifyRequest): boolean =>
   request.routeOptions.config?.open === true && request.method === 'POST'
 
-export type GuardOptions = { readonly host: string; readonly adminToken: string | null; readonly guesses: Guesses }
+type GuardOptions = { readonly host: string; readonly adminToken: string | null; readonly guesses: Guesses }
 
 type Refusal = { readonly status: number; readonly text: string; readonly retryAfterS?: number }
 

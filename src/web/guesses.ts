@@ -4,7 +4,7 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Credential } from './session.ts'
 
-export type GuessLimits = {
+type GuessLimits = {
   /** Wrong ones in a window from one address, and from all that never showed a right one. */
   readonly perAddress: number
   readonly inAll: number

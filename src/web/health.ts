@@ -9,9 +9,9 @@ import type { Freshness } from '../inspect/queries.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
 import { type OperatorContext, sharedRead } from './context.ts'
 
-export type PartHealth = { readonly ok: true; readonly ms: number } | { readonly ok: false; readonly code: ErrorCode }
+type PartHealth = { readonly ok: true; readonly ms: number } | { readonly ok: false; readonly code: ErrorCode }
 
-export type Readiness = {
+type Readiness = {
   readonly ready: boolean
   readonly database: PartHealth
   readonly schema: PartHealth
@@ -47,7 +47,7 @@ export async function probe(
 }
 
 /** Looks at everything at once. Never throws. */
-export async function readReadiness(context: OperatorContext): Promise<Readiness> {
+async function readReadiness(context: OperatorContext): Promise<Readiness> {
   const [database, schema, queue] = await Promise.all([
     probe(() => context.database.pool.query('select 1'), 'DATABASE_UNREACHABLE'),
     probe(() => assertSchemaCurrent(context.database), 'DATABASE_UNREACHABLE'),

@@ -77,7 +77,7 @@ export type Metrics = {
   readonly contentType: string
 }
 
-export type MetricsOptions = {
+type MetricsOptions = {
   readonly context: Pick<OperatorContext, 'log' | 'version' | 'queue'>
   readonly facts: () => Promise<PageFacts>
   /** Jobs by queue and state; queues that do not answer are left out. */

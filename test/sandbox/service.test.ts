@@ -1,7 +1,7 @@
 // Credentials, rate limit, and addresses that are no operation.
 
 import { describe, expect, it } from 'vitest'
-import { createRateLimit } from '../../src/sandbox/http/rate-limit.ts'
+import { createRateLimit } from '../../src/sandbox/http/admission.ts'
 import { createSandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
 import { fields, first, openSandbox, send } from './client.ts'
 

@@ -20,7 +20,7 @@ export function registerDb(program: Command): void {
     .action(run(true))
 }
 
-export type DbOptions = { readonly psql: boolean; readonly log: Logger; readonly signal: AbortSignal }
+type DbOptions = { readonly psql: boolean; readonly log: Logger; readonly signal: AbortSignal }
 
 /**
  * Prints the address as one line on stdout, or runs psql to its end. The embedded database is started when none runs,

@@ -27,7 +27,7 @@ export function registerExplain(program: Command): void {
 type Options = { readonly json: boolean; readonly payload: boolean }
 
 /** The parts of a key: one argument each, or all of them as a JSON array, as `sync` and `quarantine` show them. */
-export function keyFrom(stream: StreamDef, given: readonly string[]): readonly string[] {
+function keyFrom(stream: StreamDef, given: readonly string[]): readonly string[] {
   const [only] = given
   const parts = given.length === 1 && stream.key.length > 1 && only?.startsWith('[') ? jsonParts(only) : given
   if (parts.length === stream.key.length) return parts

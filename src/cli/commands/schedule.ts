@@ -70,7 +70,7 @@ async function runSchedule({ config, open }: CommandContext, { json }: Json): Pr
 }
 
 /** What the schedule takes of the rate limit, in a sentence. */
-export function budgetText(ratePerSecond: number, neededPerSecond: number, stretch: number): string {
+function budgetText(ratePerSecond: number, neededPerSecond: number, stretch: number): string {
   const needs = `The wanted intervals take ${neededPerSecond.toFixed(2)} requests a second`
   if (ratePerSecond === 0) return `${needs}; there is no rate limit.`
   const allowed = `${count(ratePerSecond * scheduledShare)} of ${count(ratePerSecond)} are for the schedule`

@@ -12,7 +12,7 @@ import { createSandbox } from '../../sandbox/index.ts'
 import { knownSandbox, type SandboxFile, writeSandboxFile } from './file.ts'
 import { keepJournal, replayJournal } from './journal.ts'
 
-export type AttachedSandbox = {
+type AttachedSandbox = {
   /** Root of the API, without `/v3`. */
   readonly url: string
   /** Stops the sandbox if it runs in this process. May be called twice. */

@@ -13,7 +13,7 @@ import { countTasks } from '../../state/tasks.ts'
 import { oneLine, print } from './output.ts'
 
 /** What a request has come to. */
-export type Snapshot = {
+type Snapshot = {
   readonly finished: boolean
   /** Streams asked for; their runs start one after the other. */
   readonly streams: number
@@ -38,7 +38,7 @@ const pollMs = 500
 const patienceMs = 60_000
 
 /** Reads where a request stands. */
-export async function readSnapshot(database: Database, requestId: string): Promise<Snapshot> {
+async function readSnapshot(database: Database, requestId: string): Promise<Snapshot> {
   const request = await runsOfRequest(database.pool, requestId)
   const running = request.runs.filter((run) => run.status === 'running').map((run) => run.id)
   const tasks = running.length === 0 ? new Map() : await countTasks(database.pool, running)

@@ -17,7 +17,7 @@ export const countries = [
 ] as const
 
 /** A harbour with its city, the areas of level 2 and 1 around it, its country's code and the waters it lies at. */
-export interface HarbourFacts {
+interface HarbourFacts {
   readonly name: string
   readonly latitude: number
   readonly longitude: number

@@ -1,19 +1,31 @@
 // Serves the operations: credentials, rate limit, faults and latency around the handlers.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Call, Handler } from '../call.ts'
+import type { Call, Handler, Handlers } from '../call.ts'
 import { Failure } from '../failure.ts'
-import { handlers } from '../handlers.ts'
 import { type Operation, operations } from '../operations.ts'
 import type { SandboxOptions } from '../options.ts'
+import { listHandlers } from '../reads/lists.ts'
+import { resourceHandlers } from '../reads/resources.ts'
+import { rentalPartHandlers } from '../rules/rental-parts.ts'
+import { rentalHandlers } from '../rules/rentals.ts'
+import { userHandlers } from '../rules/users.ts'
 import { createRandom } from '../world/random.ts'
 import type { World } from '../world/world.ts'
-import { createAuthCheck } from './auth.ts'
+import { createAuthCheck, createRateLimit } from './admission.ts'
 import { brokenAnswer, sendBroken } from './broken.ts'
 import type { FaultAction, FaultSet } from './faults.ts'
-import { createRateLimit } from './rate-limit.ts'
 import { type HttpAnswer, renderAnswer } from './render-answer.ts'
 import type { LoggedRequest, RequestLog } from './request-log.ts'
+
+/** All operations' handlers, by method and path template. */
+const handlers: Handlers = {
+  ...userHandlers,
+  ...listHandlers,
+  ...resourceHandlers,
+  ...rentalHandlers,
+  ...rentalPartHandlers,
+}
 
 /** All the state that requests share. */
 export interface Service {

@@ -13,7 +13,7 @@ import { createRandom, type Random } from '../world/random.ts'
  * not mind, as in truth), `repeatPage` (the page before), `ignorePage` (the first page), `empty`, `half` (the list
  * ends in the middle).
  */
-export const faultActions = [
+const faultActions = [
   'cut',
   'hang',
   'reset',

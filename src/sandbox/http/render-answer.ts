@@ -15,7 +15,7 @@ export interface HttpAnswer {
 }
 
 /** Where a request came in, to build the next address from. */
-export interface RequestAddress {
+interface RequestAddress {
   readonly origin: string
   readonly path: string
 }

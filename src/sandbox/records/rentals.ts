@@ -15,7 +15,7 @@ export const writableStatuses = [
   'CANCELED_BREAKDOWN',
   'CANCELED_PAYMENT',
 ] as const
-export const depositStatuses = ['PENDING', 'RECEIVED', 'KEPT', 'RETURNED'] as const
+const depositStatuses = ['PENDING', 'RECEIVED', 'KEPT', 'RETURNED'] as const
 export const crewTypes = ['ADULT', 'CHILD'] as const
 
 export const Rental = record('Rental', 'A rental', {

@@ -49,7 +49,7 @@ const ImageSize = record('ImageSize', 'One size of a picture', {
   width: integer('Width, pixels'),
 })
 
-export const ImageVariants = record('ImageVariants', 'A picture in four sizes', {
+const ImageVariants = record('ImageVariants', 'A picture in four sizes', {
   large: embedded(ImageSize, 'Large'),
   medium: embedded(ImageSize, 'Medium'),
   original: embedded(ImageSize, 'As uploaded'),

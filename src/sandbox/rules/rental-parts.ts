@@ -48,7 +48,7 @@ const crewPart: Part<Entity> = {
 }
 
 /** Notes a change below a rental: totals follow even where the modification time does not. */
-export function rentalPartChanged({ world }: Pick<Call, 'world'>, rental: Rental): void {
+function rentalPartChanged({ world }: Pick<Call, 'world'>, rental: Rental): void {
   settleTotals(rental)
   world.changedBelow(rental)
 }

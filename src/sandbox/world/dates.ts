@@ -29,7 +29,7 @@ function lastSunday(year: number, month: number): number {
 }
 
 /** Hours ahead of UTC at a wall-clock time (given as if it were UTC), for a place with this winter offset. */
-export function offsetHours(wallMs: number, winterOffset: number): number {
+function offsetHours(wallMs: number, winterOffset: number): number {
   const year = new Date(wallMs).getUTCFullYear()
   const utc = wallMs - winterOffset * HOUR_MS
   return utc >= lastSunday(year, 3) && utc < lastSunday(year, 10) ? winterOffset + 1 : winterOffset

@@ -8,7 +8,7 @@ import { generateUsers } from './generate-users.ts'
 import { createRandom } from './random.ts'
 import { World } from './world.ts'
 
-export interface WorldOptions {
+interface WorldOptions {
   readonly seed: number
   /** Number of rentals; everything else is in proportion. */
   readonly size: number

@@ -1,6 +1,6 @@
 // The kinds of records the world holds, by the name of the table a mirror keeps them in, and how each is keyed.
 
-export interface TableKey {
+interface TableKey {
   /** Field that holds the record's own key; null where the record has none. */
   readonly field: 'id' | 'code' | null
   readonly kind: 'integer' | 'string'

@@ -8,7 +8,7 @@ import { type Entity, type Rental, type Resource, render, type User } from './en
 import { type ReferenceTable, referencePaths, referenceTables, type Table } from './tables.ts'
 
 /** A rental still pending this long after its creation is gone (docs/sources.md, guides/RentalWorkflow). */
-export const PENDING_MS = 15 * 60_000
+const PENDING_MS = 15 * 60_000
 
 const isDeactivated = (user: User): boolean => user.own.deactivated === true
 const creation = (rental: Rental): string => String(rental.own.creationDatetime)

@@ -7,7 +7,7 @@ import { type Html, html } from '../parts/html.ts'
 import { type HeatRow, heatMap } from '../parts/plots.ts'
 
 /** 0: nothing is taken … 5: nearly everything is. */
-export const levelOf = ({ free, known }: FleetDay): number | null =>
+const levelOf = ({ free, known }: FleetDay): number | null =>
   known === 0 ? null : Math.min(5, Math.ceil(((known - free) / known) * 5))
 
 const percent = (part: number, whole: number): string => `${count(Math.round((part / whole) * 1_000) / 10)} %`

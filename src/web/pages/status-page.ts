@@ -16,7 +16,7 @@ export type Summary = {
 }
 
 /** The one sentence an operator wants: is everything fresh? */
-export function summarize({ freshness, running, waiting, attention }: PageFacts): Summary {
+function summarize({ freshness, running, waiting, attention }: PageFacts): Summary {
   const of = (state: string): number => freshness.filter((each) => each.state === state).length
   const [fresh, late, failing] = [of('fresh'), of('late'), of('failing')]
   const scheduled = fresh + late + failing

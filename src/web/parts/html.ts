@@ -14,7 +14,7 @@ const escapes: Readonly<Record<string, string>> = {
 }
 
 /** Text as it may stand between tags and in quoted attributes. */
-export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (found) => escapes[found] ?? '')
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (found) => escapes[found] ?? '')
 
 function render(part: Part): string {
   if (part === null || part === undefined || part === false) return ''

@@ -35,7 +35,7 @@ export type Column = {
   readonly title: string
 }
 
-export type ColumnPlot = {
+type ColumnPlot = {
   readonly columns: readonly Column[]
   readonly label: string
   /** Writes the largest value at the axis. */
@@ -47,7 +47,7 @@ export type ColumnPlot = {
 const [plotWidth, plotHeight, plotTop, plotBottom] = [360, 120, 16, 18]
 
 /** The next round number: 1, 2 or 5 times a power of ten. */
-export function niceCeiling(value: number): number {
+function niceCeiling(value: number): number {
   if (value <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(value))
   const times = [1, 2, 5, 10].find((each) => each * power >= value) ?? 10

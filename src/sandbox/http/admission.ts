@@ -1,4 +1,5 @@
-// Checks credentials in the way the sandbox was told to; a wrong way of asking for them is refused at the start.
+// Who is let in: credentials in the way the sandbox was told to ask for them (a wrong way is refused at the start), and a
+// limit of requests per second of real time, counted in whole seconds.
 
 import { timingSafeEqual } from 'node:crypto'
 
@@ -27,4 +28,27 @@ export function createAuthCheck(auth: string, token: string): (request: Credenti
   if (kind === 'header' && name) return ({ headers }) => equal(headers[name.toLowerCase()], token)
   if (kind === 'query' && name) return ({ query }) => equal(query[name], token)
   throw new RangeError(`auth must be none, bearer, basic, header:NAME or query:NAME, not ${auth}`)
+}
+
+interface RateLimit {
+  /** Counts a request; the value for `Retry-After` when it is one too many, else null. */
+  readonly take: () => string | null
+}
+
+/** `perSecond` 0 never refuses. `now` gives milliseconds since 1970. */
+export function createRateLimit(perSecond: number, form: 'seconds' | 'date', now: () => number = Date.now): RateLimit {
+  let second = 0
+  let used = 0
+  return {
+    take() {
+      if (perSecond === 0) return null
+      const current = Math.floor(now() / 1000)
+      if (current !== second) {
+        second = current
+        used = 0
+      }
+      if (++used <= perSecond) return null
+      return form === 'seconds' ? '1' : new Date((current + 1) * 1000).toUTCString()
+    },
+  }
 }
