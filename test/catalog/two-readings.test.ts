@@ -1,6 +1,6 @@
 // The catalog and the sandbox read the same sources (docs/sources.md) independently of each other: a slip in one shows here.
 
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { readEndpoints, readsOf, streams } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
@@ -57,6 +57,15 @@ describe('the catalog and the sandbox', () => {
       const invented = shapeUnknown ? [] : [...known].filter((field) => !fields.includes(field))
       expect(stream.name === 'resource_pricetable' ? [] : invented).toEqual([])
     })
+})
+
+describe('an endpoint', () => {
+  it('stands in the catalog as one literal text, which a search finds', () => {
+    const folder = new URL('../../src/catalog/', import.meta.url)
+    const texts = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'))
+    const endpoints = [...readEndpoints, ...writes.map((write) => write.endpoint)]
+    expect(endpoints.filter((endpoint) => !texts.some((text) => text.includes(`'${endpoint}'`)))).toEqual([])
+  })
 })
 
 describe('the documents', () => {
