@@ -8,7 +8,7 @@ import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { getPin, listPins } from '../state/detected-settings.ts'
-import { pageBasePin, pagingOf } from '../sync/lists/paging.ts'
+import { pageBaseSetting, pagingOf } from '../sync/lists/paging.ts'
 import { isEnabled } from '../sync/plan.ts'
 import { shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
@@ -95,7 +95,7 @@ async function pageBaseOf(
   if (pageBase !== null) return { number: pageBase, how: `from ${pageBase} (API_PAGE_BASE)` }
   const { usualBase } = styles[style]
   if (usualBase === null) return { number: 0, how: '' }
-  const pin = database === null ? null : await getPin(database.pool, pageBasePin)
+  const pin = database === null ? null : await getPin(database.pool, pageBaseSetting)
   if (typeof pin?.value === 'number') return { number: pin.value, how: `from ${pin.value} (probed before)` }
   const probed = await probe.attempt((api, signal) => probePageBase(api, { ...call, signal }))
   if (probed !== null) return { number: probed, how: `from ${probed} (probed now)` }

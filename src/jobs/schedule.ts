@@ -12,10 +12,8 @@ import { parseDuration } from '../settings.ts'
 import { isAnythingDue } from '../state/due.ts'
 import { createRequest, isRequested } from '../state/runs.ts'
 import { inheritFreshness, listStreams, saveIntervals, takeTurn, turnCosts } from '../state/stream-state.ts'
-import { stretchFactor } from '../sync/budget.ts'
 import type { SyncContext } from '../sync/context.ts'
-import { dueSettings } from '../sync/details/details.ts'
-import { isEnabled } from '../sync/plan.ts'
+import { dueSettings, isEnabled } from '../sync/plan.ts'
 import type { JobQueue, TickJob } from './queues.ts'
 
 type ScheduleConfig = Pick<

@@ -1,37 +1,26 @@
-// `sync --check`: reads everything by the readers of a sync and compares it with the mirror. Writes no record.
+// `sync --check`: the tasks of a sync, carried out by a writer that compares what they find with the mirror, takes nothing
+// for known, and writes no record.
 
-import type { Page } from '../api/client.ts'
-import { childrenOf, streamNamed } from '../catalog/catalog.ts'
+import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { messageOf } from '../errors.ts'
-import { type Comparison, compareWrites } from '../mirror/comparison.ts'
-import type { Row, TableWrite } from '../mirror/rows.ts'
-import { getPin } from '../state/detected-settings.ts'
+import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
+import { type Comparison, compareWrites, type Difference } from '../mirror/comparison.ts'
+import type { TableWrite } from '../mirror/rows.ts'
 import { dueKeys } from '../state/due.ts'
 import { keyText } from '../state/records.ts'
-import { batches, mapConcurrently } from './batches.ts'
+import type { NewTask, Task } from '../state/tasks.ts'
+import type { ChangeSet } from './change-set.ts'
 import { CheckTally, type StreamCheck } from './check-tally.ts'
-import type { SyncContext } from './context.ts'
-import { dueSettings, prepareReader, type Reader } from './details/details.ts'
-import { parentValues } from './details/readers/collection.ts'
-import { failedOutcome, type Outcome, readSingleRecord } from './details/single.ts'
-import { belowRecord, withoutErasedUsers } from './lists/list-records.ts'
-import { resolvePaging } from './lists/paging.ts'
-import { portions } from './plan.ts'
-import { addWork, emptyWork, projectInto, type Work } from './work.ts'
+import { type CommitExtras, type SyncContext, type TaskRun, type TaskWriter, taskRun } from './context.ts'
+import { confirmationsOf } from './deletions/missing.ts'
+import { nextVariant } from './lists/progress.ts'
+import { dueSettings, priorities } from './plan.ts'
+import { carryOut } from './run-task.ts'
 
 export type CheckOptions = {
   readonly signal: AbortSignal
   /** Told of each stream when it begins. */
   readonly onStream?: (stream: string) => void
-}
-
-type Check = {
-  readonly context: SyncContext
-  readonly signal: AbortSignal
-  readonly tally: CheckTally
-  /** Keys the API answered, of the streams that others hang below. */
-  readonly keys: Map<string, readonly string[]>
 }
 
 /** Compares the named streams (as `streamsToRead` orders them) with the API. @throws ApiError when the API lets nobody in. */
@@ -40,187 +29,160 @@ export async function checkStreams(
   names: readonly string[],
   { signal, onStream }: CheckOptions,
 ): Promise<readonly StreamCheck[]> {
-  const check: Check = { context, signal, tally: new CheckTally(), keys: new Map() }
+  const tally = new CheckTally()
+  const answered = new Map<string, ReadonlySet<string>>()
   for (const stream of names.map(streamNamed)) {
     signal.throwIfAborted()
     onStream?.(stream.name)
-    check.tally.of(stream.name)
-    if (stream.reads.kind === 'list') await checkList(check, stream)
-    else await checkDetails(check, stream)
+    tally.of(stream.name)
+    const comparison = new StreamComparison(context, stream, { tally, parents: answered.get(stream.parent ?? '') })
+    const keys = await comparison.run(signal)
+    if (keys !== null) answered.set(stream.name, keys)
   }
-  return check.tally.all()
-}
-
-/** Compares writes; nothing of it is kept. */
-const compare = ({ context }: Check, tables: readonly TableWrite[]): Promise<readonly Comparison[]> =>
-  context.database.transaction((client) => compareWrites(client, tables))
-
-/** Counts a piece of work and its problems. */
-function count({ tally }: Check, stream: StreamDef, work: Work): void {
-  for (const table of work.tables)
-    if (table.mode === 'record') tally.of(table.stream.name).compared += table.rows.length
-  for (const bad of work.bad) tally.of(bad.stream).bad += 1
-  for (const problem of work.problems) tally.problem(stream.name, problem)
-}
-
-async function compareWork(check: Check, stream: StreamDef, work: Work): Promise<void> {
-  count(check, stream, work)
-  check.tally.add(await compare(check, work.tables))
-}
-
-async function checkList(check: Check, stream: StreamDef): Promise<void> {
-  const { context, signal, tally } = check
-  const { reads } = stream
-  if (reads.kind !== 'list') return
-  const pin = await getPin(context.database.pool, `summary:${stream.name}`)
-  const summary = (pin?.value as { readonly summary?: boolean } | undefined)?.summary === true
-  const seen = new Set<string>()
-  try {
-    for (const variant of [{}, ...(reads.extraPasses ?? [])]) {
-      const query = { ...reads.query, ...variant }
-      const paging = await resolvePaging(context, stream, reads.list, query, signal)
-      const source = context.api.list({ endpoint: reads.list, query, signal, ...paging })
-      for await (const pages of batches(source, { limit: 5, lingerMs: 0 })) {
-        const { work, keys } = await workOfRecords(context, stream, reads.list, pages)
-        const fresh = keys.filter((key) => !seen.has(key))
-        for (const key of keys) seen.add(key)
-        // A summary says nothing of what it leaves out: its single decides.
-        if (summary) await checkSingles(check, stream, fresh)
-        else await compareListed(check, stream, work)
-      }
-    }
-  } catch (error) {
-    // Without the whole list nothing can be said of what only the mirror has.
-    const failed = failedOutcome(emptyWork(), error)
-    tally.problem(stream.name, failed.kind === 'failed' ? failed.reason : messageOf(error))
-    return
-  }
-  check.keys.set(stream.name, [...seen])
-  const mirrored = await dueKeys(context.database.pool, stream, dueSettings(context, endOfTime))
-  await checkSingles(
-    check,
-    stream,
-    mirrored.filter((key) => !seen.has(key)),
-  )
+  return tally.all()
 }
 
 /** Whatever was read, was read before this: every live row is due. */
 const endOfTime = new Date('9999-12-31T00:00:00Z')
 
-/** Rows of pages, and what stands inside their records. */
-async function workOfRecords(
-  context: SyncContext,
-  stream: StreamDef,
-  endpoint: string,
-  pages: readonly Page[],
-): Promise<{ readonly work: Work; readonly keys: readonly string[] }> {
-  const { timeZone } = context.settings
-  const work = emptyWork()
-  const keys: string[] = []
-  for (const page of pages) {
-    const rows: Row[] = []
-    for (const record of await withoutErasedUsers(context, stream, page.items)) {
-      const projected = projectInto(work, stream, record, {}, endpoint, timeZone)
-      if (!projected.ok) continue
-      const key = keyText(projected.row.key)
-      keys.push(key)
-      rows.push(projected.row)
-      belowRecord(work, stream, record, key, { endpoint, readAt: page.startedAt, timeZone })
-    }
-    work.tables.push({ stream, mode: 'record', source: endpoint, readAt: page.startedAt, rows })
-  }
-  return { work, keys }
-}
-
 /** Rows at once when every difference shall be named: no more than a comparison keeps samples of. */
 const named = 20
 
-/**
- * Compares list records. What differs is asked for by its single, which decides: the mirror's row may be from there, and a
- * list may say the same with fewer members.
- */
-async function compareListed(check: Check, stream: StreamDef, work: Work): Promise<void> {
-  const found = await compare(check, work.tables)
-  const differs = (comparison: Comparison): boolean => comparison.stream === stream.name && comparison.different > 0
-  count(check, stream, work)
-  if (!found.some(differs)) return check.tally.add(found)
-  const suspects = new Set<string>()
-  for (const write of work.tables.filter((table) => table.stream === stream))
-    for (let start = 0; start < write.rows.length; start += named)
-      for (const { samples } of await compare(check, [{ ...write, rows: write.rows.slice(start, start + named) }]))
-        for (const sample of samples) if (sample.kind === 'different') suspects.add(keyText(sample.key))
-  check.tally.add(found.map((comparison) => (differs(comparison) ? withoutDifferent(comparison) : comparison)))
-  check.tally.of(stream.name).compared -= suspects.size
-  await checkSingles(check, stream, [...suspects])
+/** The comparison of one stream: the queue of its tasks, and the writer that they have. */
+class StreamComparison implements TaskWriter {
+  readonly takesStubs = false
+  readonly #context: SyncContext
+  readonly #stream: StreamDef
+  readonly #tally: CheckTally
+  readonly #parents: ReadonlySet<string>
+  readonly #tasks: Task[] = []
+  /** Keys of the stream's records that the API answered. */
+  readonly #answered = new Set<string>()
+  /** Keys that the list named, also of records that cannot be mirrored. */
+  readonly #listed = new Set<string>()
+  /** Keys that the single decides about. */
+  readonly #due = new Set<string>()
+  /** What lists said and no single has decided yet: a list may say the same with fewer members. */
+  readonly #undecided = new Map<string, Difference>()
+
+  constructor(
+    context: SyncContext,
+    stream: StreamDef,
+    { tally, parents = new Set() }: { readonly tally: CheckTally; readonly parents?: ReadonlySet<string> | undefined },
+  ) {
+    this.#context = context
+    this.#stream = stream
+    this.#tally = tally
+    this.#parents = parents
+  }
+
+  /** Carries the tasks of the stream out. Returns the keys the API answered; null when its list could not be read. */
+  async run(signal: AbortSignal): Promise<ReadonlySet<string> | null> {
+    const first = this.#stream.reads.kind === 'list' ? 'sweep' : 'plan'
+    this.#add([{ kind: first, priority: priorities[first] }])
+    for (const task of this.#tasks)
+      try {
+        await carryOut(taskRun(this.#context, task, this, signal))
+      } catch (error) {
+        this.#tally.problem(this.#stream.name, reasonOf(error))
+        // Without the whole list nothing can be said of what only the mirror has.
+        if (task.kind === 'sweep') return null
+      }
+    const samples = [...this.#undecided.values()]
+    this.#tally.add([{ stream: this.#stream.name, missing: 0, different: samples.length, deleted: 0, samples }])
+    return this.#answered
+  }
+
+  #add(tasks: readonly NewTask[]): void {
+    for (const { kind, payload } of tasks)
+      this.#tasks.push({
+        ...{ id: '', runId: '', fence: '', attempts: 1, checkpoint: null, checkpointAgeMs: null, fullRead: false },
+        ...{ stream: this.#stream.name, kind, payload, runStartedAt: this.#context.clock.now() },
+      })
+  }
+
+  async begin(): Promise<void> {}
+  knownRecords = async (): Promise<ReadonlyMap<string, never>> => new Map<string, never>()
+  knownDetails = this.knownRecords
+  knownHashes = this.knownRecords
+  /** Its list or its parent named it a moment ago. */
+  isThere = async (): Promise<boolean> => true
+  /** What a moving list leaves out is asked for by its single. */
+  endPass: TaskWriter['endPass'] = async (_, at) => nextVariant(at)
+
+  async commit({ task }: TaskRun, changes: ChangeSet, { pages }: CommitExtras = {}): Promise<void> {
+    const keys = changes.tables.filter(({ stream }) => stream === this.#stream).flatMap(keysOf)
+    for (const key of keys) this.#answered.add(key)
+    for (const key of pages?.keys.flat() ?? []) this.#listed.add(key)
+    // A summary says nothing of what it leaves out: its single decides.
+    if (pages?.summary === true) for (const key of keys) this.#due.add(key)
+    else await this.#compare(task, changes)
+  }
+
+  async #compare(task: Task, { tables, bad, problems, tombstones }: ChangeSet): Promise<void> {
+    for (const table of tables)
+      if (table.mode === 'record') this.#tally.of(table.stream.name).compared += table.rows.length
+    for (const { stream } of bad) this.#tally.of(stream).bad += 1
+    for (const problem of problems) this.#tally.problem(this.#stream.name, problem)
+    for (const { stream, keys } of tombstones) this.#tally.add([deleted(stream, keys)])
+    const found = await this.#differences(tables)
+    if (task.kind === 'sweep') this.#tally.add(await this.#withoutUndecided(tables, found))
+    else {
+      this.#tally.add(found)
+      for (const key of [...tables.flatMap(keysOf), ...bad.map(({ key }) => key)]) this.#undecided.delete(key)
+    }
+  }
+
+  #differences(tables: readonly TableWrite[]): Promise<readonly Comparison[]> {
+    return this.#context.database.transaction((client) => compareWrites(client, tables))
+  }
+
+  /** Leaves out listed records that differ: their singles decide, because the mirror's row may be from there. */
+  async #withoutUndecided(tables: readonly TableWrite[], found: readonly Comparison[]): Promise<readonly Comparison[]> {
+    const own = this.#stream.name
+    if (!found.some(({ stream, different }) => stream === own && different > 0)) return found
+    const before = this.#undecided.size
+    for (const write of tables.filter(({ stream }) => stream.name === own))
+      for (let start = 0; start < write.rows.length; start += named)
+        for (const { samples } of await this.#differences([{ ...write, rows: write.rows.slice(start, start + named) }]))
+          for (const sample of samples)
+            if (sample.kind === 'different') this.#undecided.set(keyText(sample.key), sample)
+    for (const key of this.#undecided.keys()) this.#due.add(key)
+    this.#tally.of(own).compared -= this.#undecided.size - before
+    return found.map((comparison) =>
+      comparison.stream === own
+        ? { ...comparison, different: 0, samples: comparison.samples.filter(({ kind }) => kind !== 'different') }
+        : comparison,
+    )
+  }
+
+  /** What only the mirror has is asked for. */
+  async endSweep(): Promise<void> {
+    const mirrored = await dueKeys(this.#context.database.pool, this.#stream, dueSettings(this.#context, endOfTime))
+    const missing = mirrored.filter((key) => !this.#listed.has(key))
+    this.#add([{ kind: 'plan', priority: priorities.plan }, ...confirmationsOf(missing, { kind: 'confirm' })])
+  }
+
+  async dueKeys({ stream }: TaskRun): Promise<readonly string[]> {
+    return [...(stream.reads.kind === 'list' ? this.#due : this.#parents)]
+  }
+
+  async end(_: TaskRun, next?: { readonly tasks: readonly NewTask[] }): Promise<void> {
+    this.#add(next?.tasks ?? [])
+  }
 }
 
-const withoutDifferent = (comparison: Comparison): Comparison => ({
-  ...comparison,
-  different: 0,
-  samples: comparison.samples.filter((sample) => sample.kind !== 'different'),
+const keysOf = ({ rows }: TableWrite): readonly string[] => rows.map((row) => keyText(row.key))
+
+const deleted = (stream: StreamDef, keys: readonly (readonly string[])[]): Comparison => ({
+  stream: stream.name,
+  ...{ missing: 0, different: 0, deleted: keys.length },
+  samples: keys.map((key) => ({ stream: stream.name, key, kind: 'deleted', columns: {} })),
 })
 
-/** Asks for records by their single endpoint; what is gone there and alive in the mirror is a difference. */
-async function checkSingles(check: Check, stream: StreamDef, keys: readonly string[]): Promise<void> {
-  const { context, signal, tally } = check
-  const read = (key: string) => readSingleRecord(context, stream, key, signal).then((answer) => ({ key, ...answer }))
-  for await (const batch of batches(mapConcurrently(keys, context.settings.api.concurrency, read), readAhead)) {
-    const work = emptyWork()
-    for (const { key, outcome, work: own } of batch) {
-      addWork(work, own)
-      noteOutcome(tally, stream, key, outcome)
-    }
-    await compareWork(check, stream, work)
-  }
-}
-
-const readAhead = { limit: 100, lingerMs: 20 } as const
-
-function noteOutcome(tally: CheckTally, stream: StreamDef, key: string, outcome: Outcome<unknown>): void {
-  if (outcome.kind === 'failed') tally.problem(stream.name, `${stream.name} ${key}: ${outcome.reason}`)
-  if (outcome.kind !== 'gone') return
-  const samples = [{ stream: stream.name, key: [key], kind: 'deleted' as const, columns: {} }]
-  tally.add([{ stream: stream.name, missing: 0, different: 0, deleted: 1, samples }])
-}
-
-/** Compares what hangs below the records the API answered. */
-async function checkDetails(check: Check, stream: StreamDef): Promise<void> {
-  const { context, signal, tally } = check
-  const keepsKeys = childrenOf(stream.name).some((child) => child.reads.kind !== 'inside')
-  const own: string[] = []
-  for (const keys of portions(check.keys.get(stream.parent ?? '') ?? [])) {
-    const read = await prepareReader(context, stream, keys, signal)
-    const answers = mapConcurrently(keys, context.settings.api.concurrency, (key) =>
-      detailWork(context, stream, key, read),
-    )
-    for await (const batch of batches(answers, readAhead)) {
-      const work = emptyWork()
-      for (const each of batch) addWork(work, each)
-      await compareWork(check, stream, work)
-      if (!keepsKeys) continue
-      for (const table of work.tables)
-        if (table.stream === stream) own.push(...table.rows.map((row) => keyText(row.key)))
-    }
-  }
-  if (keepsKeys) check.keys.set(stream.name, own)
-  tally.of(stream.name)
-}
-
-/** What one record's details lead to. */
-async function detailWork(context: SyncContext, stream: StreamDef, key: string, read: Reader): Promise<Work> {
-  const work = emptyWork()
-  const { outcome, writes } = await read(key, work)
-  work.tables.push(...writes)
-  if (outcome.kind === 'failed') work.problems.push(`${stream.name} ${key}: ${outcome.reason}`)
-  // A document that is not there: a row in the mirror is one too many. Of other details a 404 says nothing.
-  if (outcome.kind === 'gone' && stream.reads.kind === 'document')
-    work.tables.push({
-      stream,
-      mode: 'record',
-      source: stream.reads.endpoint,
-      readAt: context.clock.now(),
-      rows: [],
-      replace: [parentValues(stream, key).scope],
-    })
-  return work
+/** Why something could not be read. @throws the error itself when it is no failed read, or concerns everything. */
+function reasonOf(error: unknown): string {
+  const isRead = error instanceof ApiError || (error instanceof BoatMirrorError && error.code === 'API_UNREACHABLE')
+  if (!isRead || error.kind === 'fatal' || error.kind === 'abort') throw error
+  return messageOf(error)
 }

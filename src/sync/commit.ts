@@ -1,72 +1,129 @@
-// One commit: rows, change log, quarantine, hashes, seen keys, counts and checkpoint in one transaction that also proves
-// that the task is still ours.
+// The writer of a sync. One commit is one transaction: rows, change log, quarantine, hashes, seen keys, counts and
+// checkpoint, which also proves that the task is still ours.
 
 import type { PoolClient } from 'pg'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { refusalByPartner } from '../mirror/partner-objects.ts'
+import { repairReadAhead } from '../mirror/read-ahead.ts'
 import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
+import { analyzeGrown } from '../mirror/statistics.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
-import { clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
-import { keyText, saveRecords } from '../state/records.ts'
-import { addCounts, addWarnings, noteRunError } from '../state/runs.ts'
-import { checkpointTask, type Task } from '../state/tasks.ts'
+import { detailStates, dueKeys, hashesFromList, isReadSince } from '../state/due.ts'
+import { type BadRecord, clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
+import { keyText, knownRecords, saveRecords } from '../state/records.ts'
+import { addCounts, addWarnings, markSwept, noteRunError } from '../state/runs.ts'
+import { passFacts, saveSweepPages } from '../state/sweeps.ts'
+import { addTasks, checkpointTask, endTask } from '../state/tasks.ts'
 import { noteUnknownFields } from '../state/unknown-fields.ts'
-import type { SyncContext } from './context.ts'
-import { embeddedRecords, stubsOf } from './details/embeds.ts'
+import { type ChangeSet, changeSet } from './change-set.ts'
+import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'
+import { endSweep } from './deletions/missing.ts'
+import { withStubs } from './details/embeds.ts'
+import { judgePass, nextPass, nextVariant, passNumber } from './lists/progress.ts'
+import { dueSettings, isEnabled } from './plan.ts'
 import type { RequestValues } from './project.ts'
-import type { Work } from './work.ts'
 
-export type CommitExtras = {
-  /** New checkpoint of the task; left out: the old one stays. */
-  readonly checkpoint?: unknown
-  /** Further statements of the same transaction. */
-  readonly also?: (client: PoolClient) => Promise<void>
-}
+/** Writes what tasks find to the mirror, and where they are to the state of the sync. */
+export const committing: TaskWriter = {
+  takesStubs: true,
 
-/**
- * Commits work of a task. Rows that Postgres refuses are found, quarantined, and the rest is committed.
- * @throws BoatMirrorError LEASE_LOST when another worker took the task over; nothing was written then.
- */
-export async function commitWork(
-  context: SyncContext,
-  task: Task,
-  work: Work,
-  extras: CommitExtras = {},
-): Promise<void> {
-  await addStubs(context, work)
-  for (;;) {
-    try {
-      const written = await context.database.transaction((client) => writeAll(client, task, work, extras))
-      context.onCommit(written)
-      return
-    } catch (error) {
-      if (!(error instanceof DataRefused) || error.everyRow) throw error
-      await quarantineRefused(context, work, error)
+  /** Rows whose reading time lies ahead of the database's clock are repaired, and a person is told. */
+  begin: async ({ context, stream, task }) => {
+    const rows = await context.database.transaction(async (client) => {
+      const repaired = await repairReadAhead(client, stream, task.runStartedAt)
+      if (repaired > 0)
+        await addWarnings(client, task.runId, [
+          `${repaired} rows had a reading time ahead of the database's clock, which was set back, or was that of a host whose clock was ahead; they are read anew.`,
+        ])
+      return repaired
+    })
+    if (rows > 0)
+      context.log.warn(
+        { event: 'rows_ahead', stream: stream.name, run: task.runId, rows },
+        'rows were read at a time that lies ahead of the clock of Postgres; they are read anew',
+      )
+  },
+
+  knownRecords: ({ context, stream }, keys) => knownRecords(context.database.pool, stream, keys),
+  knownDetails: ({ context, stream }, keys) => detailStates(context.database.pool, stream, keys),
+  knownHashes: ({ context, stream, reads }, keys) => hashesFromList(context.database.pool, stream, reads.list, keys),
+  isThere: ({ context, stream }, key, since) => isReadSince(context.database.pool, stream, key, since),
+
+  /** Rows that Postgres refuses are found, quarantined, and the rest is committed. */
+  commit: async (run, found, extras = {}) => {
+    const { context } = run
+    let changes = await withStubs(context, found)
+    for (;;) {
+      try {
+        context.onCommit(await context.database.transaction((client) => writeAll(client, run, changes, extras)))
+        return
+      } catch (error) {
+        if (!(error instanceof DataRefused) || error.everyRow) throw error
+        changes = await withoutRefused(context, changes, error)
+      }
     }
-  }
+  },
+
+  endPass: async ({ context, task }, at) => {
+    const facts = await passFacts(context.database.pool, task.runId, passNumber(at))
+    const verdict = judgePass({ pass: at.pass, ...facts, totals: at.totals })
+    switch (verdict.kind) {
+      case 'complete':
+        return nextVariant(at)
+      case 'partial':
+        return { ...nextVariant(at), doubts: [...at.doubts, verdict.reason] }
+      case 'again':
+        context.log.info({ event: 'sweep_again', stream: task.stream, run: task.runId }, verdict.reason)
+        return nextPass(at)
+      default:
+        return verdict satisfies never
+    }
+  },
+
+  endSweep,
+
+  dueKeys: async ({ context, stream, task }) => {
+    await analyzeGrown(context.database.pool, context.log)
+    if (!isEnabled(stream, context.settings)) return []
+    return await dueKeys(context.database.pool, stream, dueSettings(context, task.fullRead ? task.runStartedAt : null))
+  },
+
+  end: async ({ context, task }, next) => {
+    if (next === undefined) return await endTask(context.database.pool, task, { error: null })
+    await context.database.transaction(async (client) => {
+      if (next.swept !== null) await markSwept(client, task.runId, next.swept)
+      await addTasks(client, task.runId, task.stream, next.tasks)
+      await endTask(client, task, { error: null })
+    })
+    context.onTasks()
+  },
 }
 
-/** Adds the stubs of what stands inside the records read so far; they may be added before the commit, to save its time. */
-export async function addStubs(context: SyncContext, work: Work): Promise<void> {
-  const { timeZone } = context.settings
-  const embedded = embeddedRecords(work.holders.splice(0), work.embedded.splice(0), timeZone)
-  work.tables.push(...(await stubsOf(context.database.pool, embedded, timeZone)))
-}
-
-async function writeAll(client: PoolClient, task: Task, work: Work, extras: CommitExtras): Promise<number> {
-  const counts = await applyWrites(client, { tables: work.tables, filled: work.filled, tombstones: work.tombstones })
-  await saveRecords(client, [...work.records, ...badHashes(work)])
-  await quarantineRecords(client, work.bad)
-  await clearQuarantine(client, goodKeys(work.tables))
-  await noteUnknownFields(client, work.unknown)
+async function writeAll(
+  client: PoolClient,
+  { task }: TaskRun,
+  changes: ChangeSet,
+  extras: CommitExtras,
+): Promise<number> {
+  const counts = await applyWrites(client, {
+    tables: changes.tables,
+    filled: changes.filled,
+    tombstones: changes.tombstones,
+  })
+  await saveRecords(client, [...changes.records, ...badHashes(changes)])
+  await quarantineRecords(client, changes.bad)
+  await clearQuarantine(client, goodKeys(changes.tables))
+  await noteUnknownFields(client, changes.unknown)
+  if (extras.pages !== undefined)
+    await saveSweepPages(client, { ...extras.pages, runId: task.runId }, extras.pages.keys)
   await extras.also?.(client)
-  await addWarnings(client, task.runId, [...new Set(work.warnings)])
-  if (work.problems[0] !== undefined) await noteRunError(client, task.runId, problemText(work.problems))
+  await addWarnings(client, task.runId, [...new Set(changes.warnings)])
+  if (changes.problems[0] !== undefined) await noteRunError(client, task.runId, problemText(changes.problems))
   await addCounts(client, task.runId, {
-    ...work.counts,
-    ...sum(task.stream, counts, work),
-    quarantined: work.bad.length,
+    ...changes.counts,
+    ...sum(task.stream, counts, changes),
+    quarantined: changes.bad.length,
   })
   await checkpointTask(client, task, extras.checkpoint)
   return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)
@@ -79,8 +136,8 @@ const problemText = (problems: readonly string[]): string =>
  * A record that turned bad must not look known, or its next good version would be skipped as unchanged. Of a collection
  * nothing is known by the element.
  */
-const badHashes = (work: Work): Work['records'] =>
-  work.bad
+const badHashes = (changes: ChangeSet): ChangeSet['records'] =>
+  changes.bad
     .filter((bad) => !bad.key.startsWith('#') && isKnownByOwnKey(streamNamed(bad.stream)))
     .map((bad) => ({ stream: bad.stream, key: bad.key, listHash: '', detailHash: '' }))
 
@@ -95,8 +152,8 @@ const goodKeys = (
     .map((write) => ({ stream: write.stream.name, keys: write.rows.map((row) => keyText(row.key)) }))
 
 /** Counts of the run's own table and of what stands inside its records; other tables are counted by their own runs. */
-function sum(stream: string, counts: ReadonlyMap<string, WriteCounts>, work: Work): WriteCounts {
-  const total = { inserted: 0, updated: 0, unchanged: work.counts.unchanged, deleted: 0 }
+function sum(stream: string, counts: ReadonlyMap<string, WriteCounts>, changes: ChangeSet): WriteCounts {
+  const total = { inserted: 0, updated: 0, unchanged: changes.counts.unchanged ?? 0, deleted: 0 }
   for (const [name, each] of counts) {
     const table = streamNamed(name)
     const inside = table.reads.kind === 'inside' && table.parent === stream
@@ -115,27 +172,31 @@ const requestOf = ({ columns }: StreamDef, { values }: Row): RequestValues =>
     columns.flatMap(({ name, path }, index) => (path === null ? [[name, values[index] ?? null] as const] : [])),
   )
 
-async function quarantineRefused(context: SyncContext, work: Work, refused: DataRefused): Promise<void> {
-  let found = 0
-  for (const [index, write] of work.tables.entries()) {
-    if (refused.stream !== null && write.stream.name !== refused.stream) continue
-    const rows = await findRefusedRows(context.database, write)
-    if (rows.length === 0) continue
-    found += rows.length
-    const bad = new Set(rows.map(({ row }) => row))
-    work.bad.push(
-      ...rows.map(({ row, reason }) => ({
+/** The changes without the rows that Postgres refuses, which go to quarantine. */
+async function withoutRefused(context: SyncContext, changes: ChangeSet, refused: DataRefused): Promise<ChangeSet> {
+  const bad: BadRecord[] = []
+  const tables: TableWrite[] = []
+  for (const write of changes.tables) {
+    const isSuspect = refused.stream === null || write.stream.name === refused.stream
+    const rows = isSuspect ? await findRefusedRows(context.database, write) : []
+    const refusedRows = new Set(rows.map(({ row }) => row))
+    // What replaced a whole collection must not delete the row it could not write.
+    const kept = { ...write, rows: write.rows.filter((row) => !refusedRows.has(row)), replace: [] }
+    tables.push(rows.length === 0 ? write : kept)
+    for (const { row, reason } of rows)
+      bad.push({
         stream: write.stream.name,
         key: keyText(row.key),
         endpoint: write.source,
         payload: row.payload,
         reason,
         request: requestOf(write.stream, row),
-      })),
-    )
-    // What replaced a whole collection must not delete the row it could not write.
-    work.tables[index] = { ...write, rows: write.rows.filter((row) => !bad.has(row)), replace: [] }
+      })
   }
-  if (found === 0) throw refused
-  if (refusalByPartner(refused.cause) !== null) work.warnings.push(refused.reason)
+  if (bad.length === 0) throw refused
+  const warnings = refusalByPartner(refused.cause) === null ? [] : [refused.reason]
+  return changeSet([
+    { ...changes, tables },
+    { bad, warnings },
+  ])
 }

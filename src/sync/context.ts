@@ -1,10 +1,18 @@
-// What a sync needs from outside, as the smallest interfaces that do.
+// What a sync needs from outside, as the smallest interfaces that do; and what its tasks and reads hand on.
 
+import type { PoolClient } from 'pg'
 import type { Api } from '../api/client.ts'
+import { streamNamed } from '../catalog/catalog.ts'
+import type { StreamDef, StreamReads } from '../catalog/types.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
+import type { DetailState } from '../state/due.ts'
+import type { KnownRecord } from '../state/records.ts'
+import type { NewTask, Task } from '../state/tasks.ts'
+import type { ChangeSet } from './change-set.ts'
+import type { Checkpoint } from './lists/progress.ts'
 
 export type SyncSettings = Pick<
   Config,
@@ -29,4 +37,76 @@ export type SyncContext = {
   readonly onCommit: (written: number) => void
   /** Called with tasks that were just added, so that a worker looks at them at once. */
   readonly onTasks: () => void
+}
+
+type Kind = StreamReads['kind']
+
+/** What the reads of one stream need; `reads` are the stream's. */
+export type Reading<K extends Kind = Kind> = {
+  readonly context: SyncContext
+  readonly stream: StreamDef
+  readonly reads: Extract<StreamReads, { readonly kind: K }>
+  readonly signal: AbortSignal
+}
+
+/** The reads of a stream that has a list. @throws Error for another stream: a slip of ours. */
+export function listReading<R extends Reading>(reading: R, stream: StreamDef): Omit<R, 'reads'> & Reading<'list'> {
+  const { reads } = stream
+  if (reads.kind !== 'list') throw new Error(`${stream.name} has no list.`)
+  return { ...reading, stream, reads }
+}
+
+/** One task under way. */
+export type TaskRun<K extends Kind = Kind> = Reading<K> & { readonly task: Task; readonly writer: TaskWriter }
+
+/** The run of a task. */
+export function taskRun(context: SyncContext, task: Task, writer: TaskWriter, signal: AbortSignal): TaskRun {
+  const stream = streamNamed(task.stream)
+  return { context, task, stream, reads: stream.reads, writer, signal }
+}
+
+/** What else a commit takes along. */
+export type CommitExtras = {
+  /** New checkpoint of the task; left out: the old one stays. */
+  readonly checkpoint?: unknown
+  /** Pages of a list that end with this commit. */
+  readonly pages?: {
+    readonly pass: number
+    /** Number of the first of them. */
+    readonly first: number
+    readonly keys: readonly (readonly string[])[]
+    /** The list's records are summaries of their singles. */
+    readonly summary: boolean
+  }
+  /** Further statements of the same transaction. */
+  readonly also?: (client: PoolClient) => Promise<void>
+}
+
+/**
+ * What a task asks about earlier reads, and what becomes of what it finds. A sync commits it (`commit.ts`), a check
+ * compares it with the mirror and takes nothing for known (`check.ts`); the tasks are the same.
+ */
+export type TaskWriter = {
+  /** Whether records that stand inside others are of use. */
+  readonly takesStubs: boolean
+  /** Before the first read of a stream. */
+  begin(run: TaskRun): Promise<void>
+  /** What is known of records of a list, by key. */
+  knownRecords(run: Reading, keys: readonly string[]): Promise<ReadonlyMap<string, KnownRecord>>
+  /** What is known of the details of records, by key. */
+  knownDetails(run: Reading, keys: readonly string[]): Promise<ReadonlyMap<string, DetailState>>
+  /** Hashes of what the rows hold, by key, where they are as the list answered them. */
+  knownHashes(run: Reading<'list'>, keys: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** Was this record read since then? */
+  isThere(run: Reading, key: string, since: Date): Promise<boolean>
+  /** Takes what was found. @throws BoatMirrorError LEASE_LOST when another worker took the task over. */
+  commit(run: TaskRun, changes: ChangeSet, extras?: CommitExtras): Promise<void>
+  /** Judges a pass through a list whose pages are all committed. Returns where to go on. */
+  endPass(run: TaskRun, at: Checkpoint): Promise<Checkpoint>
+  /** Ends a sweep: what it missed is to be confirmed, then details are planned. */
+  endSweep(run: TaskRun<'list'>, at: Checkpoint): Promise<void>
+  /** Keys of the records whose details are to be read. */
+  dueKeys(run: TaskRun): Promise<readonly string[]>
+  /** Ends the task; `tasks` follow it. `swept`: so many records were found to be read. */
+  end(run: TaskRun, next?: { readonly tasks: readonly NewTask[]; readonly swept: number | null }): Promise<void>
 }

@@ -1,8 +1,11 @@
-// Which streams are read, in which order, and in which portions. Pure.
+// Which streams are read, in which order, how often and in which batches. Pure.
 
 import { findStream, parentOf, streamNamed, streams, withAncestors } from '../catalog/catalog.ts'
 import type { StreamDef, StreamSetting } from '../catalog/types.ts'
+import { addDays, dateIn } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
+import type { DueSettings } from '../state/due.ts'
+import type { SyncContext } from './context.ts'
 
 export type PlanSettings = Readonly<Record<StreamSetting, boolean | number>>
 
@@ -59,8 +62,8 @@ export function startableStreams(request: ReadonlyMap<string, StreamProgress>): 
     .map(([name]) => name)
 }
 
-/** Cuts keys into portions that several workers can share: at most `largest`, and enough of them for 16 to work. */
-export function portions<T>(keys: readonly T[], largest = 200, smallest = 20): readonly (readonly T[])[] {
+/** Cuts keys into batches that several workers can share: at most `largest`, and enough of them for 16 to work. */
+export function keyBatches<T>(keys: readonly T[], largest = 200, smallest = 20): readonly (readonly T[])[] {
   const size = Math.min(largest, Math.max(smallest, Math.ceil(keys.length / 16)))
   const result: (readonly T[])[] = []
   for (let start = 0; start < keys.length; start += size) result.push(keys.slice(start, start + size))
@@ -72,3 +75,33 @@ export const priorities = { sweep: 1, confirm: 2, plan: 3, release: 2 } as const
 
 /** Priority of a stream's details: catalog order after the lists. */
 export const detailPriority = (stream: string): number => 10 + streams.findIndex((each) => each.name === stream)
+
+/** What decides which details are due now; `before`: see `DueSettings`. */
+export function dueSettings(
+  { settings, clock }: Pick<SyncContext, 'settings' | 'clock'>,
+  before: Date | null,
+): DueSettings {
+  const from = dateIn(settings.timeZone, clock.now())
+  return { maxAgeMs: settings.detailMaxAgeMs, before, from, to: addDays(from, Math.max(0, settings.slotDays - 1)) }
+}
+
+/** The share of the request budget that scheduled reads may take. */
+export const scheduledShare = 0.6
+
+export type Turn = {
+  readonly stream: string
+  readonly intervalMs: number
+  /** Requests of one turn. */
+  readonly cost: number
+}
+
+/**
+ * By how much all intervals are stretched so that the turns fit; 1 when they fit anyway.
+ * Example: 30 requests a minute under a limit of 0.5/s need 0.5/s, and 0.3/s is allowed: 1.67.
+ * @param ratePerSecond requests per second over all workers; 0 is no limit.
+ */
+export function stretchFactor(turns: readonly Turn[], ratePerSecond: number): number {
+  if (ratePerSecond === 0) return 1
+  const needed = turns.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)
+  return Math.max(1, needed / (ratePerSecond * scheduledShare))
+}

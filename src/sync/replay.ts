@@ -6,17 +6,15 @@ import { readsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { stubSource } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
-import type { TableWrite } from '../mirror/rows.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
 import { clearQuarantine, type QuarantineEntry } from '../state/quarantine.ts'
 import { keyText } from '../state/records.ts'
+import { type ChangeSet, changeSet, type Found, projected } from './change-set.ts'
 import type { SyncContext } from './context.ts'
-import { embeddedRecords, stubsOf } from './details/embeds.ts'
+import { foundInside, withoutRedactedPersons, withStubs } from './details/embeds.ts'
 import { calendarDays, daysOf } from './details/readers/calendar.ts'
 import { priceEntries } from './details/readers/prices.ts'
-import { belowRecord, withoutErasedUsers } from './lists/list-records.ts'
 import type { RequestValues } from './project.ts'
-import { emptyWork, projectInto, type Work } from './work.ts'
 
 export type Replayed =
   | { readonly kind: 'mirrored'; readonly rows: number }
@@ -26,14 +24,13 @@ export type Replayed =
 /** Projects the stored payload again and writes it; on success the record leaves the quarantine in the same transaction. */
 export async function replayRecord(context: SyncContext, record: QuarantineEntry): Promise<Replayed> {
   const stream = streamNamed(record.stream)
-  const work = await workOf(context, stream, record)
-  const reason = work.bad[0]?.reason ?? wrongKey(stream, record, work)
+  const replayed = await changesOf(context, stream, record)
+  const reason = replayed.bad[0]?.reason ?? wrongKey(stream, record, replayed)
   if (reason !== null) return { kind: 'refused', reason }
   try {
+    const { tables } = await withStubs(context, replayed)
     const written = await context.database.transaction(async (client) => {
-      const { timeZone } = context.settings
-      const stubs = await stubsOf(client, embeddedRecords(work.holders, [], timeZone), timeZone)
-      const counts = await applyWrites(client, { tables: [...work.tables, ...stubs] })
+      const counts = await applyWrites(client, { tables })
       await clearQuarantine(client, [{ stream: record.stream, keys: [record.key] }])
       return [...counts.values()].reduce((sum, each) => sum + each.inserted + each.updated, 0)
     })
@@ -45,32 +42,23 @@ export async function replayRecord(context: SyncContext, record: QuarantineEntry
   }
 }
 
-async function workOf(context: SyncContext, stream: StreamDef, record: QuarantineEntry): Promise<Work> {
-  const { timeZone } = context.settings
-  const work = emptyWork()
-  const [body = null] = await withoutErasedUsers(context, stream, [bodyOf(stream, record)])
+async function changesOf(context: SyncContext, stream: StreamDef, record: QuarantineEntry): Promise<ChangeSet> {
+  const { endpoint, lastSeenAt: readAt } = record
+  const [body = null] = await withoutRedactedPersons({ context, stream }, [bodyOf(stream, record)])
   const request = requestOf(stream, record, body)
-  if (typeof request === 'string') {
-    work.bad.push({ ...record, reason: request, request: {} })
-    return work
-  }
-  const origin = { endpoint: record.endpoint, readAt: record.lastSeenAt, timeZone }
+  if (typeof request === 'string') return changeSet([{ bad: [{ ...record, reason: request, request: {} }] }])
   // Another stream's read knows the record at second hand only: `GET /v3/rentals/{rentalId}/user`.
-  const direct = stream.reads.kind === 'inside' || readsOf(stream).some((endpoint) => endpoint === record.endpoint)
-  for (const entry of entriesOf(stream, body)) {
-    const projected = projectInto(work, stream, entry, request, record.endpoint, timeZone)
-    if (!projected.ok) continue
-    const write: TableWrite = {
-      stream,
-      mode: direct ? 'record' : 'stub',
-      source: direct ? record.endpoint : stubSource(record.endpoint, stream.name),
-      readAt: record.lastSeenAt,
-      rows: [projected.row],
-    }
-    work.tables.push(write)
-    if (stream.reads.kind === 'list' && direct) belowRecord(work, stream, entry, keyText(projected.row.key), origin)
-  }
-  return work
+  const direct = stream.reads.kind === 'inside' || readsOf(stream).some((each) => each === endpoint)
+  const mode = direct ? 'record' : 'stub'
+  const source = direct ? endpoint : stubSource(endpoint, stream.name)
+  const found = entriesOf(stream, body).flatMap((entry): readonly Found[] => {
+    const received = { stream, record: entry, request, endpoint, timeZone: context.settings.timeZone }
+    const { row, found: own } = projected(received)
+    if (row === undefined) return [own]
+    const inside = stream.reads.kind === 'list' && direct ? foundInside(received, keyText(row.key), readAt) : []
+    return [own, { tables: [{ stream, mode, source, readAt, rows: [row] }] }, ...inside]
+  })
+  return changeSet(found)
 }
 
 /** The stored payload. What jsonb could not hold was stored as a JSON string of its text. */
@@ -105,8 +93,8 @@ function requestOf(stream: StreamDef, record: QuarantineEntry, body: Json): Requ
 const longestKey = 500
 
 /** A record that stands under another key than the one it was asked for is not what was wanted. Null: nothing is wrong. */
-function wrongKey(stream: StreamDef, record: QuarantineEntry, work: Work): string | null {
-  const row = work.tables.find((table) => table.stream === stream)?.rows[0]
+function wrongKey(stream: StreamDef, record: QuarantineEntry, { tables }: ChangeSet): string | null {
+  const row = tables.find((table) => table.stream === stream)?.rows[0]
   if (row === undefined || record.key.startsWith('#')) return null
   const own = keyText(row.key)
   if (own === record.key || own.length > longestKey) return null

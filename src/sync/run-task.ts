@@ -4,7 +4,8 @@ import { setMaxListeners } from 'node:events'
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } from '../state/tasks.ts'
-import type { SyncContext } from './context.ts'
+import { committing } from './commit.ts'
+import { listReading, type SyncContext, type TaskRun, taskRun } from './context.ts'
 import { runConfirm, runRelease } from './deletions/confirm.ts'
 import { runDetails, runPlan } from './details/details.ts'
 import { runSweep } from './lists/sweep.ts'
@@ -46,28 +47,30 @@ export async function runTask(
     )
   }, heartbeatMs)
   try {
-    await carryOut(context, task, signal)
+    await carryOut(taskRun(context, task, committing, signal))
     refusalTold.delete(context.log)
     return 'done'
   } catch (error) {
-    return await afterFailure(context, task, error, stop.aborted, lost.signal.aborted)
+    return await afterFailure(context, task, { error, stopped: stop.aborted, lost: lost.signal.aborted })
   } finally {
     clearInterval(heartbeat)
   }
 }
 
-function carryOut(context: SyncContext, task: Task, signal: AbortSignal): Promise<void> {
+/** Carries a task out, by the writer of its run. */
+export function carryOut(run: TaskRun): Promise<void> {
+  const { stream, task } = run
   switch (task.kind) {
     case 'sweep':
-      return runSweep(context, task, signal)
+      return runSweep(listReading(run, stream))
     case 'plan':
-      return runPlan(context, task)
+      return runPlan(run)
     case 'details':
-      return runDetails(context, task, signal)
+      return runDetails(run)
     case 'confirm':
-      return runConfirm(context, task, signal)
+      return runConfirm(listReading(run, stream))
     case 'release':
-      return runRelease(context, task, signal)
+      return runRelease(listReading(run, stream))
     default:
       return task.kind satisfies never
   }
@@ -76,9 +79,7 @@ function carryOut(context: SyncContext, task: Task, signal: AbortSignal): Promis
 async function afterFailure(
   context: SyncContext,
   task: Task,
-  error: unknown,
-  stopped: boolean,
-  lost: boolean,
+  { error, stopped, lost }: { readonly error: unknown; readonly stopped: boolean; readonly lost: boolean },
 ): Promise<TaskOutcome> {
   const { log, database } = context
   if (lost || (error instanceof BoatMirrorError && error.code === 'LEASE_LOST')) {

@@ -10,7 +10,7 @@ import { enqueue } from '../../src/outbox/enqueue.ts'
 import { listQuarantine, quarantineRecords } from '../../src/state/quarantine.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { contentKeys, projectRecord } from '../../src/sync/project.ts'
-import { emptyWork, projectInto } from '../../src/sync/work.ts'
+import { projectedAll } from '../../src/sync/change-set.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { type Outbox, openOutbox } from '../outbox/open-outbox.ts'
 
@@ -87,12 +87,12 @@ describe('in the database', () => {
   })
 
   it('two records with the same id that is none are both in quarantine, each with its own payload', async () => {
-    const work = emptyWork()
-    for (const text of ['{"id":"A-7","status":"PENDING"}', '{"id":"A-7","status":"BOOKED"}'])
-      projectInto(work, streamNamed('rentals'), json(text), {}, 'GET /v3/rentals', 'UTC')
+    const texts = ['{"id":"A-7","status":"PENDING"}', '{"id":"A-7","status":"BOOKED"}']
+    const of = { stream: streamNamed('rentals'), endpoint: 'GET /v3/rentals', timeZone: 'UTC' }
+    const { found } = projectedAll(texts.map((text) => ({ ...of, record: json(text) })))
     const client = await outbox.database.pool.connect()
     await client.query('begin')
-    await quarantineRecords(client, work.bad)
+    await quarantineRecords(client, found.bad ?? [])
     const listed = await listQuarantine(client, { limit: 10 })
     await client.query('rollback')
     client.release()

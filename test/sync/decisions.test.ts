@@ -3,12 +3,18 @@ import { describe, expect, it } from 'vitest'
 import { readEndpoints, streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { readyByStream, statusOf } from '../../src/sync/advance.ts'
 import { batches, mapConcurrently } from '../../src/sync/batches.ts'
-import { stretchFactor } from '../../src/sync/budget.ts'
 import { judgeDeletions } from '../../src/sync/deletions/threshold.ts'
 import { calendarDays, daysOf } from '../../src/sync/details/readers/calendar.ts'
-import { priceEntries, pricePortions } from '../../src/sync/details/readers/prices.ts'
+import { priceEntries, priceRanges } from '../../src/sync/details/readers/prices.ts'
 import { judgePass } from '../../src/sync/lists/progress.ts'
-import { dependenciesOf, portions, type StreamProgress, startableStreams, streamsToRead } from '../../src/sync/plan.ts'
+import {
+  dependenciesOf,
+  keyBatches,
+  type StreamProgress,
+  startableStreams,
+  streamsToRead,
+  stretchFactor,
+} from '../../src/sync/plan.ts'
 
 const everything = { mirrorDocuments: true, slotDays: 3, slotDurations: 1, calendarYears: 2, priceDays: 90 }
 
@@ -215,7 +221,7 @@ describe('the plan', () => {
   it('cuts every key into exactly one portion', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 5_000 }), (keys) => {
-        expect(portions(keys).flat()).toEqual(keys)
+        expect(keyBatches(keys).flat()).toEqual(keys)
       }),
     )
   })
@@ -312,8 +318,8 @@ describe('answers of published shapes', () => {
     expect([daysOf(2026), daysOf(2028), daysOf(2100), daysOf(2000)]).toEqual([365, 366, 365, 366])
   })
 
-  it('covers the price horizon once, in portions of a month', () => {
-    const ranges = pricePortions('2026-02-27', 90)
+  it('covers the price horizon once, in keyBatches of a month', () => {
+    const ranges = priceRanges('2026-02-27', 90)
     expect(ranges).toEqual([
       { from: '2026-02-27', to: '2026-03-29' },
       { from: '2026-03-30', to: '2026-04-29' },

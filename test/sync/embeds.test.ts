@@ -4,10 +4,11 @@ import { describe, expect, it } from 'vitest'
 import { parseJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
-import { type Embedded, embeddedRecords, type Holder, stubsOf } from '../../src/sync/details/embeds.ts'
+import type { Embedded, EmbeddingRecord } from '../../src/sync/change-set.ts'
+import { embeddedRecords, stubsOf } from '../../src/sync/details/embeds.ts'
 import type { JsonObject } from '../../src/sync/project.ts'
 
-const rental = (text: string, endpoint = 'GET /v3/rentals', readAt = new Date(0)): Holder => ({
+const rental = (text: string, endpoint = 'GET /v3/rentals', readAt = new Date(0)): EmbeddingRecord => ({
   stream: streamNamed('rentals'),
   record: parseJson(text).value,
   endpoint,

@@ -1,4 +1,4 @@
-// What is read under which settings, what has to be read before, and in which portions.
+// What is read under which settings, what has to be read before, and in which keyBatches.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -6,8 +6,8 @@ import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import {
   dependenciesOf,
   detailPriority,
+  keyBatches,
   type PlanSettings,
-  portions,
   priorities,
   startableStreams,
   streamsToRead,
@@ -94,14 +94,14 @@ describe('a stream', () => {
   })
 })
 
-describe('portions', () => {
+describe('keyBatches', () => {
   const keys = fc.integer({ min: 1, max: 8_000 }).map((count) => [...Array(count).keys()])
 
   it('are never empty nor larger than 200, and of one size but for the last', () => {
-    expect(portions([])).toEqual([])
+    expect(keyBatches([])).toEqual([])
     fc.assert(
       fc.property(keys, (all) => {
-        const sizes = portions(all).map((portion) => portion.length)
+        const sizes = keyBatches(all).map((portion) => portion.length)
         const [first = 0] = sizes
         expect(first).toBeLessThanOrEqual(200)
         for (const size of sizes.slice(0, -1)) expect(size).toBe(first)
@@ -111,7 +111,7 @@ describe('portions', () => {
   })
 
   it('are of 20 keys until there is work for 16, and grow then', () => {
-    const first = (count: number): number | undefined => portions([...Array(count).keys()])[0]?.length
+    const first = (count: number): number | undefined => keyBatches([...Array(count).keys()])[0]?.length
     expect([30, 320, 640, 3_200, 6_400].map(first)).toEqual([20, 20, 40, 200, 200])
   })
 })

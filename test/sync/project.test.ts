@@ -3,14 +3,15 @@ import { describe, expect, it } from 'vitest'
 import { type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { convertValue } from '../../src/sync/convert.ts'
-import { embeddedRecords, type Holder } from '../../src/sync/details/embeds.ts'
+import type { EmbeddingRecord } from '../../src/sync/change-set.ts'
+import { embeddedRecords } from '../../src/sync/details/embeds.ts'
 import { missingInList, overlay } from '../../src/sync/lists/summary.ts'
 import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src/sync/project.ts'
 import { unknownFields } from '../../src/sync/unknown-fields.ts'
 
 const json = (text: string): Json => parseJson(text).value
 
-const holderOf = (stream: string, text: string, readAt = new Date(0)): Holder => ({
+const holderOf = (stream: string, text: string, readAt = new Date(0)): EmbeddingRecord => ({
   stream: streamNamed(stream),
   record: json(text),
   endpoint: 'GET /v3/x',
@@ -157,7 +158,7 @@ describe('projection', () => {
     const poor = '{"id":1,"user":{"id":5}}'
     const rich = '{"id":2,"user":{"id":5,"firstName":"Ann","addressCountry":{"code":"FR"}}}'
     const later = '{"id":3,"user":{"id":5,"firstName":"Anne"}}'
-    const namesIn = (holders: readonly Holder[]): unknown[] =>
+    const namesIn = (holders: readonly EmbeddingRecord[]): unknown[] =>
       embeddedRecords(holders, [], 'UTC').map(({ record }) => record.firstName ?? record.code)
     expect(namesIn([holderOf('rentals', poor), holderOf('rentals', rich)])).toEqual(['Ann', 'FR'])
     const both = [holderOf('rentals', rich), holderOf('rentals', later, new Date(1))]

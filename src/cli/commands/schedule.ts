@@ -6,7 +6,7 @@ import { count, duration, relative } from '../../format.ts'
 import { effectiveIntervals, wantedIntervals } from '../../jobs/schedule.ts'
 import { intervalsAllowed } from '../../reports/freshness.ts'
 import { listStreams, turnCosts } from '../../state/stream-state.ts'
-import { scheduledShare, stretchFactor } from '../../sync/budget.ts'
+import { scheduledShare, stretchFactor } from '../../sync/plan.ts'
 import { action, type CommandContext, type ExitCode, type Json, quiet, withJson } from '../context.ts'
 import { print, printJson, table } from '../terminal/output.ts'
 

@@ -1,30 +1,23 @@
-// Records of other streams that stand inside a record: stubs until they are read themselves.
+// What stands inside a record: records of other streams, stubs until they are read themselves; rows of streams that have no
+// other place; and persons who are gone.
 
-import { isObject, type Json } from '../../api/wire/json.ts'
-import { streamNamed } from '../../catalog/catalog.ts'
+import { isObject, type Json, stringifyJson } from '../../api/wire/json.ts'
+import { childrenOf, embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { type Queryable, stubSource } from '../../database/sql.ts'
+import { tombstonedUsers } from '../../mirror/redact.ts'
 import type { SourcedRow, TableWrite } from '../../mirror/rows.ts'
 import { keyText, knownSources } from '../../state/records.ts'
-import { type JsonObject, keyOf, projectRecord, valueAt } from '../project.ts'
-
-/** A record that was read, with whatever stands inside it. */
-export type Holder = {
-  readonly stream: StreamDef
-  readonly record: Json
-  readonly endpoint: string
-  readonly readAt: Date
-}
-
-/** A record of another stream: found inside a record, or answered by a read of something else. */
-export type Embedded = {
-  readonly stream: StreamDef
-  readonly key: readonly string[]
-  readonly record: JsonObject
-  /** `GET /v3/rentals#departureHarbour.city`. */
-  readonly source: string
-  readonly readAt: Date
-}
+import {
+  type ChangeSet,
+  type Embedded,
+  type EmbeddingRecord,
+  type Found,
+  projectedAll,
+  type Received,
+} from '../change-set.ts'
+import type { Reading, SyncContext } from '../context.ts'
+import { keyOf, projectRecord, valueAt } from '../project.ts'
 
 /**
  * The records that stand inside others, at any depth, and those that were answered on their own: each once, as its latest
@@ -32,7 +25,7 @@ export type Embedded = {
  * a key are left to their own read. Pure.
  */
 export function embeddedRecords(
-  holders: readonly Holder[],
+  embedding: readonly EmbeddingRecord[],
   answered: readonly Embedded[],
   timeZone: string,
 ): readonly Embedded[] {
@@ -45,19 +38,19 @@ export function embeddedRecords(
     found.set(id, embedded)
     return true
   }
-  const collect = (stream: StreamDef, record: Json, prefix: string, holder: Holder): void => {
+  const collect = (stream: StreamDef, record: Json, prefix: string, outer: EmbeddingRecord): void => {
     for (const { path, stream: name } of stream.embeds ?? []) {
       const embedded = valueAt(record, path)
       if (!isObject(embedded)) continue
       const target = streamNamed(name)
       const key = keyOf(target, embedded, timeZone)
-      const source = stubSource(holder.endpoint, `${prefix}${path}`)
-      if (key === null || take({ stream: target, key, record: embedded, source, readAt: holder.readAt }))
-        collect(target, embedded, `${prefix}${path}.`, holder)
+      const source = stubSource(outer.endpoint, `${prefix}${path}`)
+      if (key === null || take({ stream: target, key, record: embedded, source, readAt: outer.readAt }))
+        collect(target, embedded, `${prefix}${path}.`, outer)
     }
   }
-  const latestFirst = [...holders].sort((a, b) => b.readAt.getTime() - a.readAt.getTime())
-  for (const holder of latestFirst) collect(holder.stream, holder.record, '', holder)
+  const latestFirst = [...embedding].sort((a, b) => b.readAt.getTime() - a.readAt.getTime())
+  for (const outer of latestFirst) collect(outer.stream, outer.record, '', outer)
   for (const embedded of answered) take(embedded)
   return [...found.values()]
 }
@@ -85,14 +78,14 @@ export async function stubsOf(db: Queryable, records: readonly Embedded[], timeZ
   )
   const writes: TableWrite[] = []
   for (const [stream, all] of byStream) {
-    const [fresh, stubs]: [SourcedRow[], SourcedRow[]] = [[], []]
+    const [unknown, stubs]: [SourcedRow[], SourcedRow[]] = [[], []]
     for (const { key, record, source, readAt } of all) {
       const present = known.get(stream.name)?.get(keyText(key))
       if (present === 'direct') continue
       const projected = projectRecord(stream, record, {}, timeZone)
-      if (projected.ok) (present === undefined ? fresh : stubs).push({ ...projected.row, source, readAt })
+      if (projected.ok) (present === undefined ? unknown : stubs).push({ ...projected.row, source, readAt })
     }
-    for (const rows of [fresh, stubs])
+    for (const rows of [unknown, stubs])
       if (rows[0]?.readAt !== undefined && rows[0].source !== undefined)
         writes.push({
           stream,
@@ -100,8 +93,59 @@ export async function stubsOf(db: Queryable, records: readonly Embedded[], timeZ
           source: rows[0].source,
           readAt: rows[0].readAt,
           rows,
-          newKeys: rows === fresh,
+          newKeys: rows === unknown,
         })
   }
   return writes
+}
+
+/** What a record of a list or a single read leads to besides its own row: embedded records, rows of streams inside it. */
+export function foundInside(
+  { stream, record, endpoint, timeZone }: Received,
+  key: string,
+  readAt: Date,
+): readonly Found[] {
+  const children = childrenOf(stream.name).map((child): Found => {
+    const entries = child.reads.kind === 'inside' ? valueAt(record, child.reads.path) : undefined
+    // An absent collection is unknown; an empty one is none.
+    if (!Array.isArray(entries)) return {}
+    const columns = child.parentKey ?? []
+    const request = { [columns[0] ?? '']: key }
+    const of = { stream: child, request, endpoint, timeZone }
+    const { rows, complete, found } = projectedAll(entries.map((entry) => ({ ...of, record: entry })))
+    const replace = complete ? [{ columns: [...columns], values: [key] }] : []
+    return { ...found, tables: [{ stream: child, mode: 'record', source: endpoint, readAt, rows, replace }] }
+  })
+  const embedding = stream.embeds === undefined ? [] : [{ stream, record, endpoint, readAt }]
+  return [{ embedding }, ...children]
+}
+
+/** A user who is gone does not come back through a rental that still embeds them: only the id stays. */
+export async function withoutRedactedPersons(
+  { context, stream }: Pick<Reading, 'context' | 'stream'>,
+  records: readonly Json[],
+): Promise<readonly Json[]> {
+  const person = embeddedPerson(stream)
+  if (person === undefined) return records
+  const { path, texts } = person
+  const redacted = Object.fromEntries(texts.map(({ field }) => [field, null]))
+  const idOf = (record: Json): string | undefined => {
+    const id = valueAt(record, `${path}.id`)
+    return id === undefined || id === null ? undefined : stringifyJson(id)
+  }
+  const ids = [...new Set(records.map(idOf).filter((id) => id !== undefined && /^\d{1,18}$/.test(id)))] as string[]
+  const gone = ids.length === 0 ? new Set<string>() : await tombstonedUsers(context.database.pool, ids)
+  if (gone.size === 0) return records
+  return records.map((record) => {
+    const id = idOf(record)
+    if (id === undefined || !gone.has(id) || !isObject(record)) return record
+    return { ...record, [path]: { id: valueAt(record, `${path}.id`) ?? null }, ...redacted }
+  })
+}
+
+/** The same changes, with the stubs of what stands inside the records. */
+export async function withStubs({ database, settings }: SyncContext, changes: ChangeSet): Promise<ChangeSet> {
+  const { timeZone } = settings
+  const stubs = await stubsOf(database.pool, embeddedRecords(changes.embedding, changes.embedded, timeZone), timeZone)
+  return { ...changes, tables: [...changes.tables, ...stubs], embedding: [], embedded: [] }
 }

@@ -1,11 +1,11 @@
-// How a list is paged: settings, exceptions per list, and what was probed once and pinned.
+// How a list is paged: settings, exceptions per list, and what was probed once and is remembered.
 
 import { probePageBase } from '../../api/paging/paging-probe.ts'
 import { styles } from '../../api/paging/styles.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
 import { contradictPin, getPin, setPin } from '../../state/detected-settings.ts'
-import type { SyncContext } from '../context.ts'
+import type { Reading, SyncContext } from '../context.ts'
 
 export type ResolvedPaging = {
   readonly paging: PagingSettings
@@ -14,7 +14,8 @@ export type ResolvedPaging = {
   readonly probed: boolean
 }
 
-export const pageBasePin = 'page_base'
+/** The name of the detected setting. */
+export const pageBaseSetting = 'page_base'
 
 /** Settings of one list: the general ones, `none` for lists that are not paginated, and the exceptions of the configuration. */
 export function pagingOf(stream: StreamDef, api: SyncContext['settings']['api']): PagingSettings {
@@ -23,23 +24,21 @@ export function pagingOf(stream: StreamDef, api: SyncContext['settings']['api'])
   return { ...general, ...api.lists[stream.name] }
 }
 
-/** Resolves how a list is paged; an unset page base is probed once with pages 0 and 1, and pinned. */
+/** Resolves how a list is paged; an unset page base is probed once with pages 0 and 1, and remembered. */
 export async function resolvePaging(
-  context: SyncContext,
-  stream: StreamDef,
-  endpoint: string,
+  { context, stream, reads, signal }: Reading<'list'>,
   query: Readonly<Record<string, string>>,
-  signal: AbortSignal,
 ): Promise<ResolvedPaging> {
+  const { pool } = context.database
   const paging = pagingOf(stream, context.settings.api)
   if (paging.pageBase !== null) return { paging, pageBase: paging.pageBase, probed: false }
   const { usualBase } = styles[paging.style]
   if (usualBase === null) return { paging, pageBase: 0, probed: false }
-  const pin = await getPin(context.database.pool, pageBasePin)
-  if (typeof pin?.value === 'number') return { paging, pageBase: pin.value, probed: true }
-  const probed = await probePageBase(context.api, { endpoint, query, paging, signal })
+  const detected = await getPin(pool, pageBaseSetting)
+  if (typeof detected?.value === 'number') return { paging, pageBase: detected.value, probed: true }
+  const probed = await probePageBase(context.api, { endpoint: reads.list, query, paging, signal })
   if (probed === null) return { paging, pageBase: usualBase, probed: false }
-  await setPin(context.database.pool, pageBasePin, probed)
+  await setPin(pool, pageBaseSetting, probed)
   context.log.info(
     { event: 'page_base_probed', pageBase: probed, stream: stream.name },
     `lists are numbered from ${probed}`,
@@ -47,6 +46,6 @@ export async function resolvePaging(
   return { paging, pageBase: probed, probed: true }
 }
 
-/** Notes that a pinned answer no longer holds; the next sweep probes again. */
-export const contradictPageBase = (context: SyncContext, reason: string): Promise<void> =>
-  contradictPin(context.database.pool, pageBasePin, reason)
+/** Notes that the detected page base no longer holds; the next sweep probes again. */
+export const doubtPageBase = (context: SyncContext, reason: string): Promise<void> =>
+  contradictPin(context.database.pool, pageBaseSetting, reason)

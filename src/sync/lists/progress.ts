@@ -1,4 +1,31 @@
-// Is a sweep complete? Pure.
+// How far a sweep has come, and whether it is complete. Pure.
+
+/** How far a sweep has come. */
+export type Checkpoint = {
+  /** The list and its extra passes, from 0. */
+  readonly variant: number
+  readonly pass: number
+  /** Where the next page is; null: at the beginning of the pass. */
+  readonly next: string | null
+  readonly pages: number
+  /** The last page of the pass is committed; what is left is to judge it. */
+  readonly ended: boolean
+  readonly totals: readonly number[]
+  /** Why this sweep proves no absence. */
+  readonly doubts: readonly string[]
+}
+
+const beginning = { pass: 1, next: null, pages: 0, ended: false, totals: [] } as const
+
+/** Where a sweep begins. */
+export const firstCheckpoint: Checkpoint = { ...beginning, variant: 0, doubts: [] }
+
+/** Where a sweep goes on after a pass: the next variant, or the same one again. */
+export const nextVariant = (at: Checkpoint): Checkpoint => ({ ...at, ...beginning, variant: at.variant + 1 })
+export const nextPass = (at: Checkpoint): Checkpoint => ({ ...at, ...beginning, pass: at.pass + 1 })
+
+/** Passes of all variants share one table; ten passes a variant are more than there can be. */
+export const passNumber = (at: Checkpoint): number => at.variant * 10 + at.pass
 
 export type PassFacts = {
   /** Number of this pass, from 1. */
@@ -18,7 +45,7 @@ export type PassVerdict =
   | { readonly kind: 'again'; readonly reason: string }
   | { readonly kind: 'partial'; readonly reason: string }
 
-export const maxPasses = 3
+const maxPasses = 3
 
 /** Judges a pass whose pages were all answered and parsed. A moving list leads to another pass, three at most. */
 export function judgePass(facts: PassFacts): PassVerdict {

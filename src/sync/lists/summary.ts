@@ -1,6 +1,76 @@
-// Is a list record only a summary of the single one, and how are the two put together? Pure.
+// Whether the records of a list are only summaries of their singles: asked of the API, remembered for a day; and how the two
+// are put together.
 
+import type { Page } from '../../api/client.ts'
 import { isObject, type Json } from '../../api/wire/json.ts'
+import { ApiError } from '../../errors.ts'
+import { contradictPin, getPin, setPin } from '../../state/detected-settings.ts'
+import type { Reading, TaskRun } from '../context.ts'
+import { keyOf } from '../project.ts'
+
+/** How long a probe of summary lists is trusted, in milliseconds. */
+const summaryProbeMs = 24 * 3_600_000
+const probedRecords = 3
+
+/** Are the records of this list only summaries of their singles? Probed with the first records, again each day. */
+export async function isSummary(run: TaskRun<'list'>, pages: readonly Page[]): Promise<boolean> {
+  const { context, stream, task } = run
+  const { pool } = context.database
+  const name = `summary:${stream.name}`
+  const known = await getPin(pool, name)
+  const detected = known === null ? undefined : (known.value as { summary: boolean }).summary
+  const isRecent = known !== null && context.clock.now().getTime() - known.probedAt.getTime() < summaryProbeMs
+  if (detected !== undefined && isRecent && !task.fullRead) return detected
+  const { compared, missing, failure } = await compareWithSingles(run, pages)
+  if (compared === 0 && detected === undefined && failure !== undefined) throw failure
+  if (compared === 0) return detected ?? false
+  const summary = missing.size > 0
+  if (detected !== undefined && detected !== summary)
+    await contradictPin(pool, name, `Lists were ${detected ? '' : 'not '}summaries before.`)
+  await setPin(pool, name, { summary, missing: [...missing].sort().slice(0, 50) })
+  return summary
+}
+
+/** Compares the first records of a list with their singles, until enough could be read or enough could not. */
+async function compareWithSingles(
+  reading: Reading<'list'>,
+  pages: readonly Page[],
+): Promise<{ readonly compared: number; readonly missing: ReadonlySet<string>; readonly failure?: ApiError }> {
+  const missing = new Set<string>()
+  let [compared, unread] = [0, 0]
+  let failure: ApiError | undefined
+  for (const record of pages.flatMap((page) => page.items)) {
+    if (compared === probedRecords || unread === probedRecords) break
+    const key = keyOf(reading.stream, record, reading.context.settings.timeZone)?.[0]
+    if (key === undefined) continue
+    const single = await readSingle(reading, key)
+    if (single instanceof ApiError) failure = single
+    if (single instanceof ApiError || single === undefined) {
+      unread += 1
+      continue
+    }
+    compared += 1
+    for (const path of missingInList(record, single)) missing.add(path)
+  }
+  return { compared, missing, ...(failure === undefined ? {} : { failure }) }
+}
+
+/** The single of a record; undefined when it is refused or empty, and the error when all attempts failed. */
+async function readSingle(
+  { context, reads: { single }, signal }: Reading<'list'>,
+  key: string,
+): Promise<Json | ApiError | undefined> {
+  try {
+    const answer = await context.api.read({ endpoint: single.endpoint, params: { [single.param]: key }, signal })
+    return answer.body
+  } catch (error) {
+    // A single that is refused tells nothing about the list; the details will report it.
+    if (error instanceof ApiError && error.kind === 'skip') return undefined
+    // One record that cannot be read must not keep all the others from the mirror; where nobody is asked, all wait.
+    if (error instanceof ApiError && error.kind === 'retry' && error.code !== 'API_PAUSED') return error
+    throw error
+  }
+}
 
 /** Dotted paths of members that the single has and the list record lacks. Members that are null count as absent. */
 export function missingInList(listed: Json, single: Json, prefix = ''): readonly string[] {

@@ -2,14 +2,12 @@
 // (docs/sources.md, reference/retrieve-resource-availability-details/get-resource-availabilities).
 
 import { isObject, type Json, stringifyJson } from '../../../api/wire/json.ts'
-import type { StreamDef } from '../../../catalog/types.ts'
 import { dateIn } from '../../../clock.ts'
 import type { TableWrite } from '../../../mirror/rows.ts'
-import type { SyncContext } from '../../context.ts'
-import { projectInto, type Work } from '../../work.ts'
+import { type Found, projected } from '../../change-set.ts'
+import type { Reading } from '../../context.ts'
 import { readOutcome } from '../single.ts'
-import { parentValues } from './collection.ts'
-import type { DetailRead } from './detail.ts'
+import { type DetailRead, detailRead, notRead, parentValues } from './children.ts'
 
 const bits = /^[01]{365,366}$/
 
@@ -26,52 +24,37 @@ export function calendarDays(body: Json): string | null {
 }
 
 /** Reads this year's calendar of a resource and those of the following CALENDAR_YEARS - 1 years. */
-export async function readCalendar(
-  context: SyncContext,
-  stream: StreamDef,
-  holderKey: string,
-  work: Work,
-  signal: AbortSignal,
-): Promise<DetailRead> {
-  if (stream.reads.kind !== 'calendar') throw new Error(`${stream.name} is no calendar.`)
-  const { endpoint } = stream.reads
-  const { params, request } = parentValues(stream, holderKey)
+export async function readCalendar(reading: Reading<'calendar'>, parentKey: string): Promise<DetailRead> {
+  const { context, stream, reads } = reading
+  const { endpoint } = reads
+  const { params, request } = parentValues(stream, parentKey)
   const { timeZone, calendarYears } = context.settings
   const thisYear = Number(dateIn(timeZone, context.clock.now()).slice(0, 4))
   const writes: TableWrite[] = []
+  const findings: Found[] = []
   let startedAt = context.clock.now()
   for (let year = thisYear; year < thisYear + calendarYears; year++) {
-    const outcome = await readOutcome(context, work, { endpoint, params, query: { year: String(year) }, signal })
-    if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes }
+    const { outcome, found } = await readOutcome(reading, { endpoint, params, query: { year: String(year) } })
+    findings.push(found)
+    if (outcome.kind === 'gone' || outcome.kind === 'failed') return notRead(outcome, findings, writes)
     if (outcome.kind === 'absent') continue
-    if (outcome.value.startedAt < startedAt) startedAt = outcome.value.startedAt
-    const { body } = outcome.value
-    work.counts.read += 1
+    const { body, startedAt: readAt } = outcome.value
+    if (readAt < startedAt) startedAt = readAt
     const days = calendarDays(body)
     const values = { ...request, year: String(year), days }
+    findings.push({ counts: { read: 1 } })
     if (days === null || days.length !== daysOf(year)) {
-      const found = days === null ? 'no text of 365 or 366 characters of 0 and 1' : `${days.length} days`
-      const reason = `days: expected ${daysOf(year)} characters of 0 and 1 for ${year}, got ${found}.`
-      work.bad.push({
-        stream: stream.name,
-        key: JSON.stringify([holderKey, String(year)]),
-        endpoint,
-        payload: stringifyJson(body),
-        reason,
-        request: values,
-      })
+      const got = days === null ? 'no text of 365 or 366 characters of 0 and 1' : `${days.length} days`
+      const reason = `days: expected ${daysOf(year)} characters of 0 and 1 for ${year}, got ${got}.`
+      const key = JSON.stringify([parentKey, String(year)])
+      const payload = stringifyJson(body)
+      findings.push({ bad: [{ stream: stream.name, key, endpoint, payload, reason, request: values }] })
       continue
     }
-    const projected = projectInto(work, stream, body, values, endpoint, timeZone)
-    if (projected.ok)
-      writes.push({
-        stream,
-        mode: 'record',
-        source: endpoint,
-        readAt: outcome.value.startedAt,
-        rows: [projected.row],
-        replace: [],
-      })
+    const own = projected({ stream, record: body, request: values, endpoint, timeZone })
+    findings.push(own.found)
+    if (own.row !== undefined)
+      writes.push({ stream, mode: 'record', source: endpoint, readAt, rows: [own.row], replace: [] })
   }
-  return { outcome: { kind: 'there', value: { startedAt } }, writes }
+  return detailRead(startedAt, writes, findings)
 }

@@ -1,64 +1,57 @@
-// At most one record below another: identity, license, the rental's resource.
+// At most one child of a record: identity, license, the rental's resource.
 
 import { isObject, type Json } from '../../../api/wire/json.ts'
-import { streamNamed, streams } from '../../../catalog/catalog.ts'
+import { streams } from '../../../catalog/catalog.ts'
 import { columnType } from '../../../catalog/columns.ts'
 import type { StreamDef } from '../../../catalog/types.ts'
-import type { SyncContext } from '../../context.ts'
+import type { FilledWrite } from '../../../mirror/rows.ts'
+import { projected } from '../../change-set.ts'
+import type { Reading } from '../../context.ts'
 import { convertValue } from '../../convert.ts'
 import { valueAt } from '../../project.ts'
-import { projectInto, type Work } from '../../work.ts'
 import { readOutcome } from '../single.ts'
-import { parentValues } from './collection.ts'
-import type { DetailRead } from './detail.ts'
+import { type DetailRead, detailRead, notRead, parentValues } from './children.ts'
 
 /**
  * Reads the document; how the API says that there is none is not documented, so 204, an empty body and null mean it, and
  * so does an empty object where there may be none.
  */
-export async function readDocument(
-  context: SyncContext,
-  stream: StreamDef,
-  holderKey: string,
-  work: Work,
-  signal: AbortSignal,
-): Promise<DetailRead> {
-  if (stream.reads.kind !== 'document') throw new Error(`${stream.name} is no document.`)
-  const { endpoint } = stream.reads
-  const { params, request, scope } = parentValues(stream, holderKey)
-  const outcome = await readOutcome(context, work, { endpoint, params, signal })
-  const isNone = outcome.kind === 'there' && stream.reads.optional && isEmpty(outcome.value.body)
+export async function readDocument(reading: Reading<'document'>, parentKey: string): Promise<DetailRead> {
+  const { context, stream, reads } = reading
+  const { endpoint } = reads
+  const { params, request, scope } = parentValues(stream, parentKey)
+  const { outcome, found } = await readOutcome(reading, { endpoint, params })
+  const isNone = outcome.kind === 'there' && reads.optional && isEmpty(outcome.value.body)
   if (outcome.kind === 'absent' || isNone) {
     const readAt = context.clock.now()
-    return {
-      outcome: { kind: 'there', value: { startedAt: readAt } },
-      writes: [{ stream, mode: 'record', source: endpoint, readAt, rows: [], replace: [scope] }],
-    }
+    return detailRead(
+      readAt,
+      [{ stream, mode: 'record', source: endpoint, readAt, rows: [], replace: [scope] }],
+      [found],
+    )
   }
-  if (outcome.kind !== 'there') return { outcome, writes: [] }
+  if (outcome.kind !== 'there') return notRead(outcome, [found])
   const { body, startedAt } = outcome.value
-  work.counts.read += 1
-  const { timeZone } = context.settings
-  const projected = projectInto(work, stream, body, request, endpoint, timeZone)
-  if (!projected.ok) return { outcome: { kind: 'there', value: { startedAt } }, writes: [] }
-  if (stream.embeds !== undefined) work.holders.push({ stream, record: body, endpoint, readAt: startedAt })
-  fillParent(work, stream, holderKey, body, startedAt)
-  return {
-    outcome: { kind: 'there', value: { startedAt } },
-    writes: [{ stream, mode: 'record', source: endpoint, readAt: startedAt, rows: [projected.row], replace: [] }],
-  }
+  const own = projected({ stream, record: body, request, endpoint, timeZone: context.settings.timeZone })
+  const findings = [found, { counts: { read: 1 } }, own.found]
+  if (own.row === undefined) return detailRead(startedAt, [], findings)
+  const embedding = stream.embeds === undefined ? [] : [{ stream, record: body, endpoint, readAt: startedAt }]
+  return detailRead(
+    startedAt,
+    [{ stream, mode: 'record', source: endpoint, readAt: startedAt, rows: [own.row], replace: [] }],
+    [...findings, { embedding, filled: filledBy(stream, parentKey, body, startedAt) }],
+  )
 }
 
 const isEmpty = (body: Json): boolean => isObject(body) && Object.keys(body).length === 0
 
-/** Columns of another stream that this read fills: a rental's resource and company. */
-function fillParent(work: Work, stream: StreamDef, holderKey: string, body: Json, readAt: Date): void {
-  for (const target of streams) {
-    if (target.filledBy?.stream !== stream.name) continue
-    const columns = target.filledBy.columns.map(({ column, path }) => {
-      const converted = convertValue(columnType(streamNamed(target.name), column), valueAt(body, path), 'UTC')
+/** Columns of other streams that this read fills: a rental's resource and company. */
+const filledBy = (stream: StreamDef, parentKey: string, body: Json, readAt: Date): readonly FilledWrite[] =>
+  streams.flatMap((target) => {
+    if (target.filledBy?.stream !== stream.name) return []
+    const values = target.filledBy.columns.map(({ column, path }) => {
+      const converted = convertValue(columnType(target, column), valueAt(body, path), 'UTC')
       return [column, converted.ok ? converted.text : null] as const
     })
-    work.filled.push({ stream: target, readAt, rows: [{ key: [holderKey], values: Object.fromEntries(columns) }] })
-  }
-}
+    return { stream: target, readAt, rows: [{ key: [parentKey], values: Object.fromEntries(values) }] }
+  })

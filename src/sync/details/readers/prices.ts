@@ -1,25 +1,23 @@
-// Price tables: per day and duration, asked in portions of a month
+// Price tables: per day and duration, asked a month at a time
 // (docs/sources.md, reference/retrieve-resource-details/get-the-resource-pricetable).
 
 import { isObject, type Json } from '../../../api/wire/json.ts'
-import type { StreamDef } from '../../../catalog/types.ts'
 import { addDays, dateIn } from '../../../clock.ts'
 import type { TableWrite } from '../../../mirror/rows.ts'
-import type { SyncContext } from '../../context.ts'
+import { type Found, projectedAll } from '../../change-set.ts'
+import type { Reading } from '../../context.ts'
 import { type JsonObject, valueAt } from '../../project.ts'
-import { projectInto, type Work } from '../../work.ts'
 import { readOutcome } from '../single.ts'
-import { parentValues } from './collection.ts'
-import type { DetailRead } from './detail.ts'
+import { type DetailRead, detailRead, notRead, parentValues } from './children.ts'
 
 /** Days asked for at once. */
-export const portionDays = 31
+const rangeDays = 31
 
-/** First and last days of the portions of a horizon of `days` days from `today`. Pure. */
-export function pricePortions(today: string, days: number): readonly { readonly from: string; readonly to: string }[] {
+/** First and last days of the ranges that make up a horizon of `days` days from `today`. Pure. */
+export function priceRanges(today: string, days: number): readonly { readonly from: string; readonly to: string }[] {
   const result: { from: string; to: string }[] = []
-  for (let start = 0; start < days; start += portionDays) {
-    const end = Math.min(start + portionDays, days) - 1
+  for (let start = 0; start < days; start += rangeDays) {
+    const end = Math.min(start + rangeDays, days) - 1
     result.push({ from: addDays(today, start), to: addDays(today, end) })
   }
   return result
@@ -41,41 +39,28 @@ export function priceEntries(body: Json): readonly Json[] | null {
 }
 
 /** Reads PRICE_DAYS of prices of one resource. */
-export async function readPricetable(
-  context: SyncContext,
-  stream: StreamDef,
-  holderKey: string,
-  work: Work,
-  signal: AbortSignal,
-): Promise<DetailRead> {
-  if (stream.reads.kind !== 'pricetable') throw new Error(`${stream.name} is no price table.`)
-  const { endpoint } = stream.reads
-  const { params, request, scope } = parentValues(stream, holderKey)
+export async function readPricetable(reading: Reading<'pricetable'>, parentKey: string): Promise<DetailRead> {
+  const { context, stream, reads } = reading
+  const { endpoint } = reads
+  const { params, request, scope } = parentValues(stream, parentKey)
   const { timeZone, priceDays } = context.settings
   const writes: TableWrite[] = []
+  const findings: Found[] = []
   let startedAt = context.clock.now()
-  for (const { from, to } of pricePortions(dateIn(timeZone, context.clock.now()), priceDays)) {
-    const outcome = await readOutcome(context, work, { endpoint, params, query: { from, to }, signal })
-    if (outcome.kind === 'gone' || outcome.kind === 'failed') return { outcome, writes }
+  for (const { from, to } of priceRanges(dateIn(timeZone, context.clock.now()), priceDays)) {
+    const { outcome, found } = await readOutcome(reading, { endpoint, params, query: { from, to } })
+    findings.push(found)
+    if (outcome.kind === 'gone' || outcome.kind === 'failed') return notRead(outcome, findings, writes)
     if (outcome.kind === 'absent') continue
-    if (outcome.value.startedAt < startedAt) startedAt = outcome.value.startedAt
-    const entries = priceEntries(outcome.value.body)
-    if (entries === null) {
-      projectInto(work, stream, outcome.value.body, request, endpoint, timeZone)
-      continue
-    }
-    const projected = entries.map((entry) => projectInto(work, stream, entry, request, endpoint, timeZone))
-    const rows = projected.flatMap((each) => (each.ok ? [each.row] : []))
-    work.counts.read += entries.length
-    const range = { ...scope, from: { column: 'date', value: from, to } }
-    writes.push({
-      stream,
-      mode: 'record',
-      source: endpoint,
-      readAt: outcome.value.startedAt,
-      rows,
-      replace: rows.length === entries.length ? [range] : [],
-    })
+    const { body, startedAt: readAt } = outcome.value
+    if (readAt < startedAt) startedAt = readAt
+    const entries = priceEntries(body)
+    const all = projectedAll((entries ?? [body]).map((record) => ({ stream, record, request, endpoint, timeZone })))
+    findings.push(all.found)
+    if (entries === null) continue
+    findings.push({ counts: { read: entries.length } })
+    const replace = all.complete ? [{ ...scope, from: { column: 'date', value: from, to } }] : []
+    writes.push({ stream, mode: 'record', source: endpoint, readAt, rows: all.rows, replace })
   }
-  return { outcome: { kind: 'there', value: { startedAt } }, writes }
+  return detailRead(startedAt, writes, findings)
 }

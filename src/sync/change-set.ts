@@ -1,0 +1,136 @@
+// What reading found, as values: each read returns what it found, and one fold makes the change set that one transaction
+// writes, or a check compares. Pure.
+
+import { type Json, stringifyJson } from '../api/wire/json.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import type { FilledWrite, Row, TableWrite, Tombstones } from '../mirror/rows.ts'
+import type { BadRecord } from '../state/quarantine.ts'
+import type { RecordState } from '../state/records.ts'
+import type { RunCounts } from '../state/runs.ts'
+import { type JsonObject, projectRecord, type RequestValues } from './project.ts'
+import { unknownFields } from './unknown-fields.ts'
+
+/** A record that was read and may have others embedded. */
+export type EmbeddingRecord = {
+  readonly stream: StreamDef
+  readonly record: Json
+  readonly endpoint: string
+  readonly readAt: Date
+}
+
+/** A record of another stream: found inside a record, or answered by a read of something else. */
+export type Embedded = {
+  readonly stream: StreamDef
+  readonly key: readonly string[]
+  readonly record: JsonObject
+  /** `GET /v3/rentals#departureHarbour.city`. */
+  readonly source: string
+  readonly readAt: Date
+}
+
+export type UnknownField = {
+  readonly stream: string
+  readonly path: string
+  readonly sample: string | null
+  readonly times: number
+}
+
+export type ChangeSet = {
+  readonly tables: readonly TableWrite[]
+  /** Their embedded records become stubs; looked for when the change set is committed, where each is needed once. */
+  readonly embedding: readonly EmbeddingRecord[]
+  /** Records of other streams that were answered on their own, and are stubs all the same. */
+  readonly embedded: readonly Embedded[]
+  readonly filled: readonly FilledWrite[]
+  readonly tombstones: readonly Tombstones[]
+  readonly records: readonly RecordState[]
+  readonly bad: readonly BadRecord[]
+  readonly unknown: readonly UnknownField[]
+  readonly warnings: readonly string[]
+  /** Why something could not be read; the run is then not `done`. */
+  readonly problems: readonly string[]
+  readonly counts: Partial<RunCounts>
+}
+
+/** What a read found; what is left out is nothing. */
+export type Found = Partial<ChangeSet>
+
+/** Folds what several reads found, in their order, into one change set. */
+export const changeSet = (found: readonly Found[]): ChangeSet => ({
+  tables: found.flatMap(({ tables = [] }) => tables),
+  embedding: found.flatMap(({ embedding = [] }) => embedding),
+  embedded: found.flatMap(({ embedded = [] }) => embedded),
+  filled: found.flatMap(({ filled = [] }) => filled),
+  tombstones: found.flatMap(({ tombstones = [] }) => tombstones),
+  records: found.flatMap(({ records = [] }) => records),
+  bad: found.flatMap(({ bad = [] }) => bad),
+  unknown: found.flatMap(({ unknown = [] }) => unknown),
+  warnings: found.flatMap(({ warnings = [] }) => warnings),
+  problems: found.flatMap(({ problems = [] }) => problems),
+  counts: sum(found.flatMap(({ counts = [] }) => counts)),
+})
+
+function sum(counts: readonly Partial<RunCounts>[]): Partial<RunCounts> {
+  const total: { -readonly [K in keyof RunCounts]?: number } = {}
+  for (const each of counts)
+    for (const name of Object.keys(each) as (keyof RunCounts)[]) total[name] = (total[name] ?? 0) + (each[name] ?? 0)
+  return total
+}
+
+/** What an answer of the API cost, and whether it could be taken as it came. */
+export const answerFound = (answer: {
+  readonly bytes: number
+  readonly retries: number
+  readonly sanitized: number
+}): Found => ({
+  counts: { requests: 1 + answer.retries, retries: answer.retries, bytes: answer.bytes },
+  ...(answer.sanitized > 0 && {
+    warnings: [
+      'NUL, broken surrogates or bytes that are none of the character set were replaced by U+FFFD: they cannot be stored.',
+    ],
+  }),
+})
+
+/** A record as it was received, and what is needed to make a row of it. */
+export type Received = {
+  readonly stream: StreamDef
+  readonly record: Json
+  /** Values of columns that do not stand in the record. */
+  readonly request?: RequestValues
+  readonly endpoint: string
+  readonly timeZone: string
+  /** The record as JSON text, where that is known already. */
+  readonly payload?: string
+}
+
+const nothing: Found = {}
+
+/** Projects a record: its row, or a bad record; and which of its fields are unknown. */
+export function projected(received: Received): { readonly row?: Row; readonly found: Found } {
+  const { stream, record, request = {}, endpoint, timeZone, payload = stringifyJson(record) } = received
+  const result = projectRecord(stream, record, request, timeZone, payload)
+  if (!result.ok) {
+    const { key, reason } = result
+    return { found: { bad: [{ stream: stream.name, key, endpoint, payload, reason, request }] } }
+  }
+  const fields = [...unknownFields(stream, record)]
+  if (fields.length === 0) return { row: result.row, found: nothing }
+  const unknown = fields.map(([path, value]) => ({
+    stream: stream.name,
+    path,
+    sample: stringifyJson(value).slice(0, 200),
+    times: 1,
+  }))
+  return { row: result.row, found: { unknown } }
+}
+
+/** Projects several records; `complete` when each has a row. */
+export function projectedAll(received: readonly Received[]): {
+  readonly rows: readonly Row[]
+  readonly complete: boolean
+  readonly found: Found
+} {
+  const results = received.map(projected)
+  const rows = results.flatMap(({ row }) => row ?? [])
+  return { rows, complete: rows.length === received.length, found: changeSet(results.map(({ found }) => found)) }
+}

@@ -1,0 +1,73 @@
+// What the readers of children share: what they answer, the parent's place in path and key, and the items of a list,
+// whose envelopes and next links are the api's business.
+
+import type { Json } from '../../../api/wire/json.ts'
+import type { StreamDef } from '../../../catalog/types.ts'
+import type { Scope, TableWrite } from '../../../mirror/rows.ts'
+import { keyParts } from '../../../state/records.ts'
+import { answerFound, changeSet, type Found } from '../../change-set.ts'
+import type { Reading } from '../../context.ts'
+import { pagingOf } from '../../lists/paging.ts'
+import { type Answered, failedRead, type Outcome } from '../single.ts'
+
+/** What the reader of one record's details answers. */
+export type DetailRead = Answered<{ readonly startedAt: Date }> & {
+  /** Also what was received before a further read failed: it is kept, and replaces nothing that it cannot vouch for. */
+  readonly writes: readonly TableWrite[]
+}
+
+/** What a reader answers when everything was read. */
+export const detailRead = (startedAt: Date, writes: readonly TableWrite[], found: readonly Found[]): DetailRead => ({
+  outcome: { kind: 'there', value: { startedAt } },
+  writes,
+  found: changeSet(found),
+})
+
+/** What a reader answers when a read brought nothing; `writes`: what was received before. */
+export const notRead = (
+  outcome: Exclude<Outcome<never>, { readonly kind: 'there' }>,
+  found: readonly Found[],
+  writes: readonly TableWrite[] = [],
+): DetailRead => ({ outcome, writes, found: changeSet(found) })
+
+/** Path parameters and key columns that name the parent, and the scope of its children. */
+export function parentValues(
+  stream: StreamDef,
+  parentKey: string,
+): { readonly params: Record<string, string>; readonly request: Record<string, string>; readonly scope: Scope } {
+  const columns = stream.parentKey ?? []
+  const parts = columns.length === 1 ? [parentKey] : keyParts(stream, parentKey)
+  return {
+    params: Object.fromEntries((stream.parentParams ?? []).map((name, index) => [name, parts[index] ?? ''])),
+    request: Object.fromEntries(columns.map((name, index) => [name, parts[index] ?? ''])),
+    scope: { columns: [...columns], values: parts.slice(0, columns.length) },
+  }
+}
+
+/** Reads all items of a list of children, whatever envelope it comes in. `absent`: it answered nothing at all. */
+export async function readItems(
+  { context, stream, signal }: Omit<Reading, 'reads'>,
+  call: {
+    readonly endpoint: string
+    readonly params: Record<string, string>
+    readonly query: Record<string, string>
+  },
+): Promise<Answered<{ readonly items: readonly Json[]; readonly startedAt: Date }>> {
+  const items: Json[] = []
+  const found: Found[] = []
+  let startedAt: Date | undefined
+  const paging = pagingOf(stream, context.settings.api)
+  try {
+    for await (const page of context.api.list({ ...call, signal, paging, pageBase: paging.pageBase ?? 1 })) {
+      found.push(answerFound(page))
+      startedAt ??= page.startedAt
+      for (const item of page.items) items.push(item)
+    }
+  } catch (error) {
+    const failed = failedRead(error)
+    return { ...failed, found: changeSet([...found, failed.found]) }
+  }
+  const outcome: Outcome<{ readonly items: readonly Json[]; readonly startedAt: Date }> =
+    startedAt === undefined ? { kind: 'absent' } : { kind: 'there', value: { items, startedAt } }
+  return { outcome, found: changeSet(found) }
+}
