@@ -1,0 +1,44 @@
+// A check carries out the tasks of a sync and compares: it finds what differs, and writes nothing.
+
+import { expect, it } from 'vitest'
+import { checkStreams } from '../../src/sync/check.ts'
+import { isDifferent } from '../../src/sync/check-tally.ts'
+import { streamsToRead } from '../../src/sync/plan.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+
+it('finds nothing after a sync, then what is missing, different and only here, and leaves everything as it is', async () => {
+  await using mirror = await openTestMirror({ size: 6 })
+  const { app } = mirror
+  const context = { ...app.syncContext, onTasks: () => {} }
+  const { pool } = app.database
+  const names = streamsToRead([], context.settings)
+  const check = () => checkStreams(context, names, { signal: AbortSignal.timeout(100_000) })
+  const runs = await mirror.sync()
+  expect(runs.filter(({ status }) => status !== 'done')).toEqual([])
+  expect(await mirror.differences()).toEqual([])
+  const equal = await check()
+  expect(equal.map(({ stream }) => stream)).toEqual(expect.arrayContaining([...names]))
+  expect(equal.find(({ stream }) => stream === 'rentals')?.compared).toBeGreaterThan(0)
+  expect(equal.filter(isDifferent)).toEqual([])
+
+  const { rows: rentals } = await pool.query<{ id: string }>(
+    'select id from mirror.rentals where _deleted_at is null order by id limit 2',
+  )
+  const [changed, lost] = rentals.map(({ id }) => id)
+  await pool.query(`update mirror.rentals set status = 'CHANGED' where id = $1`, [changed])
+  await pool.query('delete from mirror.rentals where id = $1', [lost])
+  await pool.query(`insert into mirror.harbours (id, name, _payload, _source, _read_at)
+    values (987654, 'Nowhere', '{}', 'GET /v3/harbours', now())`)
+  const logged = 'select count(*)::int as changes from mirror.change_log'
+  const { rows: before } = await pool.query(logged)
+  const found = (await check()).filter(isDifferent)
+  expect(found.map(({ stream, missing, different, deleted }) => [stream, missing, different, deleted])).toEqual([
+    ['harbours', 0, 0, 1],
+    ['rentals', 1, 1, 0],
+  ])
+  expect(found.flatMap(({ samples }) => samples.map(({ kind, key }) => [kind, ...key])).sort()).toEqual(
+    [['deleted', '987654'], ['different', changed], ['missing', lost]].sort(),
+  )
+  expect((await pool.query(logged)).rows).toEqual(before)
+  expect((await pool.query('select name from mirror.harbours where id = 987654')).rows).toEqual([{ name: 'Nowhere' }])
+})
