@@ -13,7 +13,7 @@ import { isAnythingDue } from '../state/due.ts'
 import { createRequest, isRequested } from '../state/runs.ts'
 import { inheritFreshness, listStreams, saveIntervals, takeTurn, turnCosts } from '../state/stream-state.ts'
 import type { SyncContext } from '../sync/context.ts'
-import { dueSettings, isEnabled } from '../sync/plan.ts'
+import { dueSettings, isEnabled, stretchFactor } from '../sync/plan.ts'
 import type { JobQueue, TickJob } from './queues.ts'
 
 type ScheduleConfig = Pick<
