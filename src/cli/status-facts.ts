@@ -23,7 +23,6 @@ export async function readStatus(
   const outbox = await outboxFacts(db)
   const byStream = await quarantineTotals(db)
   const held = await heldRuns(db)
-  const unknown = await listUnknownFields(db)
   const url = config.api.baseUrl ?? sandboxUrl ?? ''
   return {
     api: {
@@ -51,7 +50,7 @@ export async function readStatus(
     quarantine: { total: Object.values(byStream).reduce((sum, count) => sum + count, 0), byStream },
     heldRuns: held.map((run) => ({ ...run, id: Number(run.id) })),
     feedHeldBy: await feedHolders(db),
-    unknownFields: unknown.map((field) => ({ ...field, times: Number(field.times) })),
+    unknownFields: await listUnknownFields(db),
   }
 }
 

@@ -60,3 +60,19 @@ export function keyTextSql(expressions: readonly string[]): string {
 /** The key of a stream's row as one text; `alias` is the table's alias. */
 export const keySql = (stream: StreamDef, alias: string): string =>
   keyTextSql(stream.key.map((name) => `${alias}.${name}`))
+
+// Reading times: none is stored later than the database's own clock, and one that is later all the same (that clock was set
+// back, or an older version wrote it) says nothing, or every later read would be dropped as older.
+
+const statementNow = 'statement_timestamp()'
+
+/** A reading time that was told from outside, as it may be stored; null (never read) stays null, which `least` would make now. */
+export const toldRead = (expression: string): string =>
+  `case when ${expression} > ${statementNow} then ${statementNow} else ${expression} end`
+
+/** True for a row whose reading time lies ahead of the database's clock. */
+export const isReadAhead = (row: string): string => `${row}._read_at > ${statementNow}`
+
+/** When a stored row was read, for a comparison with a later read. */
+export const knownRead = (row: string): string =>
+  `case when ${isReadAhead(row)} then '-infinity' else ${row}._read_at end`

@@ -3,8 +3,7 @@
 import { type SqlBool, sql } from 'kysely'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { isReadAhead } from '../database/read-times.ts'
-import { identifier, on, type Queryable } from '../database/sql.ts'
+import { identifier, isReadAhead, on, type Queryable } from '../database/sql.ts'
 import type { RunStatus } from '../state/runs.ts'
 
 /** A row of the mirror; values as Postgres writes them. */

@@ -19,8 +19,7 @@
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { knownRead, toldRead } from '../database/read-times.ts'
-import { identifier, isStub } from '../database/sql.ts'
+import { identifier, isStub, knownRead, toldRead } from '../database/sql.ts'
 import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import { ownColumns, stagedColumn, stageTable } from './staging.ts'
 

@@ -3,8 +3,7 @@
 
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { isReadAhead, toldRead } from '../database/read-times.ts'
-import { identifier, keyTextSql, type Queryable } from '../database/sql.ts'
+import { identifier, isReadAhead, keyTextSql, type Queryable, toldRead } from '../database/sql.ts'
 import { columnList, sameKey } from './diff-sql.ts'
 
 /** Where hashes of rows are remembered: under which stream, and how many columns of the rows' key name the record. */

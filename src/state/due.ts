@@ -2,7 +2,7 @@
 
 import { parentOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { isStub, keySql, type Queryable } from '../database/sql.ts'
+import { isStub, keySql, on, type Queryable } from '../database/sql.ts'
 import { askedJoin, rememberedJoin } from './records.ts'
 
 export type DueSettings = {
@@ -80,11 +80,13 @@ export async function detailStates(
   stream: StreamDef,
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, DetailState>> {
-  const { rows } = await db.query<{ key: string; detail_hash: string | null; detail_read_at: Date | null }>(
-    `select key, detail_hash, detail_read_at from sync.records where stream = $1 and key = any($2::text[])`,
-    [stream.name, keys],
-  )
-  return new Map(rows.map((row) => [row.key, { hash: row.detail_hash, readAt: row.detail_read_at }]))
+  const rows = await on(db)
+    .selectFrom('sync.records')
+    .select(['key', 'detail_hash as hash', 'detail_read_at as readAt'])
+    .where('stream', '=', stream.name)
+    .where((eb) => eb('key', '=', eb.fn.any(eb.val(keys))))
+    .execute()
+  return new Map(rows.map(({ key, ...state }) => [key, state]))
 }
 
 /**
@@ -108,11 +110,14 @@ export async function hashesFromList(
 
 /** Was this record's single read since then? */
 export async function isReadSince(db: Queryable, stream: StreamDef, key: string, since: Date): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `select 1 from sync.records where stream = $1 and key = $2 and detail_read_at >= $3`,
-    [stream.name, key, since],
-  )
-  return (rowCount ?? 0) > 0
+  const read = await on(db)
+    .selectFrom('sync.records')
+    .select('key')
+    .where('stream', '=', stream.name)
+    .where('key', '=', key)
+    .where('detail_read_at', '>=', since)
+    .executeTakeFirst()
+  return read !== undefined
 }
 
 /** Durations of resources in the order they were answered: resource id → `TYPE,VALUE`, the first `count` of each. */

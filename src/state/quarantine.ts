@@ -1,8 +1,9 @@
 // sync.quarantine: records that cannot be mirrored, whole, with the reason; never silently dropped.
 
 import { createHash } from 'node:crypto'
+import { type SqlBool, sql } from 'kysely'
 import type { PoolClient } from 'pg'
-import type { Queryable } from '../database/sql.ts'
+import { on, type Queryable } from '../database/sql.ts'
 import { isDataError } from '../database/sql-states.ts'
 
 /** A record that cannot be mirrored. */
@@ -122,38 +123,46 @@ export async function clearQuarantine(
  * whose content changes would leave a row behind with each change. Call it after a sweep that is proven complete.
  */
 export async function clearUnseen(db: Queryable, stream: string, endpoint: string, since: Date): Promise<void> {
-  await db.query(
-    `delete from sync.quarantine
-     where stream = $1 and endpoint = $2 and last_seen_at < $3 and ${isContentKeySql('key')}`,
-    [stream, endpoint, since],
-  )
+  await on(db)
+    .deleteFrom('sync.quarantine')
+    .where('stream', '=', stream)
+    .where('endpoint', '=', endpoint)
+    .where('last_seen_at', '<', since)
+    .where(sql.raw<SqlBool>(isContentKeySql('key')))
+    .execute()
 }
 
-const facts = `id, stream, key, endpoint, reason, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", times,
-  payload::text as payload, request::text as request`
+const selectEntries = (db: Queryable) =>
+  on(db)
+    .selectFrom('sync.quarantine')
+    .select(['id', 'stream', 'key', 'endpoint', 'reason', 'times'])
+    .select(['first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt'])
+    .select((eb) => [
+      eb.cast<string>('payload', 'text').as('payload'),
+      eb.cast<string>('request', 'text').as('request'),
+    ])
 
 /** Entries with their payloads, oldest first; of one stream, if one is named. */
 export async function listQuarantine(
   db: Queryable,
-  filter: { readonly stream?: string; readonly limit: number },
+  { stream, limit }: { readonly stream?: string; readonly limit: number },
 ): Promise<readonly QuarantineEntry[]> {
-  const { rows } = await db.query<QuarantineEntry>(
-    `select ${facts} from sync.quarantine where $1::text is null or stream = $1 order by id limit $2`,
-    [filter.stream ?? null, filter.limit],
-  )
-  return rows
+  const entries = selectEntries(db).orderBy('id').limit(limit)
+  return await (stream === undefined ? entries : entries.where('stream', '=', stream)).execute()
 }
 
 /** One entry by its number; null when it is not there. */
 export async function getQuarantined(db: Queryable, id: string): Promise<QuarantineEntry | null> {
-  const { rows } = await db.query<QuarantineEntry>(`select ${facts} from sync.quarantine where id = $1`, [id])
-  return rows[0] ?? null
+  return (await selectEntries(db).where('id', '=', id).executeTakeFirst()) ?? null
 }
 
 /** Entries per stream; streams without any are left out. */
 export async function quarantineTotals(db: Queryable): Promise<Readonly<Record<string, number>>> {
-  const { rows } = await db.query<{ stream: string; count: number }>(
-    'select stream, count(*)::int as count from sync.quarantine group by stream order by stream',
-  )
+  const rows = await on(db)
+    .selectFrom('sync.quarantine')
+    .select(['stream', sql<number>`count(*)::int`.as('count')])
+    .groupBy('stream')
+    .orderBy('stream')
+    .execute()
   return Object.fromEntries(rows.map(({ stream, count }) => [stream, count]))
 }

@@ -4,8 +4,7 @@
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { toldRead } from '../database/read-times.ts'
-import { identifier, isStub, type Queryable } from '../database/sql.ts'
+import { identifier, isStub, now, on, type Queryable, toldRead } from '../database/sql.ts'
 
 /** A key as one text: a single column as it is, several as a JSON array of texts. */
 export function keyText(parts: readonly string[]): string {
@@ -204,11 +203,11 @@ export async function saveRecords(db: Queryable, states: readonly RecordState[])
 
 /** The rows below a record are no longer as its details were last read: the next answer is written, whatever it equals. */
 export async function doubtDetails(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<void> {
-  await db.query(
-    `insert into sync.records as r (stream, key) values ($1, $2)
-     on conflict (stream, key) do update set detail_hash = null, changed_at = clock_timestamp()`,
-    [stream.name, keyText(key)],
-  )
+  await on(db)
+    .insertInto('sync.records')
+    .values({ stream: stream.name, key: keyText(key) })
+    .onConflict((conflict) => conflict.columns(['stream', 'key']).doUpdateSet({ detail_hash: null, changed_at: now }))
+    .execute()
 }
 
 /** The states but those of details below a record that is gone; they are kept under the key of that record. */

@@ -1,7 +1,8 @@
 // What a sweep saw, and what it therefore missed.
 
+import { sql } from 'kysely'
 import type { StreamDef } from '../catalog/types.ts'
-import { isStub, keySql, type Queryable } from '../database/sql.ts'
+import { isStub, keySql, now, on, type Queryable } from '../database/sql.ts'
 import { isContentKeySql } from './quarantine.ts'
 
 /** Stores the keys of pages that follow one another, in the pages' own transaction. */
@@ -103,44 +104,63 @@ export async function holdDeletions(
   keys: readonly string[],
   plan: unknown,
 ): Promise<void> {
-  await db.query(`insert into sync.held (run_id, key) select $1, unnest($2::text[]) on conflict do nothing`, [
-    runId,
-    keys,
-  ])
-  await db.query(`update sync.runs set plan = $2 where id = $1`, [runId, JSON.stringify(plan)])
+  await on(db)
+    .insertInto('sync.held')
+    .columns(['run_id', 'key'])
+    .expression(
+      on(db).selectNoFrom((eb) => [eb.val(runId).as('run_id'), sql<string>`unnest(${keys}::text[])`.as('key')]),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  await on(db)
+    .updateTable('sync.runs')
+    .set({ plan: JSON.stringify(plan) })
+    .where('id', '=', runId)
+    .execute()
 }
 
 /** The held keys of a run that nobody has released. */
 export async function heldKeys(db: Queryable, runId: string): Promise<readonly string[]> {
-  const { rows } = await db.query<{ key: string }>(
-    `select key from sync.held where run_id = $1 and released_at is null order by key`,
-    [runId],
-  )
+  const rows = await on(db)
+    .selectFrom('sync.held')
+    .select('key')
+    .where('run_id', '=', runId)
+    .where('released_at', 'is', null)
+    .orderBy('key')
+    .execute()
   return rows.map((row) => row.key)
 }
 
 /** Marks held keys as released. */
 export async function markReleased(db: Queryable, runId: string): Promise<void> {
-  await db.query(`update sync.held set released_at = clock_timestamp() where run_id = $1 and released_at is null`, [
-    runId,
-  ])
+  await on(db)
+    .updateTable('sync.held')
+    .set({ released_at: now })
+    .where('run_id', '=', runId)
+    .where('released_at', 'is', null)
+    .execute()
 }
 
 /** The newest run of each stream that still holds deletions. */
 export async function heldRuns(
   db: Queryable,
 ): Promise<readonly { id: string; stream: string; held: number; startedAt: Date; plan: unknown }[]> {
-  const { rows } = await db.query<{ id: string; stream: string; held: number; started_at: Date; plan: unknown }>(
-    `select r.id, r.stream, count(h.key)::int as held, r.started_at, r.plan
-     from (select distinct on (stream) * from sync.runs where status <> 'running' order by stream, id desc) r
-     join sync.held h on h.run_id = r.id and h.released_at is null
-     where r.status = 'held' group by r.id, r.stream, r.started_at, r.plan order by r.id`,
-  )
-  return rows.map((row) => ({
-    id: row.id,
-    stream: row.stream,
-    held: row.held,
-    startedAt: row.started_at,
-    plan: row.plan,
-  }))
+  return await on(db)
+    .selectFrom((q) =>
+      q
+        .selectFrom('sync.runs')
+        .selectAll()
+        .distinctOn('stream')
+        .where('status', '<>', 'running')
+        .orderBy('stream')
+        .orderBy('id', 'desc')
+        .as('r'),
+    )
+    .innerJoin('sync.held as h', (join) => join.onRef('h.run_id', '=', 'r.id').on('h.released_at', 'is', null))
+    .select(['r.id', 'r.stream', 'r.started_at as startedAt', 'r.plan'])
+    .select(sql<number>`count(h.key)::int`.as('held'))
+    .where('r.status', '=', 'held')
+    .groupBy(['r.id', 'r.stream', 'r.started_at', 'r.plan'])
+    .orderBy('r.id')
+    .execute()
 }

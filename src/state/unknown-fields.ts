@@ -1,8 +1,8 @@
 // sync.unknown_fields: fields seen upstream that the catalog does not know. They stay in the payload; here they are listed.
 
 import { createHash } from 'node:crypto'
-import { holdsPerson, streamNamed } from '../catalog/catalog.ts'
-import type { Queryable } from '../database/sql.ts'
+import { holdsPerson, streamNamed, streams } from '../catalog/catalog.ts'
+import { on, type Queryable } from '../database/sql.ts'
 
 /** Sightings of one field in one or more records. */
 export type UnknownField = {
@@ -62,27 +62,32 @@ export async function noteUnknownFields(db: Queryable, fields: readonly UnknownF
   )
 }
 
+/** A field that the catalog does not know, over all reads. */
+export type ListedField = Omit<UnknownField, 'sample'> & {
+  readonly firstSeenAt: Date
+  readonly lastSeenAt: Date
+  readonly sample: unknown
+}
+
 /** All fields that were ever seen and are not known, by stream and path. */
-export async function listUnknownFields(db: Queryable): Promise<
-  readonly {
-    readonly stream: string
-    readonly path: string
-    readonly times: string
-    readonly firstSeenAt: Date
-    readonly lastSeenAt: Date
-    readonly sample: unknown
-  }[]
-> {
-  const { rows } = await db.query<{
-    stream: string
-    path: string
-    times: string
-    firstSeenAt: Date
-    lastSeenAt: Date
-    sample: unknown
-  }>(
-    `select stream, path, times, first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", sample
-     from sync.unknown_fields order by stream, path`,
-  )
-  return rows
+export async function listUnknownFields(db: Queryable): Promise<readonly ListedField[]> {
+  return await on(db)
+    .selectFrom('sync.unknown_fields')
+    .select(['stream', 'path', 'first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt', 'sample'])
+    .select((eb) => eb.cast<number>('times', 'float8').as('times'))
+    .orderBy('stream')
+    .orderBy('path')
+    .execute()
+}
+
+/** The same in the order of the catalog; a sample is JSON text, null where the record says something about a person. */
+export async function readDrift(
+  db: Queryable,
+): Promise<readonly (Omit<ListedField, 'sample'> & { readonly sample: string | null })[]> {
+  const place = new Map(streams.map(({ name }, index) => [name, index]))
+  const fields = (await listUnknownFields(db)).map(({ stream, path, firstSeenAt, lastSeenAt, times, sample }) => ({
+    ...{ stream, path, firstSeenAt, lastSeenAt, times },
+    sample: typeof sample === 'string' ? sample : null, // a JSON text is kept as a string inside jsonb
+  }))
+  return fields.sort((a, b) => (place.get(a.stream) ?? 0) - (place.get(b.stream) ?? 0))
 }

@@ -1,7 +1,7 @@
 // Fields that the API shows and the catalog does not know.
 
 import { expect, it } from 'vitest'
-import { readDrift } from '../../src/inspect/drift.ts'
+import { readDrift } from '../../src/state/unknown-fields.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
 it('lists unknown fields in catalog order, how often they were seen, with a sample that names no person', async () => {

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander'
 import { instant } from '../../format.ts'
-import { readDrift } from '../../inspect/drift.ts'
+import { readDrift } from '../../state/unknown-fields.ts'
 import { action, type CommandContext, type ExitCode, type Json, quiet, withJson } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
