@@ -37,7 +37,11 @@ it('finds nothing after a sync, then what is missing, different and only here, a
     ['rentals', 1, 1, 0],
   ])
   expect(found.flatMap(({ samples }) => samples.map(({ kind, key }) => [kind, ...key])).sort()).toEqual(
-    [['deleted', '987654'], ['different', changed], ['missing', lost]].sort(),
+    [
+      ['deleted', '987654'],
+      ['different', changed],
+      ['missing', lost],
+    ].sort(),
   )
   expect((await pool.query(logged)).rows).toEqual(before)
   expect((await pool.query('select name from mirror.harbours where id = 987654')).rows).toEqual([{ name: 'Nowhere' }])
