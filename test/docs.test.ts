@@ -85,6 +85,19 @@ describe('the documents', () => {
     for (const path of paths) expect(isThere(path), path).toBe(true)
   })
 
+  it('docs/architecture.md has a row for every folder and file of src, and names files that there are', () => {
+    const document = read('docs/architecture.md')
+    const rooms = [...document.matchAll(/^\| (`[^|]+`) \| /gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+    )
+    expect([...rooms].sort()).toEqual(readdirSync(new URL('../src', import.meta.url)).sort())
+    const folders = ['', 'src/', 'src/catalog/', 'src/api/paging/', 'src/outbox/', 'src/reports/']
+    const paths = [...document.matchAll(/`([\w./-]+)`/g)].map(([, path = '']) => path)
+    const files = paths.filter((path) => path.includes('/') || path.endsWith('.ts'))
+    expect(files.length).toBeGreaterThan(30)
+    expect(files.filter((path) => !folders.some((folder) => isThere(folder + path)))).toEqual([])
+  })
+
   it('CONTRIBUTING.md names every version of Postgres that TEST_POSTGRES_VERSION takes', () => {
     const row = read('CONTRIBUTING.md')
       .split('\n')
