@@ -56,7 +56,7 @@ export type Pusher = {
 const heartbeatsPerLease = 3
 const settleAttempts = 5
 const lookAgainMs = 250 // while a slow answer is waited for, what is new is taken up by a free lane
-const longestSleepMs = 1_000 // the sweeper's interval: what no NOTIFY announced is found within it
+const longestSleepMs = 1_000 // the reconciler's interval: what no NOTIFY announced is found within it
 
 /** An answer that Postgres refuses must not undo the fact that the change is done. */
 const unmirrored = (done: Done): Done => ({
