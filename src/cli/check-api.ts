@@ -7,14 +7,14 @@ import { proxyFor } from '../api/wire/proxy.ts'
 import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
-import { getPin, listPins } from '../state/detected-settings.ts'
+import { listDetected, readDetected } from '../state/detected-settings.ts'
 import { pageBaseSetting, pagingOf } from '../sync/lists/paging.ts'
 import { isEnabled } from '../sync/plan.ts'
 import { shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 import { openProbeApi, type ProbeApi, type ProbeOptions, preflight } from './preflight.ts'
 
-/** @param database where what was probed is pinned; null: none is there yet. */
+/** @param database where detected settings are kept; null: none is there yet. */
 export async function checkApi(options: ProbeOptions, database: Database | null): Promise<readonly Finding[]> {
   const { config, apiUrl, signal } = options
   const lists = streams.filter((stream) => stream.reads.kind === 'list' && isEnabled(stream, config))
@@ -95,7 +95,7 @@ async function pageBaseOf(
   if (pageBase !== null) return { number: pageBase, how: `from ${pageBase} (API_PAGE_BASE)` }
   const { usualBase } = styles[style]
   if (usualBase === null) return { number: 0, how: '' }
-  const pin = database === null ? null : await getPin(database.pool, pageBaseSetting)
+  const pin = database === null ? null : await readDetected(database.pool, pageBaseSetting)
   if (typeof pin?.value === 'number') return { number: pin.value, how: `from ${pin.value} (probed before)` }
   const probed = await probe.attempt((api, signal) => probePageBase(api, { ...call, signal }))
   if (probed !== null) return { number: probed, how: `from ${probed} (probed now)` }
@@ -115,7 +115,7 @@ function describeList(name: string, style: string, base: string, pages: readonly
 
 /** What was probed once and is contradicted by later answers. */
 async function contradictions(database: Database): Promise<readonly Finding[]> {
-  const pins = await listPins(database.pool)
+  const pins = await listDetected(database.pool)
   return pins
     .filter((pin) => pin.contradictedAt !== null)
     .map((pin) =>

@@ -2,7 +2,7 @@
 
 import { now, on, type Queryable } from '../database/sql.ts'
 
-export type Pin = {
+export type DetectedSetting = {
   readonly key: string
   readonly value: unknown
   readonly probedAt: Date
@@ -16,7 +16,7 @@ const selectPins = (db: Queryable) =>
     .select(['key', 'value', 'probed_at as probedAt', 'contradicted_at as contradictedAt', 'contradiction'])
 
 /** What is relied on; null when it was never probed or has been contradicted since. */
-export async function getPin(db: Queryable, key: string): Promise<Pin | null> {
+export async function readDetected(db: Queryable, key: string): Promise<DetectedSetting | null> {
   const pin = await selectPins(db)
     .where('key', '=', key)
     .where((eb) => eb.or([eb('contradicted_at', 'is', null), eb('contradicted_at', '<', eb.ref('probed_at'))]))
@@ -25,7 +25,7 @@ export async function getPin(db: Queryable, key: string): Promise<Pin | null> {
 }
 
 /** Pins a value anew; what contradicted the former one stays to be read. */
-export async function setPin(db: Queryable, key: string, value: unknown): Promise<void> {
+export async function saveDetected(db: Queryable, key: string, value: unknown): Promise<void> {
   const json = JSON.stringify(value)
   await on(db)
     .insertInto('sync.pinned')
@@ -34,12 +34,12 @@ export async function setPin(db: Queryable, key: string, value: unknown): Promis
     .execute()
 }
 
-/** Notes what speaks against a pinned value; it is then no longer relied on. */
-export async function contradictPin(db: Queryable, key: string, contradiction: string): Promise<void> {
+/** Notes what speaks against a detected setting; it is then no longer relied on. */
+export async function contradictDetected(db: Queryable, key: string, contradiction: string): Promise<void> {
   await on(db).updateTable('sync.pinned').set({ contradicted_at: now, contradiction }).where('key', '=', key).execute()
 }
 
-/** Everything that was ever pinned, contradicted or not, by key. */
-export async function listPins(db: Queryable): Promise<readonly Pin[]> {
+/** Everything that was ever detected, contradicted or not, by key. */
+export async function listDetected(db: Queryable): Promise<readonly DetectedSetting[]> {
   return await selectPins(db).orderBy('key').execute()
 }

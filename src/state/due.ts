@@ -91,8 +91,8 @@ export async function detailStates(
 
 /**
  * Hashes of those of these records whose row is alive and still as the list brought it, and whose details were never
- * read; `list` is the list's endpoint. Whatever is read again is compared with the row itself, which heals a row that
- * somebody spoilt.
+ * read; `list` is the list's endpoint. Whatever is read again is compared with the row itself, which repairs a row that
+ * somebody changed.
  */
 export async function hashesFromList(
   db: Queryable,

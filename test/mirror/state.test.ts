@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { keyTextSql } from '../../src/database/sql.ts'
-import { contradictPin, getPin, listPins, setPin } from '../../src/state/detected-settings.ts'
+import { contradictDetected, listDetected, readDetected, saveDetected } from '../../src/state/detected-settings.ts'
 import { createEndpointRecorder } from '../../src/state/endpoint-stats.ts'
 import { createGateStore } from '../../src/state/gate-store.ts'
 import {
@@ -241,14 +241,14 @@ describe('unknown fields', () => {
 describe('pins', () => {
   it('are relied on until they are contradicted, and again when they were probed anew', async () => {
     const pool = mirror.db.pool
-    expect(await getPin(pool, 'base')).toBeNull()
-    await setPin(pool, 'base', { from: 1 })
-    expect(await getPin(pool, 'base')).toMatchObject({ value: { from: 1 }, contradiction: null })
-    await contradictPin(pool, 'base', 'Page 0 had records.')
-    expect(await getPin(pool, 'base')).toBeNull()
-    await setPin(pool, 'base', 0)
-    expect(await getPin(pool, 'base')).toMatchObject({ value: 0, contradiction: 'Page 0 had records.' })
-    expect(await listPins(pool)).toHaveLength(1)
+    expect(await readDetected(pool, 'base')).toBeNull()
+    await saveDetected(pool, 'base', { from: 1 })
+    expect(await readDetected(pool, 'base')).toMatchObject({ value: { from: 1 }, contradiction: null })
+    await contradictDetected(pool, 'base', 'Page 0 had records.')
+    expect(await readDetected(pool, 'base')).toBeNull()
+    await saveDetected(pool, 'base', 0)
+    expect(await readDetected(pool, 'base')).toMatchObject({ value: 0, contradiction: 'Page 0 had records.' })
+    expect(await listDetected(pool)).toHaveLength(1)
   })
 })
 

@@ -1,18 +1,18 @@
 // Whether lists are numbered from 0 or from 1 is found out once and remembered. What is remembered may be wrong.
 
 import { expect, it } from 'vitest'
-import { getPin, setPin } from '../../src/state/detected-settings.ts'
+import { readDetected, saveDetected } from '../../src/state/detected-settings.ts'
 import { pageBaseSetting } from '../../src/sync/lists/paging.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
 it('a numbering that was found out while the API lied is found out again when its first page is refused', async () => {
   await using mirror = await openTestMirror({ size: 12, beforeFirst: 'refuse' }, { API_PAGE_SIZE: '5' })
   const { pool } = mirror.app.database
-  await setPin(pool, pageBaseSetting, 0)
+  await saveDetected(pool, pageBaseSetting, 0)
   const streams = ['countries', 'harbours', 'rentals']
   const runs = await mirror.sync({ streams })
   expect(runs.map(({ stream, status }) => `${stream} ${status}`).sort()).toEqual(streams.map((name) => `${name} done`))
-  expect((await getPin(pool, pageBaseSetting))?.value).toBe(1)
+  expect((await readDetected(pool, pageBaseSetting))?.value).toBe(1)
   const { rows } = await pool.query('select count(*)::int as rentals from mirror.rentals where _deleted_at is null')
   expect(rows).toEqual([{ rentals: 12 }])
 })

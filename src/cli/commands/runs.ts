@@ -43,7 +43,9 @@ export function registerRuns(program: Command): void {
   withJson(
     runs
       .command('release')
-      .description('let the held deletions of a run happen: each record is asked for, and buried when it is gone')
+      .description(
+        'let the held deletions of a run happen: each record is asked for, and gets a tombstone when it is gone',
+      )
       .argument('<id>', 'number of the held run', recordNumber),
   ).action(action(runRelease, quiet))
 }

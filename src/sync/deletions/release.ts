@@ -1,4 +1,4 @@
-// Held deletions that a person lets happen: a run of their own that asks for each record and buries what is gone.
+// Held deletions that a person lets happen: a run of their own that asks for each record and makes a tombstone of what is gone.
 
 import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'

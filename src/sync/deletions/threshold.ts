@@ -1,4 +1,4 @@
-// The fuse: may what a sweep did not see be deleted? Pure.
+// The delete threshold: may what a sweep did not see be deleted? Pure.
 
 export type FuseInput = {
   /** Live rows before the sweep, stubs left out. */

@@ -4,7 +4,7 @@ import { probePageBase } from '../../api/paging/paging-probe.ts'
 import { styles } from '../../api/paging/styles.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
-import { contradictPin, getPin, setPin } from '../../state/detected-settings.ts'
+import { contradictDetected, readDetected, saveDetected } from '../../state/detected-settings.ts'
 import type { Reading, SyncContext } from '../context.ts'
 
 export type ResolvedPaging = {
@@ -34,11 +34,11 @@ export async function resolvePaging(
   if (paging.pageBase !== null) return { paging, pageBase: paging.pageBase, probed: false }
   const { usualBase } = styles[paging.style]
   if (usualBase === null) return { paging, pageBase: 0, probed: false }
-  const detected = await getPin(pool, pageBaseSetting)
+  const detected = await readDetected(pool, pageBaseSetting)
   if (typeof detected?.value === 'number') return { paging, pageBase: detected.value, probed: true }
   const probed = await probePageBase(context.api, { endpoint: reads.list, query, paging, signal })
   if (probed === null) return { paging, pageBase: usualBase, probed: false }
-  await setPin(pool, pageBaseSetting, probed)
+  await saveDetected(pool, pageBaseSetting, probed)
   context.log.info(
     { event: 'page_base_probed', pageBase: probed, stream: stream.name },
     `lists are numbered from ${probed}`,
@@ -48,4 +48,4 @@ export async function resolvePaging(
 
 /** Notes that the detected page base no longer holds; the next sweep probes again. */
 export const doubtPageBase = (context: SyncContext, reason: string): Promise<void> =>
-  contradictPin(context.database.pool, pageBaseSetting, reason)
+  contradictDetected(context.database.pool, pageBaseSetting, reason)

@@ -4,7 +4,7 @@
 import type { Page } from '../../api/client.ts'
 import { isObject, type Json } from '../../api/wire/json.ts'
 import { ApiError } from '../../errors.ts'
-import { contradictPin, getPin, setPin } from '../../state/detected-settings.ts'
+import { contradictDetected, readDetected, saveDetected } from '../../state/detected-settings.ts'
 import type { Reading, TaskRun } from '../context.ts'
 import { keyOf } from '../project.ts'
 
@@ -17,7 +17,7 @@ export async function isSummary(run: TaskRun<'list'>, pages: readonly Page[]): P
   const { context, stream, task } = run
   const { pool } = context.database
   const name = `summary:${stream.name}`
-  const known = await getPin(pool, name)
+  const known = await readDetected(pool, name)
   const detected = known === null ? undefined : (known.value as { summary: boolean }).summary
   const isRecent = known !== null && context.clock.now().getTime() - known.probedAt.getTime() < summaryProbeMs
   if (detected !== undefined && isRecent && !task.fullRead) return detected
@@ -26,8 +26,8 @@ export async function isSummary(run: TaskRun<'list'>, pages: readonly Page[]): P
   if (compared === 0) return detected ?? false
   const summary = missing.size > 0
   if (detected !== undefined && detected !== summary)
-    await contradictPin(pool, name, `Lists were ${detected ? '' : 'not '}summaries before.`)
-  await setPin(pool, name, { summary, missing: [...missing].sort().slice(0, 50) })
+    await contradictDetected(pool, name, `Lists were ${detected ? '' : 'not '}summaries before.`)
+  await saveDetected(pool, name, { summary, missing: [...missing].sort().slice(0, 50) })
   return summary
 }
 

@@ -4,7 +4,7 @@
 
 import { type Json, stringifyJson } from '../../../api/wire/json.ts'
 import type { Scope, SourcedRow, TableWrite } from '../../../mirror/rows.ts'
-import { contradictPin, getPin, setPin } from '../../../state/detected-settings.ts'
+import { contradictDetected, readDetected, saveDetected } from '../../../state/detected-settings.ts'
 import { changeSet, type Found, projected } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { type Answered, type ReadValue, readOutcome } from '../single.ts'
@@ -40,7 +40,7 @@ export class AvailabilityBatches {
 
   async #readBatch(ids: readonly string[], date: string, duration: string): Promise<readonly Found[]> {
     const { pool } = this.#reading.context.database
-    const isTrusted = (await getPin(pool, orderSetting))?.value === 'request'
+    const isTrusted = (await readDetected(pool, orderSetting))?.value === 'request'
     const { answer, found } = await this.#batchAnswer(ids, date, duration)
     if (answer === null) return [found]
     const { items, startedAt } = answer
@@ -52,7 +52,7 @@ export class AvailabilityBatches {
       const single = await this.single(cells[spot] as Cell)
       const { outcome } = single
       if (outcome.kind === 'there' && stringifyJson(outcome.value.body) !== textAt(spot))
-        await contradictPin(pool, orderSetting, 'An element of a batch differs from its single.')
+        await contradictDetected(pool, orderSetting, 'An element of a batch differs from its single.')
       else
         for (const [index, cell] of cells.entries())
           this.#answers.set(cellKey(cell), { body: items[index] ?? null, startedAt })
@@ -64,7 +64,7 @@ export class AvailabilityBatches {
     const texts = singles.map(({ outcome }) => (outcome.kind === 'there' ? stringifyJson(outcome.value.body) : null))
     // Equal answers everywhere prove nothing about the order.
     if (texts.every((text, index) => text === textAt(index)) && new Set(texts).size > 1)
-      await setPin(pool, orderSetting, 'request')
+      await saveDetected(pool, orderSetting, 'request')
     return [found, ...singles.map((single) => single.found)]
   }
 
