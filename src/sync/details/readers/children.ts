@@ -1,6 +1,7 @@
 // What the readers of children share: what they answer, the parent's place in path and key, and the items of a list,
 // whose envelopes and next links are the api's business.
 
+import { styles } from '../../../api/paging/styles.ts'
 import type { Json } from '../../../api/wire/json.ts'
 import type { StreamDef } from '../../../catalog/types.ts'
 import type { Scope, TableWrite } from '../../../mirror/rows.ts'
@@ -57,8 +58,9 @@ export async function readItems(
   const found: Found[] = []
   let startedAt: Date | undefined
   const paging = pagingOf(stream, context.settings.api)
+  const pageBase = paging.pageBase ?? styles[paging.style].usualBase ?? 0
   try {
-    for await (const page of context.api.list({ ...call, signal, paging, pageBase: paging.pageBase ?? 1 })) {
+    for await (const page of context.api.list({ ...call, signal, paging, pageBase })) {
       found.push(answerFound(page))
       startedAt ??= page.startedAt
       for (const item of page.items) items.push(item)
