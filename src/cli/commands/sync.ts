@@ -23,7 +23,7 @@ export function registerSync(program: Command): void {
       .description('one complete sync now, with progress, then a table per stream')
       .argument('[stream...]', 'streams, named by their tables; what they hang below is read too (default: all)')
       .option('--full', 'read every detail again, also of records that did not change', false)
-      .option('--check', 'read and compare everything, write nothing, report differences; exit code 1 if any', false)
+      .option('--check', 'read and compare everything, change no record, report differences; exit code 1 if any', false)
       .addHelpText(
         'after',
         '\nExit codes: 0 done, 1 a stream failed or is partly read, 3 deletions are held or records are in quarantine.\nIt carries on what a killed sync left, and shares the work with a running worker.',
