@@ -6,26 +6,14 @@ import { posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { errorCodes } from '../src/errors.ts'
 import { repeatableSteps } from '../src/schema/repeatable-steps.ts'
-import { settings } from '../src/settings.ts'
 import { anchorsOf } from './helpers/citations.ts'
+import { documents } from './helpers/documents.ts'
 import { postgresVersions } from './helpers/postgres-versions.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 
-/** One row of the table of settings. */
-const settingRow = ({ name, fallback, takes, meaning }: (typeof settings)[keyof typeof settings]): string =>
-  `| \`${name}\` | ${fallback === null ? '–' : `\`${fallback}\``} | ${meaning} | ${takes} |`
-
-describe('README.md', () => {
-  it('lists every setting with its default, its meaning and what it takes', () => {
-    const table = [
-      '| variable | default | meaning | takes |',
-      '|---|---|---|---|',
-      ...Object.values(settings).map(settingRow),
-    ].join('\n')
-    const [, found = ''] = /<!-- settings -->\n([\s\S]*?)\n<!-- \/settings -->/.exec(read('README.md')) ?? []
-    expect(found).toBe(table)
-  })
+describe('what follows from the code', () => {
+  it.each(documents())('stands in $path (npm run docs)', ({ found, wanted }) => expect(found).toBe(wanted))
 })
 
 describe('docs/errors.md', () => {

@@ -9,21 +9,7 @@ import {
   resourceUnavailabilities,
 } from './availability.ts'
 import { companies } from './companies.ts'
-import {
-  administrativeAreaLevel1,
-  administrativeAreaLevel2,
-  characteristics,
-  cities,
-  companyLegalForms,
-  countries,
-  equipments,
-  harbours,
-  navigationAreas,
-  rentalPaymentMethods,
-  subtypes,
-  types,
-  userLicenseTypes,
-} from './reference-data.ts'
+import { referenceStreams } from './reference-data.ts'
 import { rentalCrewMembers, rentalOptions, rentalPayments } from './rental-parts.ts'
 import { rentalResources, rentals } from './rentals.ts'
 import {
@@ -39,19 +25,7 @@ import type { ReadEndpoint, StreamDef } from './types.ts'
 import { userIdentities, userLicenses, users } from './users.ts'
 
 const catalog = [
-  countries,
-  administrativeAreaLevel1,
-  administrativeAreaLevel2,
-  navigationAreas,
-  cities,
-  harbours,
-  characteristics,
-  equipments,
-  companyLegalForms,
-  rentalPaymentMethods,
-  types,
-  subtypes,
-  userLicenseTypes,
+  ...referenceStreams,
   companies,
   resources,
   resourceCharacteristics,

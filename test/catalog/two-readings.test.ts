@@ -67,21 +67,3 @@ describe('an endpoint', () => {
     expect(endpoints.filter((endpoint) => !texts.some((text) => text.includes(`'${endpoint}'`)))).toEqual([])
   })
 })
-
-describe('the documents', () => {
-  const reads = readEndpoints.length
-  for (const [path, sentence] of [
-    [
-      'docs/sources.md',
-      `${reads + writes.length} operations under \`/v3\`: ${reads} reads and ${writes.length} writes.`,
-    ],
-    ['README.md', ` ${reads} reads, paged`],
-    ['README.md', ` ${writes.length} writes, once`],
-    ['README.md', `${streams.length} tables fed by all ${reads} read endpoints`],
-    ['docs/reliability.md', `all ${writes.length} operations`],
-    ['docs/reliability.md', `the ${writes.length} write operations`],
-  ] as const)
-    it(`count as the catalog does: ${path} says "${sentence.trim()}"`, () => {
-      expect(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')).toContain(sentence)
-    })
-})

@@ -1,0 +1,76 @@
+// The parts of the documents that follow from the code. `npm run docs` writes them, test/docs.test.ts compares.
+
+import { readFileSync } from 'node:fs'
+import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
+import type { BodyField, WriteDef } from '../../src/catalog/types.ts'
+import { writes } from '../../src/catalog/writes.ts'
+import { schemaDocument } from '../../src/schema/schema-docs.ts'
+import { settings } from '../../src/settings.ts'
+import { withBlock } from './doc-block.ts'
+
+/** One row of the table of settings. */
+const settingRow = ({ name, fallback, takes, meaning }: (typeof settings)[keyof typeof settings]): string =>
+  `| \`${name}\` | ${fallback === null ? '–' : `\`${fallback}\``} | ${meaning} | ${takes} |`
+
+/** A field of a body: bold where it must be given, its needed members behind it. */
+function fieldText({ name, required, members }: BodyField): string {
+  const needed = members?.filter((member) => member.required).map((member) => member.name) ?? []
+  return `${required ? `**${name}**` : name}${needed.length > 0 ? ` \`{${needed.join(', ')}}\`` : ''}`
+}
+
+/** One row of the table of operations. */
+const operationRow = ({ operation, target, body }: WriteDef): string =>
+  `| \`${operation}\` | ${Object.keys(target).join(', ') || '–'} | ${body.map(fieldText).join(', ') || '–'} |`
+
+/** Tables between `<!-- name -->` and `<!-- /name -->`. */
+const blocks: readonly { readonly path: string; readonly name: string; readonly lines: readonly string[] }[] = [
+  {
+    path: 'README.md',
+    name: 'settings',
+    lines: [
+      '| variable | default | meaning | takes |',
+      '|---|---|---|---|',
+      ...Object.values(settings).map(settingRow),
+    ],
+  },
+  {
+    path: 'docs/outbox.md',
+    name: 'operations',
+    lines: ['| operation | target | body |', '|---|---|---|', ...writes.map(operationRow)],
+  },
+]
+
+const reads = readEndpoints.length
+/** Sentences with numbers of the catalog. */
+const sentences: readonly { readonly path: string; readonly text: string }[] = [
+  {
+    path: 'docs/sources.md',
+    text: `${reads + writes.length} operations under \`/v3\`: ${reads} reads and ${writes.length} writes.`,
+  },
+  { path: 'README.md', text: ` ${reads} reads, paged` },
+  { path: 'README.md', text: ` ${writes.length} writes, once` },
+  { path: 'README.md', text: `${streams.length} tables fed by all ${reads} read endpoints` },
+  { path: 'docs/reliability.md', text: `all ${writes.length} operations` },
+  { path: 'docs/reliability.md', text: `the ${writes.length} write operations` },
+]
+
+/** Puts a sentence in the place of the one with other numbers. @throws Error when the document has no such place. */
+function withSentence(document: string, sentence: string): string {
+  const pattern = new RegExp(sentence.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/\d+/g, '\\d+'))
+  if (!pattern.test(document)) throw new Error(`The document has no place for: ${sentence}`)
+  return document.replace(pattern, () => sentence)
+}
+
+/** The documents that hold such parts: their path from the project's folder, how they read, and how they should. */
+export function documents(): readonly { readonly path: string; readonly found: string; readonly wanted: string }[] {
+  const paths = new Set([...blocks, ...sentences].map(({ path }) => path))
+  const mixed = [...paths].map((path) => {
+    const found = readFileSync(path, 'utf8')
+    let wanted = found
+    for (const block of blocks) if (block.path === path) wanted = withBlock(wanted, block.name, block.lines)
+    for (const sentence of sentences) if (sentence.path === path) wanted = withSentence(wanted, sentence.text)
+    return { path, found, wanted }
+  })
+  const schema = 'docs/schema.md'
+  return [...mixed, { path: schema, found: readFileSync(schema, 'utf8'), wanted: schemaDocument() }]
+}
