@@ -7,8 +7,8 @@ import { readConfig } from '../../src/config.ts'
 import type { Backlog, StreamStatus } from '../../src/inspect/queries.ts'
 import type { StatusFacts } from '../../src/inspect/status.ts'
 import { createGateStore } from '../../src/state/gate-store.ts'
-import { openMirror } from '../mirror/support.ts'
-import { statusFacts } from '../operator/status-facts.ts'
+import { openMirror } from '../helpers/rows.ts'
+import { statusFacts } from '../inspect/status-facts.ts'
 
 const now = new Date('2030-01-01T12:00:00Z')
 const inSeconds = (seconds: number): Date => new Date(now.getTime() + seconds * 1_000)

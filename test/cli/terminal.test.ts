@@ -7,7 +7,7 @@ import { quarantineRecords } from '../../src/state/quarantine.ts'
 import { noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { withoutControls } from '../../src/text.ts'
 import { buildProgram } from '../helpers/child-program.ts'
-import { type Mirror, openMirror } from '../mirror/support.ts'
+import { type Mirror, openMirror } from '../helpers/rows.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
 
 /** Clears the screen, recolours by ESC [ and by U+009B, rings, overwrites the line, turns the direction of writing. */

@@ -6,7 +6,7 @@ import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { quarantineRecords } from '../../src/state/quarantine.ts'
 import { noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { createTestDatabase } from '../helpers/database.ts'
-import { at, type Mirror, openMirror, rowOf } from '../mirror/support.ts'
+import { at, type Mirror, openMirror, rowOf } from '../helpers/rows.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
 
 let mirror: Mirror

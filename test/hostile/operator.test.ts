@@ -6,7 +6,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import { explainRecord } from '../../src/inspect/explain.ts'
 import { quarantineRecords } from '../../src/state/quarantine.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { type BarePages, openBarePages } from '../operator/pages-rig.ts'
+import { type BarePages, openBarePages } from '../web/pages-rig.ts'
 import { text } from './generators.ts'
 import { sampleOf } from './surfaces.ts'
 

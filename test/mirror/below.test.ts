@@ -6,7 +6,7 @@ import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import type { MirrorWrites, Scope } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { keyText, saveRecords } from '../../src/state/records.ts'
-import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from './support.ts'
+import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { changesChannel, createChangeNotifier } from '../../src/mirror/change-notifier.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from './support.ts'
+import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { compareWrites } from '../../src/mirror/comparison.ts'
 import type { TableWrite } from '../../src/mirror/rows.ts'
-import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from './support.ts'
+import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import type { Queryable } from '../../src/database/sql.ts'
 import { tombstonedUsers } from '../../src/mirror/redact.ts'
 import { hashesFromList } from '../../src/state/due.ts'
 import { knownRecords, knownSources, readPayloads } from '../../src/state/records.ts'
-import { type Mirror, openMirror } from './support.ts'
+import { type Mirror, openMirror } from '../helpers/rows.ts'
 
 const rentals = streamNamed('rentals')
 const users = streamNamed('users')

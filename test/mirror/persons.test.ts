@@ -6,7 +6,7 @@ import { tombstonedUsers } from '../../src/mirror/redact.ts'
 import { quarantineRecords } from '../../src/state/quarantine.ts'
 import { knownRecords, saveRecords } from '../../src/state/records.ts'
 import { noteUnknownFields } from '../../src/state/unknown-fields.ts'
-import { at, type Mirror, openMirror, rowOf, tableOf } from './support.ts'
+import { at, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import { repairReadAhead } from '../../src/mirror/read-ahead.ts'
 import type { TableWrite, Tombstones } from '../../src/mirror/rows.ts'
 import { saveRecords } from '../../src/state/records.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from './support.ts'
+import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const day = 86_400_000
 const tomorrow = (): Date => new Date(Date.now() + day)

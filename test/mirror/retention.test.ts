@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pruneHistory } from '../../src/mirror/history.ts'
-import { type Mirror, openMirror } from './support.ts'
+import { type Mirror, openMirror } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Scope } from '../../src/mirror/rows.ts'
-import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from './support.ts'
+import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {

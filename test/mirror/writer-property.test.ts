@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { at, type LogRow, type Mirror, openMirror, rowOf, tableOf } from './support.ts'
+import { at, type LogRow, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {

@@ -11,7 +11,7 @@ import { noteDatabaseTime } from '../../src/state/set-back-clock.ts'
 import { type CommandLine, openCommandLine, type Started } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
-import { quiet } from '../mirror/support.ts'
+import { quiet } from '../helpers/rows.ts'
 
 const hour = 3_600_000
 const day = 24 * hour

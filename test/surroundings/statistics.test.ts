@@ -24,7 +24,7 @@ import { countRows } from '../../src/state/runs.ts'
 import { deletionFacts, passFacts, sweepResult } from '../../src/state/sweeps.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { handledBy } from '../helpers/plans.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from '../mirror/support.ts'
+import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const size = 20_000
 const rentals = streamNamed('rentals')

@@ -8,7 +8,7 @@ import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { assertSchemaCurrent, migrate, migrationStatus } from '../../src/schema/migrate.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
-import { quiet } from './support.ts'
+import { quiet } from '../helpers/rows.ts'
 
 const names = Object.keys(migrations)
 const empty = (): Promise<TestDatabase> => createTestDatabase({ migrated: false })

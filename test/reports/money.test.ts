@@ -1,7 +1,7 @@
 // report.revenue and report.cancellations against examples worked out by hand.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { departing, openReports, type Reports } from './report-support.ts'
+import { departing, openReports, type Reports } from './support.ts'
 
 let reports: Reports
 afterAll(() => reports[Symbol.asyncDispose]())

@@ -1,8 +1,8 @@
 // Numbers, durations and instants as pages and terminals say them.
 
 import { describe, expect, it } from 'vitest'
-import { about, bytes, count, counted, duration, elapsed, instant, relative } from '../../src/format.ts'
-import { oneLine } from '../../src/text.ts'
+import { about, bytes, count, counted, duration, elapsed, instant, relative } from '../src/format.ts'
+import { oneLine } from '../src/text.ts'
 
 const now = new Date('2030-05-01T12:00:00.900Z')
 

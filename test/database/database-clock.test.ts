@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
 import { type Belief, believe, followClock, measureSkew, skewOf } from '../../src/database/database-clock.ts'
 import { createTestDatabase, createTestPool } from '../helpers/database.ts'
-import { quiet } from './support.ts'
+import { quiet } from '../helpers/rows.ts'
 
 it('a measurement is never further off than it says', () => {
   const times = fc.record({

@@ -8,7 +8,7 @@ import { BoatMirrorError } from '../../src/errors.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { saveTimeZone } from '../../src/reports/time-zone.ts'
 import { replaceViews } from '../../src/schema/replace-views.ts'
-import { openReports, type Reports } from './report-support.ts'
+import { openReports, type Reports } from './support.ts'
 
 let reports: Reports
 beforeAll(async () => {

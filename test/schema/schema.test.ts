@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import { columnComment, tableComment } from '../../src/schema/comments.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from './support.ts'
+import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {

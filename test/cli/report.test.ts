@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
-import { departing, openReports, type Reports } from './report-support.ts'
+import { departing, openReports, type Reports } from '../reports/support.ts'
 
 let reports: Reports
 let cli: CommandLine

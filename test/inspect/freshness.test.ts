@@ -5,7 +5,7 @@ import { streams } from '../../src/catalog/catalog.ts'
 import { freshnessFacts } from '../../src/inspect/page-queries.ts'
 import { type Freshness, streamStatus } from '../../src/inspect/queries.ts'
 import type { RunStatus } from '../../src/state/runs.ts'
-import { openReports, type Reports } from './report-support.ts'
+import { openReports, type Reports } from '../reports/support.ts'
 
 let reports: Reports
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import { openCommandLine } from '../cli/program.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { createTestPool } from '../helpers/database.ts'
 import { openOwnPostgres } from '../helpers/postgres-server.ts'
-import { openBarePages, readMetrics } from './pages-rig.ts'
+import { openBarePages, readMetrics } from '../web/pages-rig.ts'
 
 vi.setConfig({ testTimeout: 300_000 })
 

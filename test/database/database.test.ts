@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/database/database.ts'
 import { translateDatabaseError } from '../../src/database/sql-states.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { withDatabase } from '../helpers/addresses.ts'
-import { type Mirror, openMirror, quiet } from './support.ts'
+import { type Mirror, openMirror, quiet } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {

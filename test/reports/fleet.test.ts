@@ -1,7 +1,7 @@
 // report.fleet, report.occupancy and report.calendar against calendars written by hand.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openReports, type Reports } from './report-support.ts'
+import { openReports, type Reports } from './support.ts'
 
 let reports: Reports
 afterAll(() => reports[Symbol.asyncDispose]())

@@ -25,7 +25,7 @@ import {
   saveRecords,
 } from '../../src/state/records.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/state/unknown-fields.ts'
-import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from './support.ts'
+import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {
