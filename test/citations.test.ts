@@ -123,6 +123,16 @@ describe('a citation that leads nowhere is found', () => {
     for (const link of ['[a](nowhere.md)', '[a](guide.md#three-things)', '[a](#three-things)'])
       expect(faultsOf(project, 'docs/other.md', link).length, link).toBeGreaterThan(0)
   })
+
+  it('also as the name of a source file in a document', () => {
+    const files: Texts = new Map([['src/sync/plan.ts', '']])
+    const right = '`sync/plan.ts`, `plan.ts`, `src/sync/{plan}.ts`, `NNNN_what.ts`'
+    expect(faultsOf(files, 'docs/other.md', right)).toEqual([])
+    expect(faultsOf(files, 'docs/other.md', '`sync/{plan,budget}.ts`, `an.ts`')).toEqual([
+      'docs/other.md: no such file: sync/budget.ts',
+      'docs/other.md: no such file: an.ts',
+    ])
+  })
 })
 
 describe('what leads somewhere is no fault', () => {

@@ -83,7 +83,7 @@ export function faultsOf(texts: Texts, from: string, text: string): readonly str
   for (const [, path = '', heading = ''] of whole.matchAll(/([\w./-]+\.md), (?:section )?"([^"]+)"/g))
     if (!headingsOf(texts.get(fileAt(texts, from, path) ?? '') ?? '').includes(heading))
       faults.push(`${path} has no heading "${heading}"`)
-  if (from.endsWith('.md')) faults.push(...brokenLinks(texts, from, text))
+  if (from.endsWith('.md')) faults.push(...brokenLinks(texts, from, text), ...unknownFiles(texts, text))
   return faults.map((fault) => `${from}: ${fault}`)
 }
 
@@ -94,4 +94,16 @@ function brokenLinks(texts: Texts, from: string, text: string): readonly string[
     if (target === undefined) return [`no such file: ${path}`]
     return anchor === undefined || anchorsOf(target).has(anchor) ? [] : [`${file} has no anchor ${anchor}`]
   })
+}
+
+/** Names of source files in a document, by the end of their path (`sync/plan.ts`, `{a,b}.ts` for two), that no file has. */
+const unknownFiles = (texts: Texts, document: string): readonly string[] =>
+  [...document.matchAll(/(?<=`)[\w./,{}-]+\.(?:ts|mjs|sql)(?=`)/g)]
+    .flatMap(([name]) => alternatives(name))
+    .filter((name) => !name.startsWith('NNNN') && ![...texts.keys()].some((path) => `/${path}`.endsWith(`/${name}`)))
+    .map((name) => `no such file: ${name}`)
+
+function alternatives(name: string): readonly string[] {
+  const [, before = '', list = '', after = ''] = /^(.*)\{(.*)\}(.*)$/.exec(name) ?? []
+  return list === '' ? [name] : list.split(',').map((each) => `${before}${each}${after}`)
 }
