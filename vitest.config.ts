@@ -1,6 +1,14 @@
 import { defineConfig } from 'vitest/config'
 
+/** As scripts/bundle.mjs does it: a file of SQL is imported as its text. */
+const sqlFiles = {
+  name: 'sql-files',
+  transform: (text: string, file: string) =>
+    file.endsWith('.sql') ? { code: `export default ${JSON.stringify(text)}`, map: null } : undefined,
+}
+
 export default defineConfig({
+  plugins: [sqlFiles],
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/helpers/global-setup.ts'],

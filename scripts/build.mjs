@@ -1,8 +1,8 @@
-// The command line's part of `npm run build`: its program, bundled into `dist/src/cli`.
+// `npm run build`, but for the declarations, which tsc adds: the program and the library, bundled into `dist/src`.
 
 import { rm } from 'node:fs/promises'
 import { bundle } from './bundle.mjs'
 
-const outDir = 'dist/src/cli'
-await rm(outDir, { recursive: true, force: true }) // files of an earlier build have other names
-await bundle({ entry: 'src/cli/main.ts', outDir, name: 'main', packages: 'inside' })
+await rm('dist', { recursive: true, force: true }) // files of an earlier build have other names
+await bundle({ entry: 'src/cli/main.ts', outDir: 'dist/src/cli', name: 'main', packages: 'inside' })
+await bundle({ entry: 'src/index.ts', outDir: 'dist/src', name: 'index', packages: 'outside' })

@@ -23,6 +23,7 @@ export async function bundle({ entry, outDir, name, packages }) {
     format: 'esm',
     platform: 'node',
     target: 'node20',
+    loader: { '.sql': 'text' },
     sourcemap: true,
     sourcesContent: false,
     logLevel: 'warning',

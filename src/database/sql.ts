@@ -38,6 +38,24 @@ export const literal = (text: string): string => pg.escapeLiteral(text)
 /** A name as a SQL identifier. */
 export const identifier = (name: string): string => pg.escapeIdentifier(name)
 
+const placeholder = /\{\{([a-z_]+)\}\}/g
+
+/**
+ * The text of a `.sql` file with its placeholders, written `{{name}}`, replaced by pieces of SQL.
+ * @throws Error for a placeholder without a value, and for a value without a placeholder.
+ */
+export function fillSql(text: string, values: Readonly<Record<string, string>>): string {
+  const unused = new Set(Object.keys(values))
+  const filled = text.replace(placeholder, (_, name: string) => {
+    const value = values[name]
+    if (value === undefined) throw new Error(`Nothing was given for the placeholder {{${name}}}.`)
+    unused.delete(name)
+    return value
+  })
+  if (unused.size > 0) throw new Error(`No such placeholder: ${[...unused].join(', ')}.`)
+  return filled
+}
+
 /** Stands in the source of a stub, before its place inside the record that names it: `GET /v3/rentals#user`. */
 const stubMark = '#'
 

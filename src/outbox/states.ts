@@ -115,8 +115,13 @@ export const stateSets = {
 } as const
 
 /** A condition of SQL: `column in ('queued', …)`, with the states of a set. */
-export const inStates = (column: string, set: keyof typeof stateSets): string =>
-  `${column} in (${stateSets[set].map((status) => `'${status}'`).join(', ')})`
+export const inStates = (column: string, set: keyof typeof stateSets): string => `${column} in (${listOf(set)})`
+
+const listOf = (set: keyof typeof stateSets): string => stateSets[set].map((status) => `'${status}'`).join(', ')
+
+/** For the placeholders of a `.sql` file: the states of each set, as `'queued', …`. */
+export const stateLists = <S extends keyof typeof stateSets>(...sets: readonly S[]): Readonly<Record<S, string>> =>
+  Object.fromEntries(sets.map((set) => [set, listOf(set)])) as Record<S, string>
 
 /** The table as a diagram that Mermaid draws; the same text stands in docs/outbox.md. */
 export function stateDiagram(): string {

@@ -1,6 +1,8 @@
 // The report views about boats: the fleet, how full it was and will be, and its calendar day by day.
 
 import { selectOf } from '../database/repeatable-step.ts'
+import { fillSql } from '../database/sql.ts'
+import calendarSql from './calendar.sql'
 import { type ReportView, today } from './pieces.ts'
 
 const calendarNote = 'From the yearly calendars of the API, which say full or free for each day, never why.'
@@ -114,10 +116,7 @@ export const calendar: ReportView = {
   orderBy: 'resource_id, date',
 }
 
-/** The calendar on days that are asked for: the columns in the view's order, so a new one goes last there. With its owner's rights, as views have them, so that readers may call it. */
-export const calendarFunction = `create or replace function report.calendar(from_date date, to_date date default null)
-  returns setof report.calendar language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  ${selectOf(calendarFrom('$1', 'coalesce($2 - $1, 0)'))}
-$$;
-comment on function report.calendar(date, date) is
-  'report.calendar for the days asked for, both included; one day if the second is left out.';`
+/** The same on days that are asked for: a new column goes last, as it does in the view. */
+export const calendarFunction = fillSql(calendarSql, {
+  calendar: selectOf(calendarFrom('$1', 'coalesce($2 - $1, 0)')),
+})

@@ -15,11 +15,6 @@ const timeZone = '(select s.time_zone from sync.settings s)'
 /** The present day in TIME_ZONE. */
 export const today = '(select (now() at time zone s.time_zone)::date from sync.settings s)'
 
-/** Today for everybody's queries: `current_date` is that of the connection's zone. With its owner's rights, as views have them. */
-export const todayFunction = `create or replace function report.today() returns date
-  language sql stable security definer set search_path = pg_catalog, pg_temp as $$ select ${today} $$;
-comment on function report.today() is 'The present day in TIME_ZONE.';`
-
 /**
  * The wall clock of a date-time where it happens, as `timestamp`. `timestamptz` keeps the instant and forgets the offset,
  * so the clock is read from the text as the API wrote it: a cast to `timestamp` ignores the offset. A text without offset
@@ -41,18 +36,6 @@ export const localMonth = (text: string, instant: string): string =>
       = date_trunc('month', ${instant} at time zone 'UTC' + interval '16 hours')
     then date_trunc('month', ${instant} at time zone 'UTC')
     else date_trunc('month', ${localDay(text, instant)}::timestamp) end)::date`
-
-/**
- * The code of a currency, which comes as text or as an object with `code`, `iso` or `id`
- * (docs/sources.md, silence). Inlined by the planner.
- */
-export const currencyFunction = `create or replace function report.currency_code(currency jsonb) returns text
-  language sql immutable parallel safe as $$
-    select nullif(btrim(case jsonb_typeof(currency) when 'string' then currency #>> '{}'
-      when 'object' then coalesce(currency ->> 'code', currency ->> 'iso', currency ->> 'id') end), '')
-  $$;
-comment on function report.currency_code(jsonb) is
-  'The code of a currency that is a text, or an object with code, iso or id; null for anything else.';`
 
 /** The currency that payments (alias `p`) agree on, else the deposit's of their rental (alias `r`), else null. */
 export const agreedCurrency = `coalesce(case when min(report.currency_code(p.currency)) = max(report.currency_code(p.currency))

@@ -1,10 +1,12 @@
 // Schema report: the views in the order in which they stand on each other, as one repeatable step.
 
 import type { RepeatableStep } from '../database/repeatable-step.ts'
+import { fillSql } from '../database/sql.ts'
 import { calendar, calendarFunction, fleet, occupancy } from './fleet.ts'
 import { freshness } from './freshness.ts'
+import functions from './functions.sql'
 import { cancellations, revenue } from './money.ts'
-import { currencyFunction, type ReportView, todayFunction } from './pieces.ts'
+import { type ReportView, today } from './pieces.ts'
 import { balances, departures, rentals } from './rentals.ts'
 
 /** Every view of schema report. */
@@ -23,7 +25,7 @@ export const reportViews: readonly ReportView[] = [
 /** Functions that the views call. */
 export const reportFunctions: RepeatableStep = {
   name: 'report-functions',
-  sql: [currencyFunction, todayFunction].join('\n'),
+  sql: fillSql(functions, { today }),
 }
 
 /** Views with their owner's rights: whoever may read `report` needs no right on the tables, and sees nothing personal. */

@@ -4,11 +4,7 @@ import { createHash } from 'node:crypto'
 import { readEndpoints, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal } from '../database/sql.ts'
-import { outboxStates } from '../outbox/sql/dependants.ts'
-import { outboxEnqueue } from '../outbox/sql/enqueue.ts'
-import { operationRows, outboxGrants, outboxOperations } from '../outbox/sql/operations.ts'
-import { outboxValidation } from '../outbox/sql/validation.ts'
-import { outboxViews } from '../outbox/sql/views.ts'
+import { outboxSteps } from '../outbox/sql/steps.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
 import { comments } from './comments.ts'
 import { grants, roles, views } from './roles.ts'
@@ -30,12 +26,7 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   views,
   reportFunctions,
   reports,
-  { name: 'outbox-validation', sql: outboxValidation },
-  { name: 'outbox-states', sql: outboxStates },
-  { name: 'outbox-enqueue', sql: outboxEnqueue },
-  { name: 'outbox-operations', sql: outboxOperations, values: [JSON.stringify(operationRows)] },
-  outboxViews,
-  { name: 'outbox-grants', sql: outboxGrants },
+  ...outboxSteps,
   grants,
 ]
 

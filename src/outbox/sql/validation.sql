@@ -1,11 +1,6 @@
-// SQL that refuses a wrong change at once, naming the field, its value and what is allowed.
-// Everything is checked against outbox.operations; values are parameters, never parts of a statement.
+-- Refuses a wrong change at once, naming the field, its value and what is allowed. Everything is checked against
+-- outbox.operations; values are parameters, never parts of a statement. All of it is internal to outbox.enqueue.
 
-/** The most that the body of a change, or its options, may hold as JSON text, in bytes: 1 MB. */
-const largestPart = 1_000_000
-
-/** Functions that check one value; all of them are internal to outbox.enqueue. */
-export const outboxValidation = `
 create or replace function outbox.caller() returns name
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select coalesce(nullif(current_setting('role', true), 'none'), session_user::text)::name $$;
@@ -34,12 +29,12 @@ as $$
 declare
   size bigint := octet_length(value::text);
 begin
-  if size <= ${largestPart} then return; end if;
+  if size <= {{largest_part}} then return; end if;
   perform outbox.refuse(format('%s: %s is %s of JSON%s; it takes at most %s.', operation, part, outbox.megabytes(size),
     (select format(', %s.%s alone %s', part, left(key, 100), outbox.megabytes(octet_length(member.value::text)))
      from jsonb_each(case jsonb_typeof(value) when 'object' then value else '{}' end) as member
      order by octet_length(member.value::text) desc limit 1),
-    outbox.megabytes(${largestPart})));
+    outbox.megabytes({{largest_part}})));
 end $$;
 
 create or replace function outbox.names(specs jsonb) returns text
@@ -112,7 +107,7 @@ begin
     if coalesce((spec->>'required')::boolean, false) or not coalesce((spec->>'clearable')::boolean, true) then
       perform outbox.refuse(format('%s can''t be null; it takes %s.', place, outbox.expected(spec)));
     end if;
-    return '{}';
+    return array[]::bigint[];
   end if;
   if jsonb_typeof(value) = 'object' and value ? 'change' and not coalesce(spec->'members', '[]') @> '[{"name": "change"}]' then
     return array[outbox.check_reference(place, spec->'result', value)];
@@ -123,7 +118,7 @@ begin
   if kind = 'object' then
     return outbox.check_members(place, spec->'members', value);
   end if;
-  return '{}';
+  return array[]::bigint[];
 end $$;
 
 create or replace function outbox.expected(spec jsonb) returns text
@@ -149,7 +144,7 @@ as $$
 declare
   given text;
   spec jsonb;
-  referred bigint[] := '{}';
+  referred bigint[] := array[]::bigint[];
 begin
   for given in select jsonb_object_keys(value) loop
     if not specs @> jsonb_build_array(jsonb_build_object('name', given)) then
@@ -165,4 +160,3 @@ begin
   end loop;
   return referred;
 end $$;
-`

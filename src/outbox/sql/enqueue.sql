@@ -1,10 +1,6 @@
-// SQL of outbox.enqueue: checks, order, idempotence and the first state of a change.
-// The function is the only thing that boat_mirror_enqueue may call; it runs with its owner's rights.
+-- outbox.enqueue and the steps it is made of: checks, order, idempotence and the first state of a change.
+-- The function is the only thing that boat_mirror_enqueue may call; it runs with its owner's rights.
 
-import { inStates } from '../states.ts'
-
-/** `outbox.enqueue` and the steps it is made of. Needs outboxValidation and outboxStates. */
-export const outboxEnqueue = `
 create or replace function outbox.check_options(operation text, spec outbox.operations, options jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -49,6 +45,7 @@ begin
 exception when data_exception then
   perform outbox.refuse(format('%s: options.expires_at is %s; it takes a date-time such as 2026-07-14T09:00:00+02:00.',
     operation, outbox.shown(options->'expires_at')));
+  return null;
 end $$;
 
 create or replace function outbox.lock_aggregate(aggregate text) returns void
@@ -94,23 +91,25 @@ declare
   condition text;
   payload jsonb;
 begin
-  if spec.kind <> 'update' then return '{}'; end if;
+  if spec.kind <> 'update' then return jsonb '{}'; end if;
   select string_agg(format('%I = %L', part->>'column', outbox.resolve(target->(part->>'param')) #>> '{}'), ' and ')
     into condition
     from jsonb_array_elements(spec.key) as list (part);
   begin
     execute format('select _payload from mirror.%I where %s and _deleted_at is null', spec.stream, condition) into payload;
   exception when data_exception then
-    return '{}'; -- the API named an id that is none for this table: nothing of it is mirrored
+    return jsonb '{}'; -- the API named an id that is none for this table: nothing of it is mirrored
   end;
-  if payload is null then return '{}'; end if;
+  if payload is null then return jsonb '{}'; end if;
   return (select coalesce(jsonb_object_agg(field.name, coalesce(payload->field.name, 'null')), '{}')
           from jsonb_object_keys(body) as field (name));
 end $$;
 comment on function outbox.mirrored(outbox.operations, jsonb, jsonb) is
   'What the mirror shows for the fields of an update: the base of the three-way merge. Empty while the record is not mirrored.';
 
-create or replace function outbox.same_record(place text, spec outbox.operations, target jsonb, aggregate text) returns void
+drop function if exists outbox.same_record(text, outbox.operations, jsonb, text); -- as versions before this one had it
+
+create or replace function outbox.same_record(place text, target jsonb, aggregate text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -136,7 +135,7 @@ declare
 begin
   if creation is null or person is null then return; end if;
   insert into outbox.dependencies (change_id, depends_on, implied_by)
-    select q.id, person, assignment from outbox.queue q where q.id = creation and ${inStates('q.status', 'waiting')}
+    select q.id, person, assignment from outbox.queue q where q.id = creation and q.status in ({{waiting}})
     on conflict do nothing;
   perform outbox.block_dependants(person);
 end $$;
@@ -195,7 +194,7 @@ begin
     new_aggregate := 'change:' || new_id;
   else
     new_aggregate := outbox.lock_order(spec, target);
-    perform outbox.same_record(operation || ': target', spec, target, new_aggregate);
+    perform outbox.same_record(operation || ': target', target, new_aggregate);
     new_id := nextval('outbox.queue_id_seq');
   end if;
   seen := pg_current_snapshot(); -- before the base is read: what is committed in between counts as not seen
@@ -219,7 +218,7 @@ begin
     perform outbox.wait_for_user(new_id, target, body);
   end if;
   for dead in select q.id from outbox.queue q
-              where q.id = any(waits_for) and ${inStates('q.status', 'dead')} loop
+              where q.id = any(waits_for) and q.status in ({{dead}}) loop
     perform outbox.block_dependants(dead);
   end loop;
   perform pg_notify('boat_mirror_outbox', '');
@@ -242,4 +241,3 @@ begin
     '%s: options.reference %s is taken by change %s with other content (%s); a reference names one change.',
     operation, outbox.shown(to_jsonb(known.reference)), existing, known.operation);
 end $$;
-`

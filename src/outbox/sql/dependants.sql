@@ -1,17 +1,13 @@
-// SQL that keeps what hangs on a change in step with it: blocking, reviving, expiry, moving to the created record,
-// erasing a person. Called by outbox.enqueue and by the pusher, always inside the transaction that changes the state.
+-- What keeps a change's dependants in step with it: blocking, reviving, expiry, moving to the created record, erasing a person.
+-- Called by outbox.enqueue and by the pusher, always inside the transaction that changes the state.
 
-import { inStates } from '../states.ts'
-
-/** Functions about dependants and whole aggregates; internal to the outbox. */
-export const outboxStates = `
 create or replace function outbox.block_dependants(cause bigint) returns void
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$
   with recursive hit (id) as (
     select d.change_id from outbox.dependencies d
       join outbox.queue c on c.id = d.depends_on
-      where d.depends_on = cause and ${inStates('c.status', 'dead')}
+      where d.depends_on = cause and c.status in ({{dead}})
     union
     select d.change_id from hit join outbox.dependencies d on d.depends_on = hit.id
   )
@@ -38,7 +34,7 @@ begin
       set status = 'queued', blocked_by = null, error = null, next_attempt_at = clock_timestamp()
       where q.id in (select hit.id from hit) and q.status = 'blocked'
         and not exists (select from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
-                        where d.change_id = q.id and ${inStates('c.status', 'dead')});
+                        where d.change_id = q.id and c.status in ({{dead}}));
     exit when not found;
   end loop;
 end $$;
@@ -56,7 +52,7 @@ begin
     update outbox.queue q set status = 'queued', blocked_by = null, error = null, next_attempt_at = clock_timestamp()
       where q.id = freed.change_id and q.status = 'blocked'
         and not exists (select from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
-                        where d.change_id = q.id and ${inStates('c.status', 'dead')});
+                        where d.change_id = q.id and c.status in ({{dead}}));
     perform outbox.revive_dependants(freed.change_id);
   end loop;
 end $$;
@@ -73,7 +69,7 @@ begin
   for victim in
     update outbox.queue q
       set status = 'expired', settled_at = clock_timestamp(), error = 'Not sent before its expires_at.'
-      where q.expires_at <= clock_timestamp() and ${inStates('q.status', 'waiting')}
+      where q.expires_at <= clock_timestamp() and q.status in ({{waiting}})
       returning q.id
   loop
     count := count + 1;
@@ -110,7 +106,7 @@ begin
   elsif rental_status = 'PENDING' then
     update outbox.queue q set deadline = c.sent_at + pending_ms * interval '1 ms' from outbox.queue c
       where c.id = done_change and c.operation = 'rental.create'
-        and q.aggregate = belongs_to and (q.id = done_change or ${inStates('q.status', 'waiting')});
+        and q.aggregate = belongs_to and (q.id = done_change or q.status in ({{waiting}}));
   end if;
   perform outbox.revive_dependants(done_change);
   perform pg_notify('boat_mirror_settled', done_change::text);
@@ -124,7 +120,7 @@ as $$
   update outbox.queue q
     set body = null, base = '{}', left_behind = null, proof = null, conflict = null,
         request = q.request - 'body', response = q.response - 'body'
-    where q.aggregate = 'user:' || user_id and ${inStates('q.status', 'final')}
+    where q.aggregate = 'user:' || user_id and q.status in ({{final}})
       and (q.body is not null or q.left_behind is not null)
 $$;
 comment on function outbox.erase_person(bigint) is
@@ -133,4 +129,3 @@ comment on function outbox.erase_person(bigint) is
 create or replace function outbox.forget_gone_user() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$ begin perform outbox.erase_person(new.id); return null; end $$;
-`

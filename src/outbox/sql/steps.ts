@@ -1,0 +1,65 @@
+// The outbox in SQL: its functions, outbox.operations filled from the catalog, its views, and who may do what with it.
+
+import { streamNamed } from '../../catalog/catalog.ts'
+import type { WriteDef } from '../../catalog/types.ts'
+import { targetResults, writes } from '../../catalog/writes.ts'
+import type { RepeatableStep } from '../../database/repeatable-step.ts'
+import { fillSql } from '../../database/sql.ts'
+import { stateLists } from '../states.ts'
+import dependants from './dependants.sql'
+import enqueue from './enqueue.sql'
+import grants from './grants.sql'
+import operations from './operations.sql'
+import validation from './validation.sql'
+import { outboxViews } from './views.ts'
+
+/** The most that the body of a change, or its options, may hold as JSON text, in bytes: 1 MB. */
+const largestPart = 1_000_000
+
+/** One row of outbox.operations. */
+type OperationRow = {
+  readonly operation: string
+  readonly method: string
+  readonly path: string
+  readonly kind: string
+  readonly stream: string
+  readonly aggregate: string
+  readonly target: readonly object[]
+  readonly body: readonly object[]
+  readonly key: readonly { readonly column: string; readonly param: string }[]
+  readonly source: string
+}
+
+/** A write operation as SQL reads it: targets are fields like those of a body, all of them required. */
+function operationRow(write: WriteDef): OperationRow {
+  const [method = '', path = ''] = write.endpoint.split(' ')
+  const params = Object.keys(write.target)
+  return {
+    operation: write.operation,
+    method,
+    path,
+    kind: write.kind,
+    stream: write.stream,
+    aggregate: write.aggregate,
+    target: Object.entries(write.target).map(([name, type]) => {
+      const maker = targetResults[name]
+      return { name, type, required: true, ...(maker === undefined ? {} : { result: [maker] }) }
+    }),
+    body: write.body,
+    key: streamNamed(write.stream).key.flatMap((column, index) => {
+      const param = params[index]
+      return param === undefined ? [] : [{ column, param }]
+    }),
+    source: write.source,
+  }
+}
+
+/** What the outbox brings to a migrate, in this order. */
+export const outboxSteps: readonly RepeatableStep[] = [
+  { name: 'outbox-validation', sql: fillSql(validation, { largest_part: `${largestPart}` }) },
+  { name: 'outbox-dependants', sql: fillSql(dependants, stateLists('dead', 'waiting', 'final')) },
+  { name: 'outbox-enqueue', sql: fillSql(enqueue, stateLists('dead', 'waiting')) },
+  { name: 'outbox-operations', sql: operations, values: [JSON.stringify(writes.map(operationRow))] },
+  outboxViews,
+  { name: 'outbox-grants', sql: grants },
+]

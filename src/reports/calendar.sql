@@ -1,0 +1,9 @@
+-- report.calendar on the days asked for. With its owner's rights, as views have them, so that readers may call it.
+
+create or replace function report.calendar(from_date date, to_date date default null) returns setof report.calendar
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+{{calendar}}
+$$;
+comment on function report.calendar(date, date) is
+  'report.calendar for the days asked for, both included; one day if the second is left out.';

@@ -1,0 +1,17 @@
+-- Functions that the report views call, and partners with them.
+
+-- A currency comes as text or as an object (docs/sources.md, silence). Inlined by the planner.
+create or replace function report.currency_code(currency jsonb) returns text
+language sql immutable parallel safe
+as $$
+  select nullif(btrim(case jsonb_typeof(currency) when 'string' then currency #>> '{}'
+    when 'object' then coalesce(currency ->> 'code', currency ->> 'iso', currency ->> 'id') end), '')
+$$;
+comment on function report.currency_code(jsonb) is
+  'The code of a currency that is a text, or an object with code, iso or id; null for anything else.';
+
+-- `current_date` is that of the connection's zone. With its owner's rights, as views have them.
+create or replace function report.today() returns date
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$ select {{today}} $$;
+comment on function report.today() is 'The present day in TIME_ZONE.';
