@@ -1,6 +1,6 @@
 -- Functions that the report views call, and partners with them.
 
--- A currency comes as text or as an object (docs/sources.md, silence). Inlined by the planner.
+-- A currency comes as text or as an object. Inlined by the planner.
 create or replace function report.currency_code(currency jsonb) returns text
 language sql immutable parallel safe
 as $$
