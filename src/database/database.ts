@@ -86,6 +86,18 @@ export function clientConfig(url: string, applicationName: string): pg.ClientCon
 export const processIdOf = (client: pg.ClientBase): number | null =>
   (client as pg.ClientBase & { readonly processID: number | null }).processID
 
+/** Connections that lead to one process of Postgres as long as they are open: no pooler hands them on in between. */
+const unpooled = new WeakSet<pg.ClientBase>()
+
+/**
+ * Runs a statement that is prepared once on each connection, under its name; on one of a pooler it is planned each time.
+ * Its plan must be right whatever the values are and however the tables have grown since.
+ */
+export const queryPrepared = <R extends pg.QueryResultRow>(
+  client: pg.ClientBase,
+  { name, text, values }: { readonly name: string; readonly text: string; readonly values: unknown[] },
+): Promise<pg.QueryResult<R>> => client.query<R>(unpooled.has(client) ? { name, text, values } : { text, values })
+
 /** Logs lost connections, the same message at most once in five seconds. */
 function connectionLog(log: Logger): (error: Error) => void {
   const isNew = atMostEvery(quietMs)
@@ -117,6 +129,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       [String(statementTimeoutMs), String(idleInTransactionMs), processIdOf(client)],
     )
     pooled = rows[0]?.pooled ?? false
+    if (!pooled) unpooled.add(client)
   }
   const locally = `; set local statement_timeout = ${statementTimeoutMs};
     set local idle_in_transaction_session_timeout = ${idleInTransactionMs};

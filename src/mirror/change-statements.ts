@@ -6,7 +6,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import { identifier, knownRead, toldRead } from '../database/sql.ts'
 import { columnList, former, formerly, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import type { Scope, TableWrite } from './rows.ts'
-import { stagedColumn, stageTable } from './staging.ts'
+import { type RowSource, rowsFrom, stagedColumn } from './staging.ts'
 
 /**
  * Parallel arrays of text as rows of typed columns, different ones, in their order: rows that are locked for one after the
@@ -152,13 +152,13 @@ export function scopeParameters({ shape, scopes }: ScopeGroup): readonly (readon
 
 /**
  * All live rows in some scopes, with the latest answer that covers each, and the condition that it did not bring the row
- * `t`. Parameters: batch, stream, then the scopes' (`scopeParameters`).
+ * `t`. Parameters: that of the batch, then the scopes' (`scopeParameters`).
  */
-function scopeSql(stream: StreamDef, shape: ScopeShape): Pick<Going, 'given' | 'condition'> {
+function scopeSql(stream: StreamDef, shape: ScopeShape, source: RowSource): Pick<Going, 'given' | 'condition'> {
   const range = shape.from === undefined ? [] : [shape.from.column, shape.from.column]
   const columns = [...shape.columns, ...range]
   const values = columns.map((column, index) => `v${index}::${columnType(stream, column)} as v${index}`)
-  const arrays = ['$3::timestamptz[]', '$4::text[]', ...columns.map((_, index) => `$${5 + index}::text[]`)]
+  const arrays = ['$2::timestamptz[]', '$3::text[]', ...columns.map((_, index) => `$${4 + index}::text[]`)]
   const names = ['read_at', 'source', ...columns.map((_, index) => `v${index}`), 'place']
   const scopes = `select ${[`${toldRead('read_at')} as read_at`, 'source', 'place', ...values].join(', ')}
       from unnest(${arrays.join(', ')}) with ordinality as answered(${names.join(', ')})`
@@ -175,24 +175,25 @@ function scopeSql(stream: StreamDef, shape: ScopeShape): Pick<Going, 'given' | '
     return `s.${stagedColumn(index)}::${columnType(stream, column)}`
   })
   const key = columnList(stream.key, 'k')
+  const staged = rowsFrom(source, stream, 's')
   // `offset 0` keeps the inner query a lookup by index for each scope; a semi-join with a range reads the whole table.
   return {
     given: `select distinct on (${key}) ${key}, g.read_at, g.source, g.place from (${scopes}) g cross join lateral
       (select ${columnList(stream.key, 't')} from mirror.${identifier(stream.name)} t where ${matches.join(' and ')} offset 0) k
       order by ${key}, g.read_at desc`,
     condition: `${sameKey(stream.key, 't', 'g')} and ${knownRead('t')} <= g.read_at
-      and (${columnList(stream.key, 't')}) not in (select ${brought.join(', ')} from ${stageTable} s
-        where s.batch = $1 and s.stream = $2 and not s.stub)`,
+      and (${columnList(stream.key, 't')}) not in (select ${brought.join(', ')} from ${staged.from}
+        where ${staged.where} and not s.stub)`,
   }
 }
 
 /**
  * Tombstones of what complete answers did not bring: live rows in one of the scopes that are not staged.
- * Parameters: batch, stream, then the scopes' (`scopeParameters`). Returns besides the key the `place` of the scope, from 1.
+ * Parameters: that of the batch, then the scopes' (`scopeParameters`). Returns besides the key the `place` of the scope, from 1.
  */
-export const tombstoneInScope = (stream: StreamDef, shape: ScopeShape): string =>
+export const tombstoneInScope = (stream: StreamDef, shape: ScopeShape, source: RowSource): string =>
   tombstoneSql(stream, {
-    ...scopeSql(stream, shape),
+    ...scopeSql(stream, shape, source),
     readAt: 'g.read_at',
     source: 'g.source',
     also: { place: 'g.place' },
@@ -200,10 +201,10 @@ export const tombstoneInScope = (stream: StreamDef, shape: ScopeShape): string =
 
 /**
  * The rows of which `tombstoneInScope` would make tombstones; changes nothing. Returns key (text[]).
- * Parameters: batch, stream, then the scopes' (`scopeParameters`).
+ * Parameters: that of the batch, then the scopes' (`scopeParameters`).
  */
-export function tombstoneCandidates(stream: StreamDef, shape: ScopeShape): string {
-  const { given, condition } = scopeSql(stream, shape)
+export function tombstoneCandidates(stream: StreamDef, shape: ScopeShape, source: RowSource): string {
+  const { given, condition } = scopeSql(stream, shape, source)
   const key = stream.key.map((column) => `t.${identifier(column)}::text`)
   return `with given as (${given}) select array[${key.join(', ')}] as key
     from mirror.${identifier(stream.name)} t join given g on ${condition}

@@ -5,7 +5,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import { groupScopes, scopeParameters, tombstoneCandidates } from './change-statements.ts'
 import { compareStatement } from './merge-statements.ts'
 import type { TableWrite } from './rows.ts'
-import { stageRows } from './staging.ts'
+import { type Batch, stageRows } from './staging.ts'
 
 export type Difference = {
   readonly stream: string
@@ -46,7 +46,10 @@ export async function compareWrites(client: PoolClient, tables: readonly TableWr
   const byName = new Map(records.map((table) => [table.stream.name, table.stream]))
   const found: Comparison[] = []
   for (const stream of byName.values()) {
-    const { rows } = await client.query<Compared>(compareStatement(stream), [batch, stream.name, sampleSize])
+    const { rows } = await client.query<Compared>(compareStatement(stream, batch.source), [
+      batch.parameter(stream),
+      sampleSize,
+    ])
     const scopes = records.filter((table) => table.stream.name === stream.name)
     const deleted = await deletedRows(client, stream, scopes, batch)
     const missing = rows[0]?.missing ?? 0
@@ -72,12 +75,13 @@ async function deletedRows(
   client: PoolClient,
   stream: StreamDef,
   tables: readonly TableWrite[],
-  batch: number,
+  batch: Batch,
 ): Promise<readonly (readonly string[])[]> {
   const keys: (readonly string[])[] = []
   for (const scopes of groupScopes(tables)) {
-    const parameters = [batch, stream.name, ...scopeParameters(scopes)]
-    const { rows } = await client.query<{ key: string[] }>(tombstoneCandidates(stream, scopes.shape), parameters)
+    const parameters = [batch.parameter(stream), ...scopeParameters(scopes)]
+    const statement = tombstoneCandidates(stream, scopes.shape, batch.source)
+    const { rows } = await client.query<{ key: string[] }>(statement, parameters)
     keys.push(...rows.map((row) => row.key))
   }
   return keys

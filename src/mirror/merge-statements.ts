@@ -1,6 +1,7 @@
 // The merge: how rows that were read come into a table of the mirror. Pure: the statements are made once per stream.
 //
-// `writer.ts` stages a batch by COPY (`staging.ts`); one statement per stream then takes its rows through these steps:
+// `writer.ts` stages a batch by COPY or sends it along (`staging.ts`); one statement per stream takes its rows through these
+// steps:
 //   staged    the rows in the types of their columns            newest    one row per key: a record before a stub, then
 //   incoming  without children of a tombstone                             the latest read
 //   absent    no row has the key: they are inserted             locked    they differ from a row that they may replace
@@ -21,20 +22,20 @@ import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, isStub, knownRead, toldRead } from '../database/sql.ts'
 import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
-import { ownColumns, stagedColumn, stageTable } from './staging.ts'
+import { ownColumns, type RowSource, rowsFrom, stagedColumn } from './staging.ts'
 
 const once = new Map<string, string>()
 
 /** Statements are long and always the same for a stream. */
-function cached(kind: string, stream: StreamDef, build: () => string): string {
-  const key = `${kind}:${stream.name}`
+function cached(kind: string, stream: StreamDef, source: RowSource, build: () => string): string {
+  const key = `${kind}:${source}:${stream.name}`
   const text = once.get(key) ?? build()
   once.set(key, text)
   return text
 }
 
-/** The staged rows ($1 batch, $2 stream) in their own types, one per key: a record before a stub, then the latest. */
-function incomingSql(stream: StreamDef): string {
+/** The rows of the batch ($1) in their own types, one per key: a record before a stub, then the latest. */
+function incomingSql(stream: StreamDef, source: RowSource): string {
   const typed = stream.columns
     .map((column, index) => ({ column, staged: stagedColumn(index) }))
     .filter(({ column }) => ownColumns(stream).includes(column.name))
@@ -43,11 +44,12 @@ function incomingSql(stream: StreamDef): string {
       return `${value} as ${identifier(column.name)}`
     })
   const key = columnList(stream.key)
+  const { from, where } = rowsFrom(source, stream, 'g')
   // The temporary table has no statistics. An equality would be taken for a single row and lead to nested loops over
   // thousands; of a case Postgres assumes that it holds for half of the rows.
   return `staged as (
       select ${typed.join(', ')}, g.payload::jsonb as _payload, g.source as _source, ${toldRead('g.read_at')} as _read_at, g.stub as _stub
-      from ${stageTable} g where case when g.batch = $1 and g.stream = $2 then true end
+      from ${from} where case when ${where} then true end
     ), newest as (
       select distinct on (${key}) * from staged order by ${key}, _stub, _read_at desc, _payload desc
     ), incoming as materialized (
@@ -86,12 +88,12 @@ const differs = (columns: readonly string[], left: string, right: string): strin
 
 /**
  * Merges staged rows: inserts what is new, updates what differs and may be replaced, writes one change-log row for each
- * change; rows that equal what is there are neither written nor locked. Parameters: batch, stream.
+ * change; rows that equal what is there are neither written nor locked. Parameter: that of the batch.
  * Locks the rows it updates, in key order.
  * Returns given, inserted, revived, updated, and missed: rows that another transaction inserted meanwhile (run it again).
  */
-export const mergeStatement = (stream: StreamDef): string =>
-  cached('merge', stream, () => {
+export const mergeStatement = (stream: StreamDef, source: RowSource): string =>
+  cached('merge', stream, source, () => {
     const { key, name } = stream
     const own = ownColumns(stream)
     const all = stream.columns.map((column) => column.name)
@@ -107,16 +109,29 @@ export const mergeStatement = (stream: StreamDef): string =>
         when l._payload is distinct from s._payload
           then jsonb_build_object('_payload', jsonb_build_array(l._payload, s._payload))
         else jsonb_build_object('_source', jsonb_build_array(l._source, s._source)) end`
+    const formerOf = before.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')
+    const replaced = `${mayReplace}
+        and (t._deleted_at is not null or (${isStub('t')} and not s._stub) or ${differs(own, 't', 's')})`
+    const same = sameKey(key, 't', 's')
+    // The rows of a small batch are looked up one by one, in the order of their keys: its plan may be older than most of
+    // the table. Thousands are joined.
+    const withoutRow =
+      source === 'sent'
+        ? `left join lateral (select true as there from ${table} t where ${same} offset 0) t on true where t.there is null`
+        : `where not exists (select from ${table} t where ${same})`
+    const locking =
+      source === 'sent'
+        ? `select s.*, t.* from (select * from incoming order by ${columnList(key)}) s cross join lateral
+        (select ${formerOf} from ${table} t where ${same} and ${replaced} for no key update) t`
+        : `select s.*, ${formerOf} from ${table} t join incoming s on ${same}
+      where ${replaced}
+      order by ${columnList(key, 't')} for no key update of t`
     // Each step hands on all that the next ones need, and is joined with none: of keys of several columns Postgres expects
     // next to no rows, and would compare each of thousands with each.
-    return `with ${incomingSql(stream)}, absent as materialized (
-      select s.* from incoming s where not exists (select from ${table} t where ${sameKey(key, 't', 's')})
+    return `with ${incomingSql(stream, source)}, absent as materialized (
+      select s.* from incoming s ${withoutRow}
     ), locked as materialized (
-      select s.*, ${before.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')}
-      from ${table} t join incoming s on ${sameKey(key, 't', 's')}
-      where ${mayReplace}
-        and (t._deleted_at is not null or (${isStub('t')} and not s._stub) or ${differs(own, 't', 's')})
-      order by ${columnList(key, 't')} for no key update of t
+      ${locking}
     ), updated as (
       update ${table} t set ${assignments.join(', ')}, _changed_at = clock_timestamp(), _deleted_at = null
       from locked l where ${sameKey(key, 't', 'l')}
@@ -140,16 +155,16 @@ export const mergeStatement = (stream: StreamDef): string =>
   })
 
 /**
- * Compares staged records with the table, changes nothing. Parameters: batch, stream, most rows to return.
+ * Compares staged records with the table, changes nothing. Parameters: that of the batch, most rows to return.
  * Returns key (text[]), kind (missing or different), diff ({column: [mirror, api]}) and on each row the total.
  */
-export const compareStatement = (stream: StreamDef): string =>
-  cached('compare', stream, () => {
+export const compareStatement = (stream: StreamDef, source: RowSource): string =>
+  cached('compare', stream, source, () => {
     const { key } = stream
     const own = ownColumns(stream)
     const table = `mirror.${identifier(stream.name)}`
     const gone = `(t.${identifier(key[0] ?? '')} is null or t._deleted_at is not null)`
-    return `with ${incomingSql(stream)}
+    return `with ${incomingSql(stream, source)}
     select array[${key.map((column) => `s.${identifier(column)}::text`).join(', ')}] as key,
       case when ${gone} then 'missing' else 'different' end as kind,
       case when ${gone} then ${insertDiff(own, 's')}
@@ -158,5 +173,5 @@ export const compareStatement = (stream: StreamDef): string =>
       (count(*) filter (where ${gone}) over ())::int as missing, (count(*) over ())::int as total
     from incoming s left join ${table} t on ${sameKey(key, 't', 's')}
     where not s._stub and (${gone} or ${differs(own, 't', 's')})
-    order by ${columnList(key, 's')} limit $3`
+    order by ${columnList(key, 's')} limit $2`
   })

@@ -1,5 +1,6 @@
-// The staging table: rows on their way into the mirror, all as text, brought in by COPY. One temporary table for all
-// streams and one COPY for a whole batch; the statements of `merge-statements.ts` take their rows from it.
+// Rows on their way into the mirror, all as text. Many come by COPY into a staging table: one temporary table for all
+// streams, one COPY for a whole batch. Few are sent with each statement that takes them, as one JSON parameter: a row that
+// is merged this way costs a sixth. The statements of `merge-statements.ts` and `change-statements.ts` take either.
 
 import { createHash } from 'node:crypto'
 import type { PoolClient } from 'pg'
@@ -21,7 +22,25 @@ const shape = `batch int not null, stream text not null, stub boolean not null, 
 const name = `boat_mirror_stage_${createHash('sha256').update(shape).digest('hex').slice(0, 8)}`
 
 /** The table, qualified so that no table of the same name on the search path is meant. */
-export const stageTable = `pg_temp.${name}`
+const stageTable = `pg_temp.${name}`
+
+/** How a statement comes to its rows. */
+export type RowSource = 'staged' | 'sent'
+
+/** The rows of some tables, and what the first parameter of a statement on those of one stream is. */
+export type Batch = { readonly source: RowSource; readonly parameter: (stream: StreamDef) => number | string }
+
+/**
+ * A from-item `alias` with the rows that a statement's first parameter stands for, and the condition that selects them:
+ * columns stub, source, read_at, payload, and `stagedColumn` for each column of the catalog.
+ */
+export function rowsFrom(source: RowSource, stream: StreamDef, alias: string): { from: string; where: string } {
+  if (source === 'staged')
+    return { from: `${stageTable} ${alias}`, where: `${alias}.batch = $1 and ${alias}.stream = '${stream.name}'` }
+  const columns = stream.columns.map((_, index) => `${stagedColumn(index)} text`)
+  const shape = ['stub boolean', 'source text', 'read_at timestamptz', 'payload text', ...columns]
+  return { from: `json_to_recordset($1::json) as ${alias}(${shape.join(', ')})`, where: 'true' }
+}
 
 /** Statements before the COPY. The table lives as long as the connection; its rows end with the transaction. */
 const prepare = `set local timezone = 'UTC'; set local work_mem = '32MB';
@@ -43,19 +62,40 @@ function* copyLines(batch: number, tables: readonly TableWrite[]): Generator<str
   }
 }
 
+/** The rows of one stream as `rowsFrom` takes them: a JSON array; what is null is left out. */
+function rowsText(tables: readonly TableWrite[]): string {
+  const rows = tables.flatMap((table) =>
+    table.rows.map((row) => {
+      const text: Record<string, unknown> = {
+        stub: table.mode === 'stub',
+        source: sourceOfRow(table, row),
+        read_at: row.readAt ?? table.readAt,
+        payload: row.payload,
+      }
+      for (const [index, value] of row.values.entries()) if (value !== null) text[stagedColumn(index)] = value
+      return text
+    }),
+  )
+  return JSON.stringify(rows)
+}
+
+/** Up to so many rows are sent with the statements, more are staged. */
+export const mostSentRows = 50
+
 let lastBatch = 0
 
-/**
- * Stages the rows of some tables in the caller's transaction.
- * @returns the batch's number: statements select their rows by it and by the stream.
- */
-export async function stageRows(client: PoolClient, tables: readonly TableWrite[]): Promise<number> {
+/** Makes the rows of some tables available to statements of the caller's transaction. */
+export async function stageRows(client: PoolClient, tables: readonly TableWrite[]): Promise<Batch> {
+  const count = tables.reduce((sum, table) => sum + table.rows.length, 0)
+  if (count <= mostSentRows) {
+    const own = (stream: StreamDef): TableWrite[] => tables.filter((table) => table.stream.name === stream.name)
+    return { source: 'sent', parameter: (stream) => rowsText(own(stream)) }
+  }
   lastBatch = (lastBatch + 1) % 1_000_000_000
   const batch = lastBatch
   await client.query(prepare)
-  if (tables.every((table) => table.rows.length === 0)) return batch
   await copyRows(client, copyStatement, copyLines(batch, tables))
-  return batch
+  return { source: 'staged', parameter: () => batch }
 }
 
 /** The columns a normal write may set: all but those that another stream's read fills. */

@@ -1,10 +1,10 @@
 // Writes records, stubs, filled columns and tombstones in the caller's transaction: rows, change log and redactions
 // together. Tables in catalog order, rows in key order, so that writers meet in the same order.
 
-import type { PoolClient } from 'pg'
+import type { PoolClient, QueryResult } from 'pg'
 import { descendantsOf, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import type { Database } from '../database/database.ts'
+import { type Database, queryPrepared } from '../database/database.ts'
 import { isDataError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { forgetRecords, type RecordKeys } from '../state/records.ts'
@@ -24,7 +24,7 @@ import { keyArrays, lockParents } from './parent-locks.ts'
 import { type Refusal, refusalByPartner } from './partner-objects.ts'
 import { redactPersons } from './redact.ts'
 import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts } from './rows.ts'
-import { stageRows } from './staging.ts'
+import { type Batch, stageRows } from './staging.ts'
 
 /** Postgres refused the data of a batch; `findRefusedRows` tells which rows. The transaction is to be rolled back. */
 export class DataRefused extends BoatMirrorError {
@@ -56,7 +56,7 @@ type Merged = {
 /** One call of `applyWrites`: its transaction, its staged batch, what came of it by stream, and which records went. */
 type Writing = {
   readonly client: PoolClient
-  readonly batch: number
+  readonly batch: Batch
   readonly counts: Map<string, Tally>
   readonly gone: RecordKeys[]
 }
@@ -77,7 +77,7 @@ function tallyOf({ counts }: Writing, { name }: StreamDef): Tally {
 export async function applyWrites(client: PoolClient, writes: MirrorWrites): Promise<ReadonlyMap<string, WriteCounts>> {
   const { tables = [], filled = [], tombstones = [] } = writes
   const { direct, others } = splitDirect(tables)
-  const batch = tables.length === 0 ? 0 : await refusing(null, () => stageRows(client, others))
+  const batch = await refusing(null, () => stageRows(client, others))
   const writing: Writing = { client, batch, counts: new Map(), gone: [] }
   for (const stream of streams) {
     const isOwn = (each: { readonly stream: StreamDef }): boolean => each.stream.name === stream.name
@@ -118,10 +118,18 @@ async function insert(writing: Writing, stream: StreamDef, tables: readonly Tabl
 const maxMergeRounds = 5 // each round, another transaction must have inserted one of our keys in between
 
 async function merge(writing: Writing, stream: StreamDef): Promise<void> {
+  const { client, batch } = writing
   const tally = tallyOf(writing, stream)
+  const text = mergeStatement(stream, batch.source)
+  const values = [batch.parameter(stream)]
+  // Planning costs a small batch more than running; what a large one is given has no statistics to be planned by twice.
+  const run = (): Promise<QueryResult<Merged>> =>
+    batch.source === 'sent'
+      ? queryPrepared(client, { name: `merge ${stream.name}`, text, values })
+      : client.query(text, values)
   let written = 0
   for (let round = 1; ; round++) {
-    const { rows } = await writing.client.query<Merged>(mergeStatement(stream), [writing.batch, stream.name])
+    const { rows } = await run()
     const merged = rows[0] ?? { given: 0, inserted: 0, revived: 0, updated: 0, missed: 0 }
     tally.inserted += merged.inserted + merged.revived
     tally.updated += merged.updated - merged.revived
@@ -138,8 +146,9 @@ async function merge(writing: Writing, stream: StreamDef): Promise<void> {
 /** Scopes of one shape are replaced by one statement, however many answers they come from. */
 async function replaceScopes(writing: Writing, stream: StreamDef, tables: readonly TableWrite[]): Promise<void> {
   for (const group of groupScopes(tables)) {
-    const parameters = [writing.batch, stream.name, ...scopeParameters(group)]
-    const gone = await tombstone(writing, stream, tombstoneInScope(stream, group.shape), parameters)
+    const parameters = [writing.batch.parameter(stream), ...scopeParameters(group)]
+    const statement = tombstoneInScope(stream, group.shape, writing.batch.source)
+    const gone = await tombstone(writing, stream, statement, parameters)
     for (const place of new Set(gone.map((row) => row.place))) {
       const answer = group.scopes[Number(place) - 1]
       const keys = gone.filter((row) => row.place === place).map(({ key }) => key)

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import { mostSentRows } from '../../src/mirror/staging.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../../src/mirror/writer.ts'
 import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
@@ -143,6 +144,58 @@ describe('a record', () => {
       { name: null, _payload: { id: 5, name: null } },
       { name: null, _payload: { id: 6 } },
     ])
+  })
+})
+
+describe('few rows and many', () => {
+  const odd = [
+    rowOf('rentals', {
+      id: '9223372036854775807',
+      creation_datetime: '2026-07-14 09:00:00.123456 Europe/Paris',
+      deposit_price: '1e300',
+      deposit_currency: '{"a":1.10,"b":"\\u0001 \\\\"}',
+      message: '\\N \\. "quoted" {"json":1} \t\r\n \u0001 👍 \uFFFD',
+    }),
+    rowOf('rentals', { id: 9_000_002, deposit_price: '0.10', message: '' }, '{"b":1.0,"a":[1e2,"\\\\N"]}'),
+  ]
+  const changed = odd.map((row) => ({ ...row, payload: '{"changed":12345678901234567890.10}' }))
+  const options = [rowOf('rental_options', { rental_id: 9_000_002, id: 1 })]
+  const others = Array.from({ length: mostSentRows }, (_, index) => harbour(500_000 + index, 'other'))
+
+  /** What three writes leave in the tables and in the log, together with so many rows of another table. */
+  async function left(also: typeof others): Promise<unknown> {
+    const scope = { columns: ['rental_id'], values: ['9000002'] }
+    const writes = [
+      [tableOf('rentals', 1, odd), tableOf('rental_options', 1, options, { replace: [scope] })],
+      [tableOf('rentals', 2, changed, { mode: 'stub' }), tableOf('rentals', 2, changed)],
+      [tableOf('rental_options', 3, [], { replace: [scope] })],
+    ]
+    try {
+      return await mirror.db.transaction(async (client) => {
+        const counts: unknown[] = []
+        for (const tables of writes) {
+          const found = await applyWrites(client, { tables: [...tables, tableOf('harbours', 1, also)] })
+          counts.push([...found].filter(([name]) => name !== 'harbours'))
+        }
+        const { rows } = await client.query<{ row: string }>(
+          `select (to_jsonb(r) - '_changed_at')::text || r._payload::text as row from mirror.rentals r where id > 9000000
+           union all select (to_jsonb(r) - array['_changed_at', '_deleted_at'])::text from mirror.rental_options r where rental_id = 9000002
+           union all select key::text || operation || (diff - '_deleted_at')::text from mirror.change_log
+             where stream <> 'harbours' and xid = pg_current_xact_id() order by 1`,
+        )
+        throw Object.assign(new Error('rolled back'), { counts, rows })
+      })
+    } catch (error) {
+      if (!(error instanceof Error && 'rows' in error)) throw error
+      return error
+    }
+  }
+
+  it('are sent in different ways, and leave the same columns, digits, log and counts', async () => {
+    const [few, many] = [await left([]), await left(others)]
+    expect(few).toMatchObject({ rows: expect.arrayContaining([expect.anything()]) })
+    expect(few).toEqual(many)
+    expect({ ...(few as object) }).toEqual({ ...(many as object) })
   })
 })
 
