@@ -1,8 +1,7 @@
 // The OpenAPI document of the sandbox, made from the operations and the record schemas.
 
-import type { TSchema } from 'typebox'
+import type { TObject, TSchema } from 'typebox'
 import { type Operation, operations } from './operations.ts'
-import { recordSchemas } from './records/index.ts'
 
 type Json = Record<string, unknown>
 
@@ -38,6 +37,8 @@ const errorSchema = {
   },
 }
 
+const titleOf = (schema: TObject): string => String((schema as { title?: string }).title)
+const referenceTo = (schema: TObject): Json => ({ $ref: `#/components/schemas/${titleOf(schema)}` })
 const json = (schema: unknown): Json => ({ content: { 'application/json': { schema } } })
 
 function parametersOf({ path, query = [], shape }: Operation): Json[] {
@@ -59,11 +60,15 @@ function parametersOf({ path, query = [], shape }: Operation): Json[] {
 
 function describe(operation: Operation): Json {
   const { response, shape, method, body } = operation
-  const ref = { $ref: `#/components/schemas/${response}` }
   const success =
     response === null
       ? { 204: { description: 'Deleted' } }
-      : { 200: { description: operation.operation, ...json(shape === 'one' ? ref : { type: 'array', items: ref }) } }
+      : {
+          200: {
+            description: operation.operation,
+            ...json(shape === 'one' ? referenceTo(response) : { type: 'array', items: referenceTo(response) }),
+          },
+        }
   const statuses = method === 'GET' || method === 'DELETE' ? [400, 401, 404] : [400, 401, 404, 409]
   const refusals = Object.fromEntries(
     statuses.map((status) => [status, { description: 'Refused', ...json({ $ref: '#/components/schemas/Error' }) }]),
@@ -72,10 +77,7 @@ function describe(operation: Operation): Json {
     summary: operation.operation,
     parameters: parametersOf(operation),
     ...(body && {
-      requestBody: {
-        required: true,
-        ...json({ $ref: `#/components/schemas/${String((body as { title?: string }).title)}` }),
-      },
+      requestBody: { required: true, ...json(referenceTo(body)) },
     }),
     responses: { ...success, ...refusals },
   }
@@ -84,12 +86,10 @@ function describe(operation: Operation): Json {
 /** OpenAPI 3.1 document of all operations, with bare arrays and page numbers as in the default settings. */
 export function openApiDocument(): Json {
   const components = new Map<string, Json>([['Error', errorSchema]])
-  for (const schema of Object.values(recordSchemas))
-    addComponent(String((schema as { title?: string }).title), schema, components)
   const paths: Record<string, Json> = {}
   for (const operation of operations) {
-    const { body } = operation
-    if (body) addComponent(String((body as { title?: string }).title), body, components)
+    for (const schema of [operation.response, operation.body])
+      if (schema) addComponent(titleOf(schema), schema, components)
     paths[operation.path] = { ...paths[operation.path], [operation.method.toLowerCase()]: describe(operation) }
   }
   return {

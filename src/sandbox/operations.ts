@@ -3,6 +3,15 @@
 
 import type { TObject } from 'typebox'
 import {
+  Availability,
+  AvailabilityYear,
+  Pricetable,
+  Slot,
+  SlotOption,
+  Tide,
+  Unavailability,
+} from './records/availability.ts'
+import {
   RentalCreationBody,
   RentalCrewMemberBody,
   RentalOptionBody,
@@ -14,12 +23,15 @@ import {
   UserIdentityBody,
   UserLicenseBody,
 } from './records/bodies.ts'
-import type { RecordName } from './records/index.ts'
+import { references } from './records/references.ts'
+import { Rental, RentalCrewMember, RentalOption, RentalPayment } from './records/rentals.ts'
+import { Company, Duration, RentalResource, Resource, ResourceOption, ResourcePricing } from './records/resources.ts'
+import { User, UserIdentity, UserLicense } from './records/users.ts'
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 /** What an operation answers with: one record, an array of them, a page of them, or nothing. */
-export type Shape = 'one' | 'array' | 'paginated' | 'none'
+type Shape = 'one' | 'array' | 'paginated' | 'none'
 
 export interface Operation {
   readonly method: Method
@@ -28,7 +40,7 @@ export interface Operation {
   /** Purpose, in the words of the interface specification. */
   readonly operation: string
   /** Record type of the answer; null where nothing is answered. */
-  readonly response: RecordName | null
+  readonly response: TObject | null
   readonly shape: Shape
   /** Query parameters that are read, paging apart; `!` marks a required one. */
   readonly query?: readonly string[]
@@ -40,7 +52,7 @@ export interface Operation {
 const get = (
   path: string,
   operation: string,
-  response: RecordName,
+  response: TObject,
   { shape = 'one', query = '' }: { readonly shape?: Shape; readonly query?: string } = {},
 ): Operation => ({
   method: 'GET',
@@ -53,7 +65,7 @@ const get = (
 
 const write =
   (method: 'POST' | 'PUT') =>
-  (path: string, operation: string, response: RecordName, body: TObject): Operation => ({
+  (path: string, operation: string, response: TObject, body: TObject): Operation => ({
     method,
     path: `/v3${path}`,
     operation,
@@ -73,105 +85,89 @@ const remove = (path: string, operation: string): Operation => ({
   shape: 'none',
 })
 
-const reference = (name: string, parameter: string, response: RecordName): Operation[] => [
-  get(`/${name}`, `List ${name}`, response, { shape: 'array' }),
-  get(`/${name}/{${parameter}}`, `Get one of ${name}`, response),
-]
-
 const user = '/users/{userId}'
 const resource = '/resources/{resourceId}'
 const rental = '/rentals/{rentalId}'
 
 /** Every operation of the API. */
 export const operations: readonly Operation[] = [
-  get('/users', 'List users (paginated)', 'User', {
+  get('/users', 'List users (paginated)', User, {
     shape: 'paginated',
     query: 'id name organizationType email deactivated',
   }),
-  post('/users', 'Add a user', 'User', UserBody),
-  get(user, 'Get a user', 'User'),
-  put(user, 'Update a user', 'User', UserBody),
+  post('/users', 'Add a user', User, UserBody),
+  get(user, 'Get a user', User),
+  put(user, 'Update a user', User, UserBody),
   remove(user, 'Delete a user'),
-  get(`${user}/identity`, 'Get the identity document', 'UserIdentity'),
-  post(`${user}/identity`, 'Add an identity document to an existing user', 'UserIdentity', UserIdentityBody),
-  put(`${user}/identity`, 'Update the identity document', 'UserIdentity', UserIdentityBody),
+  get(`${user}/identity`, 'Get the identity document', UserIdentity),
+  post(`${user}/identity`, 'Add an identity document to an existing user', UserIdentity, UserIdentityBody),
+  put(`${user}/identity`, 'Update the identity document', UserIdentity, UserIdentityBody),
   remove(`${user}/identity`, 'Delete the identity document'),
-  get(`${user}/license`, 'Get the license document', 'UserLicense'),
-  post(`${user}/license`, 'Add a license document to an existing user', 'UserLicense', UserLicenseBody),
-  put(`${user}/license`, 'Update the license document', 'UserLicense', UserLicenseBody),
+  get(`${user}/license`, 'Get the license document', UserLicense),
+  post(`${user}/license`, 'Add a license document to an existing user', UserLicense, UserLicenseBody),
+  put(`${user}/license`, 'Update the license document', UserLicense, UserLicenseBody),
   remove(`${user}/license`, 'Delete the license document'),
 
-  get('/companies', 'List companies (paginated)', 'Company', { shape: 'paginated' }),
-  get('/companies/{companyId}', 'Get a company', 'Company'),
+  get('/companies', 'List companies (paginated)', Company, { shape: 'paginated' }),
+  get('/companies/{companyId}', 'Get a company', Company),
 
-  get('/resources', 'List resources (paginated)', 'Resource', { shape: 'paginated', query: 'test' }),
-  get(resource, 'Get a resource', 'Resource', { query: 'test' }),
-  get(`${resource}/durations`, 'Get resource durations', 'Duration', { shape: 'array', query: 'date test' }),
-  get(`${resource}/pricetable`, 'Get the resource price table', 'Pricetable', {
+  get('/resources', 'List resources (paginated)', Resource, { shape: 'paginated', query: 'test' }),
+  get(resource, 'Get a resource', Resource, { query: 'test' }),
+  get(`${resource}/durations`, 'Get resource durations', Duration, { shape: 'array', query: 'date test' }),
+  get(`${resource}/pricetable`, 'Get the resource price table', Pricetable, {
     query: 'from to duration_min duration_max',
   }),
-  get(`${resource}/pricings`, 'Get resource pricings', 'ResourcePricing', { shape: 'array' }),
-  get(`${resource}/options`, 'List resource options', 'ResourceOption', { shape: 'array' }),
-  get(`${resource}/options/{optionId}`, 'Get a resource option', 'ResourceOption'),
-  get('/resources/availabilities', 'Get availabilities of resources', 'Availability', {
+  get(`${resource}/pricings`, 'Get resource pricings', ResourcePricing, { shape: 'array' }),
+  get(`${resource}/options`, 'List resource options', ResourceOption, { shape: 'array' }),
+  get(`${resource}/options/{optionId}`, 'Get a resource option', ResourceOption),
+  get('/resources/availabilities', 'Get availabilities of resources', Availability, {
     shape: 'array',
     query: 'resourceIds! date! duration! test',
   }),
-  get(`${resource}/availabilities`, 'Get availabilities of one resource', 'AvailabilityBitstring', {
+  get(`${resource}/availabilities`, 'Get availabilities of one resource', AvailabilityYear, {
     query: 'year test',
   }),
-  get(`${resource}/availability`, 'Get availability of one resource', 'Availability', {
+  get(`${resource}/availability`, 'Get availability of one resource', Availability, {
     query: 'date! duration! test',
   }),
-  get(`${resource}/unavailabilities`, 'Get unavailabilities of one resource', 'Unavailability', { shape: 'array' }),
-  get(`${resource}/slots`, 'List resource slots', 'Slot', {
+  get(`${resource}/unavailabilities`, 'Get unavailabilities of one resource', Unavailability, { shape: 'array' }),
+  get(`${resource}/slots`, 'List resource slots', Slot, {
     shape: 'array',
     query: 'date! duration! withMandatoryOptions test',
   }),
-  get(`${resource}/slots/{slotId}/options`, 'Get slot options', 'SlotOption', { shape: 'array' }),
-  get(`${resource}/slots/{slotId}/tides`, 'Get slot tides', 'Tide', { shape: 'array' }),
+  get(`${resource}/slots/{slotId}/options`, 'Get slot options', SlotOption, { shape: 'array' }),
+  get(`${resource}/slots/{slotId}/tides`, 'Get slot tides', Tide, { shape: 'array' }),
 
-  get('/rentals', 'List rentals (paginated)', 'Rental', {
+  get('/rentals', 'List rentals (paginated)', Rental, {
     shape: 'paginated',
     query:
       'id customerId resourceId companyId creationMinDate creationMaxDate departureMinDate departureMaxDate arrivalMinDate arrivalMaxDate status order',
   }),
-  post('/rentals', 'Initiate the rental process', 'Rental', RentalCreationBody),
-  get(rental, 'Get a rental', 'Rental'),
-  put(rental, 'Update a rental', 'Rental', RentalUpdateBody),
+  post('/rentals', 'Initiate the rental process', Rental, RentalCreationBody),
+  get(rental, 'Get a rental', Rental),
+  put(rental, 'Update a rental', Rental, RentalUpdateBody),
   remove(rental, 'Delete a rental'),
-  get(`${rental}/resource`, "Get the rental's resource", 'RentalResource'),
-  get(`${rental}/options`, 'List rental options', 'RentalOption', { shape: 'array' }),
-  post(`${rental}/options`, 'Add an option to a rental', 'RentalOption', RentalOptionBody),
-  get(`${rental}/options/{optionId}`, 'Get a rental option', 'RentalOption'),
-  put(`${rental}/options/{optionId}`, 'Change the option quantity', 'RentalOption', RentalOptionQuantityBody),
+  get(`${rental}/resource`, "Get the rental's resource", RentalResource),
+  get(`${rental}/options`, 'List rental options', RentalOption, { shape: 'array' }),
+  post(`${rental}/options`, 'Add an option to a rental', RentalOption, RentalOptionBody),
+  get(`${rental}/options/{optionId}`, 'Get a rental option', RentalOption),
+  put(`${rental}/options/{optionId}`, 'Change the option quantity', RentalOption, RentalOptionQuantityBody),
   remove(`${rental}/options/{optionId}`, 'Remove the option from the rental'),
-  get(`${rental}/payments`, 'List rental payment lines', 'RentalPayment', { shape: 'array' }),
-  post(`${rental}/payments`, 'Add a payment line', 'RentalPayment', RentalPaymentBody),
-  get(`${rental}/payments/{paymentId}`, 'Get a payment line', 'RentalPayment'),
-  put(`${rental}/payments/{paymentId}`, 'Update a payment line', 'RentalPayment', RentalPaymentBody),
+  get(`${rental}/payments`, 'List rental payment lines', RentalPayment, { shape: 'array' }),
+  post(`${rental}/payments`, 'Add a payment line', RentalPayment, RentalPaymentBody),
+  get(`${rental}/payments/{paymentId}`, 'Get a payment line', RentalPayment),
+  put(`${rental}/payments/{paymentId}`, 'Update a payment line', RentalPayment, RentalPaymentBody),
   remove(`${rental}/payments/{paymentId}`, 'Remove a payment line'),
-  get(`${rental}/user`, "Get the rental's user", 'User'),
-  post(`${rental}/user`, 'Assign a user to the rental', 'User', RentalUserBody),
-  get(`${rental}/crewMembers`, 'List crew members', 'RentalCrewMember', { shape: 'array' }),
-  post(`${rental}/crewMembers`, 'Add a crew member', 'RentalCrewMember', RentalCrewMemberBody),
-  get(`${rental}/crewMembers/{crewMemberId}`, 'Get crew member details', 'RentalCrewMember'),
-  put(`${rental}/crewMembers/{crewMemberId}`, 'Update a crew member', 'RentalCrewMember', RentalCrewMemberBody),
+  get(`${rental}/user`, "Get the rental's user", User),
+  post(`${rental}/user`, 'Assign a user to the rental', User, RentalUserBody),
+  get(`${rental}/crewMembers`, 'List crew members', RentalCrewMember, { shape: 'array' }),
+  post(`${rental}/crewMembers`, 'Add a crew member', RentalCrewMember, RentalCrewMemberBody),
+  get(`${rental}/crewMembers/{crewMemberId}`, 'Get crew member details', RentalCrewMember),
+  put(`${rental}/crewMembers/{crewMemberId}`, 'Update a crew member', RentalCrewMember, RentalCrewMemberBody),
   remove(`${rental}/crewMembers/{crewMemberId}`, 'Delete a crew member'),
 
-  ...reference('administrativeAreaLevel1', 'administrativeAreaLevel1Id', 'AdministrativeAreaLevel1'),
-  ...reference('administrativeAreaLevel2', 'administrativeAreaLevel2Id', 'AdministrativeAreaLevel2'),
-  ...reference('cities', 'cityId', 'City'),
-  ...reference('countries', 'countryCode', 'Country'),
-  ...reference('harbours', 'harbourId', 'Harbour'),
-  ...reference('navigationAreas', 'navigationAreaId', 'NavigationArea'),
-  ...reference('characteristics', 'characteristicId', 'Characteristic'),
-  ...reference('companyLegalForms', 'companyLegalFormId', 'CompanyLegalForm'),
-  ...reference('equipments', 'equipmentId', 'Equipment'),
-  ...reference('rentalPaymentMethods', 'rentalPaymentId', 'RentalPaymentMethod'),
-  ...reference('subtypes', 'subtypeId', 'Subtype'),
-  ...reference('types', 'typeId', 'Type'),
-  ...reference('userLicenseTypes', 'userLicenseTypeId', 'UserLicenseType'),
+  ...Object.values(references).flatMap(({ path, single, record }) => [
+    get(`/${path}`, `List ${path}`, record, { shape: 'array' }),
+    get(`/${single}`, `Get one of ${path}`, record),
+  ]),
 ]
-
-export { recordFields } from './records/index.ts'

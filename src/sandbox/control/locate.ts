@@ -1,7 +1,7 @@
 // Finds stored records by table, parent and id, and keeps the place of each kind: at the top or below another.
 
-import type { Entity, Rental, Resource, User } from '../world/entity.ts'
-import { type ReferenceTable, referencePaths, type Table } from '../world/tables.ts'
+import { type ReferenceTable, references } from '../records/references.ts'
+import type { Entity, Rental, Resource, Table, User } from '../world/entity.ts'
 import type { World } from '../world/world.ts'
 
 /** Kinds of records that lie below another, and in which list of it. */
@@ -29,7 +29,7 @@ function parentOf<E>(found: E | undefined, table: string, parent: string | undef
 
 /** Where records of a table stand; `parent` is the id of the rental, resource or user above. RangeError if it is missing. */
 export function placeOf(world: World, table: string, parent?: string): Place {
-  if (isKey(referencePaths, table)) return { kind: 'reference', table }
+  if (isKey(references, table)) return { kind: 'reference', table }
   if (table === 'companies' || table === 'resources' || table === 'rentals' || table === 'users') return { kind: table }
   if (isKey(belowRentals, table)) {
     const rental = parentOf(world.rentals.get(parent ?? ''), table, parent)
@@ -113,7 +113,7 @@ export function above(place: Place): Entity | undefined {
 
 /** A stored record by table and key, for links; undefined for kinds that nothing links to. */
 export function linkTarget(world: World, table: Table, key: string): Entity | undefined {
-  if (isKey(referencePaths, table)) return world.references[table].records.get(key)
+  if (isKey(references, table)) return world.references[table].records.get(key)
   if (table === 'companies' || table === 'users' || table === 'versions') return world[table].get(key)
   return undefined
 }

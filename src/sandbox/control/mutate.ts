@@ -1,10 +1,9 @@
 // Changes the world from outside, as the company's people or other clients would: records are inserted, updated and
 // deleted, with or without a trace in the modification times.
 
-import type { Entity, Rental, User } from '../world/entity.ts'
+import type { Entity, Rental, Table, User } from '../world/entity.ts'
 import { settleTotals } from '../world/prices.ts'
 import type { Random } from '../world/random.ts'
-import type { Table } from '../world/tables.ts'
 import type { World } from '../world/world.ts'
 import { makeFor } from './inserts.ts'
 import { above, findIn, linkTarget, type Place, placeOf, storageOf } from './locate.ts'

@@ -2,13 +2,13 @@
 // past paging, faults and limits. Texts are verbatim, so that overridden ones can be compared to the last digit.
 
 import { availabilityText, pricetableDays, yearText } from '../reads/resources.ts'
+import { referenceTables } from '../records/references.ts'
 import { rentalResourceText } from '../rules/rentals.ts'
 import { unavailabilities } from '../world/calendar.ts'
 import { addDays } from '../world/dates.ts'
-import { type Entity, keyLiteral, type Rental, type Resource, type User } from '../world/entity.ts'
+import { type Entity, keyLiteral, type Rental, type Resource, tableKeys, type User } from '../world/entity.ts'
 import { offeredDurations } from '../world/prices.ts'
 import { findSlot, freeSlots, slotOptions, slotTides } from '../world/slots.ts'
-import { referenceTables, tableKeys } from '../world/tables.ts'
 import type { World } from '../world/world.ts'
 
 export interface TruthOptions {

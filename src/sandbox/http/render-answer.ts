@@ -2,8 +2,7 @@
 
 import type { Answer, Call } from '../call.ts'
 import type { SandboxOptions } from '../options.ts'
-import { type Entity, keyLiteral } from '../world/entity.ts'
-import { tableKeys } from '../world/tables.ts'
+import { type Entity, keyLiteral, tableKeys } from '../world/entity.ts'
 import { carriesNextUrl, type ListFacts, wrapList } from './envelope.ts'
 import type { FaultAction } from './faults.ts'
 import { cutPage, distortItems, type Page } from './paging.ts'

@@ -1,12 +1,12 @@
 // The four paginated lists with their filters, and the reference lists with their singles.
 
-import { type Answer, type Call, choiceQuery, dateQuery, type Handlers, recordAnswer } from '../call.ts'
+import { type Answer, type Call, choiceQuery, dateQuery, type Handler, type Handlers, recordAnswer } from '../call.ts'
 import { badField, notFound } from '../failure.ts'
+import { references, referenceTables } from '../records/references.ts'
 import { writableStatuses } from '../records/rentals.ts'
 import { organizationTypes } from '../records/users.ts'
 import { byKey, type Compare, type Order } from '../world/collection.ts'
 import type { Entity, Rental, User } from '../world/entity.ts'
-import { referencePaths, referenceTables } from '../world/tables.ts'
 import { byCreation } from '../world/world.ts'
 
 type Test<E> = (entity: E) => boolean
@@ -101,42 +101,28 @@ function listRentals(call: Call): Answer {
   return listAnswer({ items: world.rentalsByCreation.items.toReversed(), compare: descending }, tests, summary)
 }
 
-function referenceHandlers(): Handlers {
-  return Object.fromEntries(
-    referenceTables.flatMap((table) => {
-      const path = `/v3/${referencePaths[table]}`
-      const parameter = singleParameters[table] ?? `${referencePaths[table].replace(/s$/, '')}Id`
-      return [
-        [
-          `GET ${path}`,
-          ({ world }: Call): Answer => ({
-            kind: 'list',
-            items: world.references[table].order.items,
-            compare: byKey,
-            summary: ['id', 'code', 'name'],
-            paging: 'reference',
-          }),
-        ],
-        [
-          `GET ${path}/{${parameter}}`,
-          (call: Call): Answer => {
-            const key = call.params[parameter] ?? ''
-            const entity = call.world.references[table].records.get(key)
-            if (!entity) throw notFound(`${parameter} ${key}`)
-            return recordAnswer(call, entity)
-          },
-        ],
-      ]
-    }),
-  )
-}
-
-/** Path parameters that are not the singular of the list with `Id` (docs/sources.md, 4.5). */
-const singleParameters: Readonly<Record<string, string>> = {
-  cities: 'cityId',
-  countries: 'countryCode',
-  rental_payment_methods: 'rentalPaymentId',
-}
+const referenceHandlers: Handlers = Object.fromEntries(
+  referenceTables.flatMap((table) => {
+    const { path, single, parameter } = references[table]
+    const list: Handler = ({ world }) => ({
+      kind: 'list',
+      items: world.references[table].order.items,
+      compare: byKey,
+      summary: ['id', 'code', 'name'],
+      paging: 'reference',
+    })
+    const one: Handler = (call) => {
+      const key = call.params[parameter] ?? ''
+      const entity = call.world.references[table].records.get(key)
+      if (!entity) throw notFound(`${parameter} ${key}`)
+      return recordAnswer(call, entity)
+    }
+    return [
+      [`GET /v3/${path}`, list],
+      [`GET /v3/${single}`, one],
+    ]
+  }),
+)
 
 export const listHandlers: Handlers = {
   'GET /v3/users': listUsers,
@@ -153,5 +139,5 @@ export const listHandlers: Handlers = {
       ['id', 'name', 'isRentable', 'lastModificationDatetime'],
     ),
   'GET /v3/rentals': listRentals,
-  ...referenceHandlers(),
+  ...referenceHandlers,
 }

@@ -2,9 +2,9 @@
 // reference/rental-payment-management/add-payment-line-to-a-rental,
 // reference/rental-crew-management/add-a-crew-member-to-a-rental).
 
+import { Harbour, RentalPaymentMethod } from './references.ts'
 import { ResourceOption } from './resources.ts'
 import { choice, embedded, formatted, integer, number, opaque, record, text } from './schema.ts'
-import { Harbour, RentalPaymentMethod } from './shared.ts'
 import { User } from './users.ts'
 
 /** The five values a client may write; a new rental is PENDING until one of them is set (docs/sources.md, differences). */

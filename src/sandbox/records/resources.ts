@@ -1,17 +1,8 @@
 // Company, Resource, its pricing record and what hangs below a resource (docs/sources.md, 2.2, 2.3, 2.4,
 // resources/resource-option).
 
+import { City, CompanyLegalForm, Harbour, kindFields, Subtype } from './references.ts'
 import { embedded, flag, formatted, integer, list, number, opaque, record, text } from './schema.ts'
-import {
-  CharacteristicEntry,
-  City,
-  CompanyLegalForm,
-  Duration,
-  EquipmentEntry,
-  Harbour,
-  Images,
-  Subtype,
-} from './shared.ts'
 
 export const Company = record('Company', 'A rental company', {
   id: integer('Company ID'),
@@ -30,6 +21,33 @@ export const Company = record('Company', 'A rental company', {
   companyWebsiteUrl: formatted('uri', 'Website URL'),
 })
 
+const ImageSize = record('ImageSize', 'One size of a picture', {
+  height: integer('Height, pixels'),
+  uri: formatted('uri', 'Address of the picture'),
+  width: integer('Width, pixels'),
+})
+
+const ImageVariants = record('ImageVariants', 'A picture in four sizes', {
+  large: embedded(ImageSize, 'Large'),
+  medium: embedded(ImageSize, 'Medium'),
+  original: embedded(ImageSize, 'As uploaded'),
+  small: embedded(ImageSize, 'Small'),
+})
+
+const Images = record('Images', 'Pictures of a boat', {
+  cover: embedded(ImageVariants, 'Cover picture'),
+  others: list(ImageVariants, 'Additional pictures'),
+})
+
+const entryFields = { ...kindFields, comment: text('Additional comment'), value: text('Value') }
+const CharacteristicEntry = record('CharacteristicEntry', 'A characteristic of a boat', entryFields)
+const EquipmentEntry = record('EquipmentEntry', 'A piece of equipment of a boat', entryFields)
+
+export const Duration = record('Duration', 'A length a boat may be rented for', {
+  type: text('MINUTES, PERIODS, DAYS, WEEKS'),
+  value: text('A period name such as MORNING, AFTERNOON, EVENING, or a number'),
+})
+
 const named = (what: string) => ({
   id: integer(`${what} ID`),
   name: text(`${what} name`),
@@ -43,7 +61,7 @@ const Range = record('Range', 'A range of models', {
 })
 const Model = record('Model', 'A boat model', { ...named('Model'), range: embedded(Range, 'Range') })
 
-export const Version = record('Version', 'A version of a boat model', {
+const Version = record('Version', 'A version of a boat model', {
   ...named('Version'),
   images: embedded(Images, 'Album with cover and additional photos'),
   model: embedded(Model, 'Model'),

@@ -1,8 +1,8 @@
 // The user and the two documents of a user (docs/sources.md, 2.6, resources/user-license,
 // reference/user-documents-management/add-identity-document-to-an-existing-user).
 
+import { Country, UserLicenseType } from './references.ts'
 import { choice, embedded, flag, formatted, integer, record, text } from './schema.ts'
-import { Country, UserLicenseType } from './shared.ts'
 
 export const civilities = ['MS', 'MR', 'OTHER'] as const
 export const organizationTypes = ['INDIVIDUAL', 'SOCIETY', 'ASSOCIATION'] as const

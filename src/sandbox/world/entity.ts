@@ -1,7 +1,43 @@
 // One stored record: its own fields, its links to other records, and how it becomes JSON text. Records are composed
 // as text so that an overridden raw text (decimals of thirty digits, escapes) is served and embedded verbatim.
 
-import { type Table, tableKeys } from './tables.ts'
+import { type ReferenceTable, references, referenceTables } from '../records/references.ts'
+
+interface TableKey {
+  /** Field that holds the record's own key; null where the record has none. */
+  readonly field: 'id' | 'code' | null
+  readonly kind: 'integer' | 'string'
+}
+
+const integerId: TableKey = { field: 'id', kind: 'integer' }
+const code: TableKey = { field: 'code', kind: 'string' }
+const noId: TableKey = { field: null, kind: 'integer' }
+
+/** `versions` is embedded only: no endpoint shows it alone. */
+const ownTables = {
+  versions: integerId,
+  companies: integerId,
+  resources: { field: 'id', kind: 'string' },
+  resource_options: integerId,
+  resource_pricings: integerId,
+  resource_unavailabilities: noId,
+  rentals: integerId,
+  rental_options: integerId,
+  rental_payments: integerId,
+  rental_crew_members: integerId,
+  users: integerId,
+  user_identities: noId,
+  user_licenses: noId,
+} satisfies Record<string, TableKey>
+
+/** The kinds of stored records, by the name of the table a mirror keeps them in. */
+export type Table = ReferenceTable | keyof typeof ownTables
+
+/** How each kind of stored record is keyed. */
+export const tableKeys = {
+  ...ownTables,
+  ...Object.fromEntries(referenceTables.map((table) => [table, references[table].firstId === null ? code : integerId])),
+} as Readonly<Record<Table, TableKey>>
 
 export type Own = Record<string, unknown>
 

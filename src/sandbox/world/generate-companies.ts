@@ -6,7 +6,6 @@ import { countries, harbours } from '../data/places.ts'
 import { blockFields } from './calendar.ts'
 import { DAY_MS } from './dates.ts'
 import { createEntity, type Entity, type Resource } from './entity.ts'
-import { picture, referenceByName } from './generate-references.ts'
 import { cents } from './prices.ts'
 import type { Random } from './random.ts'
 import { slotOptionId } from './slots.ts'
@@ -40,6 +39,44 @@ const isoBefore = (world: World, random: Random, minDays: number, maxDays: numbe
       random.int(0, 3_600_000),
   ).toISOString()
 
+/** A picture in four sizes; the address is of a host that does not exist. */
+function picture(name: string) {
+  const size = (label: string, width: number) => ({
+    height: Math.round((width * 2) / 3),
+    uri: `https://images.example.com/${label}/${name}.jpg`,
+    width,
+  })
+  return {
+    large: size('large', 1600),
+    medium: size('medium', 800),
+    original: size('original', 3000),
+    small: size('small', 320),
+  }
+}
+
+/** One version for each known model; builders, ranges and models have no endpoint of their own. */
+export function generateVersions(world: World): void {
+  const builders = [...new Set(boats.models.map(([builder]) => builder))]
+  const named = (id: number, name: string) => ({ id, name, description: null })
+  const versions = boats.models.map(([builder, range, model, name, subtype], index) =>
+    createEntity(
+      'versions',
+      world.nextId('versions', 501),
+      {
+        name,
+        description: `${builder} ${name}`,
+        images: { cover: picture(`version-${index}`), others: [] },
+        model: {
+          ...named(401 + index, model),
+          range: { ...named(301 + index, range), builder: named(51 + builders.indexOf(builder), builder) },
+        },
+      },
+      { subtype: world.reference('subtypes', subtype) },
+    ),
+  )
+  world.versions.load(versions)
+}
+
 /** A company of one of the cities. */
 export function makeCompany(world: World, random: Random): Entity {
   const key = world.nextId('companies', 101)
@@ -64,8 +101,8 @@ export function makeCompany(world: World, random: Random): Entity {
       companyWebsiteUrl: `https://${slug}.example.com`,
     },
     {
-      addressCity: referenceByName(world, 'cities', city),
-      companyLegalForm: referenceByName(world, 'company_legal_forms', random.pick(boats.legalForms)),
+      addressCity: world.reference('cities', city),
+      companyLegalForm: world.reference('company_legal_forms', random.pick(boats.legalForms)),
     },
   )
 }
@@ -80,7 +117,7 @@ export function makeResource(
   const boatId = choice.boat?.boatId ?? String(1001 + world.resources.size)
   const place = random.pick(harbours.filter(({ name }) => name !== harbourNameOf(choice.boat)))
   const [, , winterOffset, currency] = countries.find(([code]) => code === place.country) ?? countries[0]
-  const harbour = referenceByName(world, 'harbours', place.name)
+  const harbour = world.reference('harbours', place.name)
   const version = choice.boat?.links.version ?? random.pick([...world.versions.values()])
   const versionName = typeof version === 'object' && version ? version.own.name : null
   const model = boats.models.find(([, , , name]) => name === versionName) ?? boats.models[0]

@@ -1,8 +1,9 @@
 // Makes a whole world from a seed and a size. The same seed, size and day give the same world.
 
+import { type ReferenceTable, references, referenceTables } from '../records/references.ts'
 import type { SandboxClock } from './clock.ts'
-import { generateCompanies } from './generate-companies.ts'
-import { generateReferences } from './generate-references.ts'
+import { createEntity } from './entity.ts'
+import { generateCompanies, generateVersions } from './generate-companies.ts'
 import { generateRentals } from './generate-rentals.ts'
 import { generateUsers } from './generate-users.ts'
 import { createRandom } from './random.ts'
@@ -24,11 +25,26 @@ export const countsFor = (size: number) => ({
   users: Math.max(8, Math.round(size * 0.6)),
 })
 
+function generateReferences(world: World): void {
+  for (const table of referenceTables) {
+    const { firstId, records } = references[table]
+    const entities = records.map(({ key, own, links = {} }) => {
+      const linked = Object.entries(links).map(([field, [other, name]]) => [
+        field,
+        world.reference(other as ReferenceTable, name),
+      ])
+      return createEntity(table, key ?? world.nextId(table, firstId ?? 1), { ...own }, Object.fromEntries(linked))
+    })
+    world.references[table].records.load(entities)
+  }
+}
+
 /** A world of believable data. */
 export function generateWorld({ seed, size, clock, touchParents }: WorldOptions): World {
   const world = new World(seed, clock, touchParents)
   const counts = countsFor(size)
   generateReferences(world)
+  generateVersions(world)
   generateCompanies(world, createRandom(seed, 'companies'), counts)
   generateUsers(world, createRandom(seed, 'users'), counts.users)
   generateRentals(world, createRandom(seed, 'rentals'), counts.rentals)

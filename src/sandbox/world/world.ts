@@ -1,11 +1,11 @@
 // The state of the imitation API: all records, their orders, and what every change to them entails (caches,
 // modification times, expiry). It knows neither HTTP nor the rules of single operations.
 
+import { type ReferenceTable, references, referenceTables } from '../records/references.ts'
 import type { SandboxClock } from './clock.ts'
 import { byKey, Collection, compareKeys, Order } from './collection.ts'
 import { dateOf } from './dates.ts'
-import { type Entity, type Rental, type Resource, render, type User } from './entity.ts'
-import { type ReferenceTable, referencePaths, referenceTables, type Table } from './tables.ts'
+import { type Entity, type Rental, type Resource, render, type Table, type User } from './entity.ts'
 
 /** A rental still pending this long after its creation is gone (docs/sources.md, guides/RentalWorkflow). */
 const PENDING_MS = 15 * 60_000
@@ -14,7 +14,7 @@ const isDeactivated = (user: User): boolean => user.own.deactivated === true
 const creation = (rental: Rental): string => String(rental.own.creationDatetime)
 
 /** Records whose text is part of the kept texts of others. */
-const isEmbedded = (table: Table): boolean => table in referencePaths || table === 'companies' || table === 'versions'
+const isEmbedded = (table: Table): boolean => table in references || table === 'companies' || table === 'versions'
 
 /** Oldest creation first, ids breaking ties. */
 export const byCreation = (a: Rental, b: Rental): number =>
@@ -64,6 +64,14 @@ export class World {
   /** JSON text of a record as it is now. */
   text(entity: Entity): string {
     return render(entity, this.#epoch)
+  }
+
+  /** Looks a reference record up by its code or its `name`; throws when the data are inconsistent. */
+  reference(table: ReferenceTable, name: string): Entity {
+    const { records } = this.references[table]
+    const found = records.get(name) ?? [...records.values()].find(({ own }) => own.name === name)
+    if (!found) throw new Error(`The sandbox's data name no ${table} called ${name}`)
+    return found
   }
 
   /** A fresh id of a table, counting up from `first`. */
