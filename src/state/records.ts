@@ -132,14 +132,18 @@ function mergedStates(states: readonly RecordState[]): readonly RecordState[] {
   const byKey = new Map<string, RecordState>()
   for (const state of states) {
     if (Buffer.byteLength(state.key) > maxKeyBytes) continue
-    const id = JSON.stringify([state.stream, state.key])
-    const known = Object.entries(state).filter(([, value]) => value !== null && value !== undefined)
+    const id = `${state.stream} ${state.key}`
     const before = byKey.get(id)
-    const changed = state.changed === true || before?.changed === true
-    byKey.set(id, { ...before, ...(Object.fromEntries(known) as RecordState), changed })
+    byKey.set(id, before === undefined ? state : laterState(before, state))
   }
   // In key order, so that two transactions meet in the same order.
   return [...byKey.values()].sort((a, b) => compareText(a.stream, b.stream) || compareText(a.key, b.key))
+}
+
+function laterState(before: RecordState, state: RecordState): RecordState {
+  const known = Object.entries(state).filter(([, value]) => value !== null && value !== undefined)
+  const changed = state.changed === true || before.changed === true
+  return { ...before, ...(Object.fromEntries(known) as RecordState), changed }
 }
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -55,26 +55,41 @@ export type ChangeSet = {
 /** What a read found; what is left out is nothing. */
 export type Found = Partial<ChangeSet>
 
-/** Folds what several reads found, in their order, into one change set. */
-export const changeSet = (found: readonly Found[]): ChangeSet => ({
-  tables: found.flatMap(({ tables = [] }) => tables),
-  embedding: found.flatMap(({ embedding = [] }) => embedding),
-  embedded: found.flatMap(({ embedded = [] }) => embedded),
-  filled: found.flatMap(({ filled = [] }) => filled),
-  tombstones: found.flatMap(({ tombstones = [] }) => tombstones),
-  records: found.flatMap(({ records = [] }) => records),
-  bad: found.flatMap(({ bad = [] }) => bad),
-  unknown: found.flatMap(({ unknown = [] }) => unknown),
-  warnings: found.flatMap(({ warnings = [] }) => warnings),
-  problems: found.flatMap(({ problems = [] }) => problems),
-  counts: sum(found.flatMap(({ counts = [] }) => counts)),
-})
+const nothing: ChangeSet = {
+  tables: [],
+  embedding: [],
+  embedded: [],
+  filled: [],
+  tombstones: [],
+  records: [],
+  bad: [],
+  unknown: [],
+  warnings: [],
+  problems: [],
+  counts: {},
+}
 
-function sum(counts: readonly Partial<RunCounts>[]): Partial<RunCounts> {
-  const total: { -readonly [K in keyof RunCounts]?: number } = {}
-  for (const each of counts)
-    for (const name of Object.keys(each) as (keyof RunCounts)[]) total[name] = (total[name] ?? 0) + (each[name] ?? 0)
-  return total
+type Lists = Omit<ChangeSet, 'counts'>
+const listNames = Object.keys(nothing).filter((name) => name !== 'counts') as (keyof Lists)[]
+
+/** Folds what several reads found, in their order, into one change set. Done for each answer: it copies only what is there. */
+export function changeSet(found: readonly Found[]): ChangeSet {
+  const lists: { -readonly [K in keyof Lists]?: unknown[] } = {}
+  const counts: { -readonly [K in keyof RunCounts]?: number } = {}
+  for (const each of found) {
+    for (const name of listNames) {
+      const items = each[name]
+      if (items === undefined || items.length === 0) continue
+      const all = lists[name] ?? []
+      lists[name] = all
+      for (const item of items) all.push(item)
+    }
+    for (const name in each.counts) {
+      const count = name as keyof RunCounts
+      counts[count] = (counts[count] ?? 0) + (each.counts[count] ?? 0)
+    }
+  }
+  return { ...nothing, ...(lists as Partial<Lists>), counts }
 }
 
 /** What an answer of the API cost, and whether it could be taken as it came. */
@@ -102,8 +117,6 @@ export type Received = {
   /** The record as JSON text, where that is known already. */
   readonly payload?: string
 }
-
-const nothing: Found = {}
 
 /** Projects a record: its row, or a bad record; and which of its fields are unknown. */
 export function projected(received: Received): { readonly row?: Row; readonly found: Found } {
