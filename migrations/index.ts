@@ -9,6 +9,7 @@ import * as reports from './0004_reports.ts'
 import * as traffic from './0005_traffic.ts'
 import * as outboxSeen from './0006_outbox_seen.ts'
 import * as outboxVisibility from './0007_outbox_visibility.ts'
+import * as changeLogWhole from './0008_change_log_whole.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -19,4 +20,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0005_traffic': traffic,
   '0006_outbox_seen': outboxSeen,
   '0007_outbox_visibility': outboxVisibility,
+  '0008_change_log_whole': changeLogWhole,
 }

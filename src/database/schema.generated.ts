@@ -42,6 +42,15 @@ export type MirrorDatabase = {
     operation: 'insert' | 'update' | 'delete'
     changed_at: Generated<Timestamp>
     diff: Json
+    whole: Generated<boolean>
+  }
+  'mirror.changes': {
+    seq: Int8 | null
+    stream: string | null
+    key: Json | null
+    operation: string | null
+    changed_at: Timestamp | null
+    diff: Json | null
   }
   'mirror.characteristics': {
     id: Int8

@@ -96,7 +96,7 @@ export async function recordHistory(
   const object = stream.key.map((name, index) => `'${name}', $${index + 2}::${columnType(stream, name)}`).join(', ')
   const { rows } = await db.query<HistoryEntry & { total: number }>(
     `select c.seq::text as seq, c.operation, c.changed_at as "changedAt", c.diff::text as diff, count(*) over ()::int as total
-     from mirror.change_log c where c.stream = $1 and c.key = jsonb_build_object(${object})
+     from mirror.changes c where c.stream = $1 and c.key = jsonb_build_object(${object})
      order by c.seq desc limit ${limit}`,
     [stream.name, ...key],
   )

@@ -5,6 +5,7 @@ import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, knownRead, toldRead } from '../database/sql.ts'
 import { columnList, former, formerly, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
+import { keepingLost } from './feed.ts'
 import type { Scope, TableWrite } from './rows.ts'
 import { type RowSource, rowsFrom, stagedColumn } from './staging.ts'
 
@@ -20,12 +21,14 @@ function givenRows(stream: StreamDef, columns: readonly string[], firstParameter
       order by ${columns.map((_, index) => index + 1).join(', ')}`
 }
 
+const personalColumns = ({ columns }: StreamDef): readonly string[] =>
+  columns.filter((column) => column.personal === true).map(({ name }) => name)
+
 /** What a tombstone of a person or a document keeps: its key. */
 function redacted(stream: StreamDef): string {
   if (stream.person !== true && stream.document !== true) return ''
-  const personal = stream.columns.filter((column) => column.personal === true)
   const payload = stream.person === true ? keyObject(stream.key, 't') : `'{}'::jsonb`
-  return [...personal.map(({ name }) => `, ${identifier(name)} = null`), `, _payload = ${payload}`].join('')
+  return [...personalColumns(stream).map((name) => `, ${identifier(name)} = null`), `, _payload = ${payload}`].join('')
 }
 
 /**
@@ -62,19 +65,23 @@ function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, als
   const { key, name } = stream
   const table = `mirror.${identifier(name)}`
   const more = Object.entries(also)
+  // Of a person nothing is kept, of a document that is gone while its person stays what the log says of it.
+  const lost = stream.document === true ? personalColumns(stream) : []
+  const kept = lost.length > 0 ? ` || ${keepingLost(lost, 'm')}` : ''
+  const held = lost.map((column) => `, t.${identifier(column)} as ${formerly(column)}`).join('')
   return `with given as (${given}), gone as materialized (
-      select ${columnList(key, 't')}, ${readAt} as gone_at, ${source} as gone_source${more.map(([as, sql]) => `, ${sql} as ${as}`).join('')}
-      from given g cross join lateral (select ${columnList(key, 't')} from ${table} t
+      select ${columnList(key, 't')}, ${readAt} as gone_at, ${source} as gone_source${more.map(([as, sql]) => `, ${sql} as ${as}`).join('')}${lost.map((column) => `, t.${formerly(column)}`).join('')}
+      from given g cross join lateral (select ${columnList(key, 't')}${held} from ${table} t
         where ${condition} and t._deleted_at is null order by ${columnList(key, 't')} for ${goingLock(stream)}) t
     ), marked as (
       update ${table} t set _deleted_at = clock_timestamp(), _changed_at = clock_timestamp(), _source = g.gone_source,
         _read_at = greatest(${knownRead('t')}, g.gone_at)${redacted(stream)}
       from gone g where ${sameKey(key, 't', 'g')}
-      returning ${columnList(key, 't')}, t._deleted_at${more.map(([as]) => `, g.${as}`).join('')}
+      returning ${columnList(key, 't')}, t._deleted_at${more.map(([as]) => `, g.${as}`).join('')}${lost.map((column) => `, g.${formerly(column)}`).join('')}
     ), logged as (
       insert into mirror.change_log (epoch, stream, key, operation, diff)
       select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 'm')}, 'delete',
-        jsonb_build_object('_deleted_at', jsonb_build_array(null, m._deleted_at))
+        jsonb_build_object('_deleted_at', jsonb_build_array(null, m._deleted_at))${kept}
       from marked m
     )
     select ${key.map((column, index) => `m.${identifier(column)}::text as k${index}`).join(', ')}${more.map(([as]) => `, m.${as}`).join('')} from marked m`

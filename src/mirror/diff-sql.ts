@@ -29,6 +29,16 @@ export function updateDiff(columns: readonly string[], before: string, after: st
   )
 }
 
+/** The columns that differ, with what they held before: `{column: old}`. */
+export function formerValues(columns: readonly string[], before: string, after: string): string {
+  return asObject(
+    columns.map((column) => {
+      const [old, new_] = [`${before}.${identifier(column)}`, `${after}.${identifier(column)}`]
+      return `case when ${old} is distinct from ${new_} then '"${column}":' || coalesce(to_jsonb(${old})::text, 'null') end`
+    }),
+  )
+}
+
 /** The key columns as an object: `change_log.key`. */
 export const keyObject = (key: readonly string[], row: string): string =>
   `jsonb_build_object(${key.map((column) => `'${column}', ${row}.${identifier(column)}`).join(', ')})`

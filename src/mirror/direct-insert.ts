@@ -7,7 +7,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import { copyRows, copyText } from '../database/copy.ts'
 import { identifier } from '../database/sql.ts'
 import { isUniqueViolation } from '../database/sql-states.ts'
-import { insertDiff, keyObject } from './diff-sql.ts'
+import { firstEntry, personColumn } from './feed.ts'
 import { type SourcedRow, sourceOfRow, type TableWrite } from './rows.ts'
 import { ownColumns } from './staging.ts'
 
@@ -76,12 +76,19 @@ function* linesOf(
   }
 }
 
-/** Logs rows that were just inserted. One text array of keys for the first key column. */
+/** Logs rows that were just inserted. Parameters: an array of keys and, where the records hold a person, one of its ids. */
 function logStatement(stream: StreamDef): string {
-  const [key = ''] = stream.key
-  return `insert into mirror.change_log (epoch, stream, key, operation, diff)
-    select (select mirror.feed_epoch()), '${stream.name}', ${keyObject(stream.key, 't')}, 'insert', ${insertDiff(ownColumns(stream), 't')}
-    from mirror.${identifier(stream.name)} t where t.${identifier(key)} = any($1::text[]::${columnType(stream, key)}[]) order by t.${identifier(key)}`
+  const said = saidColumns(stream)
+  const typed = said.map((column, index) => `$${index + 1}::text[]::${columnType(stream, column)}[]`)
+  return `insert into mirror.change_log (epoch, stream, key, operation, diff, whole)
+    select (select mirror.feed_epoch()), '${stream.name}', ${firstEntry(stream, ownColumns(stream), 't')}
+    from unnest(${typed.join(', ')}) as t(${said.map(identifier).join(', ')}) order by t.${identifier(said[0] ?? '')}`
+}
+
+/** What their first entries say of records without a parent: the key, and the person. */
+function saidColumns(stream: StreamDef): readonly string[] {
+  const person = personColumn(stream)
+  return [...stream.key, ...(person === undefined ? [] : [person])]
 }
 
 /**
@@ -107,8 +114,10 @@ export async function insertDirectly(
     await client.query('rollback to savepoint direct_insert')
     return null
   }
-  const keys = tables.flatMap((table) => table.rows.map((row) => row.key[0] ?? ''))
-  await client.query(logStatement(stream), [keys])
+  const inserted = tables.flatMap((table) => table.rows)
+  const said = saidColumns(stream).map((column) => stream.columns.findIndex(({ name }) => name === column))
+  const values = said.map((place) => inserted.map((row) => row.values[place] ?? null))
+  await client.query(logStatement(stream), values)
   await client.query('release savepoint direct_insert')
-  return keys.length
+  return inserted.length
 }

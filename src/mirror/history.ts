@@ -17,12 +17,13 @@ type Rule = { readonly name: string; readonly days: 'history' | 'day'; readonly 
 
 const older = (column: string): string => `${column} < now() - make_interval(days => $1::int)`
 
-/** The log is numbered in the order of writing: only its beginning is looked at. */
+/** Only from its beginning on, as it is numbered: first entries are told by means of later ones (feed.ts). */
 const changeLog: Rule = {
   name: 'mirror.change_log',
   days: 'history',
   sql: `delete from mirror.change_log where seq in (select seq from
-    (select seq, changed_at from mirror.change_log order by seq limit $2) oldest where ${older('changed_at')})`,
+    (select seq, bool_and(${older('changed_at')}) over (order by seq) as old
+      from (select seq, changed_at from mirror.change_log order by seq limit $2) oldest) told where old)`,
 }
 
 /** A stream's last run stays, however old. Tasks, pages and held keys go with their run. */

@@ -22,6 +22,7 @@ import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, isStub, knownRead, toldRead } from '../database/sql.ts'
 import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
+import { firstEntry, keepingBefore } from './feed.ts'
 import { ownColumns, type RowSource, rowsFrom, stagedColumn } from './staging.ts'
 
 const once = new Map<string, string>()
@@ -103,7 +104,8 @@ export const mergeStatement = (stream: StreamDef, source: RowSource): string =>
     const assignments = rest.map((column) => `${identifier(column)} = l.${identifier(column)}`)
     // A revived row still has what another stream's read filled: who follows the log has dropped it.
     const kept = all.filter((column) => !own.includes(column))
-    const revived = [insertDiff(own, 's'), ...(kept.length > 0 ? [insertDiff(kept, 'l')] : [])].join(' || ')
+    const values = [insertDiff(own, 's'), ...(kept.length > 0 ? [insertDiff(kept, 'l')] : [])]
+    const revived = [...values, keepingBefore(own, 'l', 's')].join(' || ')
     const diff = `case when l._deleted_at is not null then ${revived}
         when ${rowOf(own, 'l')} is distinct from ${rowOf(own, 's')} then ${updateDiff(own, 'l', 's')}
         when l._payload is distinct from s._payload
@@ -141,12 +143,12 @@ export const mergeStatement = (stream: StreamDef, source: RowSource): string =>
       select ${columnList(own)}, _payload, _source, _read_at from absent order by ${columnList(key)}
       on conflict (${columnList(key)}) do nothing returning ${columnList(own)}
     ), logged as (
-      insert into mirror.change_log (epoch, stream, key, operation, diff)
+      insert into mirror.change_log (epoch, stream, key, operation, diff, whole)
       select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 's')},
-        case when l._deleted_at is null then 'update' else 'insert' end, ${diff}
+        case when l._deleted_at is null then 'update' else 'insert' end, ${diff}, true
       from updated s, ${former(before, 's')}
       union all
-      select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 's')}, 'insert', ${insertDiff(own, 's')}
+      select (select mirror.feed_epoch()), '${name}', ${firstEntry(stream, own, 's')}
       from inserted s
     )
     select (select count(*) from newest)::int as given, (select count(*) from inserted)::int as inserted,

@@ -5,6 +5,7 @@ import { type EmbeddedPerson, embeddedPerson, streamNamed, streams } from '../ca
 import type { StreamDef } from '../catalog/types.ts'
 import { literal, type Queryable } from '../database/sql.ts'
 import { askedJoin } from '../state/records.ts'
+import { redactLog } from './feed.ts'
 
 /** Which of these users are gone: whatever still embeds them must not bring them back. Ids as text. */
 export async function tombstonedUsers(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
@@ -18,10 +19,6 @@ export async function tombstonedUsers(db: Queryable, ids: readonly string[]): Pr
 
 /** The streams whose rows are the person's own: the user and the documents; their keys are the user's id. */
 const ownStreams = streams.filter((stream) => stream.person === true || stream.document === true)
-
-/** Drops columns from the diffs of some records. Parameters: stream, keys (jsonb[]), columns. */
-const redactLog = `update mirror.change_log set diff = diff - $3::text[]
-  where stream = $1 and key = any($2::jsonb[]) and diff ?| $3::text[]`
 
 /** Statements that redact what records of other streams, such as rentals, say of persons. */
 function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson) {

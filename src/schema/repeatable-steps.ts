@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readEndpoints, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal } from '../database/sql.ts'
+import { feedFunctions, feedView } from '../mirror/feed.ts'
 import { outboxSteps } from '../outbox/sql/steps.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
 import { comments } from './comments.ts'
@@ -21,6 +22,8 @@ insert into sync.endpoints (endpoint) values ${rows(readEndpoints)} on conflict 
 /** Run in this order, all of them or none, in one transaction. */
 export const repeatableSteps: readonly RepeatableStep[] = [
   roles,
+  feedFunctions,
+  feedView,
   comments,
   seeds,
   views,

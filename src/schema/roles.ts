@@ -75,11 +75,14 @@ const guardFromReader = (table: string): readonly string[] => [
       using (stream not in (${personalStreams.join(', ')}))`,
 ]
 
+const feedFunctions = `mirror.feed_epoch(), mirror.row_as_insert(text, jsonb), mirror.told_diff(mirror.change_log),
+      mirror.read_change_log(text, int), mirror.changes_since(text, int)`
+
 /** Comes last, when all views exist. */
 export const grants: RepeatableStep = {
   name: 'grants',
   sql: [
-    'revoke all on function mirror.feed_epoch(), mirror.read_change_log(text, int), mirror.changes_since(text, int) from public;',
+    `revoke all on function ${feedFunctions} from public;`,
     grantTo('boat_mirror_reader', [
       'grant usage on schema sync, mirror_views, report to boat_mirror_reader',
       selectFrom(['sync', 'mirror_views', 'report'], 'boat_mirror_reader'),
@@ -89,7 +92,7 @@ export const grants: RepeatableStep = {
     grantTo('boat_mirror_partner', [
       'grant usage on schema sync, mirror, mirror_views, report to boat_mirror_partner',
       selectFrom(['sync', 'mirror', 'mirror_views', 'report'], 'boat_mirror_partner'),
-      'grant execute on function mirror.feed_epoch(), mirror.read_change_log(text, int), mirror.changes_since(text, int) to boat_mirror_partner',
+      `grant execute on function ${feedFunctions} to boat_mirror_partner`,
     ]),
   ].join('\n'),
 }

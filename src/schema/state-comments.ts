@@ -11,7 +11,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'schema outbox': 'Changes on their way to the API.',
 
   'table mirror.change_log':
-    'One row for each change of a mirror row, written in the same transaction. Read it by mirror.changes_since.',
+    'One row for each change of a mirror row, written in the same transaction. Read it by mirror.changes_since, or by the view mirror.changes.',
   'column mirror.change_log.seq': 'Number in order of writing; not in order of commit.',
   'column mirror.change_log.epoch': 'Which cluster, timeline and database the transaction id belongs to.',
   'column mirror.change_log.xid': 'The transaction that wrote the row.',
@@ -20,10 +20,14 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column mirror.change_log.operation': 'insert (a revival too), update or delete.',
   'column mirror.change_log.changed_at': 'Database clock when the row was written.',
   'column mirror.change_log.diff':
-    '{column: [old, new]}; _payload only where no column changed. The values of an erased person are gone.',
+    'What the change says besides its row and later changes; mirror.changes and mirror.changes_since tell the whole.',
+  'column mirror.change_log.whole':
+    'False: the first entry of a key, completed from later ones and the row when it is read.',
   'function mirror.changes_since(text, int)':
     'Changes after a cursor (null: from the beginning), at most max_rows. Keep the cursor of the last row and pass it next time. Skips nothing that commits late: it stops below the oldest running transaction. After a restore into another cluster it starts from the beginning.',
   'function mirror.read_change_log(text, int)': 'What mirror.changes_since calls.',
+  'function mirror.told_diff(mirror.change_log)': 'The diff of an entry as the feed gives it: {column: [old, new]}.',
+  'function mirror.row_as_insert(text, jsonb)': 'A row as the diff of its insert; null: there is none.',
   'function mirror.feed_epoch()': 'Identity of the cluster, its timeline and this database, as a number.',
 
   'table sync.requests': 'Requests for a complete sync, by a command or the first start.',

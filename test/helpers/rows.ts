@@ -2,6 +2,7 @@
 
 import type { PoolClient, QueryResultRow } from 'pg'
 import { pino } from 'pino'
+import { expect, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
@@ -74,4 +75,17 @@ export type LogRow = {
 
 /** The change log in order, without numbers and times. */
 export const changeLog = (mirror: Mirror): Promise<LogRow[]> =>
-  mirror.all<LogRow>('select stream, key, operation, diff from mirror.change_log order by seq')
+  mirror.all<LogRow>('select stream, key, operation, diff from mirror.changes order by seq')
+
+/** Waits until no transaction older than the log's newest row is open: those of other databases count, too. */
+export const feedSettled = (mirror: Mirror): Promise<void> =>
+  vi.waitFor(
+    async () => {
+      const [row] = await mirror.all<{ settled: boolean }>(
+        `select not exists (select from mirror.change_log where epoch = mirror.feed_epoch()
+           and xid >= pg_snapshot_xmin(pg_current_snapshot())) as settled`,
+      )
+      expect(row?.settled).toBe(true)
+    },
+    { timeout: 20_000, interval: 20 },
+  )

@@ -2,12 +2,12 @@
 
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { changesChannel, createChangeNotifier } from '../../src/mirror/change-notifier.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
+import { at, feedSettled, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {
@@ -20,18 +20,7 @@ beforeEach(async () => {
 
 type Change = { cursor: string; seq: string; stream: string; key: { id: number }; operation: string }
 
-/** Waits until no transaction older than the log's newest row is open: those of other databases count, too. */
-const settled = (): Promise<void> =>
-  vi.waitFor(
-    async () => {
-      const [row] = await mirror.all<{ settled: boolean }>(
-        `select not exists (select from mirror.change_log where epoch = mirror.feed_epoch()
-           and xid >= pg_snapshot_xmin(pg_current_snapshot())) as settled`,
-      )
-      expect(row?.settled).toBe(true)
-    },
-    { timeout: 20_000, interval: 20 },
-  )
+const settled = (): Promise<void> => feedSettled(mirror)
 
 const read = (cursor: string | null, max: number): Promise<Change[]> =>
   mirror.all<Change>('select * from mirror.changes_since($1, $2)', [cursor, max])
@@ -111,6 +100,42 @@ describe('mirror.changes_since', () => {
       ['insert', 'Camaret'],
     ])
     expect(ids(told)[0]).toBe(2)
+  })
+
+  it('tells a first entry as it was while later changes of its record are not given yet, or not committed', async () => {
+    const named = (minute: number, name: string) => ({
+      tables: [tableOf('harbours', minute, [rowOf('harbours', { id: 50, name })])],
+    })
+    const insert = { id: [null, 50], name: [null, 'Brest'] }
+    await mirror.write(named(1, 'Brest'))
+    await settled()
+    const told = async () => (await readAll(null)).map((change) => (change as Change & { diff: unknown }).diff)
+    expect(await told()).toEqual([insert])
+    await mirror.db.transaction(async (holder) => {
+      await holder.query('select pg_current_xact_id()')
+      await mirror.write(named(2, 'Roscoff'))
+      expect(await told()).toEqual([insert]) // committed, but above the oldest running transaction
+      await applyWrites(holder, named(3, 'Camaret'))
+      expect(await told()).toEqual([insert])
+    })
+    await settled()
+    expect(await told()).toEqual([insert, { name: ['Brest', 'Roscoff'] }, { name: ['Roscoff', 'Camaret'] }])
+  })
+
+  it('tells times in UTC, as they are logged, whatever the time zone of who reads', async () => {
+    const departure_datetime = '2026-07-01T10:00:00+02:00'
+    await mirror.write({ tables: [tableOf('rentals', 1, [rowOf('rentals', { id: 50, departure_datetime })])] })
+    await mirror.db.transaction(async (client) => {
+      await client.query(`set local timezone = 'Asia/Tokyo'`)
+      const { rows } = await client.query('select diff from mirror.changes')
+      expect(rows).toEqual([{ diff: { id: [null, 50], departure_datetime: [null, '2026-07-01T08:00:00+00:00'] } }])
+    })
+  })
+
+  it('gives entries from before an upgrade as they stand: what was taken from them is not found again in the row', async () => {
+    await mirror.write({ tables: [tableOf('harbours', 1, [rowOf('harbours', { id: 51, name: 'Brest' })])] })
+    await mirror.db.pool.query(`update mirror.change_log set whole = true, diff = '{"id": [null, 51]}'`)
+    expect(await mirror.all('select diff from mirror.changes')).toEqual([{ diff: { id: [null, 51] } }])
   })
 
   it('loses and doubles nothing while twelve writers commit late, roll back and overtake each other', async () => {

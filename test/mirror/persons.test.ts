@@ -154,7 +154,7 @@ describe('a user who is gone', () => {
 
   it('keeps in the change log what is not personal', async () => {
     const log = await mirror.all<{ operation: string; diff: Record<string, unknown> }>(
-      `select operation, diff from mirror.change_log where stream = 'users' and key = '{"id": 1}' order by seq`,
+      `select operation, diff from mirror.changes where stream = 'users' and key = '{"id": 1}' order by seq`,
     )
     expect(log.map(({ operation }) => operation)).toEqual(['insert', 'update', 'delete'])
     expect(log[0]?.diff).toEqual({ id: [null, 1], language_code: [null, 'fr'] })
@@ -162,7 +162,7 @@ describe('a user who is gone', () => {
 
   it('tells those who follow the log that the rental lost its message, without quoting it', async () => {
     const [last] = await mirror.all<{ diff: unknown }>(
-      `select diff from mirror.change_log where stream = 'rentals' and key = '{"id": 10}' order by seq desc limit 1`,
+      `select diff from mirror.changes where stream = 'rentals' and key = '{"id": 10}' order by seq desc limit 1`,
     )
     expect(last?.diff).toEqual({ message: [null, null] })
   })

@@ -159,7 +159,7 @@ it('replaying the change log gives the rows, and every change has one row in it'
       await apply(ids, chunked(reads, 1))
       for (const id of ids) {
         const log = await mirror.all<LogRow>(
-          `select operation, diff from mirror.change_log where stream = 'harbours' and key = jsonb_build_object('id', $1::bigint) order by seq`,
+          `select operation, diff from mirror.changes where stream = 'harbours' and key = jsonb_build_object('id', $1::bigint) order by seq`,
           [id],
         )
         const visible = log.map((each) => {

@@ -51,7 +51,7 @@ describe('a record', () => {
       _deleted_at: null,
     })
     const [logged] = await mirror.all<{ key: string; diff: string }>(
-      `select key::text as key, diff::text as diff from mirror.change_log where stream = 'rentals'
+      `select key::text as key, diff::text as diff from mirror.changes where stream = 'rentals'
          and key = '{"id": 9007199254740993}'`,
     )
     expect(logged?.key).toBe('{"id": 9007199254740993}')

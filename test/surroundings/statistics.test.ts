@@ -14,6 +14,7 @@ import {
   waitingStreams,
 } from '../../src/inspect/page-queries.ts'
 import { backlog, endpointFacts, outboxFacts, streamStatus } from '../../src/inspect/queries.ts'
+import { recordHistory } from '../../src/inspect/record-queries.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
@@ -82,9 +83,9 @@ beforeAll(async () => {
      select id, id, 10, '{}', 'GET /v3/rentals/{rentalId}/payments', now() - interval '1 hour' from generate_series(1, ${size}) id`,
     `insert into sync.records (stream, key, list_hash, detail_hash, detail_read_at)
      select s, id::text, 'h' || id, 'd' || id, now() from generate_series(1, ${size}) id, unnest(array['rentals', 'rental_payments']) s`,
-    `insert into mirror.change_log (stream, key, operation, diff)
+    `insert into mirror.change_log (stream, key, operation, diff, whole)
      select 'rentals', jsonb_build_object('id', id), case when id % 100 = 0 then 'delete' else 'insert' end,
-       jsonb_build_object('user_id', jsonb_build_array(null, id)) from generate_series(1, ${size}) id`,
+       jsonb_build_object('user_id', jsonb_build_array(null, id)), id % 100 = 0 from generate_series(1, ${size}) id`,
     `insert into sync.runs (stream, trigger) values ('rentals', 'test')`,
     `insert into sync.sweep_pages (run_id, pass, page, keys)
      select 1, 1, page, array(select (page * 100 + n)::text from generate_series(1, 100) n where n % 50 <> 7)
@@ -166,6 +167,15 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     },
   ],
   ['100 changes of the feed', 6 * size, (db) => db.query('select * from mirror.changes_since(null, 100)')],
+  [
+    '100 changes of the feed from former times',
+    6 * size,
+    async (db) => {
+      await db.query('update mirror.change_log set epoch = 1 where seq <= 500')
+      await db.query('select * from mirror.changes_since(null, 100)')
+    },
+  ],
+  ['changes of a rental', size, (db) => recordHistory(db, rentals, ['7'], 10)],
   ['500 resources of rentals', 4 * size, (db) => applyWrites(db, { filled: [resourcesOf(500)] })],
 ]
 

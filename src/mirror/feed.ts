@@ -1,0 +1,114 @@
+// The feed: what stands in the change log, and how `mirror.changes_since` and the view `mirror.changes` tell it.
+//
+// An entry says `{column: [old, new]}`. The first entry of a key would repeat the row that stands beside it, so it is not
+// `whole`: it is completed when it is read, as it was when it was written. Of each column stands, in this order:
+//   what the entry itself says        the person a record holds, by which a deleted one is found; null for what was redacted
+//   the first later `old` of it       entries of one key have their numbers in the order of its changes (feed-order.ts)
+//   the row's value                   no later entry names the column: it is as it was
+// So no write may change a row's column without its old value in the log. Where a diff has no room for it, it stands under
+// `_before`, which no reader is shown: a revival says `[null, new]` of a row that still held the tombstone's values, and
+// the tombstone of a document drops them. What may lose its row while the log still tells of it (calendars, whose past days
+// go) is logged whole. A reader's snapshot has a row and its entries from the same commits; that the feed does not give the
+// latest of them yet makes no difference. History goes from the beginning of the log on (history.ts): never a later entry
+// of a key before its first.
+//
+// Example: harbour 7, {"name": "Brest", "postal_code": "29200"}. What is logged, and what the feed tells at the end:
+//   seq 1  insert, not whole  {}                                               insert {"id": [null, 7], "name": [null, "Brest"], "postal_code": [null, "29200"]}
+//   seq 2  update             {"name": ["Brest", "Lorient"]}                   the same
+//   seq 3  delete             {"_deleted_at": [null, "…"]}                     the same
+//   seq 4  insert, whole      {"id": [null, 7], "name": [null, "Groix"],       insert {"id": [null, 7], "name": [null, "Groix"]}
+//                              "_before": {"name": "Lorient", "postal_code": "29200"}}
+// Of seq 1, `name` is the old of seq 2, `postal_code` stands before seq 4, `id` in the row.
+
+import { embeddedPerson, parentOf, streams } from '../catalog/catalog.ts'
+import { columnType } from '../catalog/columns.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import type { RepeatableStep } from '../database/repeatable-step.ts'
+import { fillSql, identifier, literal } from '../database/sql.ts'
+import { formerly, formerValues, insertDiff, keyObject } from './diff-sql.ts'
+import feed from './feed.sql'
+
+/** Member of a diff that keeps what a row held and no reader is shown. */
+const beforeMember = '_before'
+
+/** What an entry keeps besides: what the row `before` held in columns that are other in `after`. */
+export const keepingBefore = (columns: readonly string[], before: string, after: string): string =>
+  `jsonb_build_object('${beforeMember}', ${formerValues(columns, before, after)})`
+
+/** The same of columns that a row loses; `held` has what they held (`formerly`). */
+export const keepingLost = (columns: readonly string[], held: string): string =>
+  `jsonb_build_object('${beforeMember}', jsonb_build_object(${columns.map((column) => `'${column}', ${held}.${formerly(column)}`).join(', ')}))`
+
+/** Rows of calendars go without a trace when their day is long past, and what stands below them: their entries say all. */
+function mayVanish(stream: StreamDef): boolean {
+  const parent = parentOf(stream)
+  return stream.horizon !== undefined || (parent !== undefined && mayVanish(parent))
+}
+
+/** The column that names the person whom a record holds; it stands in the first entry, where redaction looks for it. */
+export const personColumn = (stream: StreamDef): string | undefined => embeddedPerson(stream)?.column
+
+/**
+ * `key, operation, diff, whole` of the first entry of a key whose row is new. `row` is an alias of all columns that a
+ * normal write sets, or, where nothing but the key and `personColumn` is said, of these.
+ */
+export function firstEntry(stream: StreamDef, own: readonly string[], row: string): string {
+  const key = `${keyObject(stream.key, row)}, 'insert'`
+  if (mayVanish(stream)) return `${key}, ${insertDiff(own, row)}, true`
+  const person = personColumn(stream)
+  return `${key}, ${person === undefined ? `'{}'::jsonb` : insertDiff([person], row)}, false`
+}
+
+/**
+ * Drops columns from the entries of some records: nobody is told any more what stood there, nor does a first entry take
+ * it from elsewhere. Parameters: stream, keys (jsonb[]), columns.
+ */
+export const redactLog = `update mirror.change_log set diff = diff - $3::text[]
+    || case when diff ? '${beforeMember}'
+      then jsonb_build_object('${beforeMember}', (diff -> '${beforeMember}') - $3::text[]) else '{}' end
+    || case when whole then '{}'
+      else (select jsonb_object_agg(name, '[null, null]'::jsonb) from unnest($3::text[]) name) end
+  where stream = $1 and key = any($2::jsonb[])
+    and (diff ?| $3::text[] or (diff -> '${beforeMember}') ?| $3::text[] or not whole)`
+
+/** Branches of `mirror.row_as_insert`: the diff of a stream's row. */
+const rowBranches = streams.map((stream) => {
+  const same = stream.key.map(
+    (column) => `t.${identifier(column)} = ($2 ->> ${literal(column)})::${columnType(stream, column)}`,
+  )
+  const columns = stream.columns.map(({ name }) => name)
+  return `when ${literal(stream.name)} then
+    return (select ${insertDiff(columns, 't')} from mirror.${identifier(stream.name)} t where ${same.join(' and ')});`
+})
+
+/** Functions that complete entries, and the feed. */
+export const feedFunctions: RepeatableStep = {
+  name: 'feed-functions',
+  sql: fillSql(feed, { rows: rowBranches.join('\n  ') }),
+}
+
+/** The change log for who reads it as a table. */
+export const feedView: RepeatableStep = {
+  name: 'feed-view',
+  views: [
+    {
+      schema: 'mirror',
+      name: 'changes',
+      comment:
+        'mirror.change_log with each diff as mirror.changes_since gives it. In order of writing (seq), not of commit: follow changes by mirror.changes_since.',
+      columns: {
+        seq: ['c.seq', 'Number in order of writing; not in order of commit.'],
+        stream: ['c.stream', 'The table, without its schema.'],
+        key: ['c.key', 'The key columns, as an object.'],
+        operation: ['c.operation', 'insert (a revival too), update or delete.'],
+        changed_at: ['c.changed_at', 'Database clock when the entry was written.'],
+        diff: [
+          'mirror.told_diff(c)',
+          '{column: [old, new]}; _payload only where no column changed. The values of an erased person are gone.',
+        ],
+      },
+      source: 'from mirror.change_log c',
+    },
+  ],
+  sql: '',
+}
