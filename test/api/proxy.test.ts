@@ -157,7 +157,8 @@ describe('an https API behind a proxy', () => {
     expect(error.message).toContain(`refused at the proxy http://127.0.0.1:${port} (HTTPS_PROXY) (ECONNREFUSED)`)
   })
 
-  it('is asked for again when a proxy that never answered is given up', async () => {
+  // Waits for the time limit on connections, and then tries again after a pause.
+  it('is asked for again when a proxy that never answered is given up', { timeout: 60_000 }, async () => {
     await using proxy = await openHttpProxy({ silent: true })
     const { proxies } = readConfig({ HTTPS_PROXY: proxy.url }, '/nonexistent').api
     await using client = openApi('https://api.boats.test', { proxies, concurrency: 1, timeoutMs: 30_000 })

@@ -156,7 +156,8 @@ it('while the store is out each process keeps the limit for itself, and says so 
   expect(lines.map((line) => line.event)).toEqual(['limiter_alone'])
 })
 
-it('a store that comes back is used again', async () => {
+// The store is looked for again only now and then.
+it('a store that comes back is used again', { timeout: 60_000 }, async () => {
   await using empty = await createTestDatabase({ migrated: false })
   const { log, lines } = recordingLog()
   const limiter = createRateLimiter({ ratePerSecond: 1_000, store: empty.pool, log })

@@ -4,12 +4,15 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findOnPath, startRedis } from '../helpers/redis-server.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
+
+// Commands load the program anew each time, and some wait for servers that do not answer.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let database: TestDatabase
 let guarded: Sandbox

@@ -1,11 +1,14 @@
 // `sync` and what shows its results, end to end: the built program, a database of its own, a sandbox.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import { sleep } from '../../src/clock.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
+
+// Commands load the program anew each time, and sync a whole world.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 let database: TestDatabase
 let sandbox: Sandbox

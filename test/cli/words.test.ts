@@ -1,6 +1,6 @@
 // What people read of facts that need no sync: schema, quarantine, history, status and changes, in words.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { quarantineRecords } from '../../src/state/quarantine.ts'
@@ -8,6 +8,9 @@ import { noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { at, type Mirror, openMirror, rowOf } from '../helpers/rows.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
+
+// Commands load the program anew each time.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let mirror: Mirror
 let sandbox: Sandbox

@@ -17,7 +17,9 @@ import { errorCodes } from '../../src/errors.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { digits, jsonText, text } from './generators.ts'
-import { sampleOf } from './surfaces.ts'
+import { limitMs, sampleOf } from './surfaces.ts'
+
+vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const registers = [
   registerChanges,

@@ -7,13 +7,15 @@ import { validateHeaderValue } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { buildTarget } from '../../src/api/wire/request.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { settings } from '../../src/settings.ts'
 import { digits, jsonText, names, text } from './generators.ts'
-import { settingsOf } from './surfaces.ts'
+import { limitMs, settingsOf } from './surfaces.ts'
+
+vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const folder = mkdtempSync(join(tmpdir(), 'boat-mirror-hostile-'))
 const file = join(folder, 'boat-mirror.yaml')

@@ -2,10 +2,12 @@
 // ours that names the place, or accepted and stored as it is.
 
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type Call, calls } from './changes.ts'
-import { sampleOf } from './surfaces.ts'
+import { limitMs, sampleOf } from './surfaces.ts'
+
+vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 type Answer = {
   readonly place: number

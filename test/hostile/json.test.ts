@@ -6,7 +6,9 @@ import { describe, expect, it, vi } from 'vitest'
 import { isLosslessNumber, isObject, type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { brokenJsonText, digits, jsonText } from './generators.ts'
-import { settingsOf } from './surfaces.ts'
+import { limitMs, settingsOf } from './surfaces.ts'
+
+vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const storable = (text: string): string => text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
 
@@ -39,8 +41,6 @@ const native = (source: string): { readonly value: unknown } | null => {
     return null
   }
 }
-
-vi.setConfig({ testTimeout: 300_000 }) // thousands of cases on a busy machine
 
 describe('the text of an answer', () => {
   it('is read as JSON says, duplicate and prototype names included, or refused without being quoted', () => {

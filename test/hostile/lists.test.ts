@@ -12,7 +12,9 @@ import { type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import type { PagingStyle } from '../../src/config.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { digits, jsonText, names, objectText, text } from './generators.ts'
-import { settingsOf } from './surfaces.ts'
+import { limitMs, settingsOf } from './surfaces.ts'
+
+vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const paths = [
   'data',
@@ -79,8 +81,6 @@ const headers = fc.record(
 
 const isOurs = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof BoatMirrorError && codes.includes(error.code) && error.message.length < 2_000
-
-vi.setConfig({ testTimeout: 300_000 }) // thousands of cases on a busy machine
 
 describe('an envelope', () => {
   it('gives an array of records, a whole total and a next text, or is refused with the names it has', () => {

@@ -1,14 +1,16 @@
 // Hostile keys, reasons and payloads where people see them: the status page, explain, quarantine and report.
 
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { explainRecord } from '../../src/inspect/explain.ts'
 import { quarantineRecords } from '../../src/state/quarantine.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type BarePages, openBarePages } from '../web/pages-rig.ts'
 import { text } from './generators.ts'
-import { sampleOf } from './surfaces.ts'
+import { limitMs, sampleOf } from './surfaces.ts'
+
+vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const storable = (value: string): string => value.replace(/\0|\p{Surrogate}/gu, '\ufffd')
 const hostile = (): readonly string[] =>

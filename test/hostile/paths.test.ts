@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { buildRequest, buildTarget } from '../../src/api/wire/request.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { writes } from '../../src/catalog/writes.ts'
@@ -11,7 +11,9 @@ import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createRig, type Rig } from '../outbox/rig.ts'
 import { calls } from './changes.ts'
 import { names, text } from './generators.ts'
-import { casesOf, sampleOf, settingsOf } from './surfaces.ts'
+import { casesOf, limitMs, sampleOf, settingsOf } from './surfaces.ts'
+
+vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const segmentsOf = (path: string): readonly string[] => path.split('/').slice(1)
 

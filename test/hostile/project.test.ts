@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { beforeAll, describe, it } from 'vitest'
+import { beforeAll, describe, it, vi } from 'vitest'
 import { type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { streams } from '../../src/catalog/catalog.ts'
 import type { ColumnType, StreamDef } from '../../src/catalog/types.ts'
@@ -13,7 +13,9 @@ import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src
 import { unknownFields } from '../../src/sync/unknown-fields.ts'
 import { digits, jsonText, text } from './generators.ts'
 import { type Example, exampleRecords, mutations } from './records.ts'
-import { settingsOf } from './surfaces.ts'
+import { limitMs, settingsOf } from './surfaces.ts'
+
+vi.setConfig({ testTimeout: limitMs, hookTimeout: limitMs })
 
 const types: readonly ColumnType[] = ['text', 'bigint', 'numeric', 'boolean', 'date', 'timestamptz', 'jsonb']
 

@@ -33,6 +33,9 @@ if (!Number.isFinite(factor) || factor <= 0) throw new Error('FUZZ_RUNS takes a 
 export const casesOf = (surface: Surface, parts = 1): number =>
   Math.max(1, Math.round((surfaces[surface] * factor) / parts))
 
+/** A time limit in milliseconds: thousands of cases on a machine that does other things besides, more of them when asked for. */
+export const limitMs = 300_000 * Math.max(1, factor)
+
 const seed = Number(process.env.FUZZ_SEED ?? '20260713')
 
 /** What fast-check is to do for a surface; a failure prints seed and path. */

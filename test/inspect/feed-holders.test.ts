@@ -12,7 +12,7 @@ import { createTestPool } from '../helpers/database.ts'
 import { openOwnPostgres } from '../helpers/postgres-server.ts'
 import { openBarePages, readMetrics } from '../web/pages-rig.ts'
 
-vi.setConfig({ testTimeout: 300_000 })
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 it('a transaction that writes is named after a minute, not before, and no longer when it has ended', async () => {
   // On a server of its own: on the common one it would hold the feeds of all other tests back.

@@ -4,10 +4,13 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, inject, it } from 'vitest'
+import { describe, expect, inject, it, vi } from 'vitest'
 import { openBackend } from '../../src/jobs/backend.ts'
 import { createLogger } from '../../src/log.ts'
 import { openTestRedis } from '../helpers/redis-server.ts'
+
+// A worker waits for a Redis that is gone.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 // Only a Redis of our own may be ended.
 const own = process.env.TEST_REDIS_URL === undefined && inject('redisUrl') !== null

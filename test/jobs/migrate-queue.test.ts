@@ -1,10 +1,13 @@
 // The queue's own tables are made after the mirror's: a wait is watched and can be ended, a failure says where it stands.
 
 import { pino } from 'pino'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { migrateQueue } from '../../src/jobs/backend.ts'
 import { createLogger } from '../../src/log.ts'
 import { createTestDatabase } from '../helpers/database.ts'
+
+// Migrations wait for a lock that another one holds.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const made = async (pool: { query(sql: string): Promise<{ rows: unknown[] }> }): Promise<unknown> =>
   (await pool.query(`select to_regclass('bullmq.job') is not null as made`)).rows

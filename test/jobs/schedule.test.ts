@@ -1,6 +1,6 @@
 // The schedule on both backends: what is wanted is there once, what was dropped is gone, what was missed is made up once.
 
-import { describe, expect, inject, it } from 'vitest'
+import { describe, expect, inject, it, vi } from 'vitest'
 import { openBackend } from '../../src/jobs/backend.ts'
 import { type QueueBackend, scheduleQueue } from '../../src/jobs/queues.ts'
 import { applySchedule, requestFirstSync, tick, wantedIntervals } from '../../src/jobs/schedule.ts'
@@ -9,6 +9,9 @@ import { createLogger } from '../../src/log.ts'
 import { overdueStreams, takeTurn } from '../../src/state/stream-state.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+// Workers keep to intervals of seconds and sync a whole world.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const backends = [
   { name: 'Postgres', env: {} },

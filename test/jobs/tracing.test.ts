@@ -12,6 +12,9 @@ import { recordingLog } from '../api/recording-log.ts'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 
+// A program is bundled and started, and a worker syncs.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
 type Attribute = { readonly key: string; readonly value: { readonly stringValue?: string } }
 type Span = { readonly name: string; readonly traceId: string; readonly spanId: string; readonly parentSpanId?: string }
 type Export = {

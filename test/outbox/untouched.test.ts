@@ -1,7 +1,7 @@
 // What an update does not mean to change is upstream afterwards as it was before, to the last character and digit.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { BodyField, WriteDef } from '../../src/catalog/types.ts'
 import { writeNamed, writes } from '../../src/catalog/writes.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
@@ -14,6 +14,9 @@ import { readBackFrom } from '../../src/outbox/read-back.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { canonical, type RawApi, startRawApi } from './raw-api.ts'
 import { contextFor } from './rig.ts'
+
+// Each case is a change that goes out and is read back.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 let testDatabase: TestDatabase
 let database: Database
@@ -179,7 +182,7 @@ describe('an update of one field leaves every other as it was, and finds no conf
         }),
         { numRuns: 20 },
       )
-    }, 180_000)
+    })
 })
 
 describe('a lost answer', () => {

@@ -2,13 +2,16 @@
 
 import { Kysely, Migrator, PostgresDialect } from 'kysely'
 import { pino } from 'pino'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { assertSchemaCurrent, migrate, migrationStatus } from '../../src/schema/migrate.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
 import { quiet } from '../helpers/rows.ts'
+
+// Databases are migrated from nothing, several at once, and wait for each other.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const names = Object.keys(migrations)
 const empty = (): Promise<TestDatabase> => createTestDatabase({ migrated: false })

@@ -1,9 +1,12 @@
 // An API that answers in another character set than UTF-8, or marks its text.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { answerIn, charsets } from '../helpers/charset-front.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+// A whole world is synced for each character set, also in the hooks.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 /** In Latin-1, in windows-1252 only, in neither; what Postgres can't store comes as escapes. */
 const lastName = 'Dupré-Œuvre “€”'
@@ -24,14 +27,14 @@ for (const [name, charset] of Object.entries(charsets))
       const first = mirror.sandbox.truth({ only: ['users'] }).users?.[0]
       userId = String(first?.key.id)
       mirror.sandbox.mutate([{ record: 'users', op: 'update', id: userId, set: { lastName, addressCity: city } }])
-    }, 120_000)
+    })
     afterAll(() => mirror?.[Symbol.asyncDispose]())
 
     it('a first sync equals the truth, and warns of nothing', async () => {
       const runs = await mirror.sync()
       expect(runs.filter((run) => run.status !== 'done' || run.warnings.length > 0)).toEqual([])
       expect(await mirror.differences()).toEqual([])
-    }, 180_000)
+    })
 
     it('an update leaves what it does not touch as it was, to the last character', async () => {
       const set = { addressStreet2: street }
@@ -53,5 +56,5 @@ for (const [name, charset] of Object.entries(charsets))
       expect(after).toMatchObject({ lastName, addressCity: city, addressStreet2: street })
       expect({ ...before, ...after, mobilePhone: null }).toEqual({ ...before, mobilePhone: null })
       mirror.sandbox.mutate([{ record: 'users', op: 'update', id: userId, set: { addressStreet2: null } }])
-    }, 180_000)
+    })
   })

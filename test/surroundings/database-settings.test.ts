@@ -11,6 +11,9 @@ import { createTestDatabase, createTestPool, type TestDatabase } from '../helper
 import { openTestMirror } from '../helpers/mirror.ts'
 import { openOwnPostgres } from '../helpers/postgres-server.ts'
 
+// Servers of its own, and commands that load the program anew.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
+
 const set = (database: TestDatabase, setting: string): Promise<unknown> =>
   database.pool.query(
     `do $do$ begin execute format('alter database %I set ${setting.replaceAll("'", "''")}', current_database()); end $do$`,
@@ -56,7 +59,7 @@ describe('Databases with settings that make no difference', () => {
     await using mirror = await openTestMirror({ size: 3 }, {}, database)
     for (const run of await mirror.sync()) expect(run).toMatchObject({ error: null })
     expect(await mirror.differences()).toEqual([])
-  }, 300_000)
+  })
 
   it('DateStyle SQL: a first sync equals the truth', async () => {
     const database = await createTestDatabase()
@@ -64,7 +67,7 @@ describe('Databases with settings that make no difference', () => {
     await using mirror = await openTestMirror({ size: 3 }, {}, database)
     await mirror.sync()
     expect(await mirror.differences()).toEqual([])
-  }, 300_000)
+  })
 
   it('PGOPTIONS, PGTZ, PGDATESTYLE and PGCLIENTENCODING of the process: a first sync equals the truth', async () => {
     vi.stubEnv('PGOPTIONS', '-c DateStyle=German -c search_path=nowhere -c lock_timeout=2000 -c TimeZone=Asia/Tokyo')
@@ -74,7 +77,7 @@ describe('Databases with settings that make no difference', () => {
     await using mirror = await openTestMirror({ size: 3 })
     for (const run of await mirror.sync()) expect(run).toMatchObject({ error: null })
     expect(await mirror.differences()).toEqual([])
-  }, 300_000)
+  })
 })
 
 describe('Databases that are refused by name', () => {
@@ -128,7 +131,7 @@ describe('Databases that are refused by name', () => {
       } finally {
         if (other !== null) await database.pool.query(`drop database ${other}`)
       }
-    }, 300_000)
+    })
 
   it('a standby: check and every start name it, status reads it', async () => {
     const own = await openOwnPostgres(join(inject('runFolder'), 'standby'))
@@ -147,7 +150,7 @@ describe('Databases that are refused by name', () => {
     } finally {
       await own.close()
     }
-  }, 300_000)
+  })
 
   it('no free connection (max_connections): check and sync say what to raise, in one line', async () => {
     const own = await openOwnPostgres(join(inject('runFolder'), 'few-connections'), {
@@ -172,7 +175,7 @@ describe('Databases that are refused by name', () => {
       await pool.end()
       await own.close()
     }
-  }, 300_000)
+  })
 
   it('a role that may make no temporary table: check and sync name the grant', async () => {
     await using database = await createTestDatabase()
@@ -194,7 +197,7 @@ describe('Databases that are refused by name', () => {
     } finally {
       await database.pool.query(`drop owned by ${role}; drop role ${role}`)
     }
-  }, 300_000)
+  })
 })
 
 describe('Roles that come after migrate', () => {
@@ -211,5 +214,5 @@ describe('Roles that come after migrate', () => {
          (select count(*)::int from pg_policies where policyname = 'no_persons') as guards`,
     )
     expect(rows).toEqual([{ reads: true, guards: 2 }])
-  }, 300_000)
+  })
 })

@@ -4,7 +4,8 @@ import { describe, expect, it, vi } from 'vitest'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { type Asked, frontedSandbox, goesOn, openListFront, pageOf, type Reply } from './list-front.ts'
 
-vi.setConfig({ testTimeout: 120_000 })
+// A whole world is synced twice for each kind of list.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const paged = ['companies', 'rentals', 'resources', 'users']
 

@@ -1,11 +1,14 @@
 // What partners add to our schemas: it stays, and where it stops what we write it is told whose it is and what to do.
 
 import { randomBytes } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { migrate } from '../../src/schema/migrate.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+// Commands load the program anew, and sync a whole world.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const harbours = async (mirror: TestMirror, full = false) => (await mirror.sync({ streams: ['harbours'], full }))[0]
 
@@ -35,7 +38,7 @@ describe('Objects of a partner among ours', () => {
     } finally {
       await database.pool.query(`drop owned by ${role} cascade; drop role ${role}`)
     }
-  }, 300_000)
+  })
 
   it('a column that must not be null and has no default: check and the run name it with the remedy', async () => {
     await using mirror = await openTestMirror({ size: 3 })
@@ -57,7 +60,7 @@ describe('Objects of a partner among ours', () => {
     await pool.query(`alter table mirror.harbours alter column "Note" set default ''`)
     for (const run of await mirror.sync()) expect(run).toMatchObject({ error: null })
     expect(await mirror.differences()).toEqual([])
-  }, 300_000)
+  })
 
   it('a unique index: records that it refuses are in quarantine with its name, the others are mirrored', async () => {
     await using mirror = await openTestMirror({ size: 5 })
@@ -75,7 +78,7 @@ describe('Objects of a partner among ours', () => {
     await harbours(mirror, true)
     expect(await one(mirror, `select count(*)::int as left from sync.quarantine`)).toEqual({ left: 0 })
     expect((await mirror.differences()).filter((line) => line.startsWith('harbours'))).toEqual([])
-  }, 300_000)
+  })
 
   it('a trigger that raises: the run says whose it is and is not tried again and again', async () => {
     await using mirror = await openTestMirror({ size: 3 })
@@ -92,5 +95,5 @@ describe('Objects of a partner among ours', () => {
     expect(await one(mirror, `select max(attempts) as attempts from sync.tasks where stream = 'harbours'`)).toEqual({
       attempts: 1,
     })
-  }, 300_000)
+  })
 })

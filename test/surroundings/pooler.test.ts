@@ -1,13 +1,16 @@
 // A connection pooler between the program and Postgres: a real PgBouncer, the built program, a sandbox.
 
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { type CommandLine, openCommandLine, type Started } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findPgBouncer, type PgBouncer, type PgBouncerSettings, startPgBouncer } from '../helpers/pgbouncer.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 import { Planner } from '../outbox/plans.ts'
+
+// Servers of its own, and commands and workers that load the program anew.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 const program = findPgBouncer()
 const redisUrl = inject('redisUrl')

@@ -2,10 +2,13 @@
 // fetched from npm's registry, so it runs where that is asked for: `npm run surroundings`, and the gate.
 
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { ask } from '../embedded/folders.ts'
 import { openPostgresVersion, tooOldVersion } from '../helpers/postgres-versions.ts'
+
+// A Postgres that is too old is fetched from npm, created and started.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 describe.runIf(process.env.SURROUNDINGS === 'full')(`Postgres ${tooOldVersion}`, () => {
   let server: Awaited<ReturnType<typeof openPostgresVersion>>
@@ -14,7 +17,7 @@ describe.runIf(process.env.SURROUNDINGS === 'full')(`Postgres ${tooOldVersion}`,
   beforeAll(async () => {
     server = await openPostgresVersion(tooOldVersion, join(inject('runFolder'), 'too-old'), {})
     cli = await openCommandLine({ DATABASE_URL: server.url })
-  }, 300_000)
+  })
   afterAll(async () => {
     await cli?.[Symbol.asyncDispose]()
     await server?.close()

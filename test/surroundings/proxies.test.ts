@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
@@ -14,7 +14,9 @@ import { type HttpProxy, openHttpProxy } from '../helpers/http-proxy.ts'
 import { openTlsFront, type TlsFront } from '../helpers/tls-front.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
 
-const timeout = 120_000
+// Servers of its own, and commands that load the program anew.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
+
 const host = 'api.boats.test'
 const ranges = { PRICE_DAYS: '3', SLOT_DAYS: '1', CALENDAR_YEARS: '0' }
 
@@ -32,7 +34,7 @@ beforeAll(async () => {
   sandbox = await createSandbox({ size: 12 })
   front = await openTlsFront(plainPort(), certificate)
   cli = await openCommandLine({ API_AUTH: 'none', API_RATE_LIMIT: '0', ...ranges })
-}, timeout)
+})
 afterAll(async () => {
   await cli[Symbol.asyncDispose]()
   await front[Symbol.asyncDispose]()
@@ -46,7 +48,7 @@ beforeEach(async () => {
     await proxy[Symbol.asyncDispose]()
     await database[Symbol.asyncDispose]()
   }
-}, timeout)
+})
 
 const plainPort = (): number => Number(new URL(sandbox.url).port)
 
@@ -71,7 +73,7 @@ describe('HTTPS_PROXY with a password, an https API with a certificate of its ow
     HTTPS_PROXY: proxy.url,
   })
 
-  it('a first sync equals the truth, and check names the proxy without the password', { timeout }, async () => {
+  it('a first sync equals the truth, and check names the proxy without the password', async () => {
     expect(await differencesAfterSync({ ...env(), ...trusting() })).toEqual([])
     expect(new Set(proxy.asked)).toEqual(new Set([`CONNECT ${host}:${front.port}`]))
     const checked = await run('check', { ...env(), ...trusting() })
@@ -80,14 +82,14 @@ describe('HTTPS_PROXY with a password, an https API with a certificate of its ow
     expect(checked.code).toBe(0)
   })
 
-  it('without NODE_EXTRA_CA_CERTS it is refused by that name', { timeout }, async () => {
+  it('without NODE_EXTRA_CA_CERTS it is refused by that name', async () => {
     const { code, stderr } = await run('sync', env())
     expect(code).toBe(1)
     expect(stderr).toMatch(/signed by nobody this host trusts.*API_UNREACHABLE/)
     expect(stderr).toContain('NODE_EXTRA_CA_CERTS')
   })
 
-  it('a wrong password of the proxy is refused by the name of the variable', { timeout }, async () => {
+  it('a wrong password of the proxy is refused by the name of the variable', async () => {
     const { code, stderr } = await run('sync', { ...env(), HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` })
     expect(code).toBe(1)
     expect(stderr).toContain(`refused with 407 at the proxy http://127.0.0.1:${proxy.port} (HTTPS_PROXY)`)
@@ -96,7 +98,7 @@ describe('HTTPS_PROXY with a password, an https API with a certificate of its ow
 })
 
 describe('http_proxy with a password, an http API', () => {
-  it('a first sync equals the truth', { timeout }, async () => {
+  it('a first sync equals the truth', async () => {
     const env = { API_BASE_URL: `http://${host}:${plainPort()}`, http_proxy: proxy.url }
     expect(await differencesAfterSync(env)).toEqual([])
     expect(proxy.asked.length).toBeGreaterThan(10)
@@ -105,13 +107,13 @@ describe('http_proxy with a password, an http API', () => {
 })
 
 describe('Proxies set, an API that needs none', () => {
-  it('loopback is never asked for through a proxy: a first sync equals the truth', { timeout }, async () => {
+  it('loopback is never asked for through a proxy: a first sync equals the truth', async () => {
     const gone = 'http://127.0.0.1:9'
     const env = { API_BASE_URL: sandbox.url, HTTP_PROXY: gone, HTTPS_PROXY: gone, NO_PROXY: 'elsewhere.test' }
     expect(await differencesAfterSync(env)).toEqual([])
   })
 
-  it('NO_PROXY keeps a named host from the proxy', { timeout }, async () => {
+  it('NO_PROXY keeps a named host from the proxy', async () => {
     const unresolved = `http://${'x'.repeat(64)}.boats.test`
     const { code, stderr } = await run('sync', {
       API_BASE_URL: unresolved,
@@ -135,7 +137,7 @@ describe('Certificates that are not right', () => {
     },
   ]
   for (const each of cases)
-    it(each.name, { timeout }, async () => {
+    it(each.name, async () => {
       const own = await makeCertificate(await mkdtemp(join(folder, 'own-')), each.host, each.days)
       await new Promise((resolve) => setTimeout(resolve, 1_100)) // one that is valid for no day is so for this second
       await using server = await openTlsFront(plainPort(), own)

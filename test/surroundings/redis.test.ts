@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { findFreePort } from '../../src/embedded/ports.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
@@ -14,6 +14,9 @@ import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findOnPath, type OwnRedis, startRedis } from '../helpers/redis-server.ts'
 import { openTcpProxy } from '../helpers/tcp-proxy.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
+
+// Servers of its own, and commands that load the program anew.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 const program = findOnPath('redis-server') ?? ''
 const there = inject('redisUrl') !== null && program !== ''

@@ -2,7 +2,7 @@
 // for a few rows, and a plan that is right for a few may compare each of thousands with each.
 
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import {
@@ -26,6 +26,9 @@ import { deletionFacts, passFacts, sweepResult } from '../../src/state/sweeps.ts
 import { openTestMirror } from '../helpers/mirror.ts'
 import { handledBy } from '../helpers/plans.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+
+// Tables of thousands of rows are filled and planned on, over and over.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 const size = 20_000
 const rentals = streamNamed('rentals')

@@ -3,11 +3,14 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
 import { migrate, migrationStatus } from '../../src/schema/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
+
+// A database of each earlier version is filled, migrated and synced.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const earlier = ['0003_outbox', '0004_reports', '0005_traffic', '0006_outbox_seen', '0007_outbox_visibility']
 const ours = `('mirror', 'mirror_views', 'sync', 'outbox', 'report')`

@@ -8,6 +8,9 @@ import { heldRuns } from '../../src/state/sweeps.ts'
 import { startRelease } from '../../src/sync/deletions/release.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
+// A whole world is synced several times.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
+
 const statusOf = (runs: readonly Run[], stream: string): string | undefined =>
   runs.find((run) => run.stream === stream)?.status
 

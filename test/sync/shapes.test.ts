@@ -1,8 +1,11 @@
 // The same comparison for paging styles, envelopes, numberings, auth kinds and summary lists, combined pairwise.
 
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { SandboxOptions } from '../../src/sandbox/index.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
+
+// A whole world is synced and compared field by field.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 type Shape = {
   readonly paging: SandboxOptions['paging']

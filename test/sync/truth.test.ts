@@ -1,10 +1,13 @@
 // What a sync must show: every table equal to the truth, nothing written when nothing changed, changes found.
 
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import type { Run } from '../../src/state/runs.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+// The whole default world is synced several times and compared field by field.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 const unfinished = (runs: readonly Run[]): readonly string[] =>
   runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.status} ${run.error}`)

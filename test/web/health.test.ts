@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Client } from 'pg'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
 import { createLogger } from '../../src/log.ts'
 import { sharedRead } from '../../src/web/context.ts'
@@ -11,6 +11,9 @@ import { startOperatorServer } from '../../src/web/server.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { openBarePages, readMetrics } from './pages-rig.ts'
+
+// A worker is started, and waits for servers that do not answer.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 it('a mirror that works is alive and ready, and tells how fresh it is', async () => {
   await using pages = await openBarePages()

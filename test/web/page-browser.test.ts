@@ -4,7 +4,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { chromiumPath, openBrowser, watchPage } from './chromium.ts'
 import {
@@ -19,6 +19,9 @@ import {
   watchShifts,
 } from './page-checks.ts'
 import { openBarePages, openPages, type Pages } from './pages-rig.ts'
+
+// A Chromium, and a mirror whose syncs it watches.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 const pictures = process.env.SCREENSHOTS
 

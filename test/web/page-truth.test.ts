@@ -1,11 +1,14 @@
 // Every number on the page, in the metrics and in `status --json` is that of the database: the sandbox drives the mirror
 // through fresh, late, failing, held and quarantined, and all four are compared.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { streams as catalog, readEndpoints } from '../../src/catalog/catalog.ts'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, readMetrics, textOf } from './pages-rig.ts'
+
+// A mirror is led through its life, with syncs of a whole world.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 let mirror: TestMirror
 let pages: Pages
@@ -235,7 +238,7 @@ describe('page, metrics and status say what the database says', () => {
     const bad = await compareAll()
     expect(bad.text).toContain('1 record cannot be mirrored (harbours 1).')
     expect(bad.text).toContain('boat-mirror quarantine retry --all')
-  }, 240_000)
+  })
 })
 
 describe('of a mirror that was read once', () => {
