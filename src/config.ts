@@ -77,8 +77,14 @@ export type Config = {
   readonly targets: Readonly<Record<string, number>>
 }
 
-type SettingKey = keyof typeof settings
-type ParsedSettings = { [K in SettingKey]: Exclude<ReturnType<(typeof settings)[K]['parse']>, undefined> | null }
+type Settings = typeof settings
+type Value<S> = S extends Setting<infer T, string | null> ? T : never
+/** null: not set, or wrong and reported. */
+type ParsedSettings = { [K in keyof Settings]: Value<Settings[K]> | null }
+/** With nothing wrong: null only where there is no default. */
+type CompleteSettings = {
+  [K in keyof Settings]: Value<Settings[K]> | (Settings[K]['fallback'] extends string ? never : null)
+}
 
 /** A setting's value without what must not be shown: passwords in addresses, and the secrets as a whole. */
 function shown(name: string, value: string): string {
@@ -171,61 +177,23 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, cw
       `API_TOKEN holds a character that no header can carry, and API_AUTH is ${value.auth.kind}; it takes printable ASCII.`,
     )
 
-  const config = assemble(value, resolve(cwd, value.dataDir ?? '.boat-mirror'), {
+  const fromFile = {
     schedules: durations(file.schedules, 'schedules', problems),
     targets: durations(file.targets, 'targets', problems),
     lists: lists(file.lists, problems),
-  })
+  }
   if (problems.length > 0) throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'))
-  return config
+  const complete = value as CompleteSettings
+  return assemble({ ...complete, dataDir: resolve(cwd, complete.dataDir) }, fromFile)
 }
 
 type FileSettings = Pick<Config, 'schedules' | 'targets'> & Pick<ApiSettings, 'lists'>
 
-function assemble(value: ParsedSettings, dataDir: string, file: FileSettings): Config {
-  const need = <T>(given: T | null): T => given as T // every setting with a default is set, or reported by the caller
-  return {
-    api: {
-      baseUrl: value.baseUrl,
-      token: value.token,
-      auth: need(value.auth),
-      language: value.language,
-      paging: {
-        style: need(value.paging),
-        pageParam: need(value.pageParam),
-        sizeParam: need(value.sizeParam),
-        pageSize: need(value.pageSize),
-        pageBase: value.pageBase,
-        itemsPath: value.itemsPath,
-        nextPath: value.nextPath,
-        totalPath: value.totalPath,
-      },
-      lists: file.lists,
-      rateLimit: value.rateLimit,
-      concurrency: need(value.concurrency),
-      timeoutMs: need(value.timeoutMs),
-      proxies: { https: value.httpsProxy, http: value.httpProxy, except: value.noProxy },
-      referenceAsNumber: need(value.referenceAsNumber),
-    },
-    databaseUrl: value.databaseUrl,
-    databaseDirectUrl: value.databaseDirectUrl,
-    redisUrl: value.redisUrl,
-    autoMigrate: need(value.autoMigrate),
-    dataDir,
-    host: need(value.host),
-    port: need(value.port),
-    adminToken: value.adminToken,
-    deleteLimit: need(value.deleteLimit),
-    timeZone: need(value.timeZone),
-    detailMaxAgeMs: need(value.detailMaxAgeMs),
-    historyDays: need(value.historyDays),
-    mirrorDocuments: need(value.mirrorDocuments),
-    calendarYears: need(value.calendarYears),
-    priceDays: need(value.priceDays),
-    slotDays: need(value.slotDays),
-    slotDurations: need(value.slotDurations),
-    logLevel: need(value.logLevel),
-    schedules: file.schedules,
-    targets: file.targets,
-  }
+function assemble(settings: CompleteSettings, { schedules, targets, lists }: FileSettings): Config {
+  const { paging: style, pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath, ...some } = settings
+  const { httpsProxy: https, httpProxy: http, noProxy: except, ...more } = some
+  const { baseUrl, token, auth, language, rateLimit, concurrency, timeoutMs, referenceAsNumber, ...others } = more
+  const paging = { style, pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath }
+  const call = { baseUrl, token, auth, language, rateLimit, concurrency, timeoutMs, referenceAsNumber }
+  return { ...others, schedules, targets, api: { ...call, paging, lists, proxies: { https, http, except } } }
 }

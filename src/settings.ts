@@ -10,58 +10,79 @@ export const pagingStyles = ['page', 'offset', 'cursor', 'link', 'none'] as cons
 export type PagingStyle = (typeof pagingStyles)[number]
 const generalStyles = pagingStyles.filter((style) => style !== 'none')
 
-/** A setting as a person sees it. `takes` completes the sentence "takes …". */
-export type Setting<T> = {
+/** What a setting takes: `takes` completes the sentence "takes …", `parse` answers undefined to what it does not take. */
+type Values<T> = { readonly takes: string; readonly parse: (text: string) => T | undefined }
+
+/** A setting as a person sees it; a `fallback` of null: unset unless somebody sets it. */
+export type Setting<T, F extends string | null = string | null> = Values<T> & {
   readonly name: string
-  readonly fallback: string | null
-  readonly takes: string
+  readonly fallback: F
   readonly meaning: string
-  readonly parse: (text: string) => T | undefined
 }
 
-const text = (value: string): string | undefined => (value === '' ? undefined : value)
-const integer =
-  (min: number, max: number) =>
-  (value: string): number | undefined => {
-    if (!/^\d{1,9}$/.test(value)) return undefined
-    const number = Number(value)
+const text = (takes: string): Values<string> => ({ takes, parse: (value) => value || undefined })
+
+/** A text that a pattern accepts. */
+const matching = (takes: string, pattern: RegExp): Values<string> => ({
+  takes,
+  parse: (value) => (pattern.test(value) ? value : undefined),
+})
+
+const whole = (min: number, max: number, what = 'a whole number'): Values<number> => ({
+  takes: `${what} from ${min} to ${max}`,
+  parse: (value) => {
+    const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN
     return number >= min && number <= max ? number : undefined
-  }
-export const oneOf =
-  <const T extends string>(...allowed: readonly T[]) =>
-  (value: string): T | undefined =>
-    allowed.find((item) => item === value)
-/** `a, b or c`. */
-export const either = (allowed: readonly string[]): string => `${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1)}`
-const onOff = (value: string): boolean | undefined => (value === 'on' ? true : value === 'off' ? false : undefined)
-const url =
-  (...protocols: readonly string[]) =>
-  (value: string): string | undefined => {
-    if (!URL.canParse(value)) return undefined
-    return protocols.includes(new URL(value).protocol) ? value.replace(/\/+$/, '') : undefined
-  }
-/** A proxy's address; without a scheme it is http, as everywhere. */
-function parseProxy(value: string): string | undefined {
-  const address = url('http:', 'https:')(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`)
+  },
+})
+
+/** One of these texts. */
+export const oneOf = <const T extends string>(allowed: readonly T[]): Values<T> => ({
+  takes: `${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1)}`,
+  parse: (value) => allowed.find((item) => item === value),
+})
+
+const onOff: Values<boolean> = {
+  takes: 'on or off',
+  parse: (value) => (value === 'on' ? true : value === 'off' ? false : undefined),
+}
+
+/** An address with one of these schemes, without the slashes at its end. */
+const addressWith =
+  (...schemes: readonly string[]) =>
+  (value: string): string | undefined =>
+    URL.canParse(value) && schemes.includes(new URL(value).protocol) ? value.replace(/\/+$/, '') : undefined
+
+const httpAddress = addressWith('http:', 'https:')
+const postgresAddress = { takes: 'a postgres:// address', parse: addressWith('postgres:', 'postgresql:') }
+
+/** The address, unless a % in its user or password escapes nothing: nobody can tell then which is meant. */
+function withReadableLogin(address: string | undefined): string | undefined {
   try {
     const { username, password } = new URL(address ?? '')
     decodeURIComponent(username + password)
     return address
   } catch {
-    return undefined // no address, or credentials with a % that stands for nothing
+    return undefined // no address, or not to be decoded: the caller reports it with the variable's name
   }
 }
 
-function apiAddress(value: string): string | undefined {
-  const address = url('http:', 'https:')(value)?.replace(/\/v3$/, '')
+/** A proxy's address; without a scheme it is http, as everywhere. */
+const parseProxy = (value: string): string | undefined =>
+  withReadableLogin(httpAddress(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`))
+
+const proxy: Values<string> = { takes: 'an http(s) address such as http://proxy:3128', parse: parseProxy }
+
+function parseApiAddress(value: string): string | undefined {
+  const address = withReadableLogin(httpAddress(value)?.replace(/\/v3$/, ''))
   if (address === undefined) return undefined
-  const { username, password, search, hash } = new URL(address)
-  try {
-    decodeURIComponent(username + password)
-  } catch {
-    return undefined // a % that escapes nothing: nobody can tell which password is meant
-  }
+  const { search, hash } = new URL(address)
   return search === '' && hash === '' ? address : undefined
+}
+
+function parseRedisAddress(value: string): string | undefined {
+  const address = addressWith('redis:', 'rediss:')(value)
+  return address !== undefined && /^(\/\d*)?$/.test(new URL(address).pathname) ? address : undefined
 }
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -100,210 +121,138 @@ function parseTimeZone(value: string): string | undefined {
   }
 }
 
-const define = <T>(
+const define = <T, F extends string | null>(
   name: string,
-  fallback: string | null,
-  takes: string,
+  fallback: F,
+  values: Values<T>,
   meaning: string,
-  parse: (text: string) => T | undefined,
-): Setting<T> => ({ name, fallback, takes, meaning, parse })
+): Setting<T, F> => ({ name, fallback, meaning, ...values })
 
-const years = integer(0, 10)
+const auth = { takes: 'bearer, basic, header:NAME, query:NAME or none', parse: parseAuth }
+const zone = { takes: 'an IANA zone such as Europe/Paris', parse: parseTimeZone }
+const redisAddress = {
+  takes: 'a redis:// or rediss:// address, with no more behind it than a database number',
+  parse: parseRedisAddress,
+}
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 /** Every variable, in the order of the README. */
 export const settings = {
   baseUrl: define(
     'API_BASE_URL',
     null,
-    'an http(s) address without /v3 and query',
+    { takes: 'an http(s) address without /v3 and query', parse: parseApiAddress },
     'root of the API; unset: the sandbox',
-    apiAddress,
   ),
-  token: define('API_TOKEN', null, 'any text', 'the secret', text),
-  auth: define(
-    'API_AUTH',
-    'bearer',
-    'bearer, basic, header:NAME, query:NAME or none',
-    'how the secret is sent',
-    parseAuth,
+  token: define('API_TOKEN', null, text('any text'), 'the secret'),
+  auth: define('API_AUTH', 'bearer', auth, 'how the secret is sent'),
+  language: define(
+    'API_LANGUAGE',
+    null,
+    matching('a language such as fr', /^[A-Za-z0-9,;=.* -]+$/),
+    'sent as Accept-Language',
   ),
-  language: define('API_LANGUAGE', null, 'a language such as fr', 'sent as Accept-Language', (v) =>
-    /^[A-Za-z0-9,;=.* -]+$/.test(v) ? v : undefined,
+  paging: define('API_PAGING', 'page', oneOf(generalStyles), 'paging style'),
+  pageParam: define('API_PAGE_PARAM', 'page', text('a query parameter name'), 'which page, offset or cursor'),
+  sizeParam: define('API_SIZE_PARAM', 'perPage', text('a query parameter name'), 'records per page'),
+  pageSize: define('API_PAGE_SIZE', '100', whole(1, 10_000), 'records asked for per page'),
+  pageBase: define(
+    'API_PAGE_BASE',
+    null,
+    { ...whole(0, 1), takes: '0 or 1' },
+    'number of the first page; unset: probed',
   ),
-  paging: define('API_PAGING', 'page', either(generalStyles), 'paging style', oneOf(...generalStyles)),
-  pageParam: define('API_PAGE_PARAM', 'page', 'a query parameter name', 'which page, offset or cursor', text),
-  sizeParam: define('API_SIZE_PARAM', 'perPage', 'a query parameter name', 'records per page', text),
-  pageSize: define(
-    'API_PAGE_SIZE',
-    '100',
-    'a whole number from 1 to 10000',
-    'records asked for per page',
-    integer(1, 10_000),
-  ),
-  pageBase: define('API_PAGE_BASE', null, '0 or 1', 'number of the first page; unset: probed', integer(0, 1)),
   itemsPath: define(
     'API_ITEMS_PATH',
     null,
-    'a dotted path such as data.items',
+    text('a dotted path such as data.items'),
     'where the records stand; unset: found by itself',
-    text,
   ),
   nextPath: define(
     'API_NEXT_PATH',
     null,
-    'a dotted path such as meta.nextCursor',
+    text('a dotted path such as meta.nextCursor'),
     'where the next cursor stands; unset: found by itself',
-    text,
   ),
   totalPath: define(
     'API_TOTAL_PATH',
     null,
-    'a dotted path, or header:NAME',
+    text('a dotted path, or header:NAME'),
     'where the total stands; unset: found by itself',
-    text,
   ),
   rateLimit: define(
     'API_RATE_LIMIT',
     null,
-    'a whole number from 0 to 100000',
+    whole(0, 100_000),
     'requests per second over all workers; default 10, and 0 (no limit) against the sandbox',
-    integer(0, 100_000),
   ),
-  concurrency: define(
-    'API_CONCURRENCY',
-    '8',
-    'a whole number from 1 to 256',
-    'requests in flight per process',
-    integer(1, 256),
-  ),
-  timeoutMs: define(
-    'API_TIMEOUT_MS',
-    '30000',
-    'milliseconds from 100 to 600000',
-    'time limit of one request',
-    integer(100, 600_000),
-  ),
-  httpsProxy: define(
-    'HTTPS_PROXY',
-    null,
-    'an http(s) address such as http://proxy:3128',
-    'proxy to an https API; never for loopback',
-    parseProxy,
-  ),
-  httpProxy: define(
-    'HTTP_PROXY',
-    null,
-    'an http(s) address such as http://proxy:3128',
-    'proxy to an http API; never for loopback',
-    parseProxy,
-  ),
+  concurrency: define('API_CONCURRENCY', '8', whole(1, 256), 'requests in flight per process'),
+  timeoutMs: define('API_TIMEOUT_MS', '30000', whole(100, 600_000, 'milliseconds'), 'time limit of one request'),
+  httpsProxy: define('HTTPS_PROXY', null, proxy, 'proxy to an https API; never for loopback'),
+  httpProxy: define('HTTP_PROXY', null, proxy, 'proxy to an http API; never for loopback'),
   noProxy: define(
     'NO_PROXY',
     null,
-    'hosts, addresses and subnets, or *',
+    text('hosts, addresses and subnets, or *'),
     'APIs that are reached without a proxy',
-    text,
   ),
   referenceAsNumber: define(
     'API_REFERENCE_AS_NUMBER',
     'off',
-    'on or off',
-    'on: the API takes `referenceId` as a number when a rental is created',
     onOff,
+    'on: the API takes `referenceId` as a number when a rental is created',
   ),
   databaseUrl: define(
     'DATABASE_URL',
     null,
-    'a postgres:// address',
+    postgresAddress,
     'Postgres 14 or newer, encoding UTF8; unset: the embedded one',
-    url('postgres:', 'postgresql:'),
   ),
   databaseDirectUrl: define(
     'DATABASE_DIRECT_URL',
     null,
-    'a postgres:// address',
+    postgresAddress,
     'the same database past a pooler: for migrations, `LISTEN` and the queue on Postgres; unset: DATABASE_URL',
-    url('postgres:', 'postgresql:'),
   ),
-  redisUrl: define(
-    'REDIS_URL',
-    null,
-    'a redis:// or rediss:// address, with no more behind it than a database number',
-    'BullMQ on Redis; unset: on Postgres',
-    (v) => {
-      const address = url('redis:', 'rediss:')(v)
-      return address !== undefined && /^(\/\d*)?$/.test(new URL(address).pathname) ? address : undefined
-    },
-  ),
-  autoMigrate: define('AUTO_MIGRATE', 'on', 'on or off', 'worker, sync and push migrate first', onOff),
-  dataDir: define('DATA_DIR', '.boat-mirror', 'a folder', 'files of the embedded database', text),
+  redisUrl: define('REDIS_URL', null, redisAddress, 'BullMQ on Redis; unset: on Postgres'),
+  autoMigrate: define('AUTO_MIGRATE', 'on', onOff, 'worker, sync and push migrate first'),
+  dataDir: define('DATA_DIR', '.boat-mirror', text('a folder'), 'files of the embedded database'),
   host: define(
     'HOST',
     '127.0.0.1',
-    'an address to listen on',
+    text('an address to listen on'),
     'operator pages; not loopback demands ADMIN_TOKEN',
-    text,
   ),
-  port: define('PORT', '8484', 'a port from 0 to 65535', 'operator pages', integer(0, 65_535)),
-  adminToken: define('ADMIN_TOKEN', null, 'at least 16 characters', 'opens the operator pages', (v) =>
-    v.length >= 16 ? v : undefined,
-  ),
+  port: define('PORT', '8484', whole(0, 65_535, 'a port'), 'operator pages'),
+  adminToken: define('ADMIN_TOKEN', null, matching('at least 16 characters', /^.{16,}$/s), 'opens the operator pages'),
   deleteLimit: define(
     'DELETE_LIMIT',
     '10%',
-    'a share such as 10%',
+    { takes: 'a share such as 10%', parse: parseShare },
     'how much of a stream may go within 24 hours without a person',
-    parseShare,
   ),
-  timeZone: define(
-    'TIME_ZONE',
-    'UTC',
-    'an IANA zone such as Europe/Paris',
-    'what "today" is, and date-times without offset',
-    parseTimeZone,
-  ),
+  timeZone: define('TIME_ZONE', 'UTC', zone, 'what "today" is, and date-times without offset'),
   detailMaxAgeMs: define(
     'DETAIL_MAX_AGE',
     '24h',
-    'a duration such as 90s, 15m, 24h or 7d',
+    { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
     'when unchanged details are read again',
-    parseDuration,
   ),
   historyDays: define(
     'HISTORY_DAYS',
     '400',
-    'days from 1 to 36500',
+    whole(1, 36_500, 'days'),
     'how long change log, runs, settled changes and past calendar days are kept',
-    integer(1, 36_500),
   ),
-  mirrorDocuments: define(
-    'MIRROR_DOCUMENTS',
-    'on',
-    'on or off',
-    'off: identity and license documents are not read',
-    onOff,
-  ),
-  calendarYears: define('CALENDAR_YEARS', '2', 'years from 0 to 10', 'calendars: this year and the following', years),
-  priceDays: define('PRICE_DAYS', '90', 'days from 0 to 730', 'price tables: from today', integer(0, 730)),
-  slotDays: define(
-    'SLOT_DAYS',
-    '3',
-    'days from 0 to 366',
-    'slots and availability: from today; 0 switches them off',
-    integer(0, 366),
-  ),
+  mirrorDocuments: define('MIRROR_DOCUMENTS', 'on', onOff, 'off: identity and license documents are not read'),
+  calendarYears: define('CALENDAR_YEARS', '2', whole(0, 10, 'years'), 'calendars: this year and the following'),
+  priceDays: define('PRICE_DAYS', '90', whole(0, 730, 'days'), 'price tables: from today'),
+  slotDays: define('SLOT_DAYS', '3', whole(0, 366, 'days'), 'slots and availability: from today; 0 switches them off'),
   slotDurations: define(
     'SLOT_DURATIONS',
     '1',
-    'a whole number from 0 to 50',
+    whole(0, 50),
     'slots and availability: the first K durations of a resource',
-    integer(0, 50),
   ),
-  logLevel: define(
-    'LOG_LEVEL',
-    'info',
-    'trace, debug, info, warn, error, fatal or silent',
-    'what is logged',
-    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
-  ),
-} as const
+  logLevel: define('LOG_LEVEL', 'info', oneOf(logLevels), 'what is logged'),
+}

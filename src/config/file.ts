@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { BoatMirrorError } from '../errors.ts'
-import { either, oneOf, type PagingStyle, pagingStyles, parseDuration, settings } from '../settings.ts'
+import { oneOf, type PagingStyle, pagingStyles, parseDuration, settings } from '../settings.ts'
 import { meant } from './names.ts'
 
 /** How a list is paged. `null` means: found by itself. */
@@ -113,10 +113,7 @@ const listKeys: Readonly<Record<string, keyof typeof settings | 'style'>> = {
   totalPath: 'totalPath',
 }
 /** A list may also have no pages at all, which is nothing to say of all lists. */
-const listStyle = {
-  takes: either(pagingStyles),
-  parse: oneOf(...pagingStyles),
-}
+const listStyle = oneOf(pagingStyles)
 
 /** The section `lists`: paging by stream. What is wrong is added to `problems`. */
 export function lists(section: unknown, problems: string[]): Record<string, Partial<PagingSettings>> {

@@ -41,6 +41,16 @@ export function told(error: unknown, dataDir: string, signal?: AbortSignal): unk
   return unavailable(`The embedded Postgres in ${dataDir} cannot be used: ${messageOf(error)}`, remedy, error)
 }
 
+/** What a file operation answers; null when there is no such file. */
+export async function unlessMissing<T>(work: Promise<T>): Promise<T | null> {
+  try {
+    return await work
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
 /** The lines of a program's output or log that tell what went wrong: at most three, the fatal ones if there are any. */
 export function lastWords(output: string): string {
   const lines = output.split('\n').map((line) => line.trim())

@@ -3,7 +3,7 @@
 
 import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { unavailable } from './failures.ts'
+import { unavailable, unlessMissing } from './failures.ts'
 
 /** An account to run Postgres as; null stands for the account of this process. */
 export type Identity = { readonly name: string; readonly uid: number; readonly gid: number } | null
@@ -35,7 +35,7 @@ export function pickAccount(accounts: readonly NonNullable<Identity>[]): Identit
 export async function chooseIdentity(cluster: string): Promise<Identity> {
   const uid = process.getuid?.()
   if (uid === undefined) return null
-  const owner = await ownerOf(cluster)
+  const owner = await unlessMissing(stat(cluster))
   if (uid !== 0) {
     if (owner === null || owner.uid === uid) return null
     throw unavailable(`The database in ${cluster} belongs to user ${owner.uid}, and this is user ${uid}`, 'Run as root')
@@ -67,13 +67,4 @@ export function mayPass(owner: Owner, identity: NonNullable<Identity>): boolean 
   if (owner.uid === identity.uid) return (owner.mode & 0o100) !== 0
   if (owner.gid === identity.gid) return (owner.mode & 0o010) !== 0
   return (owner.mode & 0o001) !== 0
-}
-
-async function ownerOf(path: string): Promise<Owner | null> {
-  try {
-    return await stat(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
 }

@@ -7,6 +7,7 @@ import { link, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs
 import { join } from 'node:path'
 import { sleep } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { unlessMissing } from './failures.ts'
 import { isAlive, ownToken } from './processes.ts'
 
 const pollMs = 100
@@ -49,7 +50,8 @@ async function acquire(folder: string, signal: AbortSignal | undefined): Promise
 /** One attempt. Returns the file that stands for our turn, or null while it is somebody else's. */
 async function take(folder: string, draft: string): Promise<string | null> {
   const seen = await newest(folder)
-  if (seen > 0 && isAlive(await ownerOf(folder, seen))) return null
+  const owner = seen === 0 ? '' : await unlessMissing(readFile(join(folder, String(seen)), 'utf8'))
+  if (owner === null || isAlive(owner)) return null // null: overtaken, so that the caller looks again
   const mine = join(folder, String(seen + 1))
   try {
     await link(draft, mine)
@@ -64,15 +66,6 @@ async function take(folder: string, draft: string): Promise<string | null> {
   }
   for (const turn of await turns(folder)) if (turn <= seen) await rm(join(folder, String(turn)), { force: true })
   return mine
-}
-
-async function ownerOf(folder: string, turn: number): Promise<string> {
-  try {
-    return await readFile(join(folder, String(turn)), 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ownToken() // overtaken: look again
-    throw error
-  }
 }
 
 async function turns(folder: string): Promise<number[]> {

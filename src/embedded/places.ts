@@ -5,7 +5,7 @@ import { chmod, mkdir, mkdtemp, readdir, realpath, rename, stat } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from '../log.ts'
-import { unavailable } from './failures.ts'
+import { unavailable, unlessMissing } from './failures.ts'
 import { canEnter, type Identity } from './identity.ts'
 
 /** Not readable by others, but passable for the account that runs Postgres. */
@@ -49,7 +49,7 @@ async function makeBelow(shared: string, dataDir: string, log: Logger): Promise<
   const folder = join(shared, createHash('sha256').update(dataDir).digest('hex').slice(0, 16))
   try {
     if ((await mkdir(shared, { recursive: true })) !== undefined) await chmod(shared, 0o755)
-    if (await exists(folder)) {
+    if ((await unlessMissing(stat(folder))) !== null) {
       const aside = `${folder}.${new Date().toISOString().replace(/\D/g, '')}`
       await rename(folder, aside)
       log.warn({ event: 'embedded_moved_aside', aside }, `an earlier database of ${dataDir} was moved to ${aside}`)
@@ -69,16 +69,5 @@ export async function openToAll(root: string, programs: readonly string[]): Prom
   for (const entry of await readdir(root, { withFileTypes: true, recursive: true })) {
     const runs = entry.isDirectory() || programs.includes(entry.name)
     if (!entry.isSymbolicLink()) await chmod(join(entry.parentPath, entry.name), runs ? 0o755 : 0o644)
-  }
-}
-
-/** True when there is something at this path. */
-export async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw error
   }
 }

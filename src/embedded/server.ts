@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { sleep } from '../clock.ts'
 import type { Binaries } from './binaries.ts'
 import { type Presence, probe } from './connection.ts'
-import { failedStep, lastWords, unavailable } from './failures.ts'
+import { failedStep, lastWords, unavailable, unlessMissing } from './failures.ts'
 import type { Identity } from './identity.ts'
 import { findFreePort, isFree } from './ports.ts'
 import { isPostmaster, isTaken, survivors } from './processes.ts'
@@ -114,7 +114,7 @@ export async function startServer(cluster: Cluster, state: State, settings: Sett
   const logFile = join(folder, 'server.log')
   for (let attempt = 1; ; attempt++) {
     const port = await findFreePort(state.port)
-    await keepOneLog(logFile)
+    await unlessMissing(rename(logFile, `${logFile}.previous`))
     const options = Object.entries({ ...defaults, ...settings, port: String(port) })
     const args = ['start', '-w', '-t', String(startLimitSeconds), '-s', '-D', folder, '-l', logFile]
     const result = await pgCtl(cluster, [
@@ -163,17 +163,4 @@ async function readPidFile(folder: string): Promise<PidFile | null> {
   return { pid, port: port > 0 ? port : null }
 }
 
-async function keepOneLog(file: string): Promise<void> {
-  await rename(file, `${file}.previous`).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
-  })
-}
-
-async function readIfThere(file: string): Promise<string | null> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-}
+const readIfThere = (file: string): Promise<string | null> => unlessMissing(readFile(file, 'utf8'))

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { unavailable } from './failures.ts'
+import { unavailable, unlessMissing } from './failures.ts'
 
 export type State = {
   /** Folder that holds the database, DATA_DIR itself where possible. */
@@ -34,13 +34,8 @@ export const roles = { user, database }
 /** Reads the state; null when there is none yet. @throws BoatMirrorError EMBEDDED_UNAVAILABLE when it is damaged. */
 export async function readState(dataDir: string): Promise<State | null> {
   const file = join(dataDir, stateFileName)
-  let text: string
-  try {
-    text = await readFile(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
+  const text = await unlessMissing(readFile(file, 'utf8'))
+  if (text === null) return null
   const state = parseState(text)
   if (state !== null) return state
   throw unavailable(

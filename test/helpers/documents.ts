@@ -1,10 +1,10 @@
 // The parts of the documents that follow from the code. `npm run docs` writes them, test/docs.test.ts compares.
 
 import { readFileSync } from 'node:fs'
+import { schemaDocument } from '../../scripts/schema-docs.ts'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import type { BodyField, WriteDef } from '../../src/catalog/types.ts'
 import { writes } from '../../src/catalog/writes.ts'
-import { schemaDocument } from '../../src/schema/schema-docs.ts'
 import { settings } from '../../src/settings.ts'
 import { withBlock } from './doc-block.ts'
 

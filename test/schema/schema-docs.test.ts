@@ -1,8 +1,8 @@
 // docs/schema.md; that it is up to date, test/docs.test.ts holds.
 
 import { expect, it } from 'vitest'
+import { schemaDocument } from '../../scripts/schema-docs.ts'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
-import { schemaDocument } from '../../src/schema/schema-docs.ts'
 
 it('names every table, column and read endpoint', () => {
   const document = schemaDocument()

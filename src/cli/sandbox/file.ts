@@ -2,6 +2,7 @@
 
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { unlessMissing } from '../../embedded/failures.ts'
 
 export type SandboxFile = {
   /** Root of the API, without `/v3`. */
@@ -20,14 +21,8 @@ const fileOf = (dataDir: string): string => join(dataDir, 'sandbox.json')
 
 /** The sandbox of a DATA_DIR, running or not; null when it never had one, or when the file is damaged. */
 export async function knownSandbox(dataDir: string): Promise<SandboxFile | null> {
-  let text: string
-  try {
-    text = await readFile(fileOf(dataDir), 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-  return parseSandboxFile(text)
+  const text = await unlessMissing(readFile(fileOf(dataDir), 'utf8'))
+  return text === null ? null : parseSandboxFile(text)
 }
 
 /** Reads the file's text; null when it is not one. Pure. */

@@ -5,6 +5,7 @@ import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
+import { unlessMissing } from '../../embedded/failures.ts'
 import type { Logger } from '../../log.ts'
 import type { LoggedRequest, Sandbox, Send } from '../../sandbox/index.ts'
 
@@ -52,13 +53,8 @@ export async function replayJournal(
   { clock, send }: { readonly clock: Sandbox['clock']; readonly send: Send },
   log: Logger,
 ): Promise<number> {
-  let text: string
-  try {
-    text = await readFile(fileOf(dataDir), 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
-    throw error
-  }
+  const text = await unlessMissing(readFile(fileOf(dataDir), 'utf8'))
+  if (text === null) return 0
   let replayed = 0
   for await (const line of createInterface({ input: Readable.from(text) })) {
     const entry = parseEntry(line)

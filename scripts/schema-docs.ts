@@ -1,10 +1,10 @@
 // docs/schema.md as text, from the catalog and the comments that the database carries. Pure; `npm run docs` writes it.
 
-import { holdsPerson, streams } from '../catalog/catalog.ts'
-import { bookkeepingComments } from '../catalog/columns.ts'
-import type { Column, StreamDef } from '../catalog/types.ts'
-import { describeReads } from './comments.ts'
-import { syncComments } from './state-comments.ts'
+import { holdsPerson, streams } from '../src/catalog/catalog.ts'
+import { bookkeepingComments } from '../src/catalog/columns.ts'
+import type { Column, StreamDef } from '../src/catalog/types.ts'
+import { describeReads } from '../src/schema/comments.ts'
+import { syncComments } from '../src/schema/state-comments.ts'
 
 const introduction = `# The database
 
