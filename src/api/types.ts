@@ -3,6 +3,7 @@
 import type { PagingSettings } from '../config.ts'
 import type { ApiError } from '../errors.ts'
 import type { Priority } from './admission/priority-queue.ts'
+import type { Elements } from './wire/elements.ts'
 import type { Json } from './wire/json.ts'
 
 export type ReadCall = {
@@ -14,6 +15,8 @@ export type ReadCall = {
   readonly signal?: AbortSignal
   /** The body as `parseExact` reads it; bytes outside of the answer's character set become `lostCharacter`. */
   readonly exact?: boolean
+  /** The answer is a page of a list: its records are told apart and left undecoded, as `Answer.elements`. */
+  readonly page?: boolean
   /** `write` for reads a change waits for; they go before other reads. */
   readonly priority?: Priority
   /** A page that may lie past the end of its list: to be refused is then an answer, not a failure. */
@@ -32,6 +35,8 @@ export type Answer = {
   readonly status: number
   /** undefined: the answer had no body. */
   readonly body: Json | undefined
+  /** The records of a page; in `body` as many elements stand in their place, for `elementsAt` to know. */
+  readonly elements?: Elements
   /** When the attempt that succeeded started, by the client's clock. */
   readonly startedAt: Date
   /** Decoded size of the body. */
@@ -60,7 +65,7 @@ export type Page = {
   readonly cursor: string
   /** Where to go on; null: this was the last page. */
   readonly next: string | null
-  readonly items: Json[]
+  readonly items: Elements
   /** What the API claims to be the number of records in the whole list. */
   readonly total: number | null
   readonly startedAt: Date

@@ -128,7 +128,7 @@ export async function readCollection(
   try {
     const paging = { ...settings.api.paging, style: 'none' } as const
     const pages = api.list({ endpoint, params, paging, pageBase: 0, priority: 'write', signal })
-    for await (const page of pages) found.push(...recordsIn(page.items, endpoint, readAt))
+    for await (const page of pages) found.push(...recordsIn(page.items.values(), endpoint, readAt))
   } catch (error) {
     if (isAbsent(error)) return null
     throw error

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { createPageMemory, keysOf } from '../../src/api/paging/page-memory.ts'
+import { elementsAt } from '../../src/api/wire/elements.ts'
 import type { Json } from '../../src/api/wire/json.ts'
 
 const page = (...ids: readonly (number | string)[]): Json[] => ids.map((id) => ({ id }))
@@ -41,7 +42,7 @@ describe('a page is', () => {
   for (const { name, pages, verdicts } of cases)
     it(name, () => {
       const memory = createPageMemory()
-      expect(pages.map((each) => memory.look(each))).toEqual(verdicts)
+      expect(pages.map((each) => memory.look(elementsAt(each, undefined)))).toEqual(verdicts)
     })
 })
 

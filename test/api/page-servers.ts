@@ -75,7 +75,7 @@ export async function read(
 
 export const records = (count: number, from = 0): Json[] => Array.from({ length: count }, (_, i) => ({ id: from + i }))
 export const idsOf = (pages: readonly Page[]): unknown[] =>
-  pages.flatMap((page) => page.items.map((item) => (item as { id: number }).id))
+  pages.flatMap((page) => page.items.values().map((item) => (item as { id: number }).id))
 export const allIds = (count: number): number[] => Array.from({ length: count }, (_, i) => i)
 
 /** A list of `total` records in numbered pages. `past` says what a page after the last one answers. */

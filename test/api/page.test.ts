@@ -36,7 +36,7 @@ describe('a page', () => {
     for (const reply of [{ body: [] }, { body: undefined, status: 204 }, { body: { data: [], total: 0 } }])
       for (const style of ['page', 'offset', 'cursor', 'link', 'none'] as const) {
         const { pages, asked } = await read(() => reply, callOf(style))
-        expect(pages).toMatchObject([{ items: [], next: null }])
+        expect(pages).toMatchObject([{ items: { length: 0 }, next: null }])
         expect(asked).toHaveLength(1)
       }
   })
@@ -80,7 +80,7 @@ describe('a page', () => {
   it('is recognized by its content where records have no id', async () => {
     const server: Server = (query) => ({ body: Number(query.page) === 1 ? [{ a: 1 }, { a: 2 }] : [{ a: 3 }] })
     const { pages } = await read(server, callOf('page'))
-    expect(pages.map((page) => page.items)).toEqual([[{ a: 1 }, { a: 2 }], [{ a: 3 }]])
+    expect(pages.map((page) => page.items.values())).toEqual([[{ a: 1 }, { a: 2 }], [{ a: 3 }]])
   })
 })
 

@@ -195,7 +195,7 @@ describe('lists over HTTP', () => {
       totalPath: null,
     } as const
     const pages = await collect(test.api.list({ ...users, query: { order: 'asc' }, paging, pageBase: 1 }))
-    expect(pages.map((page) => page.items)).toEqual([[{ id: 1 }], [{ id: 2 }], [{ id: 3 }]])
+    expect(pages.map((page) => page.items.values())).toEqual([[{ id: 1 }], [{ id: 2 }], [{ id: 3 }]])
     expect(server.seen.map((seen) => new URL(seen.url, server.url).searchParams.getAll('key'))).toEqual([
       ['s3cret-token'],
       ['s3cret-token'],
@@ -225,7 +225,7 @@ describe('lists over HTTP', () => {
       totalPath: null,
     } as const
     const call = { endpoint: 'GET /v3/rentals/{rentalId}/options', params: { rentalId: '7/8' }, paging, pageBase: 1 }
-    expect((await collect(test.api.list(call))).map((page) => page.items)).toEqual([[{ id: 1 }]])
+    expect((await collect(test.api.list(call))).map((page) => page.items.values())).toEqual([[{ id: 1 }]])
     expect(server.seen.map((seen) => seen.url)).toEqual([
       '/v3/rentals/7%2F8/options?perPage=50&page=1',
       '/v3/rentals/7%2F8/options?perPage=50&page=2',

@@ -2,6 +2,7 @@
 // every earlier one, so that memory stays flat however long the list is.
 
 import { createHash } from 'node:crypto'
+import type { Elements } from '../wire/elements.ts'
 import { isObject, type Json, stringifyJson, textOf } from '../wire/json.ts'
 
 /**
@@ -12,7 +13,7 @@ type PageVerdict = 'new' | 'same-as-last' | 'nothing-new' | 'seen-before'
 
 type PageMemory = {
   /** Compares a page with those before it, and remembers it. An empty page is always new. */
-  look(items: readonly Json[]): PageVerdict
+  look(items: Elements): PageVerdict
 }
 
 export function createPageMemory(): PageMemory {
@@ -22,7 +23,8 @@ export function createPageMemory(): PageMemory {
   return {
     look(items) {
       if (items.length === 0) return 'new'
-      const keys = keysOf(items)
+      const heads = Array.from({ length: items.length }, (_, index) => items.head(index))
+      const keys = keysOf(heads, () => items.values())
       const own = new Set(keys)
       if (own.size === last.size && keys.every((key) => last.has(key))) return 'same-as-last'
       const fingerprint = createHash('sha1').update(keys.join('\n')).digest('base64')
@@ -38,15 +40,15 @@ export function createPageMemory(): PageMemory {
 
 /**
  * What tells the records of a page apart: their `id` or `code`, if those are all different, else their whole content.
- * Ids are better, because a record may change between two looks at the same page; those without one are but counted.
+ * `items` may have no other members; `whole` gives them all. Ids are better, because a record may change between two looks at the same page; those without one are but counted.
  */
-export function keysOf(items: readonly Json[]): string[] {
+export function keysOf(items: readonly Json[], whole: () => readonly Json[] = () => items): string[] {
   const ids: string[] = []
   for (const item of items) {
     const id = isObject(item) ? (textOf(item.id) ?? textOf(item.code)) : undefined
     if (id !== undefined) ids.push(id)
   }
-  if (ids.length === 0 || new Set(ids).size < ids.length) return items.map(stringifyJson)
+  if (ids.length === 0 || new Set(ids).size < ids.length) return whole().map(stringifyJson)
   if (ids.length < items.length) ids.push(`${items.length - ids.length} without an id`)
   return ids
 }

@@ -4,6 +4,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { ApiError, BoatMirrorError } from '../../errors.ts'
 import type { Answer, ListCall, Page } from '../types.ts'
+import { elementsAt } from '../wire/elements.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import type { LinkBase } from './next-link.ts'
 import { createPageMemory } from './page-memory.ts'
@@ -50,7 +51,8 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
       return assertPastEnd(call, error, { before, received: resumed ? null : received }, source)
     }
     const envelope = named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging))
-    const { items, total } = envelope
+    const { total } = envelope
+    const items = elementsAt(envelope.items, answer.elements)
     if (index > 0 && items.length === 0) return
     if (index === 0) firstLength = items.length
 

@@ -38,6 +38,20 @@ export function decodeText(bytes: Buffer, contentType: string | undefined): Deco
   }
 }
 
+/**
+ * An answer as UTF-8, decoded only where it is not that already.
+ * @throws BoatMirrorError as `decodeText`
+ */
+export function utf8Of(
+  bytes: Buffer,
+  contentType: string | undefined,
+): { readonly bytes: Buffer; readonly damaged: boolean } {
+  if (markedAs(bytes) === undefined && encodingOf(charsetIn(contentType), bytes) === 'utf-8' && isUtf8(bytes))
+    return { bytes, damaged: false }
+  const { text, damaged } = decodeText(bytes, contentType)
+  return { bytes: Buffer.from(text), damaged }
+}
+
 /** The charset parameter of a content type, lower case. */
 function charsetIn(contentType: string | undefined): string | undefined {
   return /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(contentType ?? '')?.[1]?.toLowerCase()
@@ -51,7 +65,7 @@ function markedAs(bytes: Buffer): string | undefined {
 
 /** The encoding a name stands for; undefined where it stands for none. */
 function encodingOf(charset: string | undefined, bytes: Buffer): string | undefined {
-  if (charset === undefined) return 'utf-8'
+  if (charset === undefined || charset === 'utf-8') return 'utf-8'
   // Without a mark the name does not say which byte comes first; JSON begins with an ASCII character.
   if (charset === 'utf-16') return bytes[0] === 0 ? 'utf-16be' : 'utf-16le'
   try {

@@ -10,7 +10,7 @@ export type JsonObject = { [key: string]: Json }
 export type Json = null | boolean | number | string | LosslessNumber | Json[] | JsonObject
 
 /** Deeper nesting than this is refused: JSON.stringify and recursive readers would overflow the stack. */
-const maxDepth = 64
+export const maxDepth = 64
 
 /**
  * Stands in an exact value for bytes that are nothing in the answer's character set: two halves of surrogate pairs that
@@ -22,7 +22,7 @@ export const lostCharacter = '\udfff\udffd'
  * More values than this are refused: a megabyte of `{},{},…` becomes a hundred megabytes of objects. Real records need more
  * than ten characters a value, so that the largest answer allowed holds fewer.
  */
-const maxValues = 2_000_000
+export const maxValues = 2_000_000
 
 // NUL and halves of surrogate pairs, escaped; whole pairs match too, which only costs a look.
 const unstorableEscape = /\\u(?:0000|[dD][89a-fA-F])/

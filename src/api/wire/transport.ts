@@ -6,7 +6,8 @@ import type { Dispatcher } from 'undici'
 import { BoatMirrorError } from '../../errors.ts'
 import { parseRetryAfter } from '../retry.ts'
 import { readBody } from './body.ts'
-import { decodeText } from './charset.ts'
+import { decodeText, utf8Of } from './charset.ts'
+import { type Elements, readPage } from './elements.ts'
 import { abortedCall, failureOfAnswer, failureOfRequest } from './failures.ts'
 import { type Json, lostCharacter, parseExact, parseJson } from './json.ts'
 import { type ApiProxy, openRoute, ProxyFailure } from './proxy.ts'
@@ -21,6 +22,7 @@ type TransportRequest = BuiltRequest & {
   readonly body?: string | undefined
   readonly signal?: AbortSignal | undefined
   readonly exact?: boolean | undefined
+  readonly page?: boolean | undefined
   /** Milliseconds from here to the last byte of the answer. */
   readonly timeoutMs: number
   /** Called in the moment in which a write is handed to its connection; when it throws, nothing leaves. */
@@ -31,6 +33,7 @@ type TransportAnswer = {
   readonly status: number
   readonly headers: Record<string, string>
   readonly body: Json | undefined
+  readonly elements?: Elements
   readonly bytes: number
   readonly sanitized: number
 }
@@ -78,7 +81,7 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
       progress.status = response.statusCode
       const headers = flatten(response.headers)
       if (response.statusCode >= 200 && response.statusCode < 300)
-        return await readAnswer(response.body, response.statusCode, headers, request.exact === true)
+        return await readAnswer(response.body, response.statusCode, headers, request)
       if (response.statusCode === 407) {
         await response.body.dump()
         progress.sent = false
@@ -138,11 +141,16 @@ async function readAnswer(
   body: Readable,
   status: number,
   headers: Record<string, string>,
-  exact: boolean,
+  { exact, page }: Pick<TransportRequest, 'exact' | 'page'>,
 ): Promise<TransportAnswer> {
   const bytes = await readBody(body, headers['content-encoding'], answerLimit)
-  const { text, damaged } = decodeText(bytes, headers['content-type'])
   const plain = { status, headers, bytes: bytes.length, sanitized: 0 }
+  if (page === true) {
+    const utf8 = utf8Of(bytes, headers['content-type'])
+    const received = readPage(utf8.bytes)
+    if (received !== null) return { ...plain, ...received, sanitized: received.sanitized + (utf8.damaged ? 1 : 0) }
+  }
+  const { text, damaged } = decodeText(bytes, headers['content-type'])
   if (text.trim() === '') return { ...plain, body: undefined }
   try {
     if (exact) return { ...plain, body: parseExact(damaged ? text.replaceAll('\ufffd', lostCharacter) : text) }

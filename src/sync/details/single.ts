@@ -1,5 +1,6 @@
 // The single read of one record, as an outcome: there, gone, or not to be had.
 
+import { hashOfBytes } from '../../api/wire/elements.ts'
 import { type Json, stringifyJson } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -7,7 +8,6 @@ import { ApiError, messageOf } from '../../errors.ts'
 import { keyParts, keyText } from '../../state/records.ts'
 import { answerFound, changeSet, type Found, projected } from '../change-set.ts'
 import type { Reading } from '../context.ts'
-import { hashOf } from '../project.ts'
 import { foundInside, withoutRedactedPersons } from './embeds.ts'
 
 export type Outcome<T> =
@@ -86,7 +86,7 @@ async function recordFound(
   mirroredHash: string | undefined,
 ): Promise<readonly Found[]> {
   const text = stringifyJson(body)
-  const detailHash = hashOf(text)
+  const detailHash = hashOfBytes(text)
   const state = { stream: stream.name, key, detailHash, detailReadAt: startedAt }
   if (detailHash === mirroredHash) return [{ counts: { unchanged: 1 }, records: [state] }]
   const [record = body] = await withoutRedactedPersons({ context, stream }, [body])

@@ -1,17 +1,35 @@
 // One page of a list: which records are new or changed, and what follows from that.
 
 import type { Page } from '../../api/client.ts'
+import type { Elements } from '../../api/wire/elements.ts'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
+import type { StreamDef } from '../../catalog/types.ts'
 import type { SourcedRow } from '../../mirror/rows.ts'
 import { contentKey } from '../../state/quarantine.ts'
-import { keyText, readPayloads } from '../../state/records.ts'
+import { type KnownRecord, keyText, type RecordState, readPayloads } from '../../state/records.ts'
 import { answerFound, type ChangeSet, changeSet, type Found, projected } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { foundInside, withoutRedactedPersons } from '../details/embeds.ts'
-import { hashOf, keyOf, projectionVersion } from '../project.ts'
+import { hashOf, isHashOfText, keyOf, projectionVersion } from '../project.ts'
 import { overlay } from './summary.ts'
 
-type Entry = { readonly record: Json; readonly text: string; readonly hash: string; readonly key: string | null }
+/** A record of a page, not decoded yet. */
+type Entry = {
+  readonly items: Elements
+  readonly index: number
+  /** Of its bytes. */
+  readonly hash: string
+  readonly key: string | null
+}
+
+/** A record that is new or changed, or was hashed or projected by an earlier version. */
+type Decoded = {
+  readonly record: Json
+  readonly text: string
+  readonly hash: string
+  readonly key: string | null
+  readonly changed: boolean
+}
 
 /** Some records of a page: all of them, unless it is a large one. */
 export type PagePart = Page & { readonly first: boolean; readonly last: boolean }
@@ -44,27 +62,17 @@ export async function changesOfPages(
   summary: boolean,
 ): Promise<{ readonly changes: ChangeSet; readonly keysOfPart: readonly (readonly string[])[] }> {
   const { context, stream, writer } = run
-  const entriesOfPage = pages.map((page) =>
-    page.items.map((record): Entry => {
-      const parts = keyOf(stream, record, context.settings.timeZone)
-      const text = stringifyJson(record)
-      return { record, text, hash: hashOf(text), key: parts === null ? null : keyText(parts) }
-    }),
-  )
+  const entriesOfPage = pages.map(({ items }) => entriesOf(items, stream, context.settings.timeZone))
   const keys = entriesOfPage.flat().flatMap((entry) => entry.key ?? [])
   const known = await writer.knownRecords(run, keys)
-  const isUnchanged = ({ key, hash }: Entry): boolean => {
-    const state = key === null ? undefined : known.get(key)
-    return state?.listHash === hash && state.alive && !state.stub && state.projection === projectionVersion
-  }
-  const isThere = ({ key }: Entry): boolean => key === null || known.get(key)?.exists === true
+  const isThere = ({ key }: Decoded): boolean => key === null || known.get(key)?.exists === true
 
   const found: Found[] = []
   for (const [index, page] of pages.entries()) {
     const entries = entriesOfPage[index] ?? []
-    const changed = entries.filter((entry) => !isUnchanged(entry))
+    const { changed, records } = decodeChanged(stream.name, entries, known)
     if (page.first) found.push(answerFound(page), { counts: { pages: 1 } })
-    found.push({ counts: { read: entries.length, unchanged: entries.length - changed.length } })
+    found.push({ counts: { read: entries.length, unchanged: entries.length - changed.length }, records })
     for (const newKeys of [false, true])
       found.push(
         await changedRecords(
@@ -74,13 +82,49 @@ export async function changesOfPages(
         ),
       )
   }
-  const keysOfPart = entriesOfPage.map((entries) => entries.map(({ key, hash }) => key ?? contentKey(hash)))
+  const keysOfPart = entriesOfPage.map((entries) => entries.map((entry) => entry.key ?? keyOfContent(entry)))
   return { changes: changeSet(found), keysOfPart }
+}
+
+/** Keys are told by the heads of the records where the heads hold them; a false one would not go with its hash. */
+function entriesOf(items: Elements, stream: StreamDef, timeZone: string): readonly Entry[] {
+  const inHead = stream.key.every((key) => key === 'id' || key === 'code')
+  return Array.from({ length: items.length }, (_, index) => {
+    const parts = keyOf(stream, inHead ? items.head(index) : items.value(index), timeZone)
+    return { items, index, hash: items.hash(index), key: parts === null ? null : keyText(parts) }
+  })
+}
+
+/** As `projectRecord` names a record without a key. */
+const keyOfContent = ({ items, index }: Entry): string => contentKey(hashOf(stringifyJson(items.value(index))))
+
+/**
+ * Decodes the records whose row may have to change. `records`: the new hashes of those that only have one of an earlier
+ * form, which were hashed as we write them.
+ */
+function decodeChanged(
+  stream: string,
+  entries: readonly Entry[],
+  known: ReadonlyMap<string, KnownRecord>,
+): { readonly changed: readonly Decoded[]; readonly records: readonly RecordState[] } {
+  const changed: Decoded[] = []
+  const records: RecordState[] = []
+  for (const { items, index, hash, key } of entries) {
+    const state = key === null ? undefined : known.get(key)
+    const isOwn = state?.alive === true && !state.stub
+    const isProjected = isOwn && state.projection === projectionVersion
+    if (isProjected && state.listHash === hash) continue
+    const record = items.value(index)
+    const isSame = isOwn && (state.listHash === hash || isHashOfText(state.listHash, record))
+    if (isProjected && isSame && key !== null) records.push({ stream, key, listHash: hash })
+    else changed.push({ record, text: items.text(index, record), hash, key, changed: !isSame })
+  }
+  return { changed, records }
 }
 
 async function changedRecords(
   { context, stream, reads }: TaskRun<'list'>,
-  changed: readonly Entry[],
+  changed: readonly Decoded[],
   { readAt, summary, newKeys }: { readonly readAt: Date; readonly summary: boolean; readonly newKeys: boolean },
 ): Promise<Found> {
   if (changed.length === 0) return {}
@@ -100,10 +144,17 @@ async function changedRecords(
     const detail = known?.source === reads.list ? undefined : known
     const record = detail === undefined ? listed : overlay(parseJson(detail.payload).value, listed)
     const { row, found: own } = projected({ ...of, record, ...(record === entry.record && { payload: entry.text }) })
-    if (row === undefined) return [own]
+    // A quarantined record is told by what we write for it, where each member stands once.
+    if (row === undefined) return [projected({ ...of, record }).found]
     rows.push(detail === undefined ? row : { ...row, payload: detail.payload, source: detail.source })
     const key = keyText(row.key)
-    const state = { stream: stream.name, key, listHash: entry.hash, projection: projectionVersion, changed: true }
+    const state = {
+      stream: stream.name,
+      key,
+      listHash: entry.hash,
+      projection: projectionVersion,
+      changed: entry.changed,
+    }
     return [own, { records: [state] }, ...foundInside({ ...of, record: listed }, key, readAt)]
   })
   return changeSet([...found, { tables: [{ stream, mode: 'record', source: reads.list, readAt, rows, newKeys }] }])

@@ -39,7 +39,7 @@ async function compareWithSingles(
   const missing = new Set<string>()
   let [compared, unread] = [0, 0]
   let failure: ApiError | undefined
-  for (const record of pages.flatMap((page) => page.items)) {
+  for (const record of recordsOf(pages)) {
     if (compared === probedRecords || unread === probedRecords) break
     const key = keyOf(reading.stream, record, reading.context.settings.timeZone)?.[0]
     if (key === undefined) continue
@@ -53,6 +53,10 @@ async function compareWithSingles(
     for (const path of missingInList(record, single)) missing.add(path)
   }
   return { compared, missing, ...(failure === undefined ? {} : { failure }) }
+}
+
+function* recordsOf(pages: readonly Page[]): Generator<Json> {
+  for (const { items } of pages) for (let index = 0; index < items.length; index++) yield items.value(index)
 }
 
 /** The single of a record; undefined when it is refused or empty, and the error when all attempts failed. */

@@ -63,7 +63,7 @@ export async function readItems(
     for await (const page of context.api.list({ ...call, signal, paging, pageBase })) {
       found.push(answerFound(page))
       startedAt ??= page.startedAt
-      for (const item of page.items) items.push(item)
+      for (const item of page.items.values()) items.push(item)
     }
   } catch (error) {
     const failed = failedRead(error)

@@ -1,0 +1,148 @@
+// The records of a page as they were received: told apart, keyed and compared by their bytes, decoded when asked for.
+
+import { hash, randomUUID } from 'node:crypto'
+import { get, isObject, type Json, type JsonObject, parseJson, stringifyJson } from './json.ts'
+import { care, recordSize, type Scan, scanPage } from './scan.ts'
+
+/** Stands as first element where the records of a page were cut out; nobody outside knows it. */
+const mark = randomUUID()
+
+export type ReceivedPage = {
+  /** The page without its records: as many elements stand in their place. */
+  readonly body: Json
+  readonly elements: Elements
+  /** Characters that were replaced, as `parseJson` counts them. */
+  readonly sanitized: number
+}
+
+/**
+ * Takes a page apart.
+ * @param bytes UTF-8
+ * @returns null where the scan finds no JSON within our limits: `parseJson` says what is wrong
+ */
+export function readPage(bytes: Buffer): ReceivedPage | null {
+  const from = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+  const scan = scanPage(bytes, from, false)
+  if (scan === null) return null
+  const elements = new Elements(bytes, scan)
+  const around = scan.count === 0 ? parseJson(bytes.toString('utf8', from)) : aroundOf(bytes, from, scan)
+  return { body: around.value, elements, sanitized: around.sanitized + elements.sanitized() }
+}
+
+function aroundOf(bytes: Buffer, from: number, { start, end, count }: Scan): { value: Json; sanitized: number } {
+  const places: Json[] = new Array(count).fill(null)
+  places[0] = mark
+  const [before, after] = [bytes.toString('utf8', from, start), bytes.toString('utf8', end)]
+  if (before.trim() === '' && after.trim() === '') return { value: places, sanitized: 0 }
+  return parseJson(before + JSON.stringify(places) + after)
+}
+
+/** The records at a place of a page: those that were cut out there, or those that stand there. */
+export function elementsAt(items: readonly Json[], cutOut: Elements | undefined): Elements {
+  if (cutOut !== undefined && items[0] === mark) return cutOut
+  const bytes = Buffer.from(stringifyJson([...items]))
+  const scan = items.length === 0 ? null : scanPage(bytes, 0, false)
+  return new Elements(bytes, scan ?? { records: new Int32Array(), count: 0, start: 0, end: 0 })
+}
+
+export class Elements {
+  readonly #bytes: Buffer
+  readonly #scan: Scan
+  readonly #from: number
+  readonly length: number
+
+  constructor(bytes: Buffer, scan: Scan, from = 0, length = scan.count) {
+    this.#bytes = bytes
+    this.#scan = scan
+    this.#from = from
+    this.length = length
+  }
+
+  /** Those from one place up to another (exclusively). */
+  slice(from: number, to: number): Elements {
+    const end = Math.min(to, this.length)
+    return new Elements(this.#bytes, this.#scan, this.#from + from, Math.max(0, end - from))
+  }
+
+  /** A short hash of the bytes of a record. */
+  hash(index: number): string {
+    return hashOfBytes(this.#bytes.subarray(this.#number(index, 0), this.#number(index, 1)))
+  }
+
+  /** The record itself. */
+  value(index: number): Json {
+    return this.#parsed(this.#number(index, 0), this.#number(index, 1), this.#number(index, 4))
+  }
+
+  /** All of them. */
+  values(): Json[] {
+    return Array.from({ length: this.length }, (_, index) => this.value(index))
+  }
+
+  /** What `stringifyJson` writes for the record, which is `value`; it is the text as received where only members that came twice would differ. */
+  text(index: number, value: Json): string {
+    if ((this.#number(index, 4) & care.rewritten) !== 0) return stringifyJson(value)
+    return this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))
+  }
+
+  /** The record with no more members than `id` and `code`: enough to tell it from others. */
+  head(index: number): Json {
+    if ((this.#number(index, 4) & care.unnamed) !== 0) {
+      const value = this.value(index)
+      return isObject(value) ? headOf(value) : value
+    }
+    const [id, code] = [this.#number(index, 2), this.#number(index, 3)]
+    const head: JsonObject = {}
+    if (id > 0) head.id = this.#valueAt(id, index)
+    if (code > 0) head.code = this.#valueAt(code, index)
+    return head
+  }
+
+  /** How many characters of the records are replaced when they are decoded. */
+  sanitized(): number {
+    let count = 0
+    for (let index = 0; index < this.length; index++)
+      if ((this.#number(index, 4) & care.unstorable) !== 0)
+        count += parseJson(this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))).sanitized
+    return count
+  }
+
+  #number(index: number, which: number): number {
+    return this.#scan.records[(this.#from + index) * recordSize + which] as number
+  }
+
+  #parsed(start: number, end: number, cares: number): Json {
+    const text = this.#bytes.toString('utf8', start, end)
+    return (cares & (care.digits | care.unstorable)) === 0 ? (JSON.parse(text) as Json) : parseJson(text).value
+  }
+
+  /** The value of a member that begins there. */
+  #valueAt(at: number, index: number): Json {
+    const end = endOfPlainValue(this.#bytes, at)
+    if (end > 0) return JSON.parse(this.#bytes.toString('latin1', at, end)) as Json
+    const name = at === this.#number(index, 2) ? 'id' : 'code'
+    return get(this.value(index), name) ?? null
+  }
+}
+
+const headOf = (record: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(record).filter(([name]) => name === 'id' || name === 'code'))
+
+/** A short hash of a record as received, to see whether it is the same again. */
+export const hashOfBytes = (bytes: Uint8Array | string): string => hash('sha256', bytes, 'base64url').slice(0, 24)
+
+/** Where a whole number of at most 15 digits, or a text of plain ASCII, ends (exclusively); 0: it is something else. */
+function endOfPlainValue(bytes: Buffer, at: number): number {
+  let i = at
+  if (bytes[i] === 0x22) {
+    for (i++; bytes[i] !== 0x22; i++) {
+      const byte = bytes[i]
+      if (byte === undefined || byte === 0x5c || byte > 0x7e) return 0
+    }
+    return i + 1
+  }
+  while ((bytes[i] as number) >= 0x30 && (bytes[i] as number) <= 0x39) i++
+  const next = bytes[i]
+  const ends = next === 0x2c || next === 0x7d || next === 0x20 || next === 0x0a || next === 0x0d || next === 0x09
+  return ends && i > at && i - at <= 15 ? i : 0
+}
