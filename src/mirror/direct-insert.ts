@@ -1,10 +1,10 @@
 // Direct insert: rows whose keys nobody knew a moment ago go into their table by COPY, without staging or comparison. On a
 // first sync that is nearly everything.
 
-import type { PoolClient } from 'pg'
+import type { PoolClient, QueryResult } from 'pg'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { copyRows, copyText } from '../database/copy.ts'
+import { copyFields, copyRows, copyText } from '../database/copy.ts'
 import { identifier } from '../database/sql.ts'
 import { isUniqueViolation } from '../database/sql-states.ts'
 import { firstEntry, personColumn } from './feed.ts'
@@ -68,11 +68,10 @@ function* linesOf(
     .flatMap((table) => table.rows.map((row) => ({ table, row })))
     .sort((a, b) => compare(a.row.key[0] ?? '', b.row.key[0] ?? ''))
   for (const { table, row } of rows) {
-    const values = places.map((place) => copyText(row.values[place] ?? null))
-    const source = copyText(sourceOfRow(table, row))
     const told = row.readAt ?? table.readAt
     const readAt = told < now ? told : now // as `toldRead` says it
-    yield `${values.join('\t')}\t${copyText(row.payload)}\t${source}\t${readAt.toISOString()}\n`
+    const fields = places.length < row.values.length ? places.map((place) => row.values[place] ?? null) : row.values
+    yield `${copyFields(fields)}${copyText(row.payload)}\t${copyText(sourceOfRow(table, row))}\t${readAt.toISOString()}\n`
   }
 }
 
@@ -104,8 +103,9 @@ export async function insertDirectly(
   const columns = stream.columns.map(({ name }, place) => ({ name, place })).filter(({ name }) => own.has(name))
   const names = [...columns.map(({ name }) => name), '_payload', '_source', '_read_at'].map(identifier)
   const places = columns.map(({ place }) => place)
-  const { rows } = await client.query<{ now: Date }>('select statement_timestamp() as now')
-  await client.query('savepoint direct_insert')
+  const begun = await client.query('savepoint direct_insert; select statement_timestamp() as now')
+  // Of several statements pg gives several results, which its types do not say.
+  const [, { rows }] = begun as unknown as readonly [unknown, QueryResult<{ now: Date }>]
   try {
     const statement = `copy mirror.${identifier(stream.name)} (${names.join(', ')}) from stdin`
     await copyRows(client, statement, linesOf(stream, places, tables, rows[0]?.now ?? new Date(0)))

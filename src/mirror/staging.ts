@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { PoolClient } from 'pg'
 import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { copyRows, copyText } from '../database/copy.ts'
+import { copyFields, copyRows, copyText } from '../database/copy.ts'
 import { sourceOfRow, type TableWrite } from './rows.ts'
 
 /** The staged column that holds the n-th catalog column, from 0. */
@@ -51,13 +51,11 @@ const copyStatement = `copy ${stageTable} from stdin`
 /** Lines of the batch in COPY's text format. */
 function* copyLines(batch: number, tables: readonly TableWrite[]): Generator<string> {
   for (const table of tables) {
-    const stub = table.mode === 'stub' ? 't' : 'f'
-    const filler = '\t\\N'.repeat(width - table.stream.columns.length)
+    const fixed = `${batch}\t${table.stream.name}\t${table.mode === 'stub' ? 't' : 'f'}\t`
+    const filler = Array.from({ length: width - table.stream.columns.length }, () => '\t\\N').join('')
     for (const row of table.rows) {
-      const source = sourceOfRow(table, row)
-      const readAt = (row.readAt ?? table.readAt).toISOString()
-      const fixed = `${batch}\t${table.stream.name}\t${stub}\t${copyText(source)}\t${readAt}\t${copyText(row.payload)}`
-      yield `${fixed}\t${row.values.map(copyText).join('\t')}${filler}\n`
+      const read = `${copyText(sourceOfRow(table, row))}\t${(row.readAt ?? table.readAt).toISOString()}\t`
+      yield `${fixed}${read}${copyText(row.payload)}\t${copyFields(row.values).slice(0, -1)}${filler}\n`
     }
   }
 }

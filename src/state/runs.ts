@@ -1,6 +1,6 @@
 // Requests and runs: what is asked for, what is running, what came of it.
 
-import { type Selectable, sql } from 'kysely'
+import { type QueryCreator, type Selectable, sql } from 'kysely'
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
@@ -128,13 +128,23 @@ export async function startRun(
 
 const updateRun = (db: Queryable, runId: string) => on(db).updateTable('sync.runs').where('id', '=', runId)
 
+/** The update that adds to a run's counts, as part of a statement or one of its own; undefined where there is nothing to add. */
+export function addingCounts(
+  q: Pick<QueryCreator<MirrorDatabase>, 'updateTable'>,
+  runId: string,
+  counts: Partial<RunCounts>,
+) {
+  const given = countNames.filter((name) => (counts[name] ?? 0) !== 0)
+  if (given.length === 0) return undefined
+  return q
+    .updateTable('sync.runs')
+    .where('id', '=', runId)
+    .set((eb) => Object.fromEntries(given.map((name) => [name, eb(name, '+', String(counts[name]))])))
+}
+
 /** Adds to a run's counts, in the transaction of the work that is counted. */
 export async function addCounts(db: Queryable, runId: string, counts: Partial<RunCounts>): Promise<void> {
-  const given = countNames.filter((name) => (counts[name] ?? 0) !== 0)
-  if (given.length === 0) return
-  await updateRun(db, runId)
-    .set((eb) => Object.fromEntries(given.map((name) => [name, eb(name, '+', String(counts[name]))])))
-    .execute()
+  await addingCounts(on(db), runId, counts)?.execute()
 }
 
 /** Notes something a person may want to know of a run; the same text once. At most 50 are kept. */

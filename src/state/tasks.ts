@@ -1,8 +1,10 @@
 // Tasks: the units of work of a run, claimed under a lease with a fencing number.
 
-import { type RawBuilder, type SqlBool, sql, type UpdateResult } from 'kysely'
+import { type QueryCreator, type RawBuilder, type SqlBool, sql, type UpdateResult } from 'kysely'
+import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { inMs, now, on, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { addingCounts, type RunCounts } from './runs.ts'
 
 /** A lease without heartbeat for this long may be taken over. */
 export const leaseMs = 10_000
@@ -83,16 +85,12 @@ export async function claimTask(db: Queryable, id: string, owner: string): Promi
 }
 
 /** A task for as long as it is ours: nobody claimed it since. */
-const ours = (db: Queryable, task: Task) =>
-  on(db)
-    .updateTable('sync.tasks')
-    .where('id', '=', task.id)
-    .where('fence', '=', task.fence)
-    .where('status', '=', 'running')
+const ours = (q: Pick<QueryCreator<MirrorDatabase>, 'updateTable'>, task: Task) =>
+  q.updateTable('sync.tasks').where('id', '=', task.id).where('fence', '=', task.fence).where('status', '=', 'running')
 
 /** Extends the lease. False when the task was taken over. */
 export async function renewLease(db: Queryable, task: Task): Promise<boolean> {
-  const { numUpdatedRows } = await ours(db, task)
+  const { numUpdatedRows } = await ours(on(db), task)
     .set({ lease_until: inMs(leaseMs) })
     .executeTakeFirst()
   return numUpdatedRows === 1n
@@ -106,10 +104,20 @@ const assertOurs = ({ numUpdatedRows }: UpdateResult, task: Task): void => {
     )
 }
 
-/** Part of every commit: proves that the task is still ours, extends the lease, stores the checkpoint. @throws LEASE_LOST */
-export async function checkpointTask(db: Queryable, task: Task, checkpoint: unknown): Promise<void> {
+/**
+ * Part of every commit: proves that the task is still ours, extends the lease, stores the checkpoint, and adds to the
+ * counts of its run what was done up to there.
+ * @throws LEASE_LOST
+ */
+export async function checkpointTask(
+  db: Queryable,
+  task: Task,
+  { checkpoint, counts }: { readonly checkpoint: unknown; readonly counts: Partial<RunCounts> },
+): Promise<void> {
   const stored = checkpoint === undefined ? {} : { checkpoint: JSON.stringify(checkpoint) }
-  const updated = await ours(db, task)
+  const counting = addingCounts(on(db), task.runId, counts)
+  const q = counting === undefined ? on(db) : on(db).with('counted', () => counting)
+  const updated = await ours(q, task)
     .set({ lease_until: inMs(leaseMs), checkpoint_at: now, ...stored })
     .executeTakeFirst()
   assertOurs(updated, task)
@@ -117,7 +125,7 @@ export async function checkpointTask(db: Queryable, task: Task, checkpoint: unkn
 
 /** Ends a task, in the transaction of its last commit or alone. @throws LEASE_LOST */
 export async function endTask(db: Queryable, task: Task, { error }: { readonly error: string | null }): Promise<void> {
-  const updated = await ours(db, task)
+  const updated = await ours(on(db), task)
     .set({ status: error === null ? 'done' : 'failed', error, finished_at: now, lease_until: null })
     .executeTakeFirst()
   assertOurs(updated, task)
@@ -129,7 +137,7 @@ export async function returnTask(
   task: Task,
   { delayMs, error }: { readonly delayMs: number; readonly error: string | null },
 ): Promise<void> {
-  await ours(db, task)
+  await ours(on(db), task)
     .set({ status: 'waiting', owner: null, lease_until: null, error, woken_at: null, not_before: inMs(delayMs) })
     .set({ attempts: error === null ? sql`attempts - 1` : sql`attempts` })
     .execute()

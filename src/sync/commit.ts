@@ -12,7 +12,7 @@ import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
 import { detailStates, dueKeys, hashesFromList, isReadSince } from '../state/due.ts'
 import { type BadRecord, clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
 import { keyText, knownRecords, saveRecords } from '../state/records.ts'
-import { addCounts, addWarnings, markSwept, noteRunError } from '../state/runs.ts'
+import { addWarnings, markSwept, noteRunError } from '../state/runs.ts'
 import { passFacts, saveSweepPages } from '../state/sweeps.ts'
 import { addTasks, checkpointTask, endTask } from '../state/tasks.ts'
 import { noteUnknownFields } from '../state/unknown-fields.ts'
@@ -120,12 +120,10 @@ async function writeAll(
   await extras.also?.(client)
   await addWarnings(client, task.runId, [...new Set(changes.warnings)])
   if (changes.problems[0] !== undefined) await noteRunError(client, task.runId, problemText(changes.problems))
-  await addCounts(client, task.runId, {
-    ...changes.counts,
-    ...sum(task.stream, counts, changes),
-    quarantined: changes.bad.length,
+  await checkpointTask(client, task, {
+    checkpoint: extras.checkpoint,
+    counts: { ...changes.counts, ...sum(task.stream, counts, changes), quarantined: changes.bad.length },
   })
-  await checkpointTask(client, task, extras.checkpoint)
   return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)
 }
 
