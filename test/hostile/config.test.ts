@@ -11,7 +11,7 @@ import { afterAll, describe, expect, it, vi } from 'vitest'
 import { buildTarget } from '../../src/api/wire/request.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
-import { settings } from '../../src/settings.ts'
+import { pagingStyles, settings } from '../../src/settings.ts'
 import { digits, jsonText, names, text } from './generators.ts'
 import { limitMs, settingsOf } from './surfaces.ts'
 
@@ -130,7 +130,7 @@ const yaml = fc.oneof(
 /** Every value of a configuration is one the program can work with. */
 function assertUsable(config: Config): void {
   const { api } = config
-  assert(['page', 'offset', 'cursor', 'link'].includes(api.paging.style))
+  assert(pagingStyles.includes(api.paging.style) && api.paging.style !== 'none')
   for (const paging of [api.paging, ...Object.values(api.lists)]) {
     if (paging.pageSize !== undefined) assert(paging.pageSize >= 1 && paging.pageSize <= 10_000)
     for (const name of [paging.pageParam, paging.sizeParam])
