@@ -1,5 +1,7 @@
 // One change for each operation, on records of their own.
 
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import type { BodyField, WriteDef } from '../../src/catalog/types.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import type { Sandbox, TruthRow } from '../../src/sandbox/index.ts'
 
@@ -37,17 +39,20 @@ function planned({ operation, target, body = {}, sent = body, key, effect }: Wis
   return { operation, target, body, sent, key, effect, method, path, endpoint: write.endpoint, stream: write.stream }
 }
 
-const tables = [
-  'rentals',
-  'rental_resources',
-  'rental_options',
-  'rental_payments',
-  'rental_crew_members',
-  'users',
-  'user_identities',
-  'user_licenses',
-  'resource_options',
-]
+const tables = [...writes.map(({ stream }) => stream), 'rental_resources', 'resource_options']
+
+/** A value that a field of a body takes. */
+function sampleOf({ type, values, members = [] }: BodyField, mark: string): unknown {
+  if (values !== undefined) return values[0]
+  if (type === 'object') return bodyOf(members, mark)
+  if (type === 'boolean') return true
+  if (type === 'integer' || type === 'number') return 7
+  if (type === 'date') return '2026-05-01'
+  return type === 'string' ? mark : type === 'email' ? `${mark}@example.com` : `https://example.com/${mark}`
+}
+
+const bodyOf = (fields: readonly BodyField[], mark: string): Fields =>
+  Object.fromEntries(fields.map((field) => [field.name, sampleOf(field, mark)]))
 
 /** Slots that are free now, one for each boat, which resources may share, so that bookings don't stand in each other's way. */
 export function freeSlots(sandbox: Sandbox): readonly { readonly resourceId: string; readonly slotId: string }[] {
@@ -125,12 +130,33 @@ export class Planner {
   /** One change for each operation. */
   plan(): readonly Planned[] {
     const mark = `r${this.#count++}`
-    return [
+    const wishes = [
       ...this.#rentalPlans(mark),
       ...this.#partPlans(mark),
       ...this.#userPlans(mark),
       ...this.#documentPlans(mark),
-    ].map(planned)
+    ]
+    const others = writes.filter((write) => !wishes.some(({ operation }) => operation === write.operation))
+    return [...wishes, ...others.map((write) => this.#plainPlan(write, mark))].map(planned)
+  }
+
+  /** An operation that needs no record in a state of its own: any record, and for each field a value of its type. */
+  #plainPlan({ operation, kind, stream, aggregate, target, body }: WriteDef, mark: string): Wish {
+    const { parent = stream, parentKey = [] } = streamNamed(stream)
+    const adds = kind === 'add'
+    const { key: found } = this.#take(adds ? parent : stream, aggregate)
+    const ids = Object.values(found).map(Number)
+    const numbered = (names: readonly string[]): Ids =>
+      Object.fromEntries(names.map((name, at) => [name, ids[at] ?? 0]))
+    const removes = kind === 'delete' || kind === 'remove'
+    const shown = body.filter(({ readPath }) => readPath === undefined)
+    return {
+      operation,
+      target: numbered(Object.keys(target)),
+      body: bodyOf(body, mark),
+      key: adds ? numbered(parentKey) : (found as Ids),
+      effect: removes ? null : bodyOf(shown, mark),
+    }
   }
 
   #rentalPlans(mark: string): readonly Wish[] {
