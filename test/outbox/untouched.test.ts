@@ -147,7 +147,7 @@ const shown = (value = 'null'): string =>
 const updates = writes.filter((write) => write.kind === 'update').map((write) => write.operation)
 
 describe('an update of one field leaves every other as it was, and finds no conflict and nothing moved', () => {
-  it('for seven operations', () => expect(updates).toHaveLength(7))
+  it('for every update of the catalog', () => expect(updates.length).toBeGreaterThanOrEqual(7))
 
   for (const operation of updates)
     it(operation, async () => {
