@@ -7,7 +7,7 @@ import type { FilledWrite, Row, TableWrite, Tombstones } from '../mirror/rows.ts
 import type { BadRecord } from '../state/quarantine.ts'
 import type { RecordState } from '../state/records.ts'
 import type { RunCounts } from '../state/runs.ts'
-import { type JsonObject, projectRecord, type RequestValues } from './project.ts'
+import { type JsonObject, projectReceived, type RequestValues } from './project.ts'
 import { unknownFields } from './unknown-fields.ts'
 
 /** A record that was read and may have others embedded. */
@@ -121,7 +121,7 @@ export type Received = {
 /** Projects a record: its row, or a bad record; and which of its fields are unknown. */
 export function projected(received: Received): { readonly row?: Row; readonly found: Found } {
   const { stream, record, request = {}, endpoint, timeZone, payload = stringifyJson(record) } = received
-  const result = projectRecord(stream, record, request, timeZone, payload)
+  const result = projectReceived(stream, { record, payload }, request, timeZone)
   if (!result.ok) {
     const { key, reason } = result
     return { found: { bad: [{ stream: stream.name, key, endpoint, payload, reason, request }] } }

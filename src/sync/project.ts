@@ -62,19 +62,22 @@ const ownPaths = ({ columns }: StreamDef): readonly string[] => columns.flatMap(
 const hasOwnField = (stream: StreamDef, record: Json): boolean =>
   ownPaths(stream).some((path) => valueAt(record, path) !== undefined)
 
+/** Projects a record whose JSON text is not known yet. */
+export const projectRecord = (stream: StreamDef, record: Json, request: RequestValues, timeZone: string): Projected =>
+  projectReceived(stream, { record, payload: stringifyJson(record) }, request, timeZone)
+
 /**
  * Projects one record to its row.
- * @param record the record as received; anything but an object cannot be mirrored, except where columns come from the request.
+ * @param received the record and its JSON text; anything but an object cannot be mirrored, except where columns come from
+ *   the request.
  * @param request values for the columns that do not stand in the record.
- * @param payload the record as JSON text, where that is known already.
  * @returns the row, or the reason (naming field, value and what was expected) with a key for the quarantine.
  */
-export function projectRecord(
+export function projectReceived(
   stream: StreamDef,
-  record: Json,
+  { record, payload }: { readonly record: Json; readonly payload: string },
   request: RequestValues,
   timeZone: string,
-  payload = stringifyJson(record),
 ): Projected {
   const fail = (reason: string): Projected => ({
     ok: false,

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
-import { either, pagingStyles } from '../../src/settings.ts'
+import { oneOf, pagingStyles } from '../../src/settings.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findOnPath, startRedis } from '../helpers/redis-server.ts'
@@ -129,7 +129,7 @@ const cases: readonly Case[] = [
     code: 2,
     says: [
       /schedules\.rentals is "soon"; it takes a duration such as 15m, or off/,
-      new RegExp(`lists\\.cities\\.paging is "pag"; it takes ${either(pagingStyles)}`),
+      new RegExp(`lists\\.cities\\.paging is "pag"; it takes ${oneOf(pagingStyles).takes}`),
       /lists\.cities\.pages is "3"; known are paging, pageParam/,
     ],
   },

@@ -196,7 +196,7 @@ describe('cutting pages', () => {
         const seen: string[] = []
         let query: Record<string, string> | null = { perPage: String(perPage) }
         for (let page = 0; query !== null && page <= count; page++) {
-          const cut = cutPage(items, byKey, query, { ...defaultOptions, paging, pageBase })
+          const cut = cutPage({ items, compare: byKey }, query, { ...defaultOptions, paging, pageBase })
           seen.push(...cut.items.map(({ key }) => key))
           query = cut.next
         }
@@ -206,10 +206,13 @@ describe('cutting pages', () => {
     )
   })
 
-  const page = (number: number, fault?: Parameters<typeof cutPage>[4]): string[] =>
-    cutPage(numbered(10), byKey, { page: String(number), perPage: '3' }, defaultOptions, fault).items.map(
-      ({ key }) => key,
-    )
+  const page = (number: number, fault?: Parameters<typeof cutPage>[3]): string[] =>
+    cutPage(
+      { items: numbered(10), compare: byKey },
+      { page: String(number), perPage: '3' },
+      defaultOptions,
+      fault,
+    ).items.map(({ key }) => key)
 
   it('skips a record when one before the page is deleted, repeats one when it is inserted', () => {
     expect(page(2)).toEqual(['4', '5', '6'])

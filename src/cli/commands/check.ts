@@ -43,7 +43,7 @@ async function runCheck(context: CommandContext, { json }: Json): Promise<ExitCo
   await using database = await checkDatabase(config, log, findings)
   signal.throwIfAborted()
   const current = database.current ? database.database : null
-  if (database.direct !== null) findings.push(await checkQueue(config, log, database.direct, signal, current))
+  if (database.direct !== null) findings.push(await checkQueue(context, database.direct, current))
   findings.push(...(await checkTheApi(context, current)))
   const bad = findings.some((finding) => finding.status === 'fail')
   if (json) printJson({ ok: !bad, findings })
@@ -177,10 +177,8 @@ async function clockFinding(database: Database, config: Config): Promise<Finding
 const queuePatienceMs = 5_000
 
 async function checkQueue(
-  config: Config,
-  log: Logger,
+  { config, log, signal }: CommandContext,
   direct: Direct,
-  signal: AbortSignal,
   current: Database | null,
 ): Promise<Finding> {
   const where = config.redisUrl === null ? 'Postgres, beside the mirror' : `Redis at ${shownAddress(config.redisUrl)}`

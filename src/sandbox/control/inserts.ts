@@ -29,7 +29,7 @@ function newRental(world: World, random: Random, parent: string | undefined): Re
   const slot = freeSlot(world, random, resource)
   const createdAt = new Date(world.clock.now()).toISOString()
   const rental = createRental(world, world.nextId('rentals'), slot, createdAt)
-  furnish(world, random, rental, slot, world.activeUsers.items)
+  furnish(world, random, { rental, slot, users: world.activeUsers.items })
   return rental
 }
 
@@ -54,7 +54,7 @@ function newResourcePart(world: World, random: Random, resource: Resource, entit
   if (entities === resource.options) return makeOption(world, random.pick(optionRows), resource.currency)
   if (entities === resource.unavailabilities) {
     const from = addDays(world.today, random.int(5, 150))
-    return makeBlock(world, resource, from, random.int(1, 6), 'MAINTENANCE')
+    return makeBlock(world, resource, { from, days: random.int(1, 6), reason: 'MAINTENANCE' })
   }
   const year = world.today.slice(0, 4)
   return createEntity('resource_pricings', world.nextId('resource_pricings'), {

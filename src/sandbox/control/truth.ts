@@ -1,10 +1,10 @@
 // The whole world as a complete mirror must hold it: for every table of a mirror the key fields and the record, read
 // past paging, faults and limits. Texts are verbatim, so that overridden ones can be compared to the last digit.
 
-import { availabilityText, pricetableDays, yearText } from '../reads/resources.ts'
+import { pricetableDays, yearText } from '../reads/resources.ts'
 import { referenceTables } from '../records/references.ts'
 import { rentalResourceText } from '../rules/rentals.ts'
-import { unavailabilities } from '../world/calendar.ts'
+import { availabilityText, unavailabilities } from '../world/calendar.ts'
 import { addDays } from '../world/dates.ts'
 import { type Entity, keyLiteral, type Rental, type Resource, tableKeys, type User } from '../world/entity.ts'
 import { offeredDurations } from '../world/prices.ts'
@@ -68,8 +68,8 @@ function horizon(resource: Resource, { today, days, durations }: Required<Omit<T
 
 function slotRows(below: (world: World, resource: Resource, slotId: string, slotText: string) => Row[]): ResourceRows {
   return (world, resource, options) =>
-    horizon(resource, options).flatMap(({ date, duration }) =>
-      freeSlots(world, resource, date, duration).flatMap(({ id, text }) => below(world, resource, id, text)),
+    horizon(resource, options).flatMap((wish) =>
+      freeSlots(world, resource, wish).flatMap(({ id, text }) => below(world, resource, id, text)),
     )
 }
 

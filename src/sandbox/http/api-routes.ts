@@ -98,34 +98,11 @@ function createPipeline({ world, options, faults, log }: Service) {
       const address = { origin: `http://${request.headers.host}`, path }
       const body = parseJson(request.body)
       world.expire()
-      return renderAnswer(handler({ ...call, body }), call, options, address, fault)
+      return renderAnswer(handler({ ...call, body }), call, { options, address, fault })
     } catch (error) {
       if (error instanceof Failure) return failureAnswer(error)
       throw error
     }
-  }
-
-  function send(reply: FastifyReply, entry: LoggedRequest, answer: HttpAnswer): FastifyReply {
-    entry.status = answer.status
-    if (answer.headers) reply.headers(answer.headers)
-    if (answer.status === 204) return reply.code(204).send()
-    return reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.body)
-  }
-
-  function respond(
-    handler: Handler,
-    call: Call,
-    request: FastifyRequest,
-    reply: FastifyReply,
-    entry: LoggedRequest,
-    fault: ReturnType<FaultSet['next']>,
-  ): FastifyReply {
-    if (fault === undefined) return send(reply, entry, carryOut(handler, call, request))
-    if (typeof fault === 'object') {
-      const made = brokenAnswer(fault)
-      return send(reply, entry, made ?? carryOut(handler, call, request))
-    }
-    return sendBroken(reply, entry, fault, () => carryOut(handler, call, request, fault), send)
   }
 
   return (operation: Operation, handler: Handler, request: FastifyRequest, reply: FastifyReply) => {
@@ -146,13 +123,24 @@ function createPipeline({ world, options, faults, log }: Service) {
     }
     log.begin(entry)
     reply.raw.once('close', () => log.end())
+    const send = (answer: HttpAnswer): FastifyReply => {
+      entry.status = answer.status
+      if (answer.headers) reply.headers(answer.headers)
+      if (answer.status === 204) return reply.code(204).send()
+      return reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.body)
+    }
     const refusal = admit(request, query)
-    if (refusal) return send(reply, entry, refusal)
+    if (refusal) return send(refusal)
     const fault = faults.next(template, { ...query, ...params })
     if (fault !== undefined) entry.fault = typeof fault === 'string' ? fault : JSON.stringify(fault)
     const extra = typeof fault === 'object' ? (fault.delayMs ?? 0) : 0
     const waitMs = options.latencyMs + options.jitterMs * (options.jitterMs > 0 ? random.next() : 0) + extra
-    if (waitMs === 0) return respond(handler, call, request, reply, entry, fault)
-    return pause(waitMs).then(() => respond(handler, call, request, reply, entry, fault))
+    const respond = (): FastifyReply => {
+      if (typeof fault === 'string') {
+        return sendBroken({ reply, entry, send, carryOut: () => carryOut(handler, call, request, fault) }, fault)
+      }
+      return send((fault && brokenAnswer(fault)) ?? carryOut(handler, call, request))
+    }
+    return waitMs === 0 ? respond() : pause(waitMs).then(respond)
   }
 }

@@ -97,18 +97,17 @@ function distortStart(start: number, size: number, fault: FaultAction | undefine
 
 /** The page a query asks for; 400 when it asks wrongly. */
 export function cutPage(
-  all: readonly Entity[],
-  compare: Compare<Entity>,
+  list: { readonly items: readonly Entity[]; readonly compare: Compare<Entity> },
   query: Query,
   options: PagingOptions,
   fault?: FaultAction,
 ): Page {
-  const items = distortItems(all, fault)
+  const items = distortItems(list.items, fault)
   const size = pageSize(query, options)
   const { paging, pageParam, sizeParam, pageBase } = options
   if (paging === 'cursor') {
     const cursor = query.cursor || query[pageParam]
-    const start = cursor && fault !== 'ignorePage' ? afterCursor(cursor, items, compare) : 0
+    const start = cursor && fault !== 'ignorePage' ? afterCursor(cursor, items, list.compare) : 0
     const slice = items.slice(start, start + size)
     const last = slice.at(-1)
     const nextCursor = last && start + size < items.length ? encodeCursor(last) : null

@@ -59,14 +59,14 @@ function nextUrlOf(page: Page, call: Call, address: RequestAddress, pageParam: s
   return `${address.origin}${address.path}?${query}`
 }
 
+interface Rendering {
+  readonly options: SandboxOptions
+  readonly address: RequestAddress
+  readonly fault?: FaultAction | undefined
+}
+
 /** Status 204 for nothing, else 200: creations and updates are documented with 200 too. */
-export function renderAnswer(
-  answer: Answer,
-  call: Call,
-  options: SandboxOptions,
-  address: RequestAddress,
-  fault?: FaultAction,
-): HttpAnswer {
+export function renderAnswer(answer: Answer, call: Call, { options, address, fault }: Rendering): HttpAnswer {
   const { envelope, envelopeEverywhere, summary, pageReferences, totals } = options
   const sublist = envelopeEverywhere ? envelope : 'bare'
   if (answer.kind === 'nothing') return { status: 204, body: '' }
@@ -80,7 +80,7 @@ export function renderAnswer(
     return summary ? summaryText(entity, answer.summary, whole) : whole
   }
   if (answer.paging === 'paginated' || (answer.paging === 'reference' && pageReferences)) {
-    const page = cutPage(answer.items, answer.compare, call.query, options, fault)
+    const page = cutPage(answer, call.query, options, fault)
     const nextUrl = nextUrlOf(page, call, address, options.pageParam)
     return {
       status: 200,

@@ -13,10 +13,10 @@ import {
   resourceOf,
 } from '../call.ts'
 import { badField, notFound } from '../failure.ts'
-import { availability, freeBoats, unavailabilities, yearBits } from '../world/calendar.ts'
+import { availabilityText, unavailabilities, yearBits } from '../world/calendar.ts'
 import { byKey } from '../world/collection.ts'
 import { addDays, daysBetween } from '../world/dates.ts'
-import { type Duration, lengthInMinutes, parseDuration, spansOf } from '../world/durations.ts'
+import { type Duration, lengthInMinutes, parseDuration } from '../world/durations.ts'
 import type { Resource } from '../world/entity.ts'
 import { basePrice, offeredDurations } from '../world/prices.ts'
 import { findSlot, freeSlots, type Slot, slotOptions, slotTides } from '../world/slots.ts'
@@ -37,14 +37,6 @@ function durationQuery(call: Call, name: string): { text: string; duration: Dura
 function requiredDate(call: Call, name: string): string {
   requiredQuery(call, name)
   return dateQuery(call, name) ?? ''
-}
-
-/** JSON text of the Availability record of a date and a duration. */
-export function availabilityText(world: World, resource: Resource, date: string, durationText: string): string {
-  const duration = parseDuration(durationText)
-  const spans = duration ? spansOf(duration, date, resource.twoDepartures) : []
-  const free = Math.max(0, ...spans.map((span) => freeBoats(world, resource, span)))
-  return JSON.stringify(availability(resource, date, durationText, free, world.today))
 }
 
 /** Prices of a resource from one date to another, both included, by day. */
@@ -111,8 +103,9 @@ export const yearText = (world: World, resource: Resource, year: string): string
 function slots(call: Call): Answer {
   const resource = resourceOf(call)
   const date = requiredDate(call, 'date')
-  const { text } = durationQuery(call, 'duration')
-  const found = freeSlots(call.world, resource, date, text, call.query.withMandatoryOptions === 'true')
+  const { text: duration } = durationQuery(call, 'duration')
+  const withMandatoryOptions = call.query.withMandatoryOptions === 'true'
+  const found = freeSlots(call.world, resource, { date, duration, withMandatoryOptions })
   return { kind: 'texts', texts: found.map((slot) => slot.text) }
 }
 

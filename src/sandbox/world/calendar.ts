@@ -2,7 +2,7 @@
 // blocks. Everything that speaks of availability is computed from here. Times are wall-clock, as if UTC.
 
 import { addDays, DAY_MS, daysInYear, localDatetime, wallTime } from './dates.ts'
-import { daytime, lengthInMinutes, parseDuration, type Span } from './durations.ts'
+import { daytime, lengthInMinutes, parseDuration, type Span, spansOf } from './durations.ts'
 import type { Entity, Rental, Resource } from './entity.ts'
 import { offeredDurations, slotPrice } from './prices.ts'
 import type { World } from './world.ts'
@@ -71,24 +71,31 @@ export function unavailabilities(world: World, resource: Resource, today: string
   ]
 }
 
+/** Days that a company keeps a boat for itself, `from` being the first. */
+export interface BlockedDays {
+  readonly from: string
+  readonly days: number
+  readonly reason: string
+}
+
 /** A block of the company's calendar, from the morning of one day to the evening of another. */
-export const blockFields = (resource: Resource, from: string, days: number, reason: string) => ({
+export const blockFields = (resource: Resource, { from, days, reason }: BlockedDays) => ({
   startDatetime: localDatetime(wallTime(`${from}T08:00:00`), resource.winterOffset),
   endDatetime: localDatetime(wallTime(`${addDays(from, days - 1)}T20:00:00`), resource.winterOffset),
   reason,
   nbResources: resource.fleet,
 })
 
-/** Availability on a date for a duration (docs/sources.md, resources/resource-availability); null for a bad duration. */
-export function availability(
-  resource: Resource,
-  date: string,
-  durationText: string,
-  free: number,
-  today: string,
-): Record<string, unknown> | null {
+/**
+ * JSON text of the availability on a date for a duration (docs/sources.md, resources/resource-availability); null for a
+ * bad duration.
+ */
+export function availabilityText(world: World, resource: Resource, date: string, durationText: string): string {
   const duration = parseDuration(durationText)
-  if (!duration) return null
+  if (!duration) return 'null'
+  const { today } = world
+  const spans = spansOf(duration, date, resource.twoDepartures)
+  const free = Math.max(0, ...spans.map((span) => freeBoats(world, resource, span)))
   const offered = offeredDurations(resource)
   const shortest = offered
     .map((text) => ({ text, minutes: lengthInMinutes(parseDuration(text) ?? duration) }))
@@ -97,7 +104,7 @@ export function availability(
   const delay = resource.delayDays[weekday === 0 || weekday === 6 ? 1 : 0]
   const tooLate = date < addDays(today, delay)
   const tooShort = shortest !== undefined && lengthInMinutes(duration, date) < shortest.minutes
-  return {
+  return JSON.stringify({
     isAvailable: free > 0 && !tooLate && !tooShort && date >= today,
     price: slotPrice(resource, duration, date),
     currency: currencyObject(resource.currency),
@@ -105,5 +112,5 @@ export function availability(
     rentalDelayIsTooSmall: tooLate,
     rentalDurationMin: shortest?.text ?? null,
     rentalDurationIsTooSmall: tooShort,
-  }
+  })
 }

@@ -3,7 +3,7 @@
 import * as boats from '../data/boats.ts'
 import { boatNames, companyNames, streets } from '../data/people.ts'
 import { countries, harbours } from '../data/places.ts'
-import { blockFields } from './calendar.ts'
+import { type BlockedDays, blockFields } from './calendar.ts'
 import { DAY_MS } from './dates.ts'
 import { createEntity, type Entity, type Resource } from './entity.ts'
 import { cents } from './prices.ts'
@@ -239,12 +239,10 @@ function makeOptions(world: World, random: Random, currency: string): Entity[] {
 }
 
 /** A time the company keeps a boat for itself. */
-export const makeBlock = (world: World, resource: Resource, from: string, days: number, reason: string): Entity =>
-  createEntity(
-    'resource_unavailabilities',
-    world.nextId('resource_unavailabilities'),
-    blockFields(resource, from, days, reason),
-  )
+export function makeBlock(world: World, resource: Resource, stretch: BlockedDays): Entity {
+  const key = world.nextId('resource_unavailabilities')
+  return createEntity('resource_unavailabilities', key, blockFields(resource, stretch))
+}
 
 /** Companies, resources (some boats in two harbours, one fleet, one test resource) in believable proportions. */
 export function generateCompanies(

@@ -98,15 +98,15 @@ const canceled = [
   'CANCELED_PAYMENT',
 ]
 
+interface Furnishing {
+  readonly rental: Rental
+  readonly slot: Slot
+  readonly users: readonly User[]
+  readonly complete?: boolean
+}
+
 /** Gives a bare rental its status, customer, options, payments and crew; `complete` ones have everything. */
-export function furnish(
-  world: World,
-  random: Random,
-  rental: Rental,
-  slot: Slot,
-  users: readonly User[],
-  complete = false,
-): void {
+export function furnish(world: World, random: Random, { rental, slot, users, complete = false }: Furnishing): void {
   const { own, links, resource } = rental
   const past = own.departureDatetime !== undefined && slot.span.to < world.clock.now()
   own.status = !complete && random.chance(0.17) ? random.pick(canceled) : 'VALIDATED'
@@ -147,7 +147,12 @@ interface Draft {
 }
 
 /** One slot inside a stretch of days, in season if chance allows; none if nothing fits. */
-function draftIn(world: World, random: Random, resource: Resource, firstDay: number, days: number): Draft | undefined {
+function draftIn(
+  world: World,
+  random: Random,
+  resource: Resource,
+  { firstDay, days }: { readonly firstDay: number; readonly days: number },
+): Draft | undefined {
   const durations = offeredDurations(resource)
   const end = dayStart(addDays(world.today, firstDay + days))
   for (let attempt = 0; attempt < 5; attempt++) {
@@ -182,7 +187,12 @@ function presentDraft(world: World, random: Random, resource: Resource): Draft |
  * Rentals of one boat (offered by one or more resources), each in its own stretch of the calendar; two further
  * stretches hold a block each. With `present`, one rental is under way today.
  */
-function draftsOf(world: World, random: Random, offers: readonly Resource[], count: number, present: boolean): Draft[] {
+function draftsOf(
+  world: World,
+  random: Random,
+  offers: readonly Resource[],
+  { count, present }: { readonly count: number; readonly present: boolean },
+): Draft[] {
   const stretches = count + 2
   const length = Math.max(1, Math.floor((LAST_DAY - FIRST_DAY) / stretches))
   const isToday = (firstDay: number): boolean => firstDay <= 0 && firstDay + length > 0
@@ -195,7 +205,7 @@ function draftsOf(world: World, random: Random, offers: readonly Resource[], cou
       const draft =
         present && isToday(firstDay)
           ? presentDraft(world, random, resource)
-          : draftIn(world, random, resource, firstDay, length)
+          : draftIn(world, random, resource, { firstDay, days: length })
       if (draft) drafts.push(draft)
       continue
     }
@@ -203,7 +213,7 @@ function draftsOf(world: World, random: Random, offers: readonly Resource[], cou
     // The fleet stays bookable around today, so that there is always a slot to see.
     if (resource.fleet > 1 && firstDay + days >= -1 && firstDay <= 10) continue
     const reason = index === count ? 'MAINTENANCE' : 'CLOSED'
-    resource.unavailabilities.push(makeBlock(world, resource, addDays(world.today, firstDay), days, reason))
+    resource.unavailabilities.push(makeBlock(world, resource, { from: addDays(world.today, firstDay), days, reason }))
   }
   return drafts
 }
@@ -220,7 +230,7 @@ export function generateRentals(world: World, random: Random, count: number): vo
   }
   const drafts = [...boats.values()].flatMap((offers, index) => {
     const share = Math.floor(count / boats.size) + (index < count % boats.size ? 1 : 0)
-    return draftsOf(world, random, offers, share, index === 1)
+    return draftsOf(world, random, offers, { count: share, present: index === 1 })
   })
   drafts.sort((a, b) => a.createdMs - b.createdMs)
   const now = world.clock.now()
@@ -229,7 +239,7 @@ export function generateRentals(world: World, random: Random, count: number): vo
   const settled = drafts.filter((draft) => !pending.has(draft))
   const rentals = settled.map(({ slot, createdMs }, index) => {
     const rental = createRental(world, world.nextId('rentals', 20_001), slot, new Date(createdMs).toISOString())
-    furnish(world, random, rental, slot, users, index === 0)
+    furnish(world, random, { rental, slot, users, complete: index === 0 })
     const changed = Math.min(createdMs + random.int(0, 20 * DAY_MS), now - 60_000)
     rental.own.lastModificationDatetime = new Date(Math.max(createdMs, changed)).toISOString()
     return rental

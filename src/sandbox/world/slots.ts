@@ -57,13 +57,18 @@ const mandatoryPrice = (slot: Slot): number =>
     .filter((option) => option.own.isMandatory === true)
     .reduce((sum, option) => sum + optionPrice(option, slotDays(slot)), 0)
 
+interface SlotWish {
+  readonly date: string
+  readonly duration: string
+  /** Adds what the options cost that every rental must have. */
+  readonly withMandatoryOptions?: boolean
+}
+
 /** JSON texts of the free slots (docs/sources.md, resources/resource-slot). */
 export function freeSlots(
   world: World,
   resource: Resource,
-  date: string,
-  duration: string,
-  withMandatoryOptions = false,
+  { date, duration, withMandatoryOptions = false }: SlotWish,
 ): { readonly id: string; readonly text: string }[] {
   return slotsOn(resource, date, duration)
     .filter((slot) => isBookableDate(world, slot) && resource.own.isRentable !== false)
