@@ -21,20 +21,19 @@ const itsTurn = `case when q.status = 'sending' then true else
 /** What cannot wait: changes whose fate is unknown, and steps of rentals that expire while pending. */
 const urgent = `(q.status = 'sending' or (q.status = 'queued' and q.deadline is not null))`
 const any = inStates('q.status', 'claimable')
+const isDue = `q.next_attempt_at <= clock_timestamp() and (q.lease_until is null or q.lease_until < clock_timestamp())
+      and (q.expires_at is null or q.expires_at > clock_timestamp() or q.status = 'sending')`
 
-/** The oldest change of some kind that is due, locked. */
-const due = (which: string): string => `
-    select q.id from outbox.queue q
-    where ${which} and q.next_attempt_at <= clock_timestamp()
-      and (q.lease_until is null or q.lease_until < clock_timestamp())
-      and (q.expires_at is null or q.expires_at > clock_timestamp() or q.status = 'sending')
-      and ${itsTurn}
-    order by q.id limit 1 for update of q skip locked`
+/** What the placeholders of due.sql stand for. */
+export const dueConditions = { urgent, any, due: `${isDue} and ${itsTurn}` }
 
+/** Some more than are taken: another pusher may have locked the first. What was changed until it is locked is judged again. */
 const claimSql = `
-  with first as materialized (${due(urgent)}
-  ), other as materialized (${due(`not exists (select from first) and ${any}`)}
-  ), candidate as (select id from first union all select id from other)
+  with candidate as materialized (
+    select q.id from outbox.due_changes($3 + 8) with ordinality as d (id, place) join outbox.queue q on q.id = d.id
+    where ${any} and ${isDue}
+    order by d.place limit $3 for update of q skip locked
+  )
   update outbox.queue q set status = 'sending', owner = $1, fence = q.fence + 1,
     lease_until = clock_timestamp() + $2 * interval '1 ms',
     attempts = q.attempts + case when q.departed then 0 else 1 end
@@ -45,20 +44,23 @@ const claimAttempts = 2
 const uniqueViolation = '23505' // another pusher took a change of the same aggregate at the same moment
 
 /**
- * Claims one change that is due, in this order: unknown fate, pending rentals, oldest. Locks the row (`for update skip
- * locked`), marks it `sending` until `leaseMs` from now and counts the fence up.
- * @returns null when nothing is due.
+ * Claims up to `most` changes that are due, of different aggregates, in this order: unknown fate and pending rentals, then
+ * oldest. Locks the rows (`for update skip locked`), marks them `sending` until `leaseMs` from now and counts the fence up.
  */
-export async function claimChange(db: Queryable, owner: string, leaseMs: number): Promise<Change | null> {
+export async function claimChanges(
+  db: Queryable,
+  owner: string,
+  { leaseMs, most }: { readonly leaseMs: number; readonly most: number },
+): Promise<readonly Change[]> {
   for (let attempt = 1; attempt <= claimAttempts; attempt++) {
     try {
-      const { rows } = await db.query<ChangeRow>(claimSql, [owner, leaseMs])
-      return rows[0] === undefined ? null : toChange(rows[0])
+      const { rows } = await db.query<ChangeRow>(claimSql, [owner, leaseMs, most])
+      return rows.map(toChange)
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === uniqueViolation)) throw error
     }
   }
-  return null
+  return []
 }
 
 /** Renews the leases of a pusher; parked changes (no lease) stay parked. Returns the ids of those that are its own still. */

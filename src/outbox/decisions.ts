@@ -98,7 +98,7 @@ async function settleByPerson(
   const done = await readBack(await database.transaction(check), resultId)
   await database.transaction(async (client) => {
     const change = await check(client)
-    await settleDone(client, change, done)
+    await settleDone(client, [{ change, done }])
     await wake(client)
   })
 }

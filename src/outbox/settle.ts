@@ -2,7 +2,6 @@
 // also proves that the change is still ours.
 
 import type { PoolClient } from 'pg'
-import { streamNamed } from '../catalog/catalog.ts'
 import { applyWrites } from '../mirror/writer.ts'
 import { doubtDetails, keyText } from '../state/records.ts'
 import { pendingRentalMs } from './attempts.ts'
@@ -12,8 +11,10 @@ import type { PushContext } from './context.ts'
 import { type Done, jsonParameter, type Outcome } from './outcome.ts'
 import { rootOf } from './reads.ts'
 
-const ours = `where id = $1 and fence = $2 and status = $3`
 const released = `owner = null, lease_until = null`
+
+/** A change that took effect, with what came of it. */
+export type DoneChange = { readonly change: Change; readonly done: Done }
 
 async function write(
   client: PoolClient,
@@ -21,55 +22,106 @@ async function write(
   assignments: string,
   values: readonly unknown[],
 ): Promise<void> {
-  const { rowCount } = await client.query(`update outbox.queue set ${assignments} ${ours}`, [
-    change.id,
-    change.fence,
-    change.status,
-    ...values,
-  ])
+  const { rowCount } = await client.query(
+    `update outbox.queue set ${assignments} where id = $1 and fence = $2 and status = $3`,
+    [change.id, change.fence, change.status, ...values],
+  )
   if (rowCount !== 1) throw leaseLost(change)
 }
 
+const writeDoneSql = `update outbox.queue q set status = 'done', settled_at = clock_timestamp(),
+    settled_xid = pg_current_xact_id(), departed = false, result = s.result::jsonb, response = s.response::jsonb,
+    record_key = s.record_key, left_behind = s.left_behind::jsonb, warning = s.warning, error = null, conflict = null,
+    proof = null, ${released}
+  from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+    as s (id, fence, status, result, response, record_key, left_behind, warning)
+  where q.id = s.id and q.fence = s.fence and q.status = s.status returning q.id`
+
+async function writeDone(client: PoolClient, settled: readonly DoneChange[]): Promise<void> {
+  const rows = settled.map(({ change, done }) => [
+    change.id,
+    change.fence,
+    change.status,
+    jsonParameter(done.result),
+    jsonParameter(done.response),
+    done.recordKey === null ? null : keyText(done.recordKey),
+    jsonParameter(done.leftBehind),
+    done.warnings.join(' ') || null,
+  ])
+  const columns = Array.from({ length: 8 }, (_, column) => rows.map((row) => row[column]))
+  const written = await client.query<{ id: string }>(writeDoneSql, columns)
+  const lost = settled.find(({ change }) => !written.rows.some(({ id }) => id === change.id))
+  if (lost !== undefined) throw leaseLost(lost.change)
+}
+
+/** The aggregate that a change belongs to once it is done. */
+const aggregateOf = ({ change, done }: DoneChange): string =>
+  done.madeRoot ? `${change.write.aggregate}:${done.rootId}` : change.aggregate
+
+/** Whether it made the record whose aggregate it moves to: it takes locks before any other, so it settles by itself. */
+export const moves = (settled: DoneChange): boolean => aggregateOf(settled) !== settled.change.aggregate
+
 /**
- * Makes a change `done`: result, mirror rows, the moved aggregate, deadlines, what waited for it, the news.
+ * Makes changes `done`: results, mirror rows, the moved aggregate, deadlines, what waited for them, the news. Several at
+ * once are of different aggregates, and none of them moves.
  * @returns how many rows of the mirror changed.
- * @throws BoatMirrorError LEASE_LOST when the change is no longer as it was taken.
+ * @throws BoatMirrorError LEASE_LOST when one of them is no longer as it was taken.
  */
-export async function settleDone(client: PoolClient, change: Change, done: Done): Promise<number> {
-  const aggregate = done.madeRoot ? `${change.write.aggregate}:${done.rootId}` : change.aggregate
-  const moves = aggregate !== change.aggregate
+export async function settleDone(client: PoolClient, settled: readonly DoneChange[]): Promise<number> {
+  const moved = settled.filter(moves)
   // Locks of aggregates come before any row lock, in the order of outbox.enqueue.
-  if (moves)
-    for (const each of [change.aggregate, aggregate]) await client.query(`select outbox.lock_aggregate($1)`, [each])
-  await write(
+  for (const each of moved)
+    for (const aggregate of [each.change.aggregate, aggregateOf(each)])
+      await client.query(`select outbox.lock_aggregate($1)`, [aggregate])
+  await writeDone(client, settled)
+  // Only now: the record's own aggregate may have a change on its way, and never has two.
+  for (const each of moved)
+    await client.query(`select outbox.move_aggregate($1, $2)`, [each.change.id, aggregateOf(each)])
+  const counts = await applyWrites(client, {
+    tables: settled.flatMap(({ done }) => done.mirror.tables ?? []),
+    filled: settled.flatMap(({ done }) => done.mirror.filled ?? []),
+    tombstones: settled.flatMap(({ done }) => done.mirror.tombstones ?? []),
+  })
+  await followUp(client, settled)
+  return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)
+}
+
+/** What is remembered of records is locked in the order of the keys, as elsewhere. */
+const byKey = (a: { readonly key: string | null }, b: { readonly key: string | null }): number =>
+  (a.key ?? '') < (b.key ?? '') ? -1 : 1
+
+async function followUp(client: PoolClient, settled: readonly DoneChange[]): Promise<void> {
+  const all = settled
+    .map((each) => {
+      const { write } = each.change
+      const { rootId, rentalStatus } = each.done
+      const key = rootId === null ? null : keyText([rootId])
+      return {
+        id: each.change.id,
+        aggregate: aggregateOf(each),
+        below: write.stream,
+        root: rootOf(write).stream.name,
+        key,
+        rentalStatus,
+      }
+    })
+    .sort(byKey)
+  await doubtDetails(
     client,
-    change,
-    `status = 'done', settled_at = clock_timestamp(), settled_xid = pg_current_xact_id(), departed = false, result = $4::jsonb, response = $5::jsonb,
-     record_key = $6, left_behind = $7::jsonb, warning = $8, error = null, conflict = null, proof = null, ${released}`,
+    all.flatMap(({ below, root, key }) => (key === null || below === root ? [] : [{ stream: below, key }])),
+  )
+  await client.query(
+    `select outbox.after_done(s.id, s.aggregate, s.root, s.key, s.status, $6)
+     from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[]) as s (id, aggregate, root, key, status)`,
     [
-      jsonParameter(done.result),
-      jsonParameter(done.response),
-      done.recordKey === null ? null : keyText(done.recordKey),
-      jsonParameter(done.leftBehind),
-      done.warnings.join(' ') || null,
+      all.map(({ id }) => id),
+      all.map(({ aggregate }) => aggregate),
+      all.map(({ root }) => root),
+      all.map(({ key }) => key),
+      all.map(({ rentalStatus }) => rentalStatus),
+      pendingRentalMs,
     ],
   )
-  // Only now: the record's own aggregate may have a change on its way, and never has two.
-  if (moves) await client.query(`select outbox.move_aggregate($1, $2)`, [change.id, aggregate])
-  const counts = await applyWrites(client, done.mirror)
-  const { stream } = rootOf(change.write)
-  const { rootId } = done
-  if (rootId !== null && change.write.stream !== stream.name)
-    await doubtDetails(client, streamNamed(change.write.stream), [rootId])
-  await client.query(`select outbox.after_done($1, $2, $3, $4, $5, $6)`, [
-    change.id,
-    aggregate,
-    stream.name,
-    rootId === null ? null : keyText([rootId]),
-    done.rentalStatus,
-    pendingRentalMs,
-  ])
-  return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)
 }
 
 async function settleUndone(client: PoolClient, change: Change, outcome: Exclude<Outcome, Done>): Promise<void> {
@@ -132,25 +184,37 @@ export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' &
  * @throws BoatMirrorError LEASE_LOST when another pusher took the change over; nothing is written then.
  */
 export async function settleChange(context: PushContext, change: Change, outcome: Outcome): Promise<void> {
-  const written = await context.database.transaction(async (client) => {
-    const rows = outcome.kind === 'done' ? await settleDone(client, change, outcome) : 0
-    if (outcome.kind !== 'done') await settleUndone(client, change, outcome)
+  if (outcome.kind === 'done') return await settleChanges(context, [{ change, done: outcome }])
+  await context.database.transaction(async (client) => {
+    await settleUndone(client, change, outcome)
     if (outcome.kind === 'failed' || outcome.kind === 'expired')
       await client.query(`select outbox.block_dependants($1)`, [change.id])
-    if (isFinal(outcome)) await forgetGonePerson(client, change)
-    if (isFinal(outcome) && outcome.kind !== 'done')
-      await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
+    if (!isFinal(outcome)) return
+    await forgetGonePersons(client, [change])
+    await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
+  })
+}
+
+/** The same for changes that took effect, all of them or none: see {@link settleDone}. */
+export async function settleChanges(context: PushContext, settled: readonly DoneChange[]): Promise<void> {
+  const written = await context.database.transaction(async (client) => {
+    const rows = await settleDone(client, settled)
+    await forgetGonePersons(
+      client,
+      settled.map(({ change }) => change),
+    )
     return rows
   })
   if (written > 0) context.onCommit?.(written)
 }
 
 /** A change that settles after its person is gone keeps its outcome only. */
-async function forgetGonePerson(client: PoolClient, change: Change): Promise<void> {
-  if (change.write.aggregate !== 'user') return
+async function forgetGonePersons(client: PoolClient, changes: readonly Change[]): Promise<void> {
+  const ids = changes.filter(({ write }) => write.aggregate === 'user').map(({ id }) => id)
+  if (ids.length === 0) return
   await client.query(
     `select outbox.erase_person(u.id) from outbox.queue q join mirror.users u on q.aggregate = 'user:' || u.id
-     where q.id = $1 and u._deleted_at is not null`,
-    [change.id],
+     where q.id = any($1::bigint[]) and u._deleted_at is not null`,
+    [ids],
   )
 }

@@ -205,11 +205,15 @@ export async function saveRecords(db: Queryable, states: readonly RecordState[])
   }
 }
 
-/** The rows below a record are no longer as its details were last read: the next answer is written, whatever it equals. */
-export async function doubtDetails(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<void> {
+/** The rows below records are no longer as their details were last read: the next answer is written, whatever it equals. */
+export async function doubtDetails(
+  db: Queryable,
+  records: readonly { readonly stream: string; readonly key: string }[],
+): Promise<void> {
+  if (records.length === 0) return
   await on(db)
     .insertInto('sync.records')
-    .values({ stream: stream.name, key: keyText(key) })
+    .values(records)
     .onConflict((conflict) => conflict.columns(['stream', 'key']).doUpdateSet({ detail_hash: null, changed_at: now }))
     .execute()
 }

@@ -139,12 +139,12 @@ describe('known records', () => {
     const hash = async () =>
       (await mirror.all<{ hash: string | null }>(`select detail_hash as hash from sync.records where key = '7'`))[0]
         ?.hash
-    await doubtDetails(pool, payments, ['7'])
+    await doubtDetails(pool, [{ stream: payments.name, key: '7' }])
     await saveRecords(pool, [read('before', -1)])
     expect(await hash()).toBeNull()
     await saveRecords(pool, [read('after', 1)])
     expect(await hash()).toBe('after')
-    await doubtDetails(pool, payments, ['7'])
+    await doubtDetails(pool, [{ stream: payments.name, key: '7' }])
     expect(await hash()).toBeNull()
   })
 

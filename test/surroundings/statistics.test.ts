@@ -18,7 +18,7 @@ import { recordHistory } from '../../src/inspect/record-queries.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { canProgress, claimChange, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
+import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
 import { dueKeys, isAnythingDue } from '../../src/state/due.ts'
 import { countRows } from '../../src/state/runs.ts'
@@ -140,7 +140,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     (db) => applyWrites(db, { tombstones: [gone('rentals', 500)] }),
   ],
   ['50 persons who are gone', 16 * size, (db) => applyWrites(db, { tombstones: [gone('users', 50)] })],
-  ['a claim from 10,000 queued changes', 3 * size, (db) => claimChange(db, 'test', 10_000)],
+  ['a claim of 8 from 10,000 queued changes', 1_000, (db) => claimChanges(db, 'test', { leaseMs: 10_000, most: 8 })],
   ['when a pusher should look again', 8 * size, nextDueAt],
   ['whether any change can go on', size, canProgress],
   ['what is done before claiming', 2 * size, tidy],

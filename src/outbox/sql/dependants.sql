@@ -108,7 +108,9 @@ begin
       where c.id = done_change and c.operation = 'rental.create'
         and q.aggregate = belongs_to and (q.id = done_change or q.status in ({{waiting}}));
   end if;
-  perform outbox.revive_dependants(done_change);
+  if exists (select from outbox.dependencies d where d.depends_on = done_change) then
+    perform outbox.revive_dependants(done_change);
+  end if;
   perform pg_notify('boat_mirror_settled', done_change::text);
 end $$;
 comment on function outbox.after_done(bigint, text, text, text, text, int) is

@@ -5,8 +5,10 @@ import type { WriteDef } from '../../catalog/types.ts'
 import { targetResults, writes } from '../../catalog/writes.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
 import { fillSql } from '../../database/sql.ts'
+import { dueConditions } from '../claim.ts'
 import { stateLists } from '../states.ts'
 import dependants from './dependants.sql'
+import due from './due.sql'
 import enqueue from './enqueue.sql'
 import grants from './grants.sql'
 import operations from './operations.sql'
@@ -59,6 +61,7 @@ export const outboxSteps: readonly RepeatableStep[] = [
   { name: 'outbox-validation', sql: fillSql(validation, { largest_part: `${largestPart}` }) },
   { name: 'outbox-dependants', sql: fillSql(dependants, stateLists('dead', 'waiting', 'final')) },
   { name: 'outbox-enqueue', sql: fillSql(enqueue, stateLists('dead', 'waiting')) },
+  { name: 'outbox-due', sql: fillSql(due, dueConditions) },
   { name: 'outbox-operations', sql: operations, values: [JSON.stringify(writes.map(operationRow))] },
   outboxViews,
   { name: 'outbox-grants', sql: grants },

@@ -1,0 +1,28 @@
+// Calls that meet go to the database together: the more changes are under way, the fewer statements each of them costs.
+
+/**
+ * Gathers calls: while `run` works on some, those that come wait and go together, at most `most`, when it has ended. A call
+ * that meets no other goes at once. `run` gives a promise for each item; one that rejects concerns its own call only.
+ */
+export function inBatches<T, R>(
+  most: number,
+  run: (items: readonly T[]) => readonly Promise<R>[],
+): (item: T) => Promise<R> {
+  const waiting: { readonly item: T; readonly resolve: (result: Promise<R>) => void }[] = []
+  let running = false
+  const work = async (): Promise<void> => {
+    running = true
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, most)
+      const results = run(batch.map(({ item }) => item))
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Promise<R>)
+      await Promise.allSettled(results)
+    }
+    running = false
+  }
+  return (item) =>
+    new Promise((resolve) => {
+      waiting.push({ item, resolve })
+      if (!running) void work()
+    })
+}

@@ -1,0 +1,85 @@
+// Calls that meet go together: what `inBatches` promises, and that changes that settle together end as each by itself.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { inBatches } from '../../src/outbox/batches.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createRig, type Rig } from './rig.ts'
+
+describe('calls', () => {
+  it('go at once, or with the next batch, at most so many; what fails concerns its own call', async () => {
+    const batches: (readonly number[])[] = []
+    const call = inBatches(3, (items: readonly number[]) => {
+      batches.push(items)
+      return items.map(async (item) => {
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        if (item === 4) throw new Error('4 fails')
+        return item * 10
+      })
+    })
+    const results = await Promise.allSettled([1, 2, 3, 4, 5].map(call))
+    expect(batches).toEqual([[1], [2, 3, 4], [5]])
+    expect(results.map((result) => (result.status === 'fulfilled' ? result.value : String(result.reason)))).toEqual([
+      10,
+      20,
+      30,
+      'Error: 4 fails',
+      50,
+    ])
+    expect(await call(6)).toBe(60)
+  })
+})
+
+describe('changes of several rentals that settle together', () => {
+  let database: TestDatabase
+  let rig: Rig
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    rig = await createRig({ databaseUrl: database.url })
+  })
+  afterAll(async () => {
+    await rig[Symbol.asyncDispose]()
+    await database[Symbol.asyncDispose]()
+  })
+
+  it('are done, in their order, with the rows of each; one that was taken over keeps none of the others back', async () => {
+    const rentals = (rig.sandbox.truth({ only: ['rentals'] }).rentals ?? [])
+      .filter(({ record }) => (record as { status?: string }).status === 'VALIDATED')
+      .slice(0, 6)
+      .map(({ key }) => Number(key.id))
+    for (const id of rentals) await rig.mirror('rentals', { id })
+    const ids: string[] = []
+    for (const round of [1, 2, 3])
+      for (const rentalId of rentals)
+        ids.push(
+          await rig.queue(
+            'rental_crew_member.add',
+            { rentalId },
+            { firstName: `Round ${round}`, lastName: 'Together', type: 'ADULT' },
+          ),
+        )
+    const [stolen = ''] = ids
+    // Another pusher takes the first one over while its answer is on its way: it must not settle, and all others must.
+    await database.pool.query(
+      `create function public.take_over() returns trigger language plpgsql as
+       $$ begin new.fence := new.fence + 1; new.lease_until := clock_timestamp() + interval '1 s'; return new; end $$`,
+    )
+    await database.pool.query(
+      `create trigger take_over before update of departed on outbox.queue for each row
+       when (new.id = ${stolen} and new.departed and not old.departed and new.fence = 1) execute function public.take_over()`,
+    )
+    await rig.push()
+    for (const id of ids) expect(await rig.change(id)).toMatchObject({ id, status: 'done' })
+    const { rows } = await database.pool.query(
+      `select first_name, count(*)::int as count from mirror.rental_crew_members where last_name = 'Together' group by 1 order by 1`,
+    )
+    expect(rows).toEqual([1, 2, 3].map((round) => ({ first_name: `Round ${round}`, count: rentals.length })))
+    for (const rentalId of rentals) {
+      const sent = rig.writes().filter(({ path }) => path.includes(`/rentals/${rentalId}/`))
+      expect(sent.map(({ body }) => (body as { firstName: string }).firstName)).toEqual([
+        'Round 1',
+        'Round 2',
+        'Round 3',
+      ])
+    }
+  })
+})
