@@ -9,11 +9,15 @@ const asObject = (members: readonly string[]): string => `('{' || concat_ws(',',
 const member = (column: string): string => `"${column}":[`
 
 /** All columns that are not null, as `[null, value]`: the diff of an insert. `row` is an alias. */
-export function insertDiff(columns: readonly string[], row: string): string {
+export function insertDiff(
+  columns: readonly string[],
+  row: string,
+  jsonText = (_column: string, value: string): string => `to_jsonb(${value})::text`,
+): string {
   return asObject(
     columns.map((column) => {
       const value = `${row}.${identifier(column)}`
-      return `case when ${value} is not null then '${member(column)}null,' || to_jsonb(${value})::text || ']' end`
+      return `case when ${value} is not null then '${member(column)}null,' || ${jsonText(column, value)} || ']' end`
     }),
   )
 }

@@ -1,41 +1,15 @@
 -- The feed as SQL; feed.ts tells what an entry says and why. Run by every migrate.
 
--- A row as the diff of its insert; null: there is none. Times are logged in UTC, whatever the reader's time zone.
-create or replace function mirror.row_as_insert(stream text, key jsonb) returns jsonb
-  language plpgsql stable set timezone to 'UTC' as $$
-begin
-  case $1
-  {{rows}}
-  else return null;
-  end case;
-end $$;
-
--- The diff of an entry as the feed gives it.
-create or replace function mirror.told_diff(entry mirror.change_log) returns jsonb
-  language plpgsql stable as $$
+-- Of a first entry: what it says itself, else what later ones say, else the row. What turns out to be null is left out.
+create or replace function mirror.whole_diff(present jsonb, later jsonb, said jsonb) returns jsonb
+  language plpgsql immutable as $$
 declare
-  said jsonb;
-  empty text[];
+  told constant jsonb := coalesce(later, '{}') || said;
 begin
-  if entry.whole then
-    return entry.diff - '_before';
+  if position('[null, null]' in told::text) > 0 then
+    return (present || told) - array(select name from jsonb_each(told) d (name, pair) where pair -> 1 = 'null');
   end if;
-  -- Of a member that comes twice the last one stands: of the later entries the first. `offset 0` keeps the search for the
-  -- key by itself, or a Postgres without statistics reads all that was logged later.
-  select jsonb_object_agg(former.name, jsonb_build_array(null, former.value) order by l.seq desc) into said
-  from (select * from mirror.change_log c where c.key = entry.key offset 0) l cross join lateral (
-    select d.name, d.pair -> 0 as value from jsonb_each(l.diff) d (name, pair)
-    where l.operation = 'update' and left(d.name, 1) <> '_'
-    union all
-    select b.name, b.value from jsonb_each(l.diff -> '_before') b (name, value)
-  ) former
-  where l.stream = entry.stream and l.seq > entry.seq;
-  said := coalesce(said, '{}') || (entry.diff - '_before');
-  select array_agg(name) into empty from jsonb_each(said) d (name, pair) where pair -> 1 = 'null';
-  said := coalesce(mirror.row_as_insert(entry.stream, entry.key),
-    (select jsonb_object_agg(name, jsonb_build_array(null, value)) from jsonb_each(entry.key) k (name, value)),
-    '{}') || said;
-  return case when empty is null then said else said - empty end;
+  return present || told;
 end $$;
 
 -- What mirror.changes_since calls: entries after a position, in the order in which they are given.
@@ -70,26 +44,31 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
     -- Rows of former epochs: all of them were committed long ago, and are numbered as transaction 0.
     if from_xid = '0'::xid8 then
       return query
-        select '1.' || this_epoch || '.0.' || f.seq, f.seq, (e.c).stream, (e.c).key, (e.c).operation, (e.c).changed_at,
-          mirror.told_diff(e.c)
+        select '1.' || this_epoch || '.0.' || e.seq, e.*
         from (
-          select former.seq from (
+          select f.seq from (
             select seq from mirror.change_log where epoch < this_epoch
             union all
             select seq from mirror.change_log where epoch > this_epoch
-          ) former where former.seq > from_seq order by former.seq limit row_limit
-        ) f cross join lateral (select c from mirror.change_log c where c.seq = f.seq offset 0) e
-        order by f.seq;
+          ) f where f.seq > from_seq order by f.seq limit row_limit
+        ) p cross join lateral (
+          select t.seq, t.stream, t.key, t.operation, t.changed_at, t.diff from mirror.changes t where t.seq = p.seq offset 0
+        ) e
+        order by p.seq;
       get diagnostics given = row_count;
     end if;
     if given < row_limit then
       return query
-        select '1.' || this_epoch || '.' || c.xid || '.' || c.seq, c.seq, c.stream, c.key, c.operation, c.changed_at,
-          mirror.told_diff(c)
-        from mirror.change_log c
-        where c.epoch = this_epoch and (c.xid, c.seq) > (from_xid, from_seq)
-          and c.xid < pg_snapshot_xmin(pg_current_snapshot())
-        order by c.xid, c.seq limit row_limit - given;
+        select '1.' || this_epoch || '.' || p.xid || '.' || e.seq, e.*
+        from (
+          select c.xid, c.seq from mirror.change_log c
+          where c.epoch = this_epoch and (c.xid, c.seq) > (from_xid, from_seq)
+            and c.xid < pg_snapshot_xmin(pg_current_snapshot())
+          order by c.xid, c.seq limit row_limit - given
+        ) p cross join lateral (
+          select t.seq, t.stream, t.key, t.operation, t.changed_at, t.diff from mirror.changes t where t.seq = p.seq offset 0
+        ) e
+        order by p.xid, p.seq;
     end if;
   end $$;
 

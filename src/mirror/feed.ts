@@ -22,9 +22,9 @@
 
 import { embeddedPerson, parentOf, streams } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
-import type { StreamDef } from '../catalog/types.ts'
+import type { Column, StreamDef } from '../catalog/types.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
-import { fillSql, identifier, literal } from '../database/sql.ts'
+import { identifier, literal } from '../database/sql.ts'
 import { formerly, formerValues, insertDiff, keyObject } from './diff-sql.ts'
 import feed from './feed.sql'
 
@@ -71,21 +71,45 @@ export const redactLog = `update mirror.change_log set diff = diff - $3::text[]
   where stream = $1 and key = any($2::jsonb[])
     and (diff ?| $3::text[] or (diff -> '${beforeMember}') ?| $3::text[] or not whole)`
 
-/** Branches of `mirror.row_as_insert`: the diff of a stream's row. */
-const rowBranches = streams.map((stream) => {
-  const same = stream.key.map(
-    (column) => `t.${identifier(column)} = ($2 ->> ${literal(column)})::${columnType(stream, column)}`,
-  )
-  const columns = stream.columns.map(({ name }) => name)
-  return `when ${literal(stream.name)} then
-    return (select ${insertDiff(columns, 't')} from mirror.${identifier(stream.name)} t where ${same.join(' and ')});`
-})
+/** What the view calls, and the feed, which reads the view. */
+export const feedFunctions: RepeatableStep = { name: 'feed-functions', sql: feed }
 
-/** Functions that complete entries, and the feed. */
-export const feedFunctions: RepeatableStep = {
-  name: 'feed-functions',
-  sql: fillSql(feed, { rows: rowBranches.join('\n  ') }),
+/** A value as JSON text, times in UTC as they are logged, whatever the time zone of who reads. */
+const utcText = ({ type }: Column, value: string): string =>
+  type === 'timestamptz'
+    ? `rtrim(to_jsonb(${value} at time zone 'UTC')::text, '"') || '+00:00"'`
+    : `to_jsonb(${value})::text`
+
+/** The row beside the entry `c`, as the diff of an insert; of a row that is not there its key. */
+function presentRow(): string {
+  const branches = streams.map((stream) => {
+    const same = stream.key.map(
+      (column) => `t.${identifier(column)} = (c.key ->> ${literal(column)})::${columnType(stream, column)}`,
+    )
+    const texts = new Map(stream.columns.map((column) => [column.name, column]))
+    const diff = insertDiff([...texts.keys()], 't', (name, value) => {
+      const column = texts.get(name)
+      return column === undefined ? value : utcText(column, value)
+    })
+    return `when ${literal(stream.name)} then (select ${diff} from mirror.${identifier(stream.name)} t where ${same.join(' and ')})`
+  })
+  return `coalesce(case c.stream ${branches.join('\n    ')} end,
+    (select jsonb_object_agg(name, jsonb_build_array(null, value)) from jsonb_each(c.key) k (name, value)), '{}')`
 }
+
+/**
+ * What later entries say that the row of the entry `c` held: of a member that comes twice the last one stands, of these
+ * entries the first. `offset 0` keeps the search for the key by itself, or a Postgres without statistics reads all that was
+ * logged later.
+ */
+const laterValues = `(select jsonb_object_agg(held.name, jsonb_build_array(null, held.value) order by l.seq desc)
+    from (select * from mirror.change_log k where k.key = c.key offset 0) l cross join lateral (
+      select d.name, d.pair -> 0 as value from jsonb_each(l.diff) d (name, pair)
+      where l.operation = 'update' and left(d.name, 1) <> '_'
+      union all
+      select b.name, b.value from jsonb_each(l.diff -> '${beforeMember}') b (name, value)
+    ) held
+    where l.stream = c.stream and l.seq > c.seq)`
 
 /** The change log for who reads it as a table. */
 export const feedView: RepeatableStep = {
@@ -103,7 +127,7 @@ export const feedView: RepeatableStep = {
         operation: ['c.operation', 'insert (a revival too), update or delete.'],
         changed_at: ['c.changed_at', 'Database clock when the entry was written.'],
         diff: [
-          'mirror.told_diff(c)',
+          `case when c.whole then c.diff - '${beforeMember}' else mirror.whole_diff(${presentRow()}, ${laterValues}, c.diff) end`,
           '{column: [old, new]}; _payload only where no column changed. The values of an erased person are gone.',
         ],
       },

@@ -75,7 +75,7 @@ const guardFromReader = (table: string): readonly string[] => [
       using (stream not in (${personalStreams.join(', ')}))`,
 ]
 
-const feedFunctions = `mirror.feed_epoch(), mirror.row_as_insert(text, jsonb), mirror.told_diff(mirror.change_log),
+const feedFunctions = `mirror.feed_epoch(), mirror.whole_diff(jsonb, jsonb, jsonb),
       mirror.read_change_log(text, int), mirror.changes_since(text, int)`
 
 /** Comes last, when all views exist. */

@@ -26,8 +26,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'function mirror.changes_since(text, int)':
     'Changes after a cursor (null: from the beginning), at most max_rows. Keep the cursor of the last row and pass it next time. Skips nothing that commits late: it stops below the oldest running transaction. After a restore into another cluster it starts from the beginning.',
   'function mirror.read_change_log(text, int)': 'What mirror.changes_since calls.',
-  'function mirror.told_diff(mirror.change_log)': 'The diff of an entry as the feed gives it: {column: [old, new]}.',
-  'function mirror.row_as_insert(text, jsonb)': 'A row as the diff of its insert; null: there is none.',
+  'function mirror.whole_diff(jsonb, jsonb, jsonb)':
+    'What the view mirror.changes makes of a first entry: {column: [old, new]}.',
   'function mirror.feed_epoch()': 'Identity of the cluster, its timeline and this database, as a number.',
 
   'table sync.requests': 'Requests for a complete sync, by a command or the first start.',
