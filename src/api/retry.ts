@@ -1,6 +1,5 @@
 // When a failed read is tried again, and after how long: the one retry layer for reads.
 
-import pRetry from 'p-retry'
 import { sleep } from '../clock.ts'
 import { ApiError } from '../errors.ts'
 
@@ -42,19 +41,16 @@ export function retryDelayMs(error: ApiError, attempt: number, random: number): 
 }
 
 /** Runs a read up to five times, as long as its errors are of kind `retry` and nobody asked to stop. */
-export function withRetries<T>(
+export async function withRetries<T>(
   run: (attempt: number) => Promise<T>,
   options: { readonly signal?: AbortSignal | undefined; readonly random: () => number },
 ): Promise<T> {
-  return pRetry(run, {
-    retries: attempts - 1,
-    minTimeout: 0,
-    maxTimeout: 0,
-    // p-retry's own delays are neither fully jittered nor depend on the error, so the delay is awaited here.
-    shouldRetry: async ({ error, attemptNumber }) => {
-      if (!(error instanceof ApiError) || error.kind !== 'retry' || error.code === 'API_PAUSED') return false
-      await sleep(retryDelayMs(error, attemptNumber, options.random()), options.signal)
-      return true
-    },
-  })
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await run(attempt)
+    } catch (error) {
+      const isOver = attempt === attempts || !(error instanceof ApiError) || error.kind !== 'retry'
+      if (isOver || error.code === 'API_PAUSED') throw error
+      await sleep(retryDelayMs(error, attempt, options.random()), options.signal)
+    }
 }

@@ -74,25 +74,37 @@ export async function* mapConcurrently<T, R>(
   concurrency: number,
   work: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {
-  const running = new Map<number, Promise<{ readonly index: number; readonly result: R }>>()
+  const running = new Set<Promise<void>>()
+  const finished: R[] = []
+  let failure: { readonly error: unknown } | undefined
   let next = 0
+  let wake = (): void => {}
   const start = (): void => {
-    const index = next++
-    const item = items[index] as T
-    running.set(
-      index,
-      work(item).then((result) => ({ index, result })),
-    )
+    const one = work(items[next++] as T)
+      .then(
+        (result) => void finished.push(result),
+        (error: unknown) => {
+          failure ??= { error }
+        },
+      )
+      .then(() => {
+        running.delete(one)
+        wake()
+      })
+    running.add(one)
   }
   try {
     while (next < items.length && running.size < concurrency) start()
-    while (running.size > 0) {
-      const { index, result } = await Promise.race(running.values())
-      running.delete(index)
-      if (next < items.length) start()
+    for (;;) {
+      while (finished.length === 0 && failure === undefined && running.size > 0)
+        await new Promise<void>((resolve) => (wake = resolve))
+      if (finished.length === 0) break
+      const result = finished.shift() as R
+      if (next < items.length && failure === undefined) start()
       yield result
     }
+    if (failure !== undefined) throw failure.error
   } finally {
-    await Promise.allSettled(running.values())
+    await Promise.all(running)
   }
 }

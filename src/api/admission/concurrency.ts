@@ -83,9 +83,13 @@ export function createSemaphore(limit: () => number): Semaphore {
   }
 
   const enter = async (priority: Priority, signal?: AbortSignal): Promise<() => void> => {
-    const admitted = queue.join(priority, signal)
-    admitNext()
-    await admitted
+    signal?.throwIfAborted()
+    if (queue.size() === 0 && taken < limit()) taken++
+    else {
+      const admitted = queue.join(priority, signal)
+      admitNext()
+      await admitted
+    }
     let left = false
     return () => {
       if (left) return

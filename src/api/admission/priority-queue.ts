@@ -1,6 +1,8 @@
 // A waiting line with two lanes: writes before reads, first come first served within each. An aborted waiter leaves
 // the line at once. Decides only who is next, never when.
 
+import { onAbort } from '../wire/called-off.ts'
+
 export type Priority = 'write' | 'read'
 
 type Waiter = { readonly admit: () => void }
@@ -22,22 +24,18 @@ export function createPriorityQueue(): PriorityQueue {
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       const lane = lanes[priority]
-      const leave = (): void => {
-        lane.delete(waiter)
-        signal?.removeEventListener('abort', onAbort)
-      }
-      const onAbort = (): void => {
-        leave()
-        reject(signal?.reason)
-      }
       const waiter: Waiter = {
         admit: () => {
-          leave()
+          lane.delete(waiter)
+          forget()
           resolve()
         },
       }
+      const forget = onAbort(signal, () => {
+        lane.delete(waiter)
+        reject(signal?.reason)
+      })
       lane.add(waiter)
-      signal?.addEventListener('abort', onAbort, { once: true })
     })
 
   const admit = (count: number): void => {

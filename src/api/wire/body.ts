@@ -4,6 +4,7 @@
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { BoatMirrorError } from '../../errors.ts'
+import { tooLarge } from './exchange.ts'
 
 const decoders: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
@@ -57,7 +58,7 @@ function collect(stream: Readable, limit: BodyLimit): Promise<Buffer> {
       chunks.push(chunk)
       if (bytes <= limit.maxBytes) return
       if (limit.beyond === 'cut') resolve(all())
-      else reject(new BoatMirrorError('API_TOO_LARGE', `The answer is larger than ${limit.maxBytes / 1e6} MB.`))
+      else reject(tooLarge(limit.maxBytes))
       stream.removeAllListeners('data')
       stream.destroy()
     })

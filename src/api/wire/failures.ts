@@ -3,6 +3,7 @@
 
 import { ApiError, type ApiErrorDetails, BoatMirrorError, type ErrorCode } from '../../errors.ts'
 import { oneLine } from '../../text.ts'
+import { abortedCall } from './called-off.ts'
 import { codeIn, connectionProblem, httpPeer } from './connection-problems.ts'
 import { get, type Json, parseJson, textOf } from './json.ts'
 import { type ApiProxy, ProxyFailure } from './proxy.ts'
@@ -161,11 +162,4 @@ function proxyFailed(error: unknown, code: string, proxy: ApiProxy, details: Api
     `${details.endpoint}: ${problem?.what ?? 'the connection broke'} ${where} (${code}).`,
     { ...details, remedy: `${problem?.remedy ?? `Check ${variable}.`} ${otherwise}` },
   )
-}
-
-/** The error for a call whose signal was aborted; keeps the code of the reason where it is one of ours. */
-export function abortedCall(signal: AbortSignal, endpoint: string, sent: boolean): ApiError {
-  const reason: unknown = signal.reason
-  const code = reason instanceof BoatMirrorError ? reason.code : 'ABORTED'
-  return new ApiError(code, `${endpoint} was called off.`, { endpoint, cause: reason, mayHaveTakenEffect: sent })
 }

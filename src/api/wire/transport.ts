@@ -1,14 +1,15 @@
 // HTTP to one origin: a pool of kept-alive connections, one time limit for the whole request, no redirects, capped
 // bodies. Turns everything that fails into an ApiError; knows neither retries nor rates.
 
-import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { BoatMirrorError } from '../../errors.ts'
 import { parseRetryAfter } from '../retry.ts'
 import { readBody } from './body.ts'
+import { abortedCall, onAbort } from './called-off.ts'
 import { decodeText, utf8Of } from './charset.ts'
 import { type Elements, readPage } from './elements.ts'
-import { abortedCall, failureOfAnswer, failureOfRequest } from './failures.ts'
+import { Exchange, type Progress, type Received } from './exchange.ts'
+import { failureOfAnswer, failureOfRequest } from './failures.ts'
 import { type Json, lostCharacter, parseExact, parseJson } from './json.ts'
 import { type ApiProxy, openRoute, ProxyFailure } from './proxy.ts'
 import type { BuiltRequest, Target } from './request.ts'
@@ -60,38 +61,37 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
     const { endpoint, signal, timeoutMs } = request
     if (signal?.aborted) throw abortedCall(signal, endpoint, false)
     const progress: Progress = { sent: false, status: undefined }
-    // One controller for both ends; AbortSignal.any would pile up listeners on signals that live as long as a worker.
-    const stop = new AbortController()
+    let exchange: Exchange | undefined
     let timedOut = false
     const timer = setTimeout(() => {
       timedOut = true
-      stop.abort()
+      exchange?.stop(new Error('The time is up.'))
     }, timeoutMs)
-    const onAbort = (): void => stop.abort()
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const forget = onAbort(signal, () => exchange?.stop(new Error('The call was called off.')))
     try {
-      const response = await watched(route.dispatcher, request, progress).request({
-        origin: route.origin,
-        method: request.method as Dispatcher.HttpMethod,
-        path: `${route.prefix}${request.path}`,
-        headers: request.body === undefined ? baseHeaders : { ...baseHeaders, 'content-type': 'application/json' },
-        body: request.body ?? null,
-        signal: stop.signal,
-      })
-      progress.status = response.statusCode
-      const headers = flatten(response.headers)
-      if (response.statusCode >= 200 && response.statusCode < 300)
-        return await readAnswer(response.body, response.statusCode, headers, request)
-      if (response.statusCode === 407) {
-        await response.body.dump()
+      exchange = new Exchange(
+        route.dispatcher,
+        {
+          origin: route.origin,
+          method: request.method as Dispatcher.HttpMethod,
+          path: `${route.prefix}${request.path}`,
+          headers: request.body === undefined ? baseHeaders : { ...baseHeaders, 'content-type': 'application/json' },
+          body: request.body ?? null,
+        },
+        { progress, maxBytes: answerLimit.maxBytes, beforeLeaving: request.beforeLeaving },
+      )
+      const { status, headers, body } = await exchange.received
+      if (status >= 200 && status < 300) return await readAnswer({ status, headers, body }, request)
+      const text = await readErrorText(body, headers, () => timedOut || signal?.aborted === true)
+      if (status === 407) {
         progress.sent = false
         throw new ProxyFailure(407)
       }
       throw failureOfAnswer({
         endpoint,
-        status: response.statusCode,
+        status,
         retryAfterMs: parseRetryAfter(headers['retry-after'], headers.date, now()),
-        text: await readErrorText(response.body, headers, stop.signal),
+        text,
         target,
         asksFor: headers['www-authenticate'],
       })
@@ -106,44 +106,18 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
       })
     } finally {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
+      forget()
     }
   }
 
   return { send, close: () => route.dispatcher.destroy() }
 }
 
-type Progress = {
-  /** Whether a byte of the request may have left. */
-  sent: boolean
-  status: number | undefined
-}
-
-/** The dispatcher, noting for a write when it is handed to a connected socket: before that it certainly never left. */
-function watched(
-  dispatcher: Dispatcher,
-  { method, beforeLeaving }: TransportRequest,
-  progress: Progress,
-): Pick<Dispatcher, 'request'> {
-  if (method === 'GET') return dispatcher
-  return dispatcher.compose((dispatch) => (options, handler) => {
-    const start = handler.onRequestStart
-    handler.onRequestStart = (controller, context) => {
-      beforeLeaving?.()
-      progress.sent = true
-      start?.call(handler, controller, context)
-    }
-    return dispatch(options, handler)
-  })
-}
-
 async function readAnswer(
-  body: Readable,
-  status: number,
-  headers: Record<string, string>,
+  { status, headers, body }: Received,
   { exact, page }: Pick<TransportRequest, 'exact' | 'page'>,
 ): Promise<TransportAnswer> {
-  const bytes = await readBody(body, headers['content-encoding'], answerLimit)
+  const bytes = Buffer.isBuffer(body) ? body : await readBody(body, headers['content-encoding'], answerLimit)
   const plain = { status, headers, bytes: bytes.length, sanitized: 0 }
   if (page === true) {
     const utf8 = utf8Of(bytes, headers['content-type'])
@@ -164,20 +138,17 @@ async function readAnswer(
   }
 }
 
-/** The body of an error answer. Where it cannot be read the status still says what happened. */
-async function readErrorText(body: Readable, headers: Record<string, string>, signal: AbortSignal): Promise<string> {
+/** The body of an error answer. Where it cannot be read the status still says what happened, unless the call `isOver`. */
+async function readErrorText(
+  body: Received['body'],
+  headers: Record<string, string>,
+  isOver: () => boolean,
+): Promise<string> {
   try {
-    const bytes = await readBody(body, headers['content-encoding'], errorLimit)
+    const bytes = Buffer.isBuffer(body) ? body : await readBody(body, headers['content-encoding'], errorLimit)
     return decodeText(bytes, headers['content-type']).text
   } catch (error) {
-    if (signal.aborted) throw error
+    if (isOver()) throw error
     return ''
   }
-}
-
-function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
-  const flat: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers))
-    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(', ') : value
-  return flat
 }
