@@ -13,7 +13,11 @@ export type BaselineOptions = {
   readonly pageSize: number
 }
 
-export type BaselineResult = Measured & { readonly read: number }
+export type BaselineResult = Measured & {
+  readonly read: number
+  /** Milliseconds from the start of the process to its first commit of rows. */
+  readonly firstRowMs: number | null
+}
 
 const { apiUrl, databaseUrl, way, pageSize } = options<BaselineOptions>()
 const api = new Pool(apiUrl, { connections: 1 })
@@ -25,18 +29,20 @@ await database.query('create schema baseline; create table baseline.rentals (lik
 tell(await measure(copyAll))
 await Promise.all([api.close(), database.end()])
 
-async function copyAll(): Promise<{ read: number }> {
+async function copyAll(): Promise<{ read: number; firstRowMs: number | null }> {
   let read = 0
+  let firstRowMs: number | null = null
   for (let page = 1; ; page++) {
     const { body } = await api.request({
       method: 'GET',
       path: `/v3/rentals?order=creationDateAsc&page=${page}&perPage=${pageSize}`,
     })
     const records = (await body.json()) as Record<string, unknown>[]
-    if (records.length === 0) return { read }
+    if (records.length === 0) return { read, firstRowMs }
     read += records.length
     if (way === 'pages') await upsert(records)
     else for (const record of records) await upsert([record])
+    firstRowMs ??= performance.now()
   }
 }
 

@@ -12,13 +12,13 @@ import { type Rows, saveRows, writeRows } from './write-floor.ts'
 
 export type Place = { readonly databases: Databases; readonly programs: Programs; readonly world: World }
 
-export type SyncMeasure = SyncResult & { readonly walBytes: number }
-
 /** One round: everything once. Times in milliseconds. */
 export type Round = {
-  readonly first: SyncMeasure
-  readonly again: SyncMeasure
-  readonly changed: SyncMeasure
+  readonly first: SyncResult
+  /** The first sync by a process that has done such work before; null: was not asked for. */
+  readonly worker: SyncResult | null
+  readonly again: SyncResult
+  readonly changed: SyncResult
   readonly changedRecords: number
   readonly download: DownloadResult
   /** Null: was not asked for. */
@@ -34,8 +34,8 @@ export type Work = {
   readonly streams: readonly string[]
   /** Lists that are in the mirror before the first measured sync, as they are in every complete one. */
   readonly before: readonly string[]
-  /** What the sync is measured against, besides the download floor: the write floor, the usual ways. */
-  readonly against: readonly ('write floor' | 'usual ways')[]
+  /** What the sync is measured against, besides the download floor: the write floor, the usual ways; and itself as a long-lived worker. */
+  readonly against: readonly ('write floor' | 'usual ways' | 'long-lived worker')[]
 }
 
 const pageSize = 100
@@ -72,6 +72,7 @@ export async function prepareRounds(
     full: false,
     until: work.depth === 'lists' ? 'lists' : 'end',
     addresses: rows === undefined ? addresses : null,
+    warmUp: null,
   })
   const start = await databases.create()
   if (work.before.length > 0) {
@@ -80,14 +81,12 @@ export async function prepareRounds(
     await callOffDetails(start)
   }
 
-  const sync = async (database: string): Promise<SyncMeasure> => {
-    const wal = await databases.wal()
-    const result = await runOnce<SyncResult>(programs.sync, optionsOf(database), nodeFlags)
+  const sync = async (database: string, warmUp: string | null = null): Promise<SyncResult> => {
+    const result = await runOnce<SyncResult>(programs.sync, { ...optionsOf(database), warmUp }, nodeFlags)
     if (result.notDone.length > 0) throw new Error(`The sync did not end well: ${result.notDone.join(', ')}`)
-    const walBytes = (await databases.wal()) - wal
     if (work.depth === 'lists') await callOffDetails(database)
     rows ??= await saveRows(database, databases.folder, work.streams)
-    return { ...result, walBytes }
+    return result
   }
   const syncs = async (round: number): Promise<Partial<Round>> => {
     const database = await databases.copy(start)
@@ -97,6 +96,13 @@ export async function prepareRounds(
     const changed = await sync(database)
     await databases.drop(database)
     return { first, again, changed, changedRecords }
+  }
+  const longLived = async (): Promise<Partial<Round>> => {
+    const [database, warmUp] = [await databases.copy(start), await databases.copy(start)]
+    const worker = await sync(database, warmUp)
+    await databases.drop(database)
+    await databases.drop(warmUp)
+    return { worker }
   }
   const download = async (): Promise<Partial<Round>> => {
     const options: DownloadOptions = { apiUrl: world.url, addresses, concurrency }
@@ -120,6 +126,7 @@ export async function prepareRounds(
   const steps = [
     syncs,
     download,
+    ...(work.against.includes('long-lived worker') ? [longLived] : []),
     ...(work.against.includes('write floor') ? [async () => ({ write: await write() })] : []),
     ...(work.against.includes('usual ways')
       ? [async () => ({ rowByRow: await baseline('rows') }), async () => ({ multiRow: await baseline('pages') })]
@@ -128,6 +135,6 @@ export async function prepareRounds(
   return async (round) => {
     const measured: Partial<Round> = {}
     for (const step of round % 2 === 1 ? steps : [...steps].reverse()) Object.assign(measured, await step(round))
-    return { write: null, rowByRow: null, multiRow: null, ...measured } as Round
+    return { worker: null, write: null, rowByRow: null, multiRow: null, ...measured } as Round
   }
 }

@@ -4,6 +4,7 @@ import Table from 'cli-table3'
 import type { Round } from './lists.ts'
 import type { PushResult } from './push.ts'
 import { summary } from './statistics.ts'
+import type { SyncResult } from './sync-process.ts'
 import { isMet, limitOf, type Ratio } from './targets.ts'
 import type { WorkersResult } from './workers.ts'
 
@@ -48,8 +49,7 @@ export const roundHead = [
 
 /** One row per kind of sync, floor and baseline. */
 export function roundRows(title: string, rounds: readonly Round[]): Cell[][] {
-  const syncRow = (name: string, kind: 'first' | 'again' | 'changed'): Cell[] => {
-    const all = rounds.map((round) => round[kind])
+  const syncRow = (name: string, all: readonly SyncResult[]): Cell[] => {
     return [
       `${title}: ${name}`,
       seconds(all.map(({ ms }) => ms)),
@@ -61,6 +61,7 @@ export function roundRows(title: string, rounds: readonly Round[]): Cell[][] {
       shown(medianOf(all.map(({ roundTrips, pages }) => roundTrips / Math.max(1, pages)))),
     ]
   }
+  const of = (kind: 'first' | 'again' | 'changed'): readonly SyncResult[] => rounds.map((round) => round[kind])
   const plainRow = (name: string, all: readonly { ms: number; cpuS?: number; peakMb?: number }[]): Cell[] => [
     `${title}: ${name}`,
     seconds(all.map(({ ms }) => ms)),
@@ -75,6 +76,7 @@ export function roundRows(title: string, rounds: readonly Round[]): Cell[][] {
   const given = <T>(values: readonly (T | null)[]): readonly T[] => values.filter((value) => value !== null)
   const writes = given(rounds.map((round) => round.write))
   const rowByRow = given(rounds.map((round) => round.rowByRow))
+  const workers = given(rounds.map((round) => round.worker))
   const multiRow = given(rounds.map((round) => round.multiRow))
   return [
     plainRow(
@@ -90,9 +92,14 @@ export function roundRows(title: string, rounds: readonly Round[]): Cell[][] {
           ),
         ]
       : []),
-    syncRow('first sync', 'first'),
-    syncRow('nothing changed', 'again'),
-    syncRow('1 % changed', 'changed'),
+    plainRow(
+      'start of a new process',
+      of('first').map(({ start }) => start),
+    ),
+    syncRow('first sync', of('first')),
+    ...(workers.length > 0 ? [syncRow('first sync by a long-lived worker', workers)] : []),
+    syncRow('nothing changed', of('again')),
+    syncRow('1 % changed', of('changed')),
     ...(rowByRow.length > 0 ? [plainRow('row-by-row upserts', rowByRow)] : []),
     ...(multiRow.length > 0 ? [plainRow('one multi-row upsert per page', multiRow)] : []),
   ]
@@ -100,13 +107,18 @@ export function roundRows(title: string, rounds: readonly Round[]): Cell[][] {
 
 export const ratioHead = ['ratio', 'measured', 'target', ''] as const
 
+function verdictOf(ratio: Ratio): string {
+  const met = isMet(ratio)
+  return met === null ? '' : met ? 'met' : 'missed'
+}
+
 /** One row per ratio. */
 export const ratioRows = (ratios: readonly Ratio[]): Cell[][] =>
   ratios.map((ratio) => [
     ratio.name,
     shown(ratio.value),
-    `${ratio.target.kind} ${ratio.target.value}`,
-    isMet(ratio) ? 'met' : 'missed',
+    ratio.target === null ? '' : `${ratio.target.kind} ${ratio.target.value}`,
+    verdictOf(ratio),
   ])
 
 export const workerHead = ['queue', 'workers', 'seconds, median (least–most)', 'requests/s', 'processor load'] as const

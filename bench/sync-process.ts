@@ -5,7 +5,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { Client } from 'pg'
-import { type App, openApp } from '../src/app.ts'
+import { openApp } from '../src/app.ts'
 import { sleep } from '../src/clock.ts'
 import { readConfig } from '../src/config.ts'
 import { startSyncWorker } from '../src/jobs/worker.ts'
@@ -24,6 +24,8 @@ export type SyncOptions = {
   readonly until: 'lists' | 'end'
   /** Where to write the addresses that were read, one a line; null: nowhere. */
   readonly addresses: string | null
+  /** A database on which the same work is done before, unmeasured: the process is then as warm as a long-lived worker. */
+  readonly warmUp: string | null
 }
 
 export type SyncResult = Measured & {
@@ -34,6 +36,11 @@ export type SyncResult = Measured & {
   /** Statements sent to Postgres by this process. */
   readonly roundTrips: number
   readonly notDone: readonly string[]
+  readonly walBytes: number
+  /** From the start of the process until it was ready to work: loading, compiling, connecting. */
+  readonly start: { readonly ms: number; readonly cpuS: number }
+  /** Milliseconds from the start of the process to its first commit of rows; null: it wrote none. */
+  readonly firstRowMs: number | null
 }
 
 const wishes = options<SyncOptions>()
@@ -53,10 +60,41 @@ Client.prototype.query = function (this: Client, ...args: unknown[]) {
   return Reflect.apply(query, this, args)
 } as typeof query
 
-const config = readConfig(wishes.env, '/')
-const app = await openApp({ config, log, apiUrl: wishes.apiUrl, sandbox: true, schema: 'migrate', patienceMs: 60_000 })
-const backend = await app.openQueue(stop.signal)
-const worker = await startSyncWorker({ context: app.syncContext, backend, log })
+let firstRowMs: number | null = null
+
+/** A worker on a database. */
+async function openWorker(database: string | undefined) {
+  const config = readConfig({ ...wishes.env, ...(database === undefined ? {} : { DATABASE_URL: database }) }, '/')
+  const options = { config, log, apiUrl: wishes.apiUrl, sandbox: true, schema: 'migrate', patienceMs: 60_000 } as const
+  const app = await openApp(options)
+  const backend = await app.openQueue(stop.signal)
+  const { onCommit } = app.syncContext
+  const context = {
+    ...app.syncContext,
+    onCommit: (written: number) => {
+      firstRowMs ??= performance.now()
+      onCommit(written)
+    },
+  }
+  const worker = await startSyncWorker({ context, backend, log })
+  const close = async (): Promise<void> => {
+    await worker.stop()
+    await app[Symbol.asyncDispose]()
+  }
+  return { app, worker, close }
+}
+
+type Worker = Awaited<ReturnType<typeof openWorker>>
+
+if (wishes.warmUp !== null) {
+  const before = await openWorker(wishes.warmUp)
+  await ask(before)
+  await before.close()
+  addresses.length = 0
+}
+const opened = await openWorker(undefined)
+const cpu = process.cpuUsage()
+const started = { ms: performance.now(), cpuS: (cpu.user + cpu.system) / 1e6 }
 
 if (wishes.role === 'help') {
   tell({ ready: true })
@@ -65,12 +103,21 @@ if (wishes.role === 'help') {
   const used = process.cpuUsage(idle)
   tell({ cpuS: (used.user + used.system) / 1e6 })
 } else {
-  const result = await measure(() => ask(app))
+  const walBefore = await walOf(opened)
+  const result = await measure(() => ask(opened))
+  const walBytes = (await walOf(opened)) - walBefore
   if (wishes.addresses !== null) writeFileSync(wishes.addresses, addresses.join('\n'))
-  tell(result)
+  tell({ ...result, walBytes, start: started, firstRowMs } satisfies SyncResult)
 }
-await worker.stop()
-await app[Symbol.asyncDispose]()
+await opened.close()
+
+/** Bytes of WAL that the server has written so far. */
+async function walOf({ app }: Worker): Promise<number> {
+  const { rows } = await app.database.pool.query<{ bytes: string }>(
+    `select pg_current_wal_insert_lsn() - '0/0' as bytes`,
+  )
+  return Number(rows[0]?.bytes)
+}
 
 type RunRow = Record<'requests' | 'pages' | 'read' | 'written', number> & {
   readonly stream: string
@@ -78,7 +125,11 @@ type RunRow = Record<'requests' | 'pages' | 'read' | 'written', number> & {
   readonly swept: boolean
 }
 
-async function ask({ database: { pool } }: App): Promise<Omit<SyncResult, keyof Measured>> {
+async function ask({
+  app,
+  worker,
+}: Worker): Promise<Omit<SyncResult, keyof Measured | 'walBytes' | 'start' | 'firstRowMs'>> {
+  const { pool } = app.database
   const before = roundTrips
   const { streams, full, until } = wishes
   const id = await createRequest(pool, { trigger: 'bench', streams, full })

@@ -1,18 +1,20 @@
 // What the numbers are measured against: ratios of times of one run, and where each should be. Pure.
 
 import type { Round } from './lists.ts'
+import type { PushResult } from './push.ts'
 import { quantile } from './statistics.ts'
 import type { WorkersResult } from './workers.ts'
 
 export type Ratio = {
   readonly name: string
   readonly value: number
-  readonly target: { readonly kind: 'at most' | 'at least'; readonly value: number }
+  /** Null: it is stated, and nothing is asked of it. */
+  readonly target: { readonly kind: 'at most' | 'at least'; readonly value: number } | null
 }
 
-/** True when the ratio is where it should be. */
-export const isMet = ({ value, target }: Ratio): boolean =>
-  target.kind === 'at most' ? value <= target.value : value >= target.value
+/** True when the ratio is where it should be; null where nothing is asked of it. */
+export const isMet = ({ value, target }: Ratio): boolean | null =>
+  target === null ? null : target.kind === 'at most' ? value <= target.value : value >= target.value
 
 /** The median over the rounds of a ratio within each round: what shared a minute is compared, not what did not. */
 const middle = (rounds: readonly Round[], ratio: (round: Round) => number): number => quantile(rounds.map(ratio), 0.5)
@@ -27,51 +29,58 @@ const atLeast = (name: string, value: number, bound: number): Ratio => ({
   value,
   target: { kind: 'at least', value: bound },
 })
+const stated = (name: string, value: number): Ratio => ({ name, value, target: null })
 
 /** The larger of the two floors: what perfect overlap would take. */
 export const limitOf = ({ download, write }: Round): number => Math.max(download.ms, write?.ms ?? 0)
 
+/** Lists are short (1,000 records), long (10,000) or longest (100,000): what is asked of them differs. */
+export type Length = 'short' | 'long' | 'longest'
+
 /** Ratios of the lists alone. */
-export function listRatios(title: string, rounds: readonly Round[]): readonly Ratio[] {
+export function listRatios(title: string, length: Length, rounds: readonly Round[]): readonly Ratio[] {
+  const ratio = (name: string, of: (round: Round) => number, judged: typeof atMost | typeof atLeast, bound: number) =>
+    judged(`${title}: ${name}`, middle(rounds, of), bound)
+  const fact = (name: string, of: (round: Round) => number): Ratio => stated(`${title}: ${name}`, middle(rounds, of))
+  const longest = length === 'longest'
+  const limit = (round: Round): number => round.first.ms / limitOf(round)
+  const floor = (round: Round): number => round.again.ms / round.download.ms
   const ratios = [
-    atMost(
-      `${title}: first sync / limit`,
-      middle(rounds, (round) => round.first.ms / limitOf(round)),
-      1.3,
-    ),
-    atMost(
-      `${title}: 1 % changed / nothing changed`,
-      middle(rounds, (round) => round.changed.ms / round.again.ms),
-      1.3,
-    ),
-    atLeast(
-      `${title}: first sync / nothing changed`,
-      middle(rounds, (round) => round.first.ms / round.again.ms),
-      1,
-    ),
+    longest ? ratio('first sync / limit', limit, atMost, 2) : fact('first sync / limit', limit),
+    longest
+      ? ratio('nothing changed / download floor', floor, atMost, 1.15)
+      : fact('nothing changed / download floor', floor),
+    ratio('1 % changed / nothing changed', (round) => round.changed.ms / round.again.ms, atMost, 1.3),
+    ratio('first sync / nothing changed', (round) => round.first.ms / round.again.ms, atLeast, 1),
   ]
-  if (rounds.every((round) => round.rowByRow !== null && round.multiRow !== null))
+  if (rounds.every(({ worker }) => worker !== null))
+    ratios.push(fact('first sync by a long-lived worker / limit', (round) => (round.worker?.ms ?? 0) / limitOf(round)))
+  if (rounds.some(({ rowByRow, multiRow }) => rowByRow === null || multiRow === null)) return ratios
+  const rowByRow = (round: Round): number => (round.rowByRow?.ms ?? 0) / round.first.ms
+  const multiRow = (round: Round): number => (round.multiRow?.ms ?? 0) / round.first.ms
+  if (length === 'long')
     ratios.push(
-      atLeast(
-        `${title}: row by row / first sync`,
-        middle(rounds, (round) => (round.rowByRow?.ms ?? 0) / round.first.ms),
-        3,
-      ),
-      atLeast(
-        `${title}: multi-row / first sync`,
-        middle(rounds, (round) => (round.multiRow?.ms ?? 0) / round.first.ms),
-        1.2,
-      ),
+      ratio('row by row / first sync', rowByRow, atLeast, 4),
+      ratio('multi-row / first sync', multiRow, atLeast, 1.4),
     )
+  else ratios.push(fact('row by row / first sync', rowByRow), fact('multi-row / first sync', multiRow))
+  if (length === 'short') {
+    const began = ({ first }: Round): number => (first.firstRowMs ?? Number.NaN) / 1_000
+    const bare = ({ multiRow: way }: Round): number => (way?.firstRowMs ?? Number.NaN) / 1_000
+    ratios.push(
+      fact('seconds from the start of a new process to the first committed row', began),
+      fact('the same / those of the multi-row loop', (round) => began(round) / bare(round)),
+    )
+  }
   return ratios
 }
 
 /** Ratios of lists and details together. */
-export const detailRatios = (title: string, rounds: readonly Round[]): readonly Ratio[] => [
+export const detailRatios = (title: string, mostTimesFloor: number, rounds: readonly Round[]): readonly Ratio[] => [
   atMost(
     `${title}: first sync / download floor`,
     middle(rounds, (round) => round.first.ms / round.download.ms),
-    1.2,
+    mostTimesFloor,
   ),
   atLeast(
     `${title}: first sync / nothing changed`,
@@ -90,12 +99,20 @@ export const detailRatios = (title: string, rounds: readonly Round[]): readonly 
 export function growthRatios(small: readonly Round[], large: readonly Round[]): readonly Ratio[] {
   const peak = (rounds: readonly Round[]): number => middle(rounds, (round) => round.first.peakMb)
   const perRecord = (rounds: readonly Round[]): number => middle(rounds, (round) => round.first.ms / round.first.read)
+  const walPerRow = middle(large, ({ first }) => first.walBytes / Math.max(1, first.written))
   return [
     atMost('longest / shortest list: peak memory', peak(large) / peak(small), 1.3),
-    atMost('longest list: peak memory in MB', peak(large), 250),
+    atMost('longest list: peak memory in MB', peak(large), 200),
+    atMost('longest list: WAL of a first sync, bytes a row', walPerRow, 2_800),
     atMost('longest / shortest list: time per record', perRecord(large) / perRecord(small), 1.1),
   ]
 }
+
+/** Ratios of the way back. */
+export const pushRatios = ({ latencyMs, full }: PushResult): readonly Ratio[] => [
+  atMost('push: from enqueue to the request, idle, 99th percentile in ms', latencyMs.p99, 32),
+  atLeast('push: changes a second', (full.changes / full.ms) * 1000, 300),
+]
 
 /** Ratios between numbers of workers. */
 export function workerRatios(title: string, results: readonly WorkersResult[]): readonly Ratio[] {

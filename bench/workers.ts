@@ -31,7 +31,15 @@ export async function runWorkers(workers: number, work: WorkersWork, place: Plac
     API_CONCURRENCY: String(work.inFlight),
     ...(work.redisUrl === null ? {} : { REDIS_URL: work.redisUrl }),
   }
-  const common = { apiUrl: world.url, env, streams: ['rentals'], full: false, until: 'end', addresses: null } as const
+  const common = {
+    apiUrl: world.url,
+    env,
+    streams: ['rentals'],
+    full: false,
+    until: 'end',
+    addresses: null,
+    warmUp: null,
+  } as const
   const startOne = (role: SyncOptions['role']): Child =>
     start(programs.sync, [JSON.stringify({ ...common, role } satisfies SyncOptions)], nodeFlags)
   const helpers = Array.from({ length: workers - 1 }, () => startOne('help'))

@@ -22,8 +22,6 @@ export type Databases = {
   /** A copy of a database that nobody is connected to. Returns its address. */
   copy(url: string): Promise<string>
   drop(url: string): Promise<void>
-  /** Bytes of WAL written so far. */
-  wal(): Promise<number>
   close(): Promise<void>
 }
 
@@ -56,10 +54,6 @@ export async function openDatabases(): Promise<Databases> {
     create: () => copy(template),
     copy: (url) => copy(nameOf(url)),
     drop: async (url) => void (await admin.query(`drop database ${escapeIdentifier(nameOf(url))} with (force)`)),
-    wal: async () => {
-      const { rows } = await admin.query<{ bytes: string }>(`select pg_current_wal_insert_lsn() - '0/0' as bytes`)
-      return Number(rows[0]?.bytes)
-    },
     close: async () => {
       await admin.end()
       await server.close()
