@@ -95,12 +95,15 @@ export async function knownSources(
   return found
 }
 
-/** JSON text and source of the payloads of live records, exact; stubs are left out. */
+/** JSON text of a row's payload, exact, and where it came from. */
+export type Payload = { readonly payload: string; readonly source: string }
+
+/** The payloads of live records; stubs are left out. */
 export async function readPayloads(
   db: Queryable,
   stream: StreamDef,
   keys: readonly string[],
-): Promise<Map<string, { readonly payload: string; readonly source: string }>> {
+): Promise<Map<string, Payload>> {
   if (keys.length === 0) return new Map()
   const { rows } = await db.query<{ key: string; payload: string; source: string }>(
     `select asked.key, t._payload::text as payload, t._source as source from ${askedJoin(stream)}

@@ -11,7 +11,7 @@ import { clearQuarantine, type QuarantineEntry } from '../state/quarantine.ts'
 import { keyText } from '../state/records.ts'
 import { type ChangeSet, changeSet, type Found, projected } from './change-set.ts'
 import type { SyncContext } from './context.ts'
-import { foundInside, withoutRedactedPersons, withStubs } from './details/embeds.ts'
+import { foundInside, personRedaction, withStubs } from './details/embeds.ts'
 import { calendarDays, daysOf } from './details/readers/calendar.ts'
 import { priceEntries } from './details/readers/prices.ts'
 import type { RequestValues } from './project.ts'
@@ -44,7 +44,8 @@ export async function replayRecord(context: SyncContext, record: QuarantineEntry
 
 async function changesOf(context: SyncContext, stream: StreamDef, record: QuarantineEntry): Promise<ChangeSet> {
   const { endpoint, lastSeenAt: readAt } = record
-  const [body = null] = await withoutRedactedPersons({ context, stream }, [bodyOf(stream, record)])
+  const received = bodyOf(stream, record)
+  const body = (await personRedaction(context.database.pool, stream, [received]))(received)
   const request = requestOf(stream, record, body)
   if (typeof request === 'string') return changeSet([{ bad: [{ ...record, reason: request, request: {} }] }])
   // Another stream's read knows the record at second hand only: `GET /v3/rentals/{rentalId}/user`.

@@ -16,7 +16,7 @@ import {
   projectedAll,
   type Received,
 } from '../change-set.ts'
-import type { Reading, SyncContext } from '../context.ts'
+import type { SyncContext } from '../context.ts'
 import { keyOf, projectRecord, valueAt } from '../project.ts'
 
 /**
@@ -120,27 +120,31 @@ export function foundInside(
   return [{ embedding }, ...children]
 }
 
-/** A user who is gone does not come back through a rental that still embeds them: only the id stays. */
-export async function withoutRedactedPersons(
-  { context, stream }: Pick<Reading, 'context' | 'stream'>,
+/**
+ * A user who is gone does not come back through a rental that still embeds them: only the id stays. One lookup for all of
+ * the records; what is returned redacts each, and returns the record itself where there is nothing to redact.
+ */
+export async function personRedaction(
+  db: Queryable,
+  stream: StreamDef,
   records: readonly Json[],
-): Promise<readonly Json[]> {
+): Promise<(record: Json) => Json> {
   const person = embeddedPerson(stream)
-  if (person === undefined) return records
+  if (person === undefined) return (record) => record
   const { path, texts } = person
-  const redacted = Object.fromEntries(texts.map(({ field }) => [field, null]))
   const idOf = (record: Json): string | undefined => {
     const id = valueAt(record, `${path}.id`)
     return id === undefined || id === null ? undefined : stringifyJson(id)
   }
-  const ids = [...new Set(records.map(idOf).filter((id) => id !== undefined && /^\d{1,18}$/.test(id)))] as string[]
-  const gone = ids.length === 0 ? new Set<string>() : await tombstonedUsers(context.database.pool, ids)
-  if (gone.size === 0) return records
-  return records.map((record) => {
+  const ids = new Set(records.map(idOf).filter((id) => id !== undefined && /^\d{1,18}$/.test(id)))
+  const gone = await tombstonedUsers(db, [...ids] as string[])
+  if (gone.size === 0) return (record) => record
+  const redacted = Object.fromEntries(texts.map(({ field }) => [field, null]))
+  return (record) => {
     const id = idOf(record)
     if (id === undefined || !gone.has(id) || !isObject(record)) return record
     return { ...record, [path]: { id: valueAt(record, `${path}.id`) ?? null }, ...redacted }
-  })
+  }
 }
 
 /** The same changes, with the stubs of what stands inside the records. */

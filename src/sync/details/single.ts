@@ -8,7 +8,7 @@ import { ApiError, messageOf } from '../../errors.ts'
 import { keyParts, keyText } from '../../state/records.ts'
 import { answerFound, changeSet, type Found, projected } from '../change-set.ts'
 import type { Reading } from '../context.ts'
-import { foundInside, withoutRedactedPersons } from './embeds.ts'
+import { foundInside, personRedaction } from './embeds.ts'
 
 export type Outcome<T> =
   | { readonly kind: 'there'; readonly value: T }
@@ -89,7 +89,8 @@ async function recordFound(
   const detailHash = hashOfBytes(text)
   const state = { stream: stream.name, key, detailHash, detailReadAt: startedAt }
   if (detailHash === mirroredHash) return [{ counts: { unchanged: 1 }, records: [state] }]
-  const [record = body] = await withoutRedactedPersons({ context, stream }, [body])
+  const redact = await personRedaction(context.database.pool, stream, [body])
+  const record = redact(body)
   const { endpoint } = reads.single
   const { timeZone } = context.settings
   const received = { stream, record, endpoint, timeZone, ...(record === body && { payload: text }) }

@@ -1,15 +1,16 @@
-// One page of a list: which records are new or changed, and what follows from that.
+// Pages of a list: which records are new or changed, and what follows from that.
 
+import { setImmediate } from 'node:timers/promises'
 import type { Page } from '../../api/client.ts'
 import type { Elements } from '../../api/wire/elements.ts'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { SourcedRow } from '../../mirror/rows.ts'
 import { contentKey } from '../../state/quarantine.ts'
-import { type KnownRecord, keyText, type RecordState, readPayloads } from '../../state/records.ts'
+import { type KnownRecord, keyText, type Payload, type RecordState, readPayloads } from '../../state/records.ts'
 import { answerFound, type ChangeSet, changeSet, type Found, projected } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
-import { foundInside, withoutRedactedPersons } from '../details/embeds.ts'
+import { foundInside, personRedaction } from '../details/embeds.ts'
 import { hashOf, isHashOfText, keyOf, projectionVersion } from '../project.ts'
 import { overlay } from './summary.ts'
 
@@ -62,29 +63,45 @@ export async function changesOfPages(
   summary: boolean,
 ): Promise<{ readonly changes: ChangeSet; readonly keysOfPart: readonly (readonly string[])[] }> {
   const { context, stream, writer } = run
+  const { pool } = context.database
   const entriesOfPage = pages.map(({ items }) => entriesOf(items, stream, context.settings.timeZone))
-  const keys = entriesOfPage.flat().flatMap((entry) => entry.key ?? [])
-  const known = await writer.knownRecords(run, keys)
+  const known = await writer.knownRecords(
+    run,
+    entriesOfPage.flatMap((entries) => entries.flatMap(({ key }) => key ?? [])),
+  )
   const isThere = ({ key }: Decoded): boolean => key === null || known.get(key)?.exists === true
+  const decodedOfPage: ReturnType<typeof decodeChanged>[] = []
+  for (const entries of entriesOfPage) {
+    decodedOfPage.push(decodeChanged(stream.name, entries, known))
+    await othersTurn()
+  }
+  const all = decodedOfPage.flatMap(({ changed }) => changed)
+  const keys = summary ? all.filter(isThere).flatMap(({ key }) => key ?? []) : []
+  const payloads = await readPayloads(pool, stream, keys)
+  const redact = await personRedaction(
+    pool,
+    stream,
+    all.map(({ record }) => record),
+  )
 
   const found: Found[] = []
   for (const [index, page] of pages.entries()) {
-    const entries = entriesOfPage[index] ?? []
-    const { changed, records } = decodeChanged(stream.name, entries, known)
+    const { changed, records } = decodedOfPage[index] ?? { changed: [], records: [] }
+    const read = entriesOfPage[index]?.length ?? 0
     if (page.first) found.push(answerFound(page), { counts: { pages: 1 } })
-    found.push({ counts: { read: entries.length, unchanged: entries.length - changed.length }, records })
-    for (const newKeys of [false, true])
-      found.push(
-        await changedRecords(
-          run,
-          changed.filter((entry) => isThere(entry) !== newKeys),
-          { readAt: page.startedAt, summary, newKeys },
-        ),
-      )
+    found.push({ counts: { read, unchanged: read - changed.length }, records })
+    for (const newKeys of [false, true]) {
+      const own = changed.filter((entry) => isThere(entry) !== newKeys)
+      found.push(changedRecords(run, own, { readAt: page.startedAt, newKeys, payloads, redact }))
+    }
+    await othersTurn()
   }
   const keysOfPart = entriesOfPage.map((entries) => entries.map((entry) => entry.key ?? keyOfContent(entry)))
   return { changes: changeSet(found), keysOfPart }
 }
+
+/** Between pages the sockets have their turn: ten in one go would keep COPY and requests waiting for a tenth of a second. */
+const othersTurn = (): Promise<void> => setImmediate()
 
 /** Keys are told by the heads of the records where the heads hold them; a false one would not go with its hash. */
 function entriesOf(items: Elements, stream: StreamDef, timeZone: string): readonly Entry[] {
@@ -122,23 +139,24 @@ function decodeChanged(
   return { changed, records }
 }
 
-async function changedRecords(
+type OfPage = {
+  readonly readAt: Date
+  readonly newKeys: boolean
+  /** What singles said of records that the list only summarizes, by key. */
+  readonly payloads: ReadonlyMap<string, Payload>
+  readonly redact: (record: Json) => Json
+}
+
+function changedRecords(
   { context, stream, reads }: TaskRun<'list'>,
   changed: readonly Decoded[],
-  { readAt, summary, newKeys }: { readonly readAt: Date; readonly summary: boolean; readonly newKeys: boolean },
-): Promise<Found> {
+  { readAt, newKeys, payloads, redact }: OfPage,
+): Found {
   if (changed.length === 0) return {}
-  const keys = changed.flatMap(({ key }) => key ?? [])
-  const payloads =
-    summary && !newKeys ? await readPayloads(context.database.pool, stream, keys) : new Map<string, never>()
-  const records = await withoutRedactedPersons(
-    { context, stream },
-    changed.map((entry) => entry.record),
-  )
   const of = { stream, endpoint: reads.list, timeZone: context.settings.timeZone }
   const rows: SourcedRow[] = []
-  const found = changed.flatMap((entry, index): readonly Found[] => {
-    const listed = records[index] ?? entry.record
+  const found = changed.flatMap((entry): readonly Found[] => {
+    const listed = redact(entry.record)
     // Where lists are summaries, the payload stays the single read's until that is read again.
     const known = entry.key === null ? undefined : payloads.get(entry.key)
     const detail = known?.source === reads.list ? undefined : known
