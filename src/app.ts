@@ -24,7 +24,7 @@ import { createEndpointRecorder } from './state/endpoint-stats.ts'
 import { createGateStore } from './state/gate-store.ts'
 import { createTrafficRecorder } from './state/traffic.ts'
 import type { SyncContext } from './sync/context.ts'
-import { projectRecord } from './sync/project.ts'
+import { projectRecord } from './sync/records/project.ts'
 
 export type App = {
   readonly config: Config

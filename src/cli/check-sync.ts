@@ -1,8 +1,8 @@
 // `sync --check` as a person sees it: a line per stream while it reads, then a table of differences.
 
 import { count } from '../format.ts'
-import { type CheckOptions, checkStreams } from '../sync/check.ts'
-import { isDifferent, type StreamCheck } from '../sync/check-tally.ts'
+import { type CheckOptions, checkStreams } from '../sync/check/check.ts'
+import { isDifferent, type StreamCheck } from '../sync/check/tally.ts'
 import type { ExitCode, OpenedApp } from './context.ts'
 import { oneLine, print, printJson, printNote, table } from './terminal/output.ts'
 

@@ -8,7 +8,7 @@ import type { Logger } from '../log.ts'
 /** The channel partners listen on; the payload is empty. */
 export const changesChannel = 'boat_mirror_changes'
 
-export type ChangeNotifier = {
+type ChangeNotifier = {
   /** Something was committed: listeners hear of it at once, or within a tenth of a second. */
   notify(): void
   /** Sends what is due and waits for it. May be called twice. */

@@ -4,7 +4,7 @@
 import { parentOf, streamNamed, streams } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
 
-export type RetentionOptions = {
+type RetentionOptions = {
   /** HISTORY_DAYS. */
   readonly historyDays: number
   /** Rows per statement. */

@@ -232,7 +232,7 @@ async function refusalOf(db: Database, write: TableWrite, rows: readonly Sourced
   }
 }
 
-export type RefusedRow = { readonly row: SourcedRow; readonly reason: string }
+type RefusedRow = { readonly row: SourcedRow; readonly reason: string }
 
 /**
  * Finds the rows of a write that Postgres refuses, by halving, in transactions that are rolled back: the log of their

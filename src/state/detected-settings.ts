@@ -2,7 +2,7 @@
 
 import { now, on, type Queryable } from '../database/sql.ts'
 
-export type DetectedSetting = {
+type DetectedSetting = {
   readonly key: string
   readonly value: unknown
   readonly probedAt: Date

@@ -15,10 +15,10 @@ export const isFailure = ({
 }): boolean => error !== null && status !== 404 && status !== 410
 
 /** What is needed of a call to count it. */
-export type EndpointCall = Pick<CallRecord, 'endpoint' | 'status' | 'startedAt'> & { readonly error: Error | null }
+type EndpointCall = Pick<CallRecord, 'endpoint' | 'status' | 'startedAt'> & { readonly error: Error | null }
 
 /** Calls of one endpoint, added up. */
-export type EndpointStats = {
+type EndpointStats = {
   readonly calls: number
   readonly failures: number
   readonly lastStatus: number | null
@@ -27,7 +27,7 @@ export type EndpointStats = {
 }
 
 /** Adds one call to what is known of its endpoint. The latest call says status and error. */
-export function addCall(before: EndpointStats | undefined, call: EndpointCall): EndpointStats {
+function addCall(before: EndpointStats | undefined, call: EndpointCall): EndpointStats {
   const failed = isFailure(call)
   const isLatest = before === undefined || call.startedAt >= before.lastCalledAt
   const latest = {
@@ -50,7 +50,7 @@ function addStats(a: EndpointStats | undefined, b: EndpointStats): EndpointStats
 }
 
 /** Adds sums to the rows of sync.endpoints, locked in the order of their names; other endpoints (writes) have no row. */
-export async function flushEndpointStats(db: Queryable, stats: ReadonlyMap<string, EndpointStats>): Promise<void> {
+async function flushEndpointStats(db: Queryable, stats: ReadonlyMap<string, EndpointStats>): Promise<void> {
   if (stats.size === 0) return
   const values = [...stats.values()]
   await db.query(
@@ -77,7 +77,7 @@ export async function flushEndpointStats(db: Queryable, stats: ReadonlyMap<strin
   )
 }
 
-export type EndpointRecorder = {
+type EndpointRecorder = {
   /** Counts a call; returns at once. */
   record(call: EndpointCall): void
   /** Writes what is left. May be called twice. */

@@ -3,7 +3,7 @@
 import { on, type Queryable } from '../database/sql.ts'
 
 /** The gate's state as the API's gate keeps it: instants in milliseconds since 1970. */
-export type StoredGate = {
+type StoredGate = {
   readonly pausedUntil: number
   readonly opened: number
   readonly probeAt: number

@@ -4,7 +4,7 @@ import { type Selectable, sql } from 'kysely'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
 
-export type StreamState = Readonly<Selectable<MirrorDatabase['sync.streams']>>
+type StreamState = Readonly<Selectable<MirrorDatabase['sync.streams']>>
 
 /** All streams with what is known of them. */
 export async function listStreams(db: Queryable): Promise<readonly StreamState[]> {

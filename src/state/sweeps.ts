@@ -40,7 +40,7 @@ export async function passFacts(
   }
 }
 
-export type SweepResult = {
+type SweepResult = {
   /** Live rows of the table, stubs left out, that existed when the sweep began. */
   readonly live: number
   /** Records with a key. */

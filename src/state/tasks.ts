@@ -7,11 +7,11 @@ import { BoatMirrorError } from '../errors.ts'
 import { addingCounts, type RunCounts } from './runs.ts'
 
 /** A lease without heartbeat for this long may be taken over. */
-export const leaseMs = 10_000
+const leaseMs = 10_000
 /** How often a lease is renewed. */
 export const heartbeatMs = 3_000
 
-export type TaskKind = 'sweep' | 'plan' | 'details' | 'confirm' | 'release'
+type TaskKind = 'sweep' | 'plan' | 'details' | 'confirm' | 'release'
 
 export type NewTask = { readonly kind: TaskKind; readonly payload?: unknown; readonly priority: number }
 

@@ -9,7 +9,7 @@ import type { Logger } from '../log.ts'
 import { isFailure } from './endpoint-stats.ts'
 
 /** Calls of one endpoint in one minute. */
-export type TrafficSum = {
+type TrafficSum = {
   /** Beginning of the minute. */
   readonly minute: Date
   readonly endpoint: string
@@ -23,7 +23,7 @@ export type TrafficSum = {
 const minuteMs = 60_000
 
 /** Adds a call to the sum of its minute. Pure. */
-export function addToSum(before: TrafficSum | undefined, call: CallRecord): TrafficSum {
+function addToSum(before: TrafficSum | undefined, call: CallRecord): TrafficSum {
   return {
     minute: new Date(Math.floor(call.startedAt.getTime() / minuteMs) * minuteMs),
     endpoint: call.endpoint,
@@ -56,7 +56,7 @@ async function forgetOld(db: Queryable): Promise<void> {
   await on(db).deleteFrom('sync.traffic').where('minute', '<', sql<Date>`now() - interval '7 days'`).execute()
 }
 
-export type TrafficRecorder = {
+type TrafficRecorder = {
   /** Counts a call; returns at once. */
   record(call: CallRecord): void
   /** Writes what is there now. */

@@ -7,8 +7,9 @@ import type { FilledWrite, Row, TableWrite, Tombstones } from '../mirror/rows.ts
 import type { BadRecord } from '../state/quarantine.ts'
 import type { RecordState } from '../state/records.ts'
 import type { RunCounts } from '../state/runs.ts'
-import { type JsonObject, projectReceived, type RequestValues } from './project.ts'
-import { unknownFields } from './unknown-fields.ts'
+import type { UnknownField } from '../state/unknown-fields.ts'
+import { type JsonObject, projectReceived, type RequestValues } from './records/project.ts'
+import { unknownFields } from './records/unknown-fields.ts'
 
 /** A record that was read and may have others embedded. */
 export type EmbeddingRecord = {
@@ -26,13 +27,6 @@ export type Embedded = {
   /** `GET /v3/rentals#departureHarbour.city`. */
   readonly source: string
   readonly readAt: Date
-}
-
-export type UnknownField = {
-  readonly stream: string
-  readonly path: string
-  readonly sample: string | null
-  readonly times: number
 }
 
 export type ChangeSet = {

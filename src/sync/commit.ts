@@ -22,7 +22,7 @@ import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
 import { judgePass, nextPass, nextVariant, passNumber } from './lists/progress.ts'
 import { dueSettings, isEnabled } from './plan.ts'
-import type { RequestValues } from './project.ts'
+import type { RequestValues } from './records/project.ts'
 
 /** Writes what tasks find to the mirror, and where they are to the state of the sync. */
 export const committing: TaskWriter = {

@@ -14,7 +14,7 @@ import type { NewTask, Task } from '../state/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
 import type { Checkpoint } from './lists/progress.ts'
 
-export type SyncSettings = Pick<
+type SyncSettings = Pick<
   Config,
   | 'timeZone'
   | 'detailMaxAgeMs'

@@ -33,7 +33,7 @@ function knownStream(name: string): StreamDef {
   })
 }
 
-export type Dependency = { readonly stream: string; readonly state: 'swept' | 'finished' }
+type Dependency = { readonly stream: string; readonly state: 'swept' | 'finished' }
 
 /** What must have been read before this stream, where it is read in the same request. */
 export function dependenciesOf(stream: StreamDef): readonly Dependency[] {
@@ -88,7 +88,7 @@ export function dueSettings(
 /** The share of the request budget that scheduled reads may take. */
 export const scheduledShare = 0.6
 
-export type Turn = {
+type Turn = {
   readonly stream: string
   readonly intervalMs: number
   /** Requests of one turn. */

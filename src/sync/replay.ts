@@ -14,7 +14,7 @@ import type { SyncContext } from './context.ts'
 import { foundInside, personRedaction, withStubs } from './details/embeds.ts'
 import { calendarDays, daysOf } from './details/readers/calendar.ts'
 import { priceEntries } from './details/readers/prices.ts'
-import type { RequestValues } from './project.ts'
+import type { RequestValues } from './records/project.ts'
 
 export type Replayed =
   | { readonly kind: 'mirrored'; readonly rows: number }

@@ -16,7 +16,7 @@ const maxAttempts = 4
 /** Logs that say already that the API refuses the credentials: it refuses every stream alike. */
 const refusalTold = new WeakSet<Logger>()
 
-export type TaskOutcome = 'done' | 'taken' | 'returned' | 'failed' | 'lost'
+type TaskOutcome = 'done' | 'taken' | 'returned' | 'failed' | 'lost'
 
 /**
  * Claims a task and carries it out.

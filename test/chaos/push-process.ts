@@ -12,7 +12,7 @@ import { openBackend } from '../../src/jobs/backend.ts'
 import { startPushWorker } from '../../src/jobs/push-worker.ts'
 import { createLogger } from '../../src/log.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
-import { projectRecord } from '../../src/sync/project.ts'
+import { projectRecord } from '../../src/sync/records/project.ts'
 
 export type PushProcessOptions = {
   readonly databaseUrl: string

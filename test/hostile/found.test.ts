@@ -10,7 +10,7 @@ import { enqueue } from '../../src/outbox/enqueue.ts'
 import { listQuarantine, quarantineRecords } from '../../src/state/quarantine.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { projectedAll } from '../../src/sync/change-set.ts'
-import { contentKeys, projectRecord } from '../../src/sync/project.ts'
+import { contentKeys, projectRecord } from '../../src/sync/records/project.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { type Outbox, openOutbox } from '../outbox/open-outbox.ts'
 

@@ -9,7 +9,7 @@ import { parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { streams } from '../../src/catalog/catalog.ts'
 import type { StreamDef } from '../../src/catalog/types.ts'
 import { keyText } from '../../src/state/records.ts'
-import { keyOf, projectRecord } from '../../src/sync/project.ts'
+import { keyOf, projectRecord } from '../../src/sync/records/project.ts'
 import { brokenJsonText, jsonText, objectText } from './generators.ts'
 import { type Example, isJson, mutations } from './records.ts'
 

@@ -15,7 +15,7 @@ import { type ChangeInfo, findChange } from '../../src/outbox/inspect.ts'
 import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
 import { type ReadBack, readBackFrom } from '../../src/outbox/read-back.ts'
 import { createSandbox, type LoggedRequest, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
-import { projectRecord } from '../../src/sync/project.ts'
+import { projectRecord } from '../../src/sync/records/project.ts'
 
 export type RigOptions = {
   readonly databaseUrl: string

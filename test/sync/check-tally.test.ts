@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Comparison } from '../../src/mirror/comparison.ts'
-import { CheckTally, isDifferent } from '../../src/sync/check-tally.ts'
+import { CheckTally, isDifferent } from '../../src/sync/check/tally.ts'
 
 const found = (stream: string, from: number, count: number): Comparison => ({
   stream,

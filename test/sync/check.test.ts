@@ -1,8 +1,8 @@
 // A check carries out the tasks of a sync and compares: it finds what differs, and writes nothing.
 
 import { expect, it, vi } from 'vitest'
-import { checkStreams } from '../../src/sync/check.ts'
-import { isDifferent } from '../../src/sync/check-tally.ts'
+import { checkStreams } from '../../src/sync/check/check.ts'
+import { isDifferent } from '../../src/sync/check/tally.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 

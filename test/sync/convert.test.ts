@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Json, parseJson } from '../../src/api/wire/json.ts'
 import type { ColumnType } from '../../src/catalog/types.ts'
-import { convertValue } from '../../src/sync/convert.ts'
+import { convertValue } from '../../src/sync/records/convert.ts'
 
 const convert = (type: ColumnType, text: string) => convertValue(type, parseJson(text).value, 'Europe/Paris')
 const taken = (type: ColumnType, value: Json): string | null | undefined => {

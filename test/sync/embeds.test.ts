@@ -6,7 +6,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import type { Embedded, EmbeddingRecord } from '../../src/sync/change-set.ts'
 import { embeddedRecords, stubsOf } from '../../src/sync/details/embeds.ts'
-import type { JsonObject } from '../../src/sync/project.ts'
+import type { JsonObject } from '../../src/sync/records/project.ts'
 
 const rental = (text: string, endpoint = 'GET /v3/rentals', readAt = new Date(0)): EmbeddingRecord => ({
   stream: streamNamed('rentals'),

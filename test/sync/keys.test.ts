@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Json, parseJson } from '../../src/api/wire/json.ts'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src/sync/project.ts'
+import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src/sync/records/project.ts'
 
 const json = (text: string): Json => parseJson(text).value
 

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import type { EmbeddingRecord } from '../../src/sync/change-set.ts'
-import { convertValue } from '../../src/sync/convert.ts'
 import { embeddedRecords } from '../../src/sync/details/embeds.ts'
 import { missingInList, overlay } from '../../src/sync/lists/summary.ts'
-import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src/sync/project.ts'
-import { unknownFields } from '../../src/sync/unknown-fields.ts'
+import { convertValue } from '../../src/sync/records/convert.ts'
+import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src/sync/records/project.ts'
+import { unknownFields } from '../../src/sync/records/unknown-fields.ts'
 
 const json = (text: string): Json => parseJson(text).value
 

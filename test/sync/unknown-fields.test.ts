@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/api/wire/json.ts'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
-import { unknownFields } from '../../src/sync/unknown-fields.ts'
+import { unknownFields } from '../../src/sync/records/unknown-fields.ts'
 
 const unknown = (stream: string, record: Json): readonly string[] => [
   ...unknownFields(streamNamed(stream), record).keys(),

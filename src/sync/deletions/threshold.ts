@@ -1,6 +1,6 @@
 // The delete threshold: may what a sweep did not see be deleted? Pure.
 
-export type FuseInput = {
+type DeletionFacts = {
   /** Live rows before the sweep, stubs left out. */
   readonly live: number
   /** Records the sweep saw. */
@@ -21,13 +21,13 @@ export type Verdict =
   | { readonly kind: 'hold'; readonly reason: string }
 
 /** Up to this many records may always go. */
-export const alwaysAllowed = 20
+const alwaysAllowed = 20
 
 /** At most this many records are asked for when a run is held. */
 export const sampleSize = 50
 
 /** Decides what happens to the records a complete sweep did not see. */
-export function judgeDeletions(input: FuseInput): Verdict {
+export function judgeDeletions(input: DeletionFacts): Verdict {
   const { live, seen, missing, deletedLately, limit } = input
   const going = missing + deletedLately
   const base = live + deletedLately

@@ -7,7 +7,7 @@ import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import type { SyncContext, TaskRun } from '../context.ts'
 import { detailPriority, keyBatches } from '../plan.ts'
-import { projectionVersion } from '../project.ts'
+import { projectionVersion } from '../records/project.ts'
 import { judgeGone } from './gone.ts'
 import { prepareReader, type Reader } from './readers.ts'
 

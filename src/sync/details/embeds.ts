@@ -17,7 +17,7 @@ import {
   type Received,
 } from '../change-set.ts'
 import type { SyncContext } from '../context.ts'
-import { keyOf, projectRecord, valueAt } from '../project.ts'
+import { keyOf, projectRecord, valueAt } from '../records/project.ts'
 
 /**
  * The records that stand inside others, at any depth, and those that were answered on their own: each once, as its latest

@@ -11,7 +11,7 @@ import { type KnownRecord, keyText, type Payload, type RecordState, readPayloads
 import { answerFound, type ChangeSet, changeSet, type Found, projected } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { foundInside, personRedaction } from '../details/embeds.ts'
-import { hashOf, isHashOfText, keyOf, projectionVersion } from '../project.ts'
+import { hashOf, isHashOfText, keyOf, projectionVersion } from '../records/project.ts'
 import { overlay } from './summary.ts'
 
 /** A record of a page, not decoded yet. */
@@ -33,7 +33,7 @@ type Decoded = {
 }
 
 /** Some records of a page: all of them, unless it is a large one. */
-export type PagePart = Page & { readonly first: boolean; readonly last: boolean }
+type PagePart = Page & { readonly first: boolean; readonly last: boolean }
 
 /** Cuts pages into parts, and gives them in batches of at most `limit` records. */
 export function* pageBatches(pages: readonly Page[], limit: number): Generator<readonly PagePart[]> {

@@ -7,7 +7,7 @@ import type { PagingSettings } from '../../config.ts'
 import { contradictDetected, readDetected, saveDetected } from '../../state/detected-settings.ts'
 import type { Reading, SyncContext } from '../context.ts'
 
-export type ResolvedPaging = {
+type ResolvedPaging = {
   readonly paging: PagingSettings
   readonly pageBase: number
   /** The page base was found out, not set: it may be wrong when the API lied at that moment. */

@@ -27,7 +27,7 @@ export const nextPass = (at: Checkpoint): Checkpoint => ({ ...at, ...beginning, 
 /** Passes of all variants share one table; ten passes a variant are more than there can be. */
 export const passNumber = (at: Checkpoint): number => at.variant * 10 + at.pass
 
-export type PassFacts = {
+type PassFacts = {
   /** Number of this pass, from 1. */
   readonly pass: number
   /** Records with a key that were answered, and how many different keys they had. */
@@ -40,7 +40,7 @@ export type PassFacts = {
   readonly totals: readonly number[]
 }
 
-export type PassVerdict =
+type PassVerdict =
   | { readonly kind: 'complete' }
   | { readonly kind: 'again'; readonly reason: string }
   | { readonly kind: 'partial'; readonly reason: string }

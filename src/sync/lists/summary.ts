@@ -6,7 +6,7 @@ import { isObject, type Json } from '../../api/wire/json.ts'
 import { ApiError } from '../../errors.ts'
 import { contradictDetected, readDetected, saveDetected } from '../../state/detected-settings.ts'
 import type { Reading, TaskRun } from '../context.ts'
-import { keyOf } from '../project.ts'
+import { keyOf } from '../records/project.ts'
 
 /** How long a probe of summary lists is trusted, in milliseconds. */
 const summaryProbeMs = 24 * 3_600_000

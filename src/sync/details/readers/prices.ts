@@ -6,7 +6,7 @@ import { addDays, dateIn } from '../../../clock.ts'
 import type { TableWrite } from '../../../mirror/rows.ts'
 import { type Found, projectedAll } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
-import { type JsonObject, valueAt } from '../../project.ts'
+import { type JsonObject, valueAt } from '../../records/project.ts'
 import { readOutcome } from '../single.ts'
 import { type DetailRead, detailRead, notRead, parentValues } from './children.ts'
 

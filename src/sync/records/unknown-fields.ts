@@ -1,8 +1,8 @@
 // Which fields of a record the catalog does not know. They stay in the payload and are listed in `status`. Pure.
 
-import { isObject, type Json } from '../api/wire/json.ts'
-import { streamNamed, streams } from '../catalog/catalog.ts'
-import type { StreamDef } from '../catalog/types.ts'
+import { isObject, type Json } from '../../api/wire/json.ts'
+import { streamNamed, streams } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
 
 /** What is known of a record: `leaf` ends the walk (everything below is known), `members` go on. */
 type Shape = { leaf: boolean; readonly members: Map<string, Shape> }

@@ -1,11 +1,11 @@
 // From a record as received to a row of its table, or the reason why it cannot be one. Pure.
 
 import { createHash } from 'node:crypto'
-import { isObject, type Json, stringifyJson, textOf } from '../api/wire/json.ts'
-import type { Column, StreamDef } from '../catalog/types.ts'
-import type { Row } from '../mirror/rows.ts'
-import { contentKey } from '../state/quarantine.ts'
-import { keyText } from '../state/records.ts'
+import { isObject, type Json, stringifyJson, textOf } from '../../api/wire/json.ts'
+import type { Column, StreamDef } from '../../catalog/types.ts'
+import type { Row } from '../../mirror/rows.ts'
+import { contentKey } from '../../state/quarantine.ts'
+import { keyText } from '../../state/records.ts'
 import { convertValue } from './convert.ts'
 
 /** Raised whenever a row would come out differently for the same record: everything is then projected anew. */
@@ -13,7 +13,7 @@ export const projectionVersion = 1
 
 export type JsonObject = { readonly [key: string]: Json }
 
-export type Projected =
+type Projected =
   | { readonly ok: true; readonly row: Row }
   | { readonly ok: false; readonly reason: string; readonly key: string }
 

@@ -1,21 +1,21 @@
 // `sync --check`: the tasks of a sync, carried out by a writer that compares what they find with the mirror, takes nothing
 // for known, and writes no record.
 
-import { streamNamed } from '../catalog/catalog.ts'
-import type { StreamDef } from '../catalog/types.ts'
-import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
-import { type Comparison, compareWrites, type Difference } from '../mirror/comparison.ts'
-import type { TableWrite } from '../mirror/rows.ts'
-import { dueKeys } from '../state/due.ts'
-import { keyText } from '../state/records.ts'
-import type { NewTask, Task } from '../state/tasks.ts'
-import type { ChangeSet } from './change-set.ts'
-import { CheckTally, type StreamCheck } from './check-tally.ts'
-import { type CommitExtras, type SyncContext, type TaskRun, type TaskWriter, taskRun } from './context.ts'
-import { confirmationsOf } from './deletions/missing.ts'
-import { nextVariant } from './lists/progress.ts'
-import { dueSettings, priorities } from './plan.ts'
-import { carryOut } from './run-task.ts'
+import { streamNamed } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { ApiError, BoatMirrorError, messageOf } from '../../errors.ts'
+import { type Comparison, compareWrites, type Difference } from '../../mirror/comparison.ts'
+import type { TableWrite } from '../../mirror/rows.ts'
+import { dueKeys } from '../../state/due.ts'
+import { keyText } from '../../state/records.ts'
+import type { NewTask, Task } from '../../state/tasks.ts'
+import type { ChangeSet } from '../change-set.ts'
+import { type CommitExtras, type SyncContext, type TaskRun, type TaskWriter, taskRun } from '../context.ts'
+import { confirmationsOf } from '../deletions/missing.ts'
+import { nextVariant } from '../lists/progress.ts'
+import { dueSettings, priorities } from '../plan.ts'
+import { carryOut } from '../run-task.ts'
+import { CheckTally, type StreamCheck } from './tally.ts'
 
 export type CheckOptions = {
   readonly signal: AbortSignal

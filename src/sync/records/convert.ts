@@ -1,11 +1,9 @@
 // From a JSON value to the text form of a Postgres value, exactly, or a reason why not. Pure.
 
-import { type Json, stringifyJson, textOf } from '../api/wire/json.ts'
-import type { ColumnType } from '../catalog/types.ts'
+import { type Json, stringifyJson, textOf } from '../../api/wire/json.ts'
+import type { ColumnType } from '../../catalog/types.ts'
 
-export type Converted =
-  | { readonly ok: true; readonly text: string | null }
-  | { readonly ok: false; readonly expected: string }
+type Converted = { readonly ok: true; readonly text: string | null } | { readonly ok: false; readonly expected: string }
 
 const good = (text: string | null): Converted => ({ ok: true, text })
 const bad = (expected: string): Converted => ({ ok: false, expected })

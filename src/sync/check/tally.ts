@@ -1,6 +1,6 @@
 // What a check has found so far, by stream. Pure.
 
-import type { Comparison, Difference } from '../mirror/comparison.ts'
+import type { Comparison, Difference } from '../../mirror/comparison.ts'
 
 export type StreamCheck = {
   readonly stream: string
