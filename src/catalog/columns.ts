@@ -5,7 +5,7 @@ import type { Column, ColumnType, StreamDef } from './types.ts'
 type Extra = { readonly name?: string; readonly personal?: true; readonly lenient?: true; readonly reference?: true }
 
 /** `departureHarbour.id` → `departure_harbour_id`; digits are not split off (`addressStreet1` → `address_street1`). */
-export function snakeCase(path: string): string {
+function snakeCase(path: string): string {
   return path
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll('.', '_')

@@ -4,7 +4,7 @@
 export type StreamSetting = 'mirrorDocuments' | 'slotDays' | 'slotDurations' | 'calendarYears' | 'priceDays'
 
 /** What the outbox keeps in order: the changes of one rental, of one user. */
-export type Aggregate = 'rental' | 'user'
+type Aggregate = 'rental' | 'user'
 
 export type ColumnType = 'text' | 'bigint' | 'numeric' | 'boolean' | 'date' | 'timestamptz' | 'jsonb'
 
@@ -28,7 +28,7 @@ export type Column = {
 export type ReadEndpoint = `GET /v3/${string}`
 
 /** The single read of one record. */
-export type SingleRead = {
+type SingleRead = {
   readonly endpoint: ReadEndpoint
   /** The path parameter that takes the record's own id. */
   readonly param: string
@@ -128,7 +128,7 @@ export type StreamDef = {
   readonly writes?: readonly StreamWrite[]
 }
 
-export type FieldType = 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'email' | 'uri' | 'object'
+type FieldType = 'string' | 'integer' | 'number' | 'boolean' | 'date' | 'email' | 'uri' | 'object'
 
 /** One field of a write body. */
 export type BodyField = {
@@ -153,10 +153,10 @@ export type BodyField = {
   readonly comment: string
 }
 
-export type WriteKind = 'create' | 'update' | 'delete' | 'add' | 'remove' | 'assign'
+type WriteKind = 'create' | 'update' | 'delete' | 'add' | 'remove' | 'assign'
 
 /** A write as it stands with the stream that holds what is written. */
-export type StreamWrite = {
+type StreamWrite = {
   /** The operation's name in the outbox, e.g. `rental.create`. */
   readonly operation: string
   readonly endpoint: `${'POST' | 'PUT' | 'DELETE'} /v3/${string}`

@@ -1,8 +1,7 @@
-// What a handler gets and gives: a call without HTTP, and an answer without an envelope.
+// What a handler gets and gives: a call without HTTP; an answer without an envelope, or a refusal.
 
 import type { Static, TObject } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { badField, Failure, notFound } from './failure.ts'
 import type { Compare } from './world/collection.ts'
 import { isDate } from './world/dates.ts'
 import type { Entity, Rental, Resource, User } from './world/entity.ts'
@@ -42,6 +41,40 @@ export type Answer =
 export type Handler = (call: Call) => Answer
 /** Handlers by `METHOD /v3/path/{template}`. */
 export type Handlers = Readonly<Record<string, Handler>>
+
+interface FieldError {
+  readonly field: string
+  readonly message: string
+}
+
+export class Failure extends Error {
+  readonly status: number
+  readonly code: string
+  readonly errors: readonly FieldError[]
+
+  constructor(status: number, code: string, message: string, errors: readonly FieldError[] = []) {
+    super(message)
+    this.name = 'Failure'
+    this.status = status
+    this.code = code
+    this.errors = errors
+  }
+
+  /** JSON text of the body: `{code, message, errors: [{field, message}]}`. */
+  get body(): string {
+    return JSON.stringify({ code: this.code, message: this.message, errors: this.errors })
+  }
+}
+
+/** 400 with one wrong field. */
+export const badField = (field: string, message: string): Failure =>
+  new Failure(400, 'BAD_REQUEST', `${field}: ${message}`, [{ field, message }])
+
+/** 404 for a record that does not exist. */
+export const notFound = (what: string): Failure => new Failure(404, 'NOT_FOUND', `${what} does not exist`)
+
+/** 409 for something that exists or is taken already. */
+export const conflict = (message: string): Failure => new Failure(409, 'CONFLICT', message)
 
 /** The answer with one stored record. */
 export const recordAnswer = ({ world }: Call, entity: Entity): Answer => ({ kind: 'record', text: world.text(entity) })
@@ -93,23 +126,21 @@ export function below<E extends Entity>(call: Call, entities: readonly E[], name
 /** A query parameter that must be there. */
 export function requiredQuery({ query }: Call, name: string): string {
   const value = query[name]
-  if (value === undefined || value === '') throw badField(name, 'is required')
+  if (!value) throw badField(name, 'is required')
   return value
 }
 
 /** A query parameter that is a date if it is there. */
 export function dateQuery({ query }: Call, name: string): string | undefined {
-  const value = query[name]
-  if (value === undefined || value === '') return undefined
-  if (!isDate(value)) throw badField(name, 'must be a date, YYYY-MM-DD')
+  const value = query[name] || undefined
+  if (value !== undefined && !isDate(value)) throw badField(name, 'must be a date, YYYY-MM-DD')
   return value
 }
 
 /** A query parameter with a fixed set of values. */
 export function choiceQuery({ query }: Call, name: string, values: readonly string[]): string | undefined {
-  const value = query[name]
-  if (value === undefined || value === '') return undefined
-  if (!values.includes(value)) throw badField(name, `must be one of ${values.join(', ')}`)
+  const value = query[name] || undefined
+  if (value !== undefined && !values.includes(value)) throw badField(name, `must be one of ${values.join(', ')}`)
   return value
 }
 

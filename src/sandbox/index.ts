@@ -3,20 +3,18 @@
 
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance, type HTTPMethods } from 'fastify'
-import { applyChanges, type Change, overrideText } from './control/mutate.ts'
-import { randomRound } from './control/random-round.ts'
+import { Failure } from './call.ts'
+import type { Change } from './control/mutate.ts'
 import { registerControl } from './control/routes.ts'
-import { type TruthOptions, truthText } from './control/truth.ts'
-import { Failure } from './failure.ts'
+import type { TruthOptions } from './control/truth.ts'
 import { registerApi } from './http/api-routes.ts'
 import { type FaultRule, FaultSet } from './http/faults.ts'
 import { type LoggedRequest, RequestLog, type Stats } from './http/request-log.ts'
 import { openApiDocument } from './openapi.ts'
 import { defaultOptions, type SandboxOptions } from './options.ts'
-import type { Sandbox } from './sandbox.ts'
+import { handlesOf, type Sandbox } from './sandbox.ts'
 import { createClock } from './world/clock.ts'
 import { generateWorld } from './world/generate.ts'
-import { createRandom } from './world/random.ts'
 
 export type { TruthRow } from './sandbox.ts'
 export type { Change, FaultRule, LoggedRequest, Sandbox, SandboxOptions, Stats, TruthOptions }
@@ -67,13 +65,13 @@ export async function createSandbox(
   const options: SandboxOptions = { ...defaultOptions, ...wishes }
   const clock = createClock(options.now ?? undefined)
   const world = generateWorld({ seed: options.seed, size: options.size, clock, touchParents: options.touch })
-  const random = createRandom(options.seed, 'inserts')
   const faults = new FaultSet(options.seed)
   const log = new RequestLog()
   for (const rule of options.faults) faults.add(rule)
 
   const server = createServer(log)
-  registerApi(server, { world, options, faults, log })
+  const service = { world, options, faults, log }
+  registerApi(server, service)
   const document = JSON.stringify(openApiDocument())
   server.get('/openapi.json', (_request, reply) =>
     reply.header('content-type', 'application/json; charset=utf-8').send(document),
@@ -84,26 +82,11 @@ export async function createSandbox(
     closing ??= server.close()
     return closing
   }
-  const handles = {
-    clock,
-    fault: (rule: FaultRule) => faults.add(rule),
-    faults: () => faults.list(),
-    clearFaults: () => faults.clear(),
-    requests: () => log.requests(),
-    resetRequests: () => log.reset(),
-    stats: () => log.stats(),
-    mutate: (changes: readonly Change[]) => applyChanges(world, random, changes),
-    mutateRandomly: (count: number, seed: number, spares?: (change: Change) => boolean) =>
-      randomRound(world, count, seed, spares),
-    raw: (target: Omit<Change, 'op' | 'set'>, text: string) => overrideText(world, random, target, text),
-    truth: (wanted?: TruthOptions) => JSON.parse(truthText(world, wanted)) as ReturnType<Sandbox['truth']>,
-    truthText: (wanted?: TruthOptions) => truthText(world, wanted),
-    close,
-    [Symbol.asyncDispose]: close,
-  }
   let address: AddressInfo | null = null
   const sandbox: Sandbox = {
-    ...handles,
+    ...handlesOf(service),
+    close,
+    [Symbol.asyncDispose]: close,
     get port() {
       return address?.port ?? options.port
     },

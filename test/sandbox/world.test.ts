@@ -4,8 +4,17 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createClock } from '../../src/sandbox/world/clock.ts'
 import { byKey, Collection, compareKeys, Order } from '../../src/sandbox/world/collection.ts'
-import { addDays, daysBetween, daysInYear, isDate, localDatetime, wallTime } from '../../src/sandbox/world/dates.ts'
-import { lengthInMinutes, parseDuration, spansOf } from '../../src/sandbox/world/durations.ts'
+import {
+  addDays,
+  daysBetween,
+  daysInYear,
+  isDate,
+  lengthInMinutes,
+  localDatetime,
+  parseDuration,
+  spansOf,
+  wallTime,
+} from '../../src/sandbox/world/dates.ts'
 import { createEntity, type Entity, render } from '../../src/sandbox/world/entity.ts'
 import { countsFor } from '../../src/sandbox/world/generate.ts'
 import { createRandom } from '../../src/sandbox/world/random.ts'

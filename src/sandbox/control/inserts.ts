@@ -86,11 +86,11 @@ export function makeFor(world: World, random: Random, place: Place, parent?: str
     case 'rentals':
       return newRental(world, random, parent)
     case 'rentalPart':
-      return newRentalPart(world, random, place.rental, place.entities)
+      return newRentalPart(world, random, place.above, place.entities)
     case 'resourcePart':
-      return newResourcePart(world, random, place.resource, place.entities)
+      return newResourcePart(world, random, place.above, place.entities)
     case 'document':
-      return place.slot === 'identity' ? makeIdentity(place.user, random) : makeLicense(world, place.user, random)
+      return place.slot === 'identity' ? makeIdentity(place.above, random) : makeLicense(world, place.above, random)
     case 'reference': {
       const key = place.table === 'countries' ? `X${random.int(0, 9)}` : world.nextId(place.table)
       return createEntity(place.table, key, { name: `New entry ${key}` })

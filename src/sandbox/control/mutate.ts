@@ -6,7 +6,7 @@ import { settleTotals } from '../world/prices.ts'
 import type { Random } from '../world/random.ts'
 import type { World } from '../world/world.ts'
 import { makeFor } from './inserts.ts'
-import { above, findIn, linkTarget, type Place, placeOf, storageOf } from './locate.ts'
+import { linkTarget, type Place, placeOf } from './locate.ts'
 
 export interface Change {
   /** Table name, such as `rentals` or `rental_payments`. */
@@ -102,10 +102,10 @@ function insert(world: World, random: Random, place: Place, change: Change): Ent
   const parent = change.parent === undefined ? undefined : String(change.parent)
   const made = makeFor(world, random, place, parent)
   const entity = change.id === undefined ? made : { ...made, key: String(change.id) }
-  if (findIn(world, place, entity.key)) throw new RangeError(`${change.record} ${entity.key} exists already`)
+  if (place.find(entity.key)) throw new RangeError(`${change.record} ${entity.key} exists already`)
   world.reserveId(entity.table, entity.key)
   edit(world, entity, change)
-  storageOf(world, place).add(entity)
+  place.add(entity)
   return entity
 }
 
@@ -114,15 +114,15 @@ export function applyChange(world: World, random: Random, change: Change): Appli
   const parent = change.parent === undefined ? undefined : String(change.parent)
   const id = change.id === undefined ? undefined : String(change.id)
   const place = placeOf(world, change.record, parent)
-  const upper = above(place)
-  let entity = findIn(world, place, id)
+  const { above } = place
+  let entity = place.find(id)
   if (change.op !== 'insert' && !entity) throw new RangeError(`There is no record ${id ?? ''} in ${change.record}`)
-  quietly(upper, change.touch ?? true, () => {
+  quietly(above, change.touch ?? true, () => {
     if (change.op === 'insert') entity = insert(world, random, place, change)
     else if (entity && change.op === 'update') update(world, place, entity, change)
-    else if (entity) storageOf(world, place).remove(entity)
-    if (place.kind === 'rentalPart') settleTotals(place.rental)
-    if (upper) world.changedBelow(upper)
+    else if (entity) place.remove(entity)
+    if (place.kind === 'rentalPart') settleTotals(place.above)
+    if (above) world.changedBelow(above)
   })
   return { record: change.record, op: change.op, id: entity?.key ?? '', ...(parent !== undefined && { parent }) }
 }
@@ -138,8 +138,8 @@ export function overrideText(world: World, random: Random, change: Omit<Change, 
   world.expire()
   const place = placeOf(world, change.record, change.parent === undefined ? undefined : String(change.parent))
   const id = change.id === undefined ? undefined : String(change.id)
-  if (!findIn(world, place, id)) applyChange(world, random, { ...change, op: 'insert' })
-  const entity = findIn(world, place, id)
+  if (!place.find(id)) applyChange(world, random, { ...change, op: 'insert' })
+  const entity = place.find(id)
   if (!entity) throw new RangeError(`${change.record} needs an id`)
   applyChange(world, random, { ...change, op: 'update' })
   entity.raw = text

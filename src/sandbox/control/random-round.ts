@@ -2,7 +2,7 @@
 // default each change leaves a trace in some list.
 
 import { messages } from '../data/people.ts'
-import type { Rental, Resource, User } from '../world/entity.ts'
+import type { Entity } from '../world/entity.ts'
 import { createRandom, type Random } from '../world/random.ts'
 import type { World } from '../world/world.ts'
 import { type AppliedChange, applyChange, type Change } from './mutate.ts'
@@ -10,39 +10,30 @@ import { type AppliedChange, applyChange, type Change } from './mutate.ts'
 /** Makes a change for the world as it is; null if there is nothing to change that way. */
 type Idea = (world: World, random: Random) => Change | null
 
-const anyRental = (world: World, random: Random): Rental | null =>
-  world.rentals.size > 0 ? random.pick(world.rentalsById.items) : null
-const anyUser = (world: World, random: Random): User | null =>
-  world.activeUsers.items.length > 0 ? random.pick(world.activeUsers.items) : null
-const anyResource = (world: World, random: Random): Resource => random.pick(world.listedResources.items)
-
-const ofRental =
-  (make: (rental: Rental, random: Random) => Change | null): Idea =>
+/** Ideas about one record of a kind. */
+const about =
+  <E>(choose: (world: World, random: Random) => E | null) =>
+  (make: (entity: E, random: Random) => Change | null): Idea =>
   (world, random) => {
-    const rental = anyRental(world, random)
-    return rental && make(rental, random)
+    const entity = choose(world, random)
+    return entity && make(entity, random)
   }
-const ofUser =
-  (make: (user: User, random: Random) => Change | null): Idea =>
-  (world, random) => {
-    const user = anyUser(world, random)
-    return user && make(user, random)
-  }
-const ofResource =
-  (make: (resource: Resource, random: Random) => Change | null): Idea =>
-  (world, random) =>
-    make(anyResource(world, random), random)
+const anyOf = <E>({ items }: { readonly items: readonly E[] }, random: Random): E | null =>
+  items.length > 0 ? random.pick(items) : null
+const ofRental = about((world, random) => anyOf(world.rentalsById, random))
+const ofUser = about((world, random) => anyOf(world.activeUsers, random))
+const ofResource = about((world, random) => anyOf(world.listedResources, random))
 
 /** Insert, update and delete of a list below a record. */
-function partIdeas<Parent extends Rental | Resource>(
+function partIdeas<Field extends string, Parent extends Entity & Record<Field, readonly Entity[]>>(
   of: (make: (parent: Parent, random: Random) => Change | null) => Idea,
   record: string,
-  list: (parent: Parent) => readonly { readonly key: string }[],
+  field: Field,
   set: (random: Random) => Record<string, unknown>,
 ): Idea[] {
   const existing = (op: 'update' | 'delete'): Idea =>
     of((parent, random) => {
-      const parts = list(parent)
+      const parts = parent[field]
       if (parts.length === 0) return null
       const change: Change = { record, op, parent: parent.key, id: random.pick(parts).key }
       return op === 'update' ? { ...change, set: set(random) } : change
@@ -66,24 +57,9 @@ const ideas: readonly Idea[] = [
     set: { message: `${random.pick(messages)} (${random.int(1, 999)})`, crewAdults: random.int(1, 9) },
   })),
   ofRental(({ key }) => ({ record: 'rentals', op: 'delete', id: key })),
-  ...partIdeas(
-    ofRental,
-    'rental_options',
-    ({ options }) => options,
-    (random) => ({ quantity: random.int(1, 9) }),
-  ),
-  ...partIdeas(
-    ofRental,
-    'rental_payments',
-    ({ payments }) => payments,
-    (random) => ({ price: random.int(5, 900) }),
-  ),
-  ...partIdeas(
-    ofRental,
-    'rental_crew_members',
-    ({ crew }) => crew,
-    (random) => ({ lastName: `Crew ${random.int(1, 999)}` }),
-  ),
+  ...partIdeas(ofRental, 'rental_options', 'options', (random) => ({ quantity: random.int(1, 9) })),
+  ...partIdeas(ofRental, 'rental_payments', 'payments', (random) => ({ price: random.int(5, 900) })),
+  ...partIdeas(ofRental, 'rental_crew_members', 'crew', (random) => ({ lastName: `Crew ${random.int(1, 999)}` })),
   () => ({ record: 'users', op: 'insert' }),
   ofUser(({ key }, random) => ({
     record: 'users',
@@ -109,24 +85,9 @@ const ideas: readonly Idea[] = [
     id: key,
     set: { description: `Refitted ${random.int(1, 9999)}` },
   })),
-  ...partIdeas(
-    ofResource,
-    'resource_options',
-    ({ options }) => options,
-    (random) => ({ name: `Option ${random.int(1, 999)}` }),
-  ),
-  ...partIdeas(
-    ofResource,
-    'resource_pricings',
-    ({ pricings }) => pricings,
-    (random) => ({ price: random.int(50, 900) }),
-  ),
-  ...partIdeas(
-    ofResource,
-    'resource_unavailabilities',
-    ({ unavailabilities }) => unavailabilities,
-    () => ({ reason: 'CLOSED' }),
-  ),
+  ...partIdeas(ofResource, 'resource_options', 'options', (random) => ({ name: `Option ${random.int(1, 999)}` })),
+  ...partIdeas(ofResource, 'resource_pricings', 'pricings', (random) => ({ price: random.int(50, 900) })),
+  ...partIdeas(ofResource, 'resource_unavailabilities', 'unavailabilities', () => ({ reason: 'CLOSED' })),
   (world, random) => ({
     record: 'harbours',
     op: 'update',

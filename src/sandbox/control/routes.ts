@@ -1,7 +1,7 @@
 // The control interface under /_sandbox/: JSON in, JSON out, no credentials. It changes the world and reads its truth.
 
 import type { FastifyInstance } from 'fastify'
-import { Failure } from '../failure.ts'
+import { Failure } from '../call.ts'
 import { parseFaultRule } from '../http/faults.ts'
 import type { Sandbox } from '../sandbox.ts'
 import type { Change } from './mutate.ts'

@@ -115,11 +115,11 @@ export const paymentMethods = [
   ['VOUCHER', 'Holiday voucher'],
 ] as const
 
-export const legalForms = ['SARL', 'SAS', 'EURL', 'Association', 'Sole trader'] as const
+export const legalForms = [['SARL'], ['SAS'], ['EURL'], ['Association'], ['Sole trader']] as const
 export const licenseTypes = [
-  'Coastal licence',
-  'Offshore licence',
-  'Inland waters licence',
-  'ICC',
-  'Day skipper',
+  ['Coastal licence'],
+  ['Offshore licence'],
+  ['Inland waters licence'],
+  ['ICC'],
+  ['Day skipper'],
 ] as const

@@ -17,19 +17,9 @@ export const countries = [
 ] as const
 
 /** A harbour with its city, the areas of level 2 and 1 around it, its country's code and the waters it lies at. */
-interface HarbourFacts {
-  readonly name: string
-  readonly latitude: number
-  readonly longitude: number
-  readonly city: string
-  readonly postalCode: string
-  readonly level2: string
-  readonly level1: string
-  readonly country: string
-  readonly waters: string
-}
+const facts = ['name', 'latitude', 'longitude', 'city', 'postalCode', 'level2', 'level1', 'country', 'waters'] as const
 
-/** One harbour a line, its facts in the order of {@link HarbourFacts}. */
+/** One harbour a line, its facts in the order of `facts`. */
 const harbourLines = `
 Vieux-Port de Marseille, 43.2951, 5.3739, Marseille, 13002, Bouches-du-Rhône, Provence-Alpes-Côte d'Azur, FR, Provence
 Port de la Pointe Rouge, 43.2447, 5.3701, Marseille, 13008, Bouches-du-Rhône, Provence-Alpes-Côte d'Azur, FR, Provence
@@ -73,30 +63,12 @@ Jachthaven Lelystad, 52.5028, 5.4431, Lelystad, 8242, Lelystad, Flevoland, NL, I
 Ocean Village Marina, 50.8931, -1.3878, Southampton, SO14 3TL, Hampshire, England, GB, Solent
 `
 
-export const harbours: readonly HarbourFacts[] = harbourLines
+export const harbours = harbourLines
   .trim()
   .split('\n')
   .map((line) => {
-    const [
-      name = '',
-      latitude,
-      longitude,
-      city = '',
-      postalCode = '',
-      level2 = '',
-      level1 = '',
-      country = '',
-      waters = '',
-    ] = line.split(', ')
-    return {
-      name,
-      latitude: Number(latitude),
-      longitude: Number(longitude),
-      city,
-      postalCode,
-      level2,
-      level1,
-      country,
-      waters,
-    }
+    const parts = line.split(', ')
+    const texts = Object.fromEntries(facts.map((fact, index) => [fact, parts[index]]))
+    const harbour = texts as Readonly<Record<(typeof facts)[number], string>>
+    return { ...harbour, latitude: Number(harbour.latitude), longitude: Number(harbour.longitude) }
   })

@@ -4,7 +4,7 @@
 import { timingSafeEqual } from 'node:crypto'
 
 /** The parts of a request that may carry credentials; header names in lower case. */
-export interface Credentials {
+interface Credentials {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly query: Readonly<Record<string, string | undefined>>
 }

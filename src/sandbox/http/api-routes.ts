@@ -1,8 +1,7 @@
 // Serves the operations: credentials, rate limit, faults and latency around the handlers.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Call, Handler, Handlers } from '../call.ts'
-import { Failure } from '../failure.ts'
+import { type Call, Failure, type Handler, type Handlers } from '../call.ts'
 import { type Operation, operations } from '../operations.ts'
 import type { SandboxOptions } from '../options.ts'
 import { listHandlers } from '../reads/lists.ts'

@@ -1,9 +1,9 @@
 // Cuts a page out of a list in any of the four styles, and says where the next one is. Pure.
 
-import { badField } from '../failure.ts'
+import { badField } from '../call.ts'
 import type { SandboxOptions } from '../options.ts'
-import type { Compare } from '../world/collection.ts'
-import type { Entity } from '../world/entity.ts'
+import { type Compare, countBefore } from '../world/collection.ts'
+import { createEntity, type Entity } from '../world/entity.ts'
 import type { FaultAction } from './faults.ts'
 
 export interface Page {
@@ -63,23 +63,8 @@ function afterCursor(cursor: string, items: readonly Entity[], compare: Compare<
   }
   if (!Array.isArray(position) || typeof position[0] !== 'string')
     throw badField('cursor', 'is not a cursor of this list')
-  const mark: Entity = {
-    table: 'rentals',
-    key: position[0],
-    own: { creationDatetime: position[1] },
-    links: {},
-    raw: null,
-    cache: null,
-  }
-  let low = 0
-  let high = items.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const item = items[middle]
-    if (item && compare(item, mark) <= 0) low = middle + 1
-    else high = middle
-  }
-  return low
+  const mark = createEntity('rentals', position[0], { creationDatetime: position[1] })
+  return countBefore(items, (item) => compare(item, mark) <= 0)
 }
 
 /** The list as a fault lets it be seen. */

@@ -18,13 +18,6 @@ export interface LoggedRequest {
   fault: string | null
 }
 
-export interface Stats {
-  readonly inFlight: number
-  readonly maxInFlight: number
-  readonly total: number
-  readonly templates: Readonly<Record<string, number>>
-}
-
 export class RequestLog {
   #entries: LoggedRequest[] = []
   #inFlight = 0
@@ -53,7 +46,7 @@ export class RequestLog {
     return this.#entries.slice(-LIMIT)
   }
 
-  stats(): Stats {
+  stats() {
     return {
       inFlight: this.#inFlight,
       maxInFlight: this.#maxInFlight,
@@ -70,3 +63,5 @@ export class RequestLog {
     this.#templates.clear()
   }
 }
+
+export type Stats = Readonly<ReturnType<RequestLog['stats']>>

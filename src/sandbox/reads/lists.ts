@@ -1,7 +1,16 @@
 // The four paginated lists with their filters, and the reference lists with their singles.
 
-import { type Answer, type Call, choiceQuery, dateQuery, type Handler, type Handlers, recordAnswer } from '../call.ts'
-import { badField, notFound } from '../failure.ts'
+import {
+  type Answer,
+  badField,
+  type Call,
+  choiceQuery,
+  dateQuery,
+  type Handler,
+  type Handlers,
+  notFound,
+  recordAnswer,
+} from '../call.ts'
 import { references, referenceTables } from '../records/references.ts'
 import { writableStatuses } from '../records/rentals.ts'
 import { organizationTypes } from '../records/users.ts'

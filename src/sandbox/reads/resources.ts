@@ -3,20 +3,20 @@
 
 import {
   type Answer,
+  badField,
   below,
   type Call,
   dateQuery,
   type Handlers,
+  notFound,
   recordAnswer,
   requiredQuery,
   resourceById,
   resourceOf,
 } from '../call.ts'
-import { badField, notFound } from '../failure.ts'
 import { availabilityText, unavailabilities, yearBits } from '../world/calendar.ts'
 import { byKey } from '../world/collection.ts'
-import { addDays, daysBetween } from '../world/dates.ts'
-import { type Duration, lengthInMinutes, parseDuration } from '../world/durations.ts'
+import { addDays, type Duration, daysBetween, lengthInMinutes, parseDuration } from '../world/dates.ts'
 import type { Resource } from '../world/entity.ts'
 import { basePrice, offeredDurations } from '../world/prices.ts'
 import { findSlot, freeSlots, type Slot, slotOptions, slotTides } from '../world/slots.ts'

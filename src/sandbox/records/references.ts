@@ -111,6 +111,10 @@ function list(single: string, record: TObject, firstId: number | null, records: 
   return { path, single, parameter, record, firstId, records }
 }
 
+/** Records whose fields stand in rows; a row that is too short ends with null. */
+const rows = (items: readonly (readonly unknown[])[], ...fields: string[]): ReferenceRecord[] =>
+  items.map((item) => ({ own: Object.fromEntries(fields.map((field, index) => [field, item[index] ?? null])) }))
+
 /** One item for each name, the last one of that name. */
 const unique = <T>(items: readonly T[], name: keyof T): T[] => [
   ...new Map(items.map((item) => [item[name], item])).values(),
@@ -175,32 +179,27 @@ const lists = {
     'characteristics/{characteristicId}',
     record('Characteristic', 'A kind of characteristic', kindFields),
     1,
-    boats.characteristics.map(([key, name, familyName, unit]) => ({ own: { key, name, familyName, unit } })),
+    rows(boats.characteristics, 'key', 'name', 'familyName', 'unit'),
   ),
   equipments: list(
     'equipments/{equipmentId}',
     record('Equipment', 'A kind of equipment', kindFields),
     101,
-    boats.equipments.map(([key, name, familyName]) => ({ own: { key, name, familyName, unit: null } })),
+    rows(boats.equipments, 'key', 'name', 'familyName', 'unit'),
   ),
   company_legal_forms: list(
     'companyLegalForms/{companyLegalFormId}',
     CompanyLegalForm,
     1,
-    boats.legalForms.map((name) => ({ own: { name } })),
+    rows(boats.legalForms, 'name'),
   ),
   rental_payment_methods: list(
     'rentalPaymentMethods/{rentalPaymentId}',
     RentalPaymentMethod,
     1,
-    boats.paymentMethods.map(([key, name]) => ({ own: { key, name } })),
+    rows(boats.paymentMethods, 'key', 'name'),
   ),
-  types: list(
-    'types/{typeId}',
-    ResourceType,
-    1,
-    boats.types.map(([name, description]) => ({ own: { name, description } })),
-  ),
+  types: list('types/{typeId}', ResourceType, 1, rows(boats.types, 'name', 'description')),
   subtypes: list(
     'subtypes/{subtypeId}',
     Subtype,
@@ -211,7 +210,7 @@ const lists = {
     'userLicenseTypes/{userLicenseTypeId}',
     UserLicenseType,
     1,
-    boats.licenseTypes.map((name) => ({ own: { name } })),
+    rows(boats.licenseTypes, 'name'),
   ),
 }
 

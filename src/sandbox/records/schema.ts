@@ -15,33 +15,30 @@ export function record<Fields extends TProperties>(
   return Type.Object(optional as Optionals<Fields>, { title, description })
 }
 
-/** A string field. */
-export const text = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+const field =
+  <Schema extends TSchema>(schema: Schema) =>
+  (description: string) =>
+    Type.Union([schema, Type.Null()], { description })
+
+export const text = field(Type.String())
+export const integer = field(Type.Integer())
+/** Fractions allowed. */
+export const number = field(Type.Number())
+export const flag = field(Type.Boolean())
 
 /** A string field of a named format, such as `date` or `email`; the format is documented, not enforced. */
 export const formatted = (format: string, description: string) =>
-  Type.Union([Type.Unsafe<string>({ type: 'string', format }), Type.Null()], { description })
-
-/** A whole-number field. */
-export const integer = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description })
-
-/** A number field, fractions allowed. */
-export const number = (description: string) => Type.Union([Type.Number(), Type.Null()], { description })
-
-/** A true-or-false field. */
-export const flag = (description: string) => Type.Union([Type.Boolean(), Type.Null()], { description })
+  field(Type.Unsafe<string>({ type: 'string', format }))(description)
 
 /** A string field with known values; others are possible upstream, so the record schema only documents them. */
-export const choice = (values: readonly string[], description: string) =>
-  Type.Union([Type.String(), Type.Null()], { description: `${description}: ${values.join(', ')}` })
+export const choice = (values: readonly string[], description: string) => text(`${description}: ${values.join(', ')}`)
 
 /** An object whose contents no source shows. */
 export const opaque = (description: string) =>
   Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.String(), Type.Null()], { description })
 
 /** An embedded record, or null. */
-export const embedded = <Schema extends TSchema>(schema: Schema, description: string) =>
-  Type.Union([schema, Type.Null()], { description })
+export const embedded = <Schema extends TSchema>(schema: Schema, description: string) => field(schema)(description)
 
 /** A list of embedded records. */
 export const list = <Schema extends TSchema>(schema: Schema, description: string) => Type.Array(schema, { description })

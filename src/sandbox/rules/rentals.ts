@@ -1,8 +1,18 @@
 // Rentals: creation on a free slot, replacement by PUT, deletion, and the customer who is attached once
 // (docs/sources.md, 4.4, guides/RentalWorkflow).
 
-import { type Answer, type Call, type Handlers, parseBody, recordAnswer, rentalOf } from '../call.ts'
-import { badField, conflict, notFound } from '../failure.ts'
+import type { Static } from 'typebox'
+import {
+  type Answer,
+  badField,
+  type Call,
+  conflict,
+  type Handlers,
+  notFound,
+  parseBody,
+  recordAnswer,
+  rentalOf,
+} from '../call.ts'
 import { RentalCreationBody, RentalUpdateBody, RentalUserBody } from '../records/bodies.ts'
 import { canHoldSlot, freeBoats, holdsSlot } from '../world/calendar.ts'
 import type { Rental } from '../world/entity.ts'
@@ -20,19 +30,25 @@ function slotOf({ world }: Call, resourceId: string, slotId: string): Slot {
   return slot
 }
 
+/** A price left out goes back to its default, any other field left out is cleared. */
+function setFields(rental: Rental, body: Static<typeof RentalCreationBody> | Static<typeof RentalUpdateBody>): void {
+  const { rentalPrice, discountPrice, commissionPrice, contractLink, orderLink, referenceId } = body
+  Object.assign(rental.own, {
+    rentalPrice: rentalPrice ?? rental.initialPrice,
+    discountPrice: discountPrice ?? 0,
+    commissionPrice: commissionPrice ?? null,
+    contractLink: contractLink ?? null,
+    orderLink: orderLink ?? null,
+    referenceId: referenceId === undefined || referenceId === null ? null : String(referenceId),
+  })
+}
+
 function initiateRental(call: Call): Answer {
   const { world } = call
   const body = parseBody(RentalCreationBody, call.body)
   const slot = slotOf(call, body.resourceId, body.slotId)
   const rental = createRental(world, world.nextId('rentals'), slot, new Date(world.clock.now()).toISOString())
-  Object.assign(rental.own, {
-    rentalPrice: body.rentalPrice ?? rental.initialPrice,
-    discountPrice: body.discountPrice ?? 0,
-    commissionPrice: body.commissionPrice ?? null,
-    contractLink: body.contractLink ?? null,
-    orderLink: body.orderLink ?? null,
-    referenceId: body.referenceId === undefined || body.referenceId === null ? null : String(body.referenceId),
-  })
+  setFields(rental, body)
   if (body.addMandatoryOptions) {
     for (const option of slot.resource.options) {
       if (option.own.isMandatory === true) rental.options.push(createRentalOption(world, slotDays(slot), option, 1))
@@ -43,7 +59,7 @@ function initiateRental(call: Call): Answer {
   return recordAnswer(call, rental)
 }
 
-/** PUT replaces: a price left out goes back to its default, any other field left out is cleared; the status stays. */
+/** PUT replaces; a status left out stays. */
 function updateRental(call: Call): Answer {
   const { world, rules } = call
   const rental = rentalOf(call)
@@ -55,14 +71,7 @@ function updateRental(call: Call): Answer {
     rental.own.status = status
     rental.raw = null
     if (rules.onlyStatusChanges) return
-    Object.assign(rental.own, {
-      rentalPrice: body.rentalPrice ?? rental.initialPrice,
-      discountPrice: body.discountPrice ?? 0,
-      commissionPrice: body.commissionPrice ?? null,
-      contractLink: body.contractLink ?? null,
-      orderLink: body.orderLink ?? null,
-      referenceId: body.referenceId ?? null,
-    })
+    setFields(rental, body)
     settleTotals(rental)
   })
   return recordAnswer(call, rental)

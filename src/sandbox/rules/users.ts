@@ -1,9 +1,18 @@
 // Users: address book with full replacement on PUT, and the two documents of a user (docs/sources.md, 4.1).
 
 import type { Static } from 'typebox'
-import { type Answer, type Call, type Handlers, parseBody, recordAnswer, userOf } from '../call.ts'
+import {
+  type Answer,
+  badField,
+  type Call,
+  conflict,
+  type Handlers,
+  notFound,
+  parseBody,
+  recordAnswer,
+  userOf,
+} from '../call.ts'
 import { languages } from '../data/people.ts'
-import { badField, conflict, notFound } from '../failure.ts'
 import { UserBody, UserIdentityBody, UserLicenseBody } from '../records/bodies.ts'
 import { createEntity, type Entity, type Link, type User } from '../world/entity.ts'
 import type { World } from '../world/world.ts'

@@ -1,8 +1,18 @@
 // When a boat is taken: by rentals that are pending or validated, in any of its harbours, and by the company's own
 // blocks. Everything that speaks of availability is computed from here. Times are wall-clock, as if UTC.
 
-import { addDays, DAY_MS, daysInYear, localDatetime, wallTime } from './dates.ts'
-import { daytime, lengthInMinutes, parseDuration, type Span, spansOf } from './durations.ts'
+import {
+  addDays,
+  DAY_MS,
+  daysInYear,
+  daytime,
+  lengthInMinutes,
+  localDatetime,
+  parseDuration,
+  type Span,
+  spansOf,
+  wallTime,
+} from './dates.ts'
 import type { Entity, Rental, Resource } from './entity.ts'
 import { offeredDurations, slotPrice } from './prices.ts'
 import type { World } from './world.ts'

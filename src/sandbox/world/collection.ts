@@ -14,6 +14,19 @@ export function compareKeys(a: string, b: string): number {
 /** The order of ids. */
 export const byKey: Compare<Entity> = (a, b) => compareKeys(a.key, b.key)
 
+/** How many of a sorted list's first items lie before a place; by halves. */
+export function countBefore<E>(items: readonly E[], isBefore: (item: E) => boolean): number {
+  let low = 0
+  let high = items.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const item = items[middle]
+    if (item !== undefined && isBefore(item)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
 /** A sorted view of a collection, optionally of some of its records only. */
 export class Order<E extends Entity> {
   readonly compare: Compare<E>
@@ -44,15 +57,7 @@ export class Order<E extends Entity> {
   }
 
   #position(entity: E): number {
-    let low = 0
-    let high = this.#items.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const other = this.#items[middle]
-      if (other && this.compare(other, entity) < 0) low = middle + 1
-      else high = middle
-    }
-    return low
+    return countBefore(this.#items, (other) => this.compare(other, entity) < 0)
   }
 }
 

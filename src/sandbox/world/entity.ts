@@ -39,7 +39,7 @@ export const tableKeys = {
   ...Object.fromEntries(referenceTables.map((table) => [table, references[table].firstId === null ? code : integerId])),
 } as Readonly<Record<Table, TableKey>>
 
-export type Own = Record<string, unknown>
+type Own = Record<string, unknown>
 
 /** Where a linked field's JSON comes from: another record as it is now, a text kept from earlier, or null. */
 export type Link = Entity | string | null

@@ -102,7 +102,7 @@ export function makeCompany(world: World, random: Random): Entity {
     },
     {
       addressCity: world.reference('cities', city),
-      companyLegalForm: world.reference('company_legal_forms', random.pick(boats.legalForms)),
+      companyLegalForm: world.reference('company_legal_forms', random.pick(boats.legalForms)[0]),
     },
   )
 }

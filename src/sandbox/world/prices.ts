@@ -1,6 +1,6 @@
 // What a boat costs on a day for a duration, from its pricing records; and what options and a whole rental cost.
 
-import { type Duration, lengthInMinutes } from './durations.ts'
+import { type Duration, lengthInMinutes } from './dates.ts'
 import type { Entity, Rental, Resource } from './entity.ts'
 
 /** Rounds to cents. */

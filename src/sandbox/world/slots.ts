@@ -2,8 +2,7 @@
 // for, its id says all about it.
 
 import { currencyObject, freeBoats } from './calendar.ts'
-import { addDays, DAY_MS, dateOf, isDate, localDatetime } from './dates.ts'
-import { parseDuration, type Span, spansOf } from './durations.ts'
+import { addDays, DAY_MS, dateOf, isDate, localDatetime, parseDuration, type Span, spansOf } from './dates.ts'
 import type { Entity, Resource } from './entity.ts'
 import { cents, offeredDurations, optionPrice, slotPrice } from './prices.ts'
 import type { World } from './world.ts'
