@@ -17,7 +17,7 @@ import {
 } from './config/file.ts'
 import { meant, misspeltNames, settingNames, unknownNames } from './config/names.ts'
 import { BoatMirrorError } from './errors.ts'
-import { type AuthSetting, type Setting, settings } from './settings.ts'
+import { type Setting, settings } from './settings.ts'
 import { shownAddress } from './text.ts'
 
 export type { PagingSettings } from './config/file.ts'
@@ -31,59 +31,42 @@ export type ProxySettings = {
   readonly except: string | null
 }
 
-export type ApiSettings = {
-  /** Root of the API without `/v3`; null: the built-in sandbox. */
-  readonly baseUrl: string | null
-  readonly token: string | null
-  readonly auth: AuthSetting
-  readonly language: string | null
-  readonly paging: PagingSettings
-  /** Per-list exceptions, by stream name. */
-  readonly lists: Readonly<Record<string, Partial<PagingSettings>>>
-  /** Requests per second over all workers; 0: no limit; null: the default (10, or 0 against the sandbox). */
-  readonly rateLimit: number | null
-  readonly concurrency: number
-  readonly timeoutMs: number
-  readonly proxies: ProxySettings
-  /** A new rental's `referenceId` goes as a number where it is one (docs/sources.md, differences). */
-  readonly referenceAsNumber: boolean
-}
-
-export type Config = {
-  readonly api: ApiSettings
-  readonly databaseUrl: string | null
-  /** The same database past a pooler; null: `databaseUrl` serves for all. */
-  readonly databaseDirectUrl: string | null
-  readonly redisUrl: string | null
-  readonly autoMigrate: boolean
-  readonly dataDir: string
-  readonly host: string
-  readonly port: number
-  readonly adminToken: string | null
-  /** Share of a stream (0..1) that may go within 24 hours without a person. */
-  readonly deleteLimit: number
-  readonly timeZone: string
-  readonly detailMaxAgeMs: number
-  readonly historyDays: number
-  readonly mirrorDocuments: boolean
-  readonly calendarYears: number
-  readonly priceDays: number
-  readonly slotDays: number
-  readonly slotDurations: number
-  readonly logLevel: string
-  /** Per-stream intervals that replace the default ones, in milliseconds; 0 takes the stream off the schedule. */
-  readonly schedules: Readonly<Record<string, number>>
-  /** Per-stream freshness targets in milliseconds. */
-  readonly targets: Readonly<Record<string, number>>
-}
-
 type Settings = typeof settings
 type Value<S> = S extends Setting<infer T, string | null> ? T : never
 /** null: not set, or wrong and reported. */
 type ParsedSettings = { [K in keyof Settings]: Value<Settings[K]> | null }
 /** With nothing wrong: null only where there is no default. */
-type CompleteSettings = {
-  [K in keyof Settings]: Value<Settings[K]> | (Settings[K]['fallback'] extends string ? never : null)
+type SettingValues = {
+  readonly [K in keyof Settings]: Value<Settings[K]> | (Settings[K]['fallback'] extends string ? never : null)
+}
+
+/** Settings of the API that stand in `api` by their own names. */
+type ApiKey =
+  | 'baseUrl'
+  | 'token'
+  | 'auth'
+  | 'language'
+  | 'rateLimit'
+  | 'concurrency'
+  | 'timeoutMs'
+  | 'referenceAsNumber'
+type ProxyKey = 'httpsProxy' | 'httpProxy' | 'noProxy'
+
+/** How the API is called; what the settings mean, says settings.ts. */
+export type ApiSettings = Pick<SettingValues, ApiKey> & {
+  readonly paging: PagingSettings
+  /** Per-list exceptions, by stream name. */
+  readonly lists: Readonly<Record<string, Partial<PagingSettings>>>
+  readonly proxies: ProxySettings
+}
+
+/** Every setting's value under its name in settings.ts; those of the API in `api`. */
+export type Config = Omit<SettingValues, ApiKey | ProxyKey | 'paging' | keyof PagingSettings> & {
+  readonly api: ApiSettings
+  /** Per-stream intervals that replace the default ones, in milliseconds; 0 takes the stream off the schedule. */
+  readonly schedules: Readonly<Record<string, number>>
+  /** Per-stream freshness targets in milliseconds. */
+  readonly targets: Readonly<Record<string, number>>
 }
 
 /** A setting's value without what must not be shown: passwords in addresses, and the secrets as a whole. */
@@ -183,13 +166,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, cw
     lists: lists(file.lists, problems),
   }
   if (problems.length > 0) throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'))
-  const complete = value as CompleteSettings
+  const complete = value as SettingValues
   return assemble({ ...complete, dataDir: resolve(cwd, complete.dataDir) }, fromFile)
 }
 
 type FileSettings = Pick<Config, 'schedules' | 'targets'> & Pick<ApiSettings, 'lists'>
 
-function assemble(settings: CompleteSettings, { schedules, targets, lists }: FileSettings): Config {
+function assemble(settings: SettingValues, { schedules, targets, lists }: FileSettings): Config {
   const { paging: style, pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath, ...some } = settings
   const { httpsProxy: https, httpProxy: http, noProxy: except, ...more } = some
   const { baseUrl, token, auth, language, rateLimit, concurrency, timeoutMs, referenceAsNumber, ...others } = more

@@ -7,62 +7,50 @@
  */
 export type ErrorKind = 'retry' | 'fatal' | 'skip' | 'abort'
 
+const ofKind =
+  <K extends ErrorKind>(kind: K) =>
+  (meaning: string): { readonly kind: K; readonly meaning: string } => ({ kind, meaning })
+const [retry, fatal, skip, abort] = [ofKind('retry'), ofKind('fatal'), ofKind('skip'), ofKind('abort')]
+
 /** Code → kind and meaning. The only place where codes are born. */
 export const errorCodes = {
-  CONFIG_INVALID: { kind: 'fatal', meaning: 'A setting has a value it cannot take, or a name that is not one.' },
-  USAGE: { kind: 'fatal', meaning: 'A command was called with arguments it does not take.' },
-  NOT_FOUND: { kind: 'fatal', meaning: 'The run, change, record or stream named on the command line does not exist.' },
-  API_UNREACHABLE: { kind: 'retry', meaning: 'No connection to the API, or it broke before the answer was complete.' },
-  API_TIMEOUT: { kind: 'retry', meaning: 'The API did not answer within API_TIMEOUT_MS.' },
-  API_UNAUTHORIZED: { kind: 'fatal', meaning: 'The API answered 401: the credentials are missing or wrong.' },
-  API_FORBIDDEN: { kind: 'skip', meaning: 'The API answered 403: these credentials may not read this.' },
-  API_NOT_FOUND: { kind: 'skip', meaning: 'The API answered 404 or 410: the addressed record is gone.' },
-  API_REJECTED: { kind: 'skip', meaning: 'The API refused the request with another 4xx.' },
-  API_RATE_LIMITED: { kind: 'retry', meaning: 'The API answered 429; we wait as long as Retry-After says.' },
-  API_SERVER_ERROR: { kind: 'retry', meaning: 'The API answered 5xx or 408.' },
-  API_REDIRECT: { kind: 'fatal', meaning: 'The API answered with a redirect, which is never followed.' },
-  API_NOT_JSON: {
-    kind: 'retry',
-    meaning: 'The body of the answer is not JSON, is cut off, or is in an unknown character set.',
-  },
-  API_WRONG_RECORD: { kind: 'retry', meaning: 'A read of a change was answered with something else than asked for.' },
-  API_TOO_LARGE: {
-    kind: 'skip',
-    meaning: 'The decoded answer is larger, nested deeper or of more values than allowed.',
-  },
-  API_PAUSED: { kind: 'retry', meaning: 'The breaker is open: the API failed so often that everything waits.' },
-  PAGING_IGNORED: {
-    kind: 'skip',
-    meaning: 'The API answered the second page with the first: the paging parameter is ignored.',
-  },
-  PAGING_FOREIGN_LINK: { kind: 'skip', meaning: 'A next link points to another origin or path than the API.' },
-  PAGING_ENDLESS: { kind: 'skip', meaning: 'The list has more pages than can be.' },
-  PAGING_ENVELOPE: { kind: 'skip', meaning: 'No array of records was found in the answer.' },
-  DATABASE_UNREACHABLE: { kind: 'retry', meaning: 'No connection to Postgres.' },
-  DATABASE_REFUSED: {
-    kind: 'fatal',
-    meaning: 'Postgres refused the login, the database does not exist, or Postgres is too old.',
-  },
-  DATABASE_UNSUITABLE: {
-    kind: 'fatal',
-    meaning:
-      'The database cannot be worked with as it is: its encoding, read-only, schemas that others use, or a column of others that must be filled.',
-  },
-  DATABASE_BUSY: { kind: 'retry', meaning: 'Postgres gave up a statement: a deadlock, a timeout, or a full disk.' },
-  DATA_REFUSED: { kind: 'skip', meaning: 'Postgres refused the data of a record.' },
-  DATABASE_SCHEMA: { kind: 'fatal', meaning: 'The schema is missing, older or newer than this program needs.' },
-  DATABASE_PRIVILEGE: { kind: 'fatal', meaning: 'The database role lacks a privilege.' },
-  EMBEDDED_UNAVAILABLE: { kind: 'fatal', meaning: 'The embedded Postgres cannot be started here.' },
-  QUEUE_UNREACHABLE: { kind: 'retry', meaning: 'No connection to the queue backend (Redis or Postgres).' },
-  QUEUE_REFUSED: {
-    kind: 'fatal',
-    meaning: 'The queue backend answered but refused: login, rights, replica, database number or schema.',
-  },
-  CLOCK_SKEW: { kind: 'fatal', meaning: 'The clocks of this host and of Postgres differ by more than 2 s.' },
-  LEASE_LOST: { kind: 'abort', meaning: 'Another worker took this task over; what it had not committed is dropped.' },
-  ABORTED: { kind: 'abort', meaning: 'The program was asked to stop.' },
-  INTERNAL: { kind: 'fatal', meaning: 'A fault in this program.' },
-} as const satisfies Record<string, { kind: ErrorKind; meaning: string }>
+  CONFIG_INVALID: fatal('A setting has a value it cannot take, or a name that is not one.'),
+  USAGE: fatal('A command was called with arguments it does not take.'),
+  NOT_FOUND: fatal('The run, change, record or stream named on the command line does not exist.'),
+  API_UNREACHABLE: retry('No connection to the API, or it broke before the answer was complete.'),
+  API_TIMEOUT: retry('The API did not answer within API_TIMEOUT_MS.'),
+  API_UNAUTHORIZED: fatal('The API answered 401: the credentials are missing or wrong.'),
+  API_FORBIDDEN: skip('The API answered 403: these credentials may not read this.'),
+  API_NOT_FOUND: skip('The API answered 404 or 410: the addressed record is gone.'),
+  API_REJECTED: skip('The API refused the request with another 4xx.'),
+  API_RATE_LIMITED: retry('The API answered 429; we wait as long as Retry-After says.'),
+  API_SERVER_ERROR: retry('The API answered 5xx or 408.'),
+  API_REDIRECT: fatal('The API answered with a redirect, which is never followed.'),
+  API_NOT_JSON: retry('The body of the answer is not JSON, is cut off, or is in an unknown character set.'),
+  API_WRONG_RECORD: retry('A read of a change was answered with something else than asked for.'),
+  API_TOO_LARGE: skip('The decoded answer is larger, nested deeper or of more values than allowed.'),
+  API_PAUSED: retry('The breaker is open: the API failed so often that everything waits.'),
+  PAGING_IGNORED: skip('The API answered the second page with the first: the paging parameter is ignored.'),
+  PAGING_FOREIGN_LINK: skip('A next link points to another origin or path than the API.'),
+  PAGING_ENDLESS: skip('The list has more pages than can be.'),
+  PAGING_ENVELOPE: skip('No array of records was found in the answer.'),
+  DATABASE_UNREACHABLE: retry('No connection to Postgres.'),
+  DATABASE_REFUSED: fatal('Postgres refused the login, the database does not exist, or Postgres is too old.'),
+  DATABASE_UNSUITABLE: fatal(
+    'The database cannot be worked with as it is: its encoding, read-only, schemas that others use, or a column of others that must be filled.',
+  ),
+  DATABASE_BUSY: retry('Postgres gave up a statement: a deadlock, a timeout, or a full disk.'),
+  DATA_REFUSED: skip('Postgres refused the data of a record.'),
+  DATABASE_SCHEMA: fatal('The schema is missing, older or newer than this program needs.'),
+  DATABASE_PRIVILEGE: fatal('The database role lacks a privilege.'),
+  EMBEDDED_UNAVAILABLE: fatal('The embedded Postgres cannot be started here.'),
+  QUEUE_UNREACHABLE: retry('No connection to the queue backend (Redis or Postgres).'),
+  QUEUE_REFUSED: fatal('The queue backend answered but refused: login, rights, replica, database number or schema.'),
+  CLOCK_SKEW: fatal('The clocks of this host and of Postgres differ by more than 2 s.'),
+  LEASE_LOST: abort('Another worker took this task over; what it had not committed is dropped.'),
+  ABORTED: abort('The program was asked to stop.'),
+  INTERNAL: fatal('A fault in this program.'),
+}
 
 export type ErrorCode = keyof typeof errorCodes
 

@@ -196,6 +196,7 @@ export const settings = {
     text('hosts, addresses and subnets, or *'),
     'APIs that are reached without a proxy',
   ),
+  // A new rental's `referenceId` (docs/sources.md, differences).
   referenceAsNumber: define(
     'API_REFERENCE_AS_NUMBER',
     'off',
@@ -225,6 +226,7 @@ export const settings = {
   ),
   port: define('PORT', '8484', whole(0, 65_535, 'a port'), 'operator pages'),
   adminToken: define('ADMIN_TOKEN', null, matching('at least 16 characters', /^.{16,}$/s), 'opens the operator pages'),
+  // The value is a share from 0 to 1.
   deleteLimit: define(
     'DELETE_LIMIT',
     '10%',

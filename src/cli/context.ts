@@ -37,7 +37,8 @@ export type OpenedDatabase = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-type Run = (context: CommandContext) => Promise<ExitCode>
+/** What a command does; without an exit code it ends with 0. */
+type Run<Given extends unknown[] = []> = (context: CommandContext, ...given: Given) => Promise<ExitCode> | Promise<void>
 
 type RunOptions = {
   /** Instead of LOG_LEVEL's default; a LOG_LEVEL that is set wins. */
@@ -81,7 +82,7 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
     const config = readConfig(environment)
     assertKnownStreams(config)
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
-    process.exitCode = await run({
+    const code = await run({
       config,
       log,
       signal: stopping.signal,
@@ -89,6 +90,7 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
       open: async (wanted) => (await import('./open.ts')).openFor(config, log, { signal: stopping.signal, ...wanted }),
       openDatabase: () => openOnlyDatabase(config, log),
     })
+    process.exitCode = typeof code === 'number' ? code : 0
   } catch (thrown) {
     const error = translateDatabaseError(thrown)
     if (wasStopped(stopping.signal, error)) process.exitCode = options.stoppedCode ?? 1
@@ -136,10 +138,7 @@ export const quiet: RunOptions = { logLevel: 'warn' }
  * command above it, as `--json`, may stand before or after its name.
  */
 export const action =
-  <Given extends unknown[]>(
-    run: (context: CommandContext, ...given: Given) => Promise<ExitCode>,
-    options: RunOptions = {},
-  ) =>
+  <Given extends unknown[]>(run: Run<Given>, options: RunOptions = {}) =>
   (...given: unknown[]): Promise<void> => {
     const flags = (given.at(-1) as Command).optsWithGlobals()
     return runCommand((context) => run(context, ...([...given.slice(0, -2), flags] as Given)), options)
@@ -160,6 +159,12 @@ export const wholeNumber =
       throw new InvalidArgumentError(`It takes a whole number from ${from} to ${to}.`)
     return value
   }
+
+/** What was found. @throws BoatMirrorError NOT_FOUND when it was not: `There is no ${what}.` */
+export function present<T>(found: T | null, what: string, remedy: string): T {
+  if (found !== null) return found
+  throw new BoatMirrorError('NOT_FOUND', `There is no ${what}.`, { remedy })
+}
 
 /** The stream of this name. @throws BoatMirrorError USAGE when there is none. */
 export function existingStream(name: string): StreamDef {

@@ -13,11 +13,6 @@ export type Outcome = {
   readonly quarantine: Readonly<Record<string, number>>
 }
 
-const counter = (
-  run: Run,
-  name: 'read' | 'inserted' | 'updated' | 'unchanged' | 'deleted' | 'held' | 'requests',
-): number => Number(run[name])
-
 /** The streams these runs wrote: their own tables, and those read inside their records. */
 function tablesOf(runs: readonly Run[]): ReadonlySet<string> {
   const inside = (name: string): string[] =>
@@ -43,6 +38,8 @@ export function exitCodeOfSync(outcome: Outcome): ExitCode {
 
 const place = (run: Run): number => streams.findIndex((stream) => stream.name === run.stream)
 
+const rowCounts = ['read', 'inserted', 'updated', 'unchanged', 'deleted', 'held'] as const
+
 /** One line per run, in the order of the catalog. */
 export function outcomeTable(outcome: Outcome): string {
   const bad = quarantinedOf(outcome)
@@ -52,14 +49,9 @@ export function outcomeTable(outcome: Outcome): string {
       .sort((a, b) => place(a) - place(b))
       .map((run) => [
         run.stream,
-        counter(run, 'read'),
-        counter(run, 'inserted'),
-        counter(run, 'updated'),
-        counter(run, 'unchanged'),
-        counter(run, 'deleted'),
-        counter(run, 'held'),
+        ...rowCounts.map((name) => Number(run[name])),
         bad[run.stream] ?? 0,
-        counter(run, 'requests'),
+        Number(run.requests),
         runSeconds(run),
         run.status,
       ]),
@@ -92,7 +84,7 @@ function adviceOf(run: Run): string[] {
       ]
     case 'held':
       return [
-        `${run.stream}: ${count(counter(run, 'held'))} deletions wait for a person. Look at the plan with: boat-mirror runs show ${run.id}. Let them happen with: boat-mirror runs release ${run.id}`,
+        `${run.stream}: ${count(Number(run.held))} deletions wait for a person. Look at the plan with: boat-mirror runs show ${run.id}. Let them happen with: boat-mirror runs release ${run.id}`,
       ]
     default:
       return run.warnings.map((warning) => {
@@ -101,6 +93,8 @@ function adviceOf(run: Run): string[] {
       })
   }
 }
+
+const allCounts = ['pages', 'requests', 'retries', ...rowCounts, 'quarantined', 'bytes'] as const
 
 /** A run as JSON shows it: names in camelCase, counts as numbers. */
 export function runJson(run: Run): Readonly<Record<string, unknown>> {
@@ -111,17 +105,7 @@ export function runJson(run: Run): Readonly<Record<string, unknown>> {
     status: run.status,
     startedAt: run.started_at,
     finishedAt: run.finished_at,
-    pages: Number(run.pages),
-    requests: Number(run.requests),
-    retries: Number(run.retries),
-    read: Number(run.read),
-    inserted: Number(run.inserted),
-    updated: Number(run.updated),
-    unchanged: Number(run.unchanged),
-    deleted: Number(run.deleted),
-    quarantined: Number(run.quarantined),
-    held: Number(run.held),
-    bytes: Number(run.bytes),
+    ...Object.fromEntries(allCounts.map((name) => [name, Number(run[name])])),
     error: run.error,
     fullRead: run.full_read,
     phase: run.phase,

@@ -22,7 +22,6 @@ export async function readStatus(
   const db = opened.database.pool
   const outbox = await outboxFacts(db)
   const byStream = await quarantineTotals(db)
-  const held = await heldRuns(db)
   const url = config.api.baseUrl ?? sandboxUrl ?? ''
   return {
     api: {
@@ -48,7 +47,7 @@ export async function readStatus(
     },
     firstChanges: outbox.first,
     quarantine: { total: Object.values(byStream).reduce((sum, count) => sum + count, 0), byStream },
-    heldRuns: held.map((run) => ({ ...run, id: Number(run.id) })),
+    heldRuns: await heldRuns(db),
     feedHeldBy: await feedHolders(db),
     unknownFields: await listUnknownFields(db),
   }

@@ -102,18 +102,11 @@ export function durations(section: unknown, name: string, problems: string[]): R
   return Object.fromEntries(entries)
 }
 
-const listKeys: Readonly<Record<string, keyof typeof settings | 'style'>> = {
-  paging: 'style',
-  pageParam: 'pageParam',
-  sizeParam: 'sizeParam',
-  pageSize: 'pageSize',
-  pageBase: 'pageBase',
-  itemsPath: 'itemsPath',
-  nextPath: 'nextPath',
-  totalPath: 'totalPath',
-}
+const { pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath } = settings
 /** A list may also have no pages at all, which is nothing to say of all lists. */
-const listStyle = oneOf(pagingStyles)
+const paging = oneOf(pagingStyles)
+const ofLists = { paging, pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath }
+const knownOfLists = Object.keys(ofLists)
 
 /** The section `lists`: paging by stream. What is wrong is added to `problems`. */
 export function lists(section: unknown, problems: string[]): Record<string, Partial<PagingSettings>> {
@@ -130,16 +123,14 @@ export function lists(section: unknown, problems: string[]): Record<string, Part
     }
     const entry: Record<string, unknown> = {}
     for (const [key, value] of Object.entries(raw)) {
-      const target = Object.hasOwn(listKeys, key) ? listKeys[key] : undefined
-      const setting = target === undefined ? undefined : target === 'style' ? listStyle : settings[target]
+      const setting = Object.hasOwn(ofLists, key) ? ofLists[key as keyof typeof ofLists] : undefined
       const parsed = typeof value === 'string' ? setting?.parse(value) : undefined
       const known =
         setting === undefined
-          ? `known are ${Object.keys(listKeys).join(', ')}${meant(key, Object.keys(listKeys))}`
+          ? `known are ${knownOfLists.join(', ')}${meant(key, knownOfLists)}`
           : `it takes ${setting.takes}`
-      if (target === undefined || parsed === undefined)
-        problems.push(`lists.${label(stream)}.${label(key)} is ${given(value)}; ${known}.`)
-      else entry[target] = parsed
+      if (parsed === undefined) problems.push(`lists.${label(stream)}.${label(key)} is ${given(value)}; ${known}.`)
+      else entry[key === 'paging' ? 'style' : key] = parsed
     }
     result.push([stream, entry as Partial<PagingSettings>])
   }

@@ -9,10 +9,10 @@ import { BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 
 /** How far the database's clock is ahead of another, and how far that may be wrong, both in milliseconds. */
-export type Skew = { readonly ms: number; readonly errorMs: number }
+type Skew = { readonly ms: number; readonly errorMs: number }
 
 /** One look at the database's clock: against the clock of this host, and against what `performance.now` counts. */
-export type Look = Skew & { readonly steadyMs: number }
+type Look = Skew & { readonly steadyMs: number }
 
 const checkMs = 60_000
 /** Larger differences stop the queue on Postgres, and make times in the mirror doubtful. */

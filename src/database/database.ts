@@ -8,7 +8,7 @@ import { atMostEvery, type Logger } from '../log.ts'
 import type { Queryable } from './sql.ts'
 import { isConnectionError, isRepeatable, sqlStateOf, translateDatabaseError } from './sql-states.ts'
 
-export type TransactionOptions = {
+type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
   readonly readOnly?: boolean
 }
@@ -24,7 +24,7 @@ export type Database = {
   close(): Promise<void>
 }
 
-export type DatabaseOptions = {
+type DatabaseOptions = {
   readonly url: string
   /** Shown in pg_stat_activity. */
   readonly applicationName: string

@@ -7,7 +7,7 @@ import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { clientConfig } from './database.ts'
 
-export type ListenOptions = {
+type ListenOptions = {
   readonly url: string
   readonly channel: string
   /** Called for each notification with its payload, and with null after each (re)connect: something may have been missed. */

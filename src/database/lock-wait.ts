@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 
-export type WatchOptions = {
+type WatchOptions = {
   /** Another connection of it looks on, from the first second that `client` waits. */
   readonly pool: pg.Pool
   /** In a transaction: behind a pooler only that keeps it on one server process. */

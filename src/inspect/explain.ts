@@ -3,6 +3,7 @@
 import { childrenOf, streamNamed, withAncestors } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isStubSource, type Queryable } from '../database/sql.ts'
+import { type QuarantineFacts, quarantinedRecord } from '../state/quarantine.ts'
 import { keyText } from '../state/records.ts'
 import {
   type Below,
@@ -10,8 +11,6 @@ import {
   heldBy,
   type LastSweep,
   lastSweep,
-  type QuarantinedRecord,
-  quarantinedRecord,
   type RecordChange,
   type RecordRow,
   type Remembered,
@@ -24,7 +23,7 @@ import {
   runAround,
 } from './record-queries.ts'
 
-export type RecordState = 'alive' | 'stub' | 'deleted' | 'absent'
+type RecordState = 'alive' | 'stub' | 'deleted' | 'absent'
 
 export type RecordFacts = {
   readonly stream: string
@@ -35,7 +34,7 @@ export type RecordFacts = {
   readonly remembered: Remembered | null
   readonly below: readonly Below[]
   readonly history: { readonly total: number; readonly entries: readonly HistoryEntry[] }
-  readonly quarantine: QuarantinedRecord | null
+  readonly quarantine: QuarantineFacts | null
   readonly changes: readonly RecordChange[]
   /** State of the record above it; null: there is none. */
   readonly parent: { readonly stream: string; readonly key: string; readonly state: RecordState } | null

@@ -89,7 +89,7 @@ export async function endpointFacts(db: Queryable): Promise<readonly EndpointFac
     .execute()
 }
 
-export type OutboxFacts = {
+type OutboxFacts = {
   /** How many changes are in each state; states without changes left out. */
   readonly counts: Readonly<Record<string, number>>
   /** The oldest change in each of these states, by its id. */
@@ -115,7 +115,7 @@ export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
   }
 }
 
-export type TaskFacts = {
+type TaskFacts = {
   readonly kind: string
   readonly status: string
   readonly tasks: number
@@ -150,32 +150,6 @@ export async function heldKeyFacts(
     .where('released_at', 'is', null)
     .executeTakeFirstOrThrow()
   return { count, keys: keys ?? [] }
-}
-
-export type QuarantineFacts = {
-  readonly id: number
-  readonly stream: string
-  readonly key: string
-  readonly endpoint: string
-  readonly reason: string
-  readonly firstSeenAt: Date
-  readonly lastSeenAt: Date
-  readonly times: number
-}
-
-/** Records in quarantine without their payloads, the one seen last first; of one stream, if one is named. */
-export async function quarantineFacts(
-  db: Queryable,
-  { stream, limit }: { readonly stream?: string; readonly limit: number },
-): Promise<readonly QuarantineFacts[]> {
-  const found = on(db)
-    .selectFrom('sync.quarantine as q')
-    .select((eb) => [eb.cast<number>('q.id', 'float8').as('id'), eb.cast<number>('q.times', 'float8').as('times')])
-    .select(['stream', 'key', 'endpoint', 'reason', 'first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt'])
-    .orderBy('q.last_seen_at', 'desc')
-    .orderBy('q.id', 'desc')
-    .limit(limit)
-  return await (stream === undefined ? found : found.where('stream', '=', stream)).execute()
 }
 
 export type Backlog = {

@@ -115,7 +115,7 @@ export type RecordChange = {
 }
 
 /** Which changes concern a record. */
-export type ChangeScope = {
+type ChangeScope = {
   /** `rental:42` or `user:7`. */
   readonly aggregate: string
   /** True for the rental or user itself: every change of its aggregate concerns it. */
@@ -187,25 +187,4 @@ export async function heldBy(db: Queryable, stream: string, key: string): Promis
     .where('h.released_at', 'is', null)
     .executeTakeFirst()
   return run?.id ?? null
-}
-
-export type QuarantinedRecord = {
-  readonly id: string
-  readonly endpoint: string
-  readonly reason: string
-  readonly firstSeenAt: Date
-  readonly lastSeenAt: Date
-  readonly times: number
-}
-
-/** The entry of this key in quarantine; null when there is none. */
-export async function quarantinedRecord(db: Queryable, stream: string, key: string): Promise<QuarantinedRecord | null> {
-  const entry = await on(db)
-    .selectFrom('sync.quarantine')
-    .select(['id', 'endpoint', 'reason', 'first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt'])
-    .select((eb) => eb.cast<number>('times', 'float8').as('times'))
-    .where('stream', '=', stream)
-    .where('key', '=', key)
-    .executeTakeFirst()
-  return entry ?? null
 }

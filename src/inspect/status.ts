@@ -1,5 +1,7 @@
 // What is known of a mirror at one moment, as `status --json` and /api/status show it whole.
 
+import type { HeldRun } from '../state/sweeps.ts'
+import type { ListedField } from '../state/unknown-fields.ts'
 import type { FeedHolder } from './feed-holders.ts'
 import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
 
@@ -31,23 +33,10 @@ export type StatusFacts = {
   /** The oldest change in each state, by its id; states without changes left out. */
   readonly firstChanges: Readonly<Record<string, number>>
   readonly quarantine: { readonly total: number; readonly byStream: Readonly<Record<string, number>> }
-  readonly heldRuns: readonly {
-    readonly id: number
-    readonly stream: string
-    readonly held: number
-    readonly startedAt: Date
-    readonly plan: unknown
-  }[]
+  readonly heldRuns: readonly HeldRun[]
   /** Transactions that hold the change feed back for longer than a minute, the oldest first. */
   readonly feedHeldBy: readonly FeedHolder[]
-  readonly unknownFields: readonly {
-    readonly stream: string
-    readonly path: string
-    readonly times: number
-    readonly firstSeenAt: Date
-    readonly lastSeenAt: Date
-    readonly sample: unknown
-  }[]
+  readonly unknownFields: readonly ListedField[]
 }
 
 /** Was this endpoint ever answered with success? */

@@ -6,7 +6,7 @@ import { agreedCurrency, currencyNote, dayNote, localDay, localTime, type Report
 export const isCanceled = `coalesce(r.status, '') like 'CANCELED%'`
 
 /** True for a rental that takes place: not called off, and no option that lapses after 15 minutes. */
-export const takesPlace = `not ${isCanceled} and coalesce(r.status, '') <> 'PENDING'`
+const takesPlace = `not ${isCanceled} and coalesce(r.status, '') <> 'PENDING'`
 
 /**
  * Asked for each rental by key: joined with the sums of all payments, the rentals of one company, one boat or the first

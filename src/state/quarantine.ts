@@ -20,17 +20,17 @@ export type BadRecord = {
 }
 
 /** An entry; `payload` and `request` are JSON text, so that no digit is lost. */
-export type QuarantineEntry = BadRecordFacts & { readonly payload: string; readonly request: string }
+export type QuarantineEntry = QuarantineFacts & { readonly payload: string; readonly request: string }
 
-type BadRecordFacts = {
-  readonly id: string
+export type QuarantineFacts = {
+  readonly id: number
   readonly stream: string
   readonly key: string
   readonly endpoint: string
   readonly reason: string
   readonly firstSeenAt: Date
   readonly lastSeenAt: Date
-  readonly times: string
+  readonly times: number
 }
 
 /** The key of a record that has none of its own: a short hash of its content. */
@@ -132,28 +132,44 @@ export async function clearUnseen(db: Queryable, stream: string, endpoint: strin
     .execute()
 }
 
-const selectEntries = (db: Queryable) =>
+const selectFacts = (db: Queryable) =>
   on(db)
-    .selectFrom('sync.quarantine')
-    .select(['id', 'stream', 'key', 'endpoint', 'reason', 'times'])
-    .select(['first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt'])
-    .select((eb) => [
-      eb.cast<string>('payload', 'text').as('payload'),
-      eb.cast<string>('request', 'text').as('request'),
-    ])
+    .selectFrom('sync.quarantine as q')
+    .select((eb) => [eb.cast<number>('q.id', 'float8').as('id'), eb.cast<number>('q.times', 'float8').as('times')])
+    .select(['stream', 'key', 'endpoint', 'reason', 'first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt'])
+
+const selectEntries = (db: Queryable) =>
+  selectFacts(db).select((eb) => [
+    eb.cast<string>('payload', 'text').as('payload'),
+    eb.cast<string>('request', 'text').as('request'),
+  ])
+
+/** Entries without their payloads, the one seen last first; of one stream, if one is named. */
+export async function quarantineFacts(
+  db: Queryable,
+  { stream, limit }: { readonly stream?: string; readonly limit: number },
+): Promise<readonly QuarantineFacts[]> {
+  const found = selectFacts(db).orderBy('q.last_seen_at', 'desc').orderBy('q.id', 'desc').limit(limit)
+  return await (stream === undefined ? found : found.where('stream', '=', stream)).execute()
+}
+
+/** The entry of this key; null when there is none. */
+export async function quarantinedRecord(db: Queryable, stream: string, key: string): Promise<QuarantineFacts | null> {
+  return (await selectFacts(db).where('stream', '=', stream).where('key', '=', key).executeTakeFirst()) ?? null
+}
 
 /** Entries with their payloads, oldest first; of one stream, if one is named. */
 export async function listQuarantine(
   db: Queryable,
   { stream, limit }: { readonly stream?: string; readonly limit: number },
 ): Promise<readonly QuarantineEntry[]> {
-  const entries = selectEntries(db).orderBy('id').limit(limit)
+  const entries = selectEntries(db).orderBy('q.id').limit(limit)
   return await (stream === undefined ? entries : entries.where('stream', '=', stream)).execute()
 }
 
 /** One entry by its number; null when it is not there. */
 export async function getQuarantined(db: Queryable, id: string): Promise<QuarantineEntry | null> {
-  return (await selectEntries(db).where('id', '=', id).executeTakeFirst()) ?? null
+  return (await selectEntries(db).where('q.id', '=', id).executeTakeFirst()) ?? null
 }
 
 /** Entries per stream; streams without any are left out. */

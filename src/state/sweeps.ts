@@ -141,10 +141,16 @@ export async function markReleased(db: Queryable, runId: string): Promise<void> 
     .execute()
 }
 
+export type HeldRun = {
+  readonly id: number
+  readonly stream: string
+  readonly held: number
+  readonly startedAt: Date
+  readonly plan: unknown
+}
+
 /** The newest run of each stream that still holds deletions. */
-export async function heldRuns(
-  db: Queryable,
-): Promise<readonly { id: string; stream: string; held: number; startedAt: Date; plan: unknown }[]> {
+export async function heldRuns(db: Queryable): Promise<readonly HeldRun[]> {
   return await on(db)
     .selectFrom((q) =>
       q
@@ -157,7 +163,7 @@ export async function heldRuns(
         .as('r'),
     )
     .innerJoin('sync.held as h', (join) => join.onRef('h.run_id', '=', 'r.id').on('h.released_at', 'is', null))
-    .select(['r.id', 'r.stream', 'r.started_at as startedAt', 'r.plan'])
+    .select((eb) => [eb.cast<number>('r.id', 'float8').as('id'), 'r.stream', 'r.started_at as startedAt', 'r.plan'])
     .select(sql<number>`count(h.key)::int`.as('held'))
     .where('r.status', '=', 'held')
     .groupBy(['r.id', 'r.stream', 'r.started_at', 'r.plan'])

@@ -17,7 +17,7 @@ const defaults: GuessLimits = { perAddress: 10, inAll: 100, seconds: 60 }
 /** So many addresses and sessions that were right are remembered. */
 const remembered = 1_000
 
-export type Verdict = { readonly kind: 'right' | 'wrong' } | { readonly kind: 'wait'; readonly seconds: number }
+type Verdict = { readonly kind: 'right' | 'wrong' } | { readonly kind: 'wait'; readonly seconds: number }
 
 /** Judges what somebody shows; `isRight` is not asked while an address has to wait. */
 export type Guesses = (address: string, shown: Credential, isRight: () => boolean) => Promise<Verdict>

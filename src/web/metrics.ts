@@ -70,7 +70,7 @@ const latencyBuckets = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 /** 2xx, 4xx …; `none` without an answer. */
 const statusClass = (status: number | null): string => (status === null ? 'none' : `${Math.floor(status / 100)}xx`)
 
-export type Metrics = {
+type Metrics = {
   observe(call: CallRecord): void
   /** The text Prometheus reads. Answers without a database, too: then `boat_mirror_up` is 0. */
   text(): Promise<string>

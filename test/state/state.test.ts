@@ -199,10 +199,10 @@ describe('quarantine', () => {
     })
     expect(second).toMatchObject({ key: '2', times: '1' })
     expect(await quarantineTotals(mirror.db.pool)).toEqual({ rentals: 2 })
-    expect(await getQuarantined(mirror.db.pool, first?.id ?? '0')).toEqual(first)
+    expect(await getQuarantined(mirror.db.pool, String(first?.id ?? 0))).toEqual(first)
     await clearQuarantine(mirror.db.pool, [{ stream: 'rentals', keys: ['1'] }])
     expect(await listQuarantine(mirror.db.pool, { stream: 'rentals', limit: 10 })).toEqual([second])
-    expect(await getQuarantined(mirror.db.pool, first?.id ?? '0')).toBeNull()
+    expect(await getQuarantined(mirror.db.pool, String(first?.id ?? 0))).toBeNull()
   })
 
   it('holds what jsonb cannot hold as text, and its neighbours as they are', async () => {

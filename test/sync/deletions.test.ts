@@ -110,7 +110,7 @@ describe('records that are gone', () => {
     expect(held?.plan).toMatchObject({ missing: 40, asked: 40, gone: 40, stillThere: 0 })
 
     if (held === undefined) throw new Error('Nothing is held.')
-    const released = await startRelease(mirror.app.database, held)
+    const released = await startRelease(mirror.app.database, { ...held, id: String(held.id) })
     if (released === 'busy') throw new Error('A run of rentals is still running.')
     await vi.waitUntil(
       async () => {

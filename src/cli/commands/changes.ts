@@ -12,9 +12,9 @@ import { type Status, statuses } from '../../outbox/states.ts'
 import {
   action,
   type CommandContext,
-  type ExitCode,
   type Json,
   type OpenedDatabase,
+  present,
   quiet,
   recordNumber,
   recordNumbers,
@@ -97,7 +97,7 @@ function jsonText(text: string): string {
 
 type ListOptions = { readonly status: readonly Status[]; readonly aggregate?: string; readonly limit: number }
 
-async function runList(context: CommandContext, options: ListOptions & Json): Promise<ExitCode> {
+async function runList(context: CommandContext, options: ListOptions & Json): Promise<void> {
   await using opened = await context.openDatabase()
   const changes = await listChanges(opened.database.pool, {
     limit: options.limit,
@@ -107,24 +107,17 @@ async function runList(context: CommandContext, options: ListOptions & Json): Pr
   if (options.json) printJson([...changes].reverse())
   else if (changes.length === 0) print('There is no such change.')
   else print(changesTable(changes))
-  return 0
 }
 
-async function existing(database: Database, id: string): Promise<ChangeInfo> {
-  const change = await findChange(database.pool, id)
-  if (change !== null) return change
-  throw new BoatMirrorError('NOT_FOUND', `There is no change ${id}.`, {
-    remedy: 'See them with: boat-mirror changes list',
-  })
-}
+const existing = async (database: Database, id: string): Promise<ChangeInfo> =>
+  present(await findChange(database.pool, id), `change ${id}`, 'See them with: boat-mirror changes list')
 
-async function runShow(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
+async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const change = await existing(opened.database, id)
   const neighbours = await neighboursOf(opened.database.pool, id)
   if (json) printJson({ ...change, ...neighbours })
   else print(describe(change, neighbours))
-  return 0
 }
 
 const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'null', 300)
@@ -176,7 +169,7 @@ type EnqueueFlags = { readonly target?: string; readonly body?: string; readonly
 async function runEnqueue(
   context: CommandContext,
   ...given: [operation: string, target: string, body: string, options: string, flags: EnqueueFlags & Json]
-): Promise<ExitCode> {
+): Promise<void> {
   const [operation, target, body, options, flags] = given
   await using opened = await context.openDatabase()
   const values = [operation, flags.target ?? target, flags.body ?? body, flags.options ?? options]
@@ -188,7 +181,6 @@ async function runEnqueue(
     const id = String(rows[0]?.id)
     if (flags.json) printJson({ id })
     else print(`Queued as change ${id}.`)
-    return 0
   } catch (error) {
     throw refusalOf(operation, error)
   }
@@ -198,7 +190,7 @@ async function runRetry(
   context: CommandContext,
   ids: readonly string[],
   { all, json }: { readonly all: boolean } & Json,
-): Promise<ExitCode> {
+): Promise<void> {
   if (ids.length === 0 && !all) throw new BoatMirrorError('USAGE', 'Name changes, or give --all.')
   await using opened = await context.openDatabase()
   const { database } = opened
@@ -214,7 +206,7 @@ async function runRetry(
   )
 }
 
-async function runCancel(context: CommandContext, ids: readonly string[], { json }: Json): Promise<ExitCode> {
+async function runCancel(context: CommandContext, ids: readonly string[], { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   return await decideEach(opened, ids, json, (id) => cancelChange(opened.database, id))
 }
@@ -224,13 +216,12 @@ async function decideEach(
   ids: readonly string[],
   json: boolean,
   decide: (id: string) => Promise<void>,
-): Promise<ExitCode> {
+): Promise<void> {
   for (const id of ids) await decide(id)
   const changes = await Promise.all(ids.map((id) => existing(opened.database, id)))
   if (json) printJson(changes.map(({ id, operation, status }) => ({ id, operation, status })))
   else if (changes.length === 0) print('There is none.')
   else print(changesTable([...changes].reverse()))
-  return 0
 }
 
 /** How long a read waits while the API is paused. */
@@ -243,7 +234,7 @@ type ResolveFlags = {
   readonly id?: string
 }
 
-async function runResolve(context: CommandContext, id: string, flags: ResolveFlags & Json): Promise<ExitCode> {
+async function runResolve(context: CommandContext, id: string, flags: ResolveFlags & Json): Promise<void> {
   const chosen = [flags.take !== undefined, flags.tookEffect, flags.didNot].filter(Boolean)
   if (chosen.length !== 1)
     throw new BoatMirrorError('USAGE', 'Give one of --take local, --take remote, --took-effect, --did-not.')
@@ -260,5 +251,4 @@ async function runResolve(context: CommandContext, id: string, flags: ResolveFla
     print(
       `Change ${id} (${change.operation}) is ${change.status}.${change.warning === null ? '' : ` ${change.warning}`}`,
     )
-  return 0
 }

@@ -176,11 +176,8 @@ async function clockFinding(database: Database, config: Config): Promise<Finding
 
 const queuePatienceMs = 5_000
 
-async function checkQueue(
-  { config, log, signal }: CommandContext,
-  direct: Direct,
-  current: Database | null,
-): Promise<Finding> {
+async function checkQueue(context: CommandContext, direct: Direct, current: Database | null): Promise<Finding> {
+  const { config, log, signal } = context
   const where = config.redisUrl === null ? 'Postgres, beside the mirror' : `Redis at ${shownAddress(config.redisUrl)}`
   const backend = openBackend({
     ...direct,

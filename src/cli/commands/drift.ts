@@ -3,7 +3,7 @@
 import type { Command } from 'commander'
 import { instant } from '../../format.ts'
 import { readDrift } from '../../state/unknown-fields.ts'
-import { action, type CommandContext, type ExitCode, type Json, quiet, withJson } from '../context.ts'
+import { action, type CommandContext, type Json, quiet, withJson } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `drift`. */
@@ -15,17 +15,11 @@ export function registerDrift(program: Command): void {
   ).action(action(runDrift, quiet))
 }
 
-async function runDrift(context: CommandContext, { json }: Json): Promise<ExitCode> {
+async function runDrift(context: CommandContext, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const fields = await readDrift(opened.database.pool)
-  if (json) {
-    printJson(fields)
-    return 0
-  }
-  if (fields.length === 0) {
-    print('Every field that was seen upstream is known.')
-    return 0
-  }
+  if (json) return printJson(fields)
+  if (fields.length === 0) return print('Every field that was seen upstream is known.')
   print(
     table(
       ['STREAM', 'FIELD', 'SINCE (UTC)', 'LAST SEEN (UTC)', 'TIMES', 'SAMPLE'],
@@ -40,5 +34,4 @@ async function runDrift(context: CommandContext, { json }: Json): Promise<ExitCo
     ),
   )
   print("\nTheir values are in the table's column _payload: select _payload #> '{field}' from mirror.STREAM")
-  return 0
 }

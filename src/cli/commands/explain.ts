@@ -3,13 +3,14 @@
 import type { Command } from 'commander'
 import { stringify } from 'lossless-json'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
+import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { Database } from '../../database/database.ts'
 import { isDataError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { type Explanation, explainRecord } from '../../inspect/explain.ts'
-import { action, type CommandContext, type ExitCode, existingStream, quiet, withJson } from '../context.ts'
+import { action, type CommandContext, existingStream, quiet, withJson } from '../context.ts'
 import { oneLine, print, table } from '../terminal/output.ts'
 
 /** Registers `explain`. */
@@ -50,7 +51,7 @@ async function explained(database: Database, stream: StreamDef, key: readonly st
     return await explainRecord(database.pool, stream, key)
   } catch (cause) {
     if (!isDataError(cause)) throw cause
-    const types = stream.key.map((name) => `${name} ${stream.columns.find((column) => column.name === name)?.type}`)
+    const types = stream.key.map((name) => `${name} ${columnType(stream, name)}`)
     throw new BoatMirrorError('USAGE', `${key.join(' ')} is no key of ${stream.name}: it takes ${types.join(', ')}.`, {
       cause,
     })
@@ -62,7 +63,7 @@ async function runExplain(
   name: string,
   given: readonly string[],
   options: Options,
-): Promise<ExitCode> {
+): Promise<void> {
   const stream = existingStream(name)
   const key = keyFrom(stream, given)
   await using opened = await context.openDatabase()
@@ -74,47 +75,24 @@ async function runExplain(
     })
   if (options.json) print(explanationJson(explanation))
   else printExplanation(explanation, options.payload)
-  return 0
 }
 
 /** JSON text as a value; numbers keep their digits. */
 const parsed = (text: string | null): Json => (text === null ? null : parseJson(text).value)
-const at = (date: Date | null): string | null => date?.toISOString() ?? null
 
 /** Everything, exact: the payload and the differences as they are stored. */
-function explanationJson({ row, history, changes, ...facts }: Explanation): string {
-  const plain: Json = JSON.parse(JSON.stringify(facts))
-  const whole: Json = {
-    ...(plain as { [key: string]: Json }),
-    row:
-      row === null
-        ? null
-        : {
-            values: { ...row.values },
-            source: row.source,
-            readAt: at(row.readAt),
-            changedAt: at(row.changedAt),
-            deletedAt: at(row.deletedAt),
-            payload: parsed(row.payload),
-          },
+function explanationJson({ row, history, changes, quarantine, ...facts }: Explanation): string {
+  const { isAhead: _, ...shownRow } = row ?? {}
+  const { stream: _stream, key: _key, ...entry } = quarantine ?? {}
+  const whole = {
+    ...facts,
+    quarantine: quarantine && { ...entry, id: String(quarantine.id) },
+    row: row && { ...shownRow, payload: parsed(row.payload) },
     history: {
       total: history.total,
-      entries: history.entries.map(({ seq, operation, changedAt, diff }) => ({
-        seq: Number(seq),
-        operation,
-        changedAt: at(changedAt),
-        diff: parsed(diff),
-      })),
+      entries: history.entries.map((each) => ({ ...each, seq: Number(each.seq), diff: parsed(each.diff) })),
     },
-    changes: changes.map(({ id, operation, status, body, error, enqueuedAt, settledAt }) => ({
-      id: Number(id),
-      operation,
-      status,
-      body: parsed(body),
-      error,
-      enqueuedAt: at(enqueuedAt),
-      settledAt: at(settledAt),
-    })),
+    changes: changes.map((each) => ({ ...each, id: Number(each.id), body: parsed(each.body) })),
   }
   return stringify(whole, undefined, 2) ?? ''
 }

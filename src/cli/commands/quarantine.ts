@@ -1,10 +1,16 @@
 // `quarantine`: what could not be mirrored and why; `retry` projects the stored payloads again.
 
 import type { Command } from 'commander'
+import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
-import { quarantineFacts } from '../../inspect/queries.ts'
-import { getQuarantined, listQuarantine, type QuarantineEntry, quarantineTotals } from '../../state/quarantine.ts'
+import {
+  getQuarantined,
+  listQuarantine,
+  type QuarantineEntry,
+  quarantineFacts,
+  quarantineTotals,
+} from '../../state/quarantine.ts'
 import { type Replayed, replayRecord } from '../../sync/replay.ts'
 import {
   action,
@@ -12,6 +18,7 @@ import {
   type ExitCode,
   existingStream,
   type Json,
+  present,
   quiet,
   recordNumber,
   recordNumbers,
@@ -19,6 +26,8 @@ import {
   withJson,
 } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
+
+type ListOptions = Json & { readonly limit: number }
 
 /** Registers `quarantine`, `quarantine show` and `quarantine retry`. */
 export function registerQuarantine(program: Command): void {
@@ -49,22 +58,16 @@ export function registerQuarantine(program: Command): void {
 async function runList(
   context: CommandContext,
   stream: string | undefined,
-  options: Json & { readonly limit: number },
-): Promise<ExitCode> {
+  { limit, json }: ListOptions,
+): Promise<void> {
   if (stream !== undefined) existingStream(stream)
   await using opened = await context.openDatabase()
-  const filter = { limit: options.limit, ...(stream === undefined ? {} : { stream }) }
-  const entries = await quarantineFacts(opened.database.pool, filter)
-  const byStream = await quarantineTotals(opened.database.pool)
-  if (options.json) {
-    printJson({ byStream, entries })
-    return 0
-  }
+  const { pool } = opened.database
+  const entries = await quarantineFacts(pool, { limit, ...(stream === undefined ? {} : { stream }) })
+  const byStream = await quarantineTotals(pool)
   const [newest] = entries
-  if (newest === undefined) {
-    print('Nothing is in quarantine.')
-    return 0
-  }
+  if (json) return printJson({ byStream, entries })
+  if (newest === undefined) return print('Nothing is in quarantine.')
   print(
     table(
       ['ID', 'STREAM', 'KEY', 'TIMES', 'LAST SEEN (UTC)', 'REASON'],
@@ -83,30 +86,23 @@ async function runList(
   print(
     `\nLook at one with: boat-mirror quarantine show ${newest.id}. Try again with: boat-mirror quarantine retry ${newest.id}`,
   )
-  return 0
 }
 
-const missing = (id: string): BoatMirrorError =>
-  new BoatMirrorError('NOT_FOUND', `There is no entry ${id} in quarantine.`, {
-    remedy: 'See what is there with: boat-mirror quarantine',
-  })
+const existing = async (db: Queryable, id: string): Promise<QuarantineEntry> =>
+  present(await getQuarantined(db, id), `entry ${id} in quarantine`, 'See what is there with: boat-mirror quarantine')
 
-async function runShow(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
+async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
-  const entry = await getQuarantined(opened.database.pool, id)
-  if (entry === null) throw missing(id)
-  const { payload, request, ...facts } = entry
+  const { payload, request, ...facts } = await existing(opened.database.pool, id)
   if (json) {
     // The payload goes out as its own text: JavaScript would round its long numbers.
-    const open = JSON.stringify({ ...facts, id: Number(facts.id), times: Number(facts.times) }, null, 2).slice(0, -2)
-    print(`${open},\n  "request": ${request},\n  "payload": ${payload}\n}`)
-    return 0
+    const open = JSON.stringify(facts, null, 2).slice(0, -2)
+    return print(`${open},\n  "request": ${request},\n  "payload": ${payload}\n}`)
   }
   print(`${facts.stream} ${oneLine(facts.key)}   ${facts.endpoint}`)
   print(`Seen ${facts.times} times from ${instant(facts.firstSeenAt)} to ${instant(facts.lastSeenAt)} UTC.`)
   print(`Reason: ${oneLine(facts.reason, 1_000)}\n`)
   print(payload)
-  return 0
 }
 
 type Result = { readonly entry: QuarantineEntry; readonly replayed: Replayed }
@@ -127,11 +123,7 @@ async function runRetry(
     results.push({ entry, replayed: await replayRecord(syncContext, entry) })
   }
   if (options.all) for (const entry of await listQuarantine(pool, { limit: everything })) await replay(entry)
-  for (const id of ids) {
-    const entry = await getQuarantined(pool, id)
-    if (entry === null) throw missing(id)
-    await replay(entry)
-  }
+  for (const id of ids) await replay(await existing(pool, id))
   return report(results, options.json)
 }
 
@@ -140,22 +132,14 @@ const everything = 1_000_000
 /** 3 when something stays in quarantine. */
 function report(results: readonly Result[], json: boolean): ExitCode {
   const refused = results.filter(({ replayed }) => replayed.kind === 'refused')
-  if (json)
-    printJson(
-      results.map(({ entry, replayed }) => ({
-        id: Number(entry.id),
-        stream: entry.stream,
-        key: entry.key,
-        ...replayed,
-      })),
-    )
+  if (json) printJson(results.map(({ entry: { id, stream, key }, replayed }) => ({ id, stream, key, ...replayed })))
   else if (results.length === 0) print('Nothing is in quarantine.')
   else
     print(
       table(
         ['ID', 'STREAM', 'KEY', 'RESULT'],
         results.map(({ entry, replayed }) => [
-          entry.id,
+          String(entry.id),
           entry.stream,
           oneLine(entry.key, 40),
           replayed.kind === 'mirrored' ? 'mirrored' : `still wrong: ${oneLine(replayed.reason, 160)}`,

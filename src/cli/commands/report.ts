@@ -6,7 +6,7 @@ import { type ReportRequest, readReport } from '../../inspect/report-queries.ts'
 import type { ReportView } from '../../reports/pieces.ts'
 import { reportViews } from '../../reports/report-views.ts'
 import { withoutControls } from '../../text.ts'
-import { action, type CommandContext, type ExitCode, quiet, wholeNumber, withJson } from '../context.ts'
+import { action, type CommandContext, quiet, wholeNumber, withJson } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
 type Options = {
@@ -77,7 +77,7 @@ function findView(name: string): ReportView {
   })
 }
 
-async function runReport(context: CommandContext, name: string | undefined, options: Options): Promise<ExitCode> {
+async function runReport(context: CommandContext, name: string | undefined, options: Options): Promise<void> {
   if (options.json && options.csv) throw new BoatMirrorError('USAGE', '--json and --csv exclude each other.')
   if (options.raw && !options.csv) throw new BoatMirrorError('USAGE', '--raw needs --csv.')
   if (name === undefined) return listReports(options)
@@ -86,25 +86,17 @@ async function runReport(context: CommandContext, name: string | undefined, opti
   if (options.json) await printRowsAsJson(opened.database, request, context.signal)
   else if (options.csv) await printCsv(opened.database, request, options.raw, context.signal)
   else await printTable(opened.database, request)
-  return 0
 }
 
 /** What a view has, without what one must know about days and currencies. */
 const firstSentence = (comment: string): string => /^.*?[.:](?= |$)/.exec(comment)?.[0].replace(/:$/, '.') ?? comment
 
-function listReports({ json }: Options): ExitCode {
+function listReports({ json }: Options): void {
   const reports = reportViews.map(({ name, comment, columns }) => ({ name, comment, columns: Object.keys(columns) }))
+  const rows = reports.map(({ name, comment }) => [name, firstSentence(comment)])
+  const hint = 'In SQL each is a view: select * from report.NAME. Questions and answers: docs/queries.md'
   if (json) printJson(reports)
-  else {
-    print(
-      table(
-        ['REPORT', 'WHAT IT HAS'],
-        reports.map(({ name, comment }) => [name, firstSentence(comment)]),
-      ),
-    )
-    print('\nIn SQL each is a view: select * from report.NAME. Questions and answers: docs/queries.md')
-  }
-  return 0
+  else print(`${table(['REPORT', 'WHAT IT HAS'], rows)}\n\n${hint}`)
 }
 
 type Database = Parameters<typeof readReport>[0]

@@ -15,6 +15,7 @@ import {
   existingStream,
   type Json,
   type OpenedApp,
+  present,
   quiet,
   recordNumber,
   wholeNumber,
@@ -22,8 +23,10 @@ import {
 } from '../context.ts'
 import { exitCodeOfSync, runJson } from '../outcome.ts'
 import { preflight } from '../preflight.ts'
-import { oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
+import { type Cell, oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
 import { runLine, runSeconds } from '../terminal/progress.ts'
+
+type ListOptions = Json & { readonly limit: number }
 
 /** Registers `runs`, `runs show` and `runs release`. */
 export function registerRuns(program: Command): void {
@@ -53,71 +56,51 @@ export function registerRuns(program: Command): void {
 async function runList(
   context: CommandContext,
   stream: string | undefined,
-  options: Json & { readonly limit: number },
-): Promise<ExitCode> {
+  { limit, json }: ListOptions,
+): Promise<void> {
   if (stream !== undefined) existingStream(stream)
   await using opened = await context.openDatabase()
-  const filter = { limit: options.limit, ...(stream === undefined ? {} : { stream }) }
-  const runs = await listRuns(opened.database.pool, filter)
-  if (options.json) printJson(runs.map(runJson))
+  const runs = await listRuns(opened.database.pool, { limit, ...(stream === undefined ? {} : { stream }) })
+  if (json) printJson(runs.map(runJson))
   else if (runs.length === 0) print('There is no run yet.')
-  else print(runsTable(runs))
-  return 0
+  else
+    print(
+      table(
+        Object.keys(columns),
+        runs.map((run) => Object.values(columns).map((cell) => cell(run))),
+      ),
+    )
 }
 
-const runsTable = (runs: readonly Run[]): string =>
-  table(
-    [
-      'ID',
-      'STREAM',
-      'TRIGGER',
-      'STARTED (UTC)',
-      'S',
-      'STATUS',
-      'READ',
-      'INS',
-      'UPD',
-      'DEL',
-      'HELD',
-      'REQUESTS',
-      'ERROR',
-    ],
-    runs.map((run) => [
-      run.id,
-      run.stream,
-      run.trigger,
-      instant(run.started_at),
-      run.finished_at === null ? null : runSeconds(run),
-      run.status,
-      Number(run.read),
-      Number(run.inserted),
-      Number(run.updated),
-      Number(run.deleted),
-      Number(run.held),
-      Number(run.requests),
-      run.error === null ? '' : oneLine(run.error, 60),
-    ]),
-  )
-
-async function existingRun(opened: { readonly database: OpenedApp['database'] }, id: string): Promise<Run> {
-  const run = await findRun(opened.database.pool, id)
-  if (run !== null) return run
-  throw new BoatMirrorError('NOT_FOUND', `There is no run ${id}.`, { remedy: 'See what ran with: boat-mirror runs' })
+const columns: Readonly<Record<string, (run: Run) => Cell>> = {
+  ID: ({ id }) => id,
+  STREAM: ({ stream }) => stream,
+  TRIGGER: ({ trigger }) => trigger,
+  'STARTED (UTC)': (run) => instant(run.started_at),
+  S: (run) => (run.finished_at === null ? null : runSeconds(run)),
+  STATUS: ({ status }) => status,
+  READ: ({ read }) => Number(read),
+  INS: ({ inserted }) => Number(inserted),
+  UPD: ({ updated }) => Number(updated),
+  DEL: ({ deleted }) => Number(deleted),
+  HELD: ({ held }) => Number(held),
+  REQUESTS: ({ requests }) => Number(requests),
+  ERROR: ({ error }) => (error === null ? '' : oneLine(error, 60)),
 }
+
+const existing = async ({ database }: Pick<OpenedApp, 'database'>, id: string): Promise<Run> =>
+  present(await findRun(database.pool, id), `run ${id}`, 'See what ran with: boat-mirror runs')
 
 /** Held keys that are shown. */
 const shownKeys = 50
 
-async function runShow(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
+async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const { pool } = opened.database
-  const run = await existingRun(opened, id)
+  const run = await existing(opened, id)
   const tasks = await taskFacts(pool, id)
   const held = await heldKeyFacts(pool, id, shownKeys)
-  if (json) {
-    printJson({ ...runJson(run), tasks, waitingDeletions: held })
-    return 0
-  }
+  if (json) return printJson({ ...runJson(run), tasks, waitingDeletions: held })
   print(`Run ${run.id}, ${runLine(run)}`)
   print(`Started ${instant(run.started_at)} UTC by ${run.trigger}${run.full_read ? ', every detail' : ''}.`)
   if (tasks.length > 0)
@@ -134,7 +117,6 @@ async function runShow(context: CommandContext, id: string, { json }: Json): Pro
     print(`\n${count(held.count)} deletions wait: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`)
     print(`Let them happen with: boat-mirror runs release ${run.id}`)
   }
-  return 0
 }
 
 const planWords: Readonly<Record<string, string>> = {
@@ -168,7 +150,7 @@ const patienceMs = 75_000
 async function runRelease(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
   const { config, log, signal } = context
   await using app = await context.open({ schema: 'migrate', patienceMs })
-  const held = await existingRun(app, id)
+  const held = await existing(app, id)
   await preflight({ config, apiUrl: app.apiUrl, log, signal }, [held.stream])
   const { runId, keys } = await started(context, app, held)
   printNote(`Asking for ${count(keys)} records of ${held.stream}.`)

@@ -1,44 +1,26 @@
 // `sandbox`: serves the imitation API until a signal; every choice of the sandbox is a flag.
 
+import { once } from 'node:events'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { parseFaultRule } from '../../sandbox/http/faults.ts'
 import { createSandbox, type FaultRule, type SandboxOptions } from '../../sandbox/index.ts'
 import { beforeFirstAnswers, defaultOptions, envelopes, pagingStyles } from '../../sandbox/options.ts'
-import { action, type CommandContext, type ExitCode, type Json, wholeNumber, withJson } from '../context.ts'
+import { action, type CommandContext, type Json, wholeNumber, withJson } from '../context.ts'
 import { print } from '../terminal/output.ts'
 
 /** What commander makes of the flags; times in milliseconds. */
-type Flags = Json & {
-  readonly port: number
-  readonly host: string
-  readonly size: number
-  readonly seed: number
-  readonly now?: Date
-  readonly auth: string
-  readonly token: string
-  readonly paging: SandboxOptions['paging']
-  readonly pageBase: '0' | '1'
-  readonly pageParam: string
-  readonly sizeParam: string
-  readonly defaultPageSize: number
-  readonly maxPageSize: number
-  readonly beforeFirst: SandboxOptions['beforeFirst']
-  readonly envelope: SandboxOptions['envelope']
-  readonly envelopeEverywhere: boolean
-  readonly totals: boolean
-  readonly totalHeader?: string
-  readonly pageReferences: boolean
-  readonly summary: boolean
-  readonly touch: boolean
-  readonly onlyStatusChanges: boolean
-  readonly uniqueEmails: boolean
-  readonly latency: number
-  readonly jitter: number
-  readonly rateLimit: number
-  readonly retryAfter: SandboxOptions['retryAfter']
-  readonly fault: readonly FaultRule[]
-}
+type Flags = Json &
+  Omit<SandboxOptions, 'now' | 'pageBase' | 'totalHeader' | 'latencyMs' | 'jitterMs' | 'faults'> & {
+    readonly port: number
+    readonly host: string
+    readonly now?: Date
+    readonly pageBase: '0' | '1'
+    readonly totalHeader?: string
+    readonly latency: number
+    readonly jitter: number
+    readonly fault: readonly FaultRule[]
+  }
 
 const maxWhole = Number.MAX_SAFE_INTEGER
 
@@ -146,13 +128,10 @@ function startFailure(error: unknown, { host, port }: Flags): unknown {
 }
 
 /** Serves until the signal; prints the address, or `{"url": …}`, as one line on stdout once it answers. */
-async function runSandbox({ signal }: CommandContext, flags: Flags): Promise<ExitCode> {
+async function runSandbox({ signal }: CommandContext, flags: Flags): Promise<void> {
   await using sandbox = await createSandbox(optionsOf(flags)).catch((error: unknown) => {
     throw startFailure(error, flags)
   })
   print(flags.json ? JSON.stringify({ url: sandbox.url }) : `The sandbox answers at ${sandbox.url}`)
-  if (!signal.aborted) {
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-  }
-  return 0
+  if (!signal.aborted) await once(signal, 'abort')
 }

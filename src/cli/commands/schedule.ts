@@ -7,7 +7,7 @@ import { effectiveIntervals, wantedIntervals } from '../../jobs/schedule.ts'
 import { intervalsAllowed } from '../../reports/freshness.ts'
 import { listStreams, turnCosts } from '../../state/stream-state.ts'
 import { scheduledShare, stretchFactor } from '../../sync/plan.ts'
-import { action, type CommandContext, type ExitCode, type Json, quiet, withJson } from '../context.ts'
+import { action, type CommandContext, type Json, quiet, withJson } from '../context.ts'
 import { print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `schedule`. */
@@ -25,7 +25,7 @@ const seconds = (ms: number | undefined): number | null => (ms === undefined ? n
 
 const times = (ms: number | undefined, by: number): number | undefined => (ms === undefined ? undefined : ms * by)
 
-async function runSchedule({ config, open }: CommandContext, { json }: Json): Promise<ExitCode> {
+async function runSchedule({ config, open }: CommandContext, { json }: Json): Promise<void> {
   const wanted = wantedIntervals(config)
   await using app = await open({ schema: 'check', api: false, patienceMs: 0 })
   const { database, ratePerSecond } = app
@@ -46,10 +46,7 @@ async function runSchedule({ config, open }: CommandContext, { json }: Json): Pr
       asOf: states.get(name)?.as_of ?? null,
       nextDueAt: states.get(name)?.next_due_at ?? null,
     }))
-  if (json) {
-    printJson({ ratePerSecond, scheduledShare, neededPerSecond, stretch, streams: rows })
-    return 0
-  }
+  if (json) return printJson({ ratePerSecond, scheduledShare, neededPerSecond, stretch, streams: rows })
   const now = new Date()
   print(
     table(
@@ -66,7 +63,6 @@ async function runSchedule({ config, open }: CommandContext, { json }: Json): Pr
     ),
   )
   print(`\n${budgetText(ratePerSecond, neededPerSecond, stretch)}`)
-  return 0
 }
 
 /** What the schedule takes of the rate limit, in a sentence. */

@@ -6,7 +6,7 @@ import { bytes, count, counted, duration, relative } from '../../format.ts'
 import { describeHolder } from '../../inspect/feed-holders.ts'
 import type { Backlog, StreamStatus } from '../../inspect/queries.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
-import { action, type CommandContext, type ExitCode, type OpenedDatabase, quiet, withJson } from '../context.ts'
+import { action, type CommandContext, type OpenedDatabase, quiet, withJson } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
 import { readStatus } from '../status-facts.ts'
 import { oneLine, print, table } from '../terminal/output.ts'
@@ -29,13 +29,13 @@ type StatusOptions = { readonly json: boolean; readonly watch: boolean; readonly
 const watchMs = 2_000
 const clearScreen = '\u001b[H\u001b[2J\u001b[3J'
 
-async function runStatus(context: CommandContext, options: StatusOptions): Promise<ExitCode> {
+async function runStatus(context: CommandContext, options: StatusOptions): Promise<void> {
   await using opened = await context.openDatabase()
   for (;;) {
     const text = await statusText(context, opened, options)
     if (options.watch && process.stdout.isTTY) process.stdout.write(clearScreen)
     print(text)
-    if (!options.watch) return 0
+    if (!options.watch) return
     await sleep(watchMs, context.signal)
   }
 }

@@ -13,7 +13,7 @@ import { createPusher } from '../../outbox/pusher.ts'
 import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { startOperatorServer } from '../../web/server.ts'
-import { action, type CommandContext, type ExitCode } from '../context.ts'
+import { action, type CommandContext } from '../context.ts'
 import { readStatus } from '../status-facts.ts'
 import { print } from '../terminal/output.ts'
 import { watchFirstSync } from '../terminal/progress.ts'
@@ -47,7 +47,7 @@ async function tryQueue(backend: QueueBackend, log: Logger): Promise<void> {
   }
 }
 
-async function runWorker(context: CommandContext): Promise<ExitCode> {
+async function runWorker(context: CommandContext): Promise<void> {
   const { config, log, signal } = context
   const open = unguarded(config)
   if (open !== null) throw open
@@ -83,7 +83,6 @@ async function runWorker(context: CommandContext): Promise<ExitCode> {
       await once(signal, 'abort')
     }
     log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are given back')
-    return 0
   } finally {
     await Promise.all([pushing.stop(), worker.stop()])
   }

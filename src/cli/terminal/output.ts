@@ -8,23 +8,10 @@ export { oneLine } from '../../text.ts'
 
 export type Cell = string | number | null | undefined
 
-const noBorders = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '  ',
-} as const
+const places = ['top', 'bottom', 'left', 'mid', 'right', 'middle'] as const
+const joints = ['top-mid', 'top-left', 'top-right', 'bottom-mid', 'bottom-left', 'bottom-right'] as const
+const borders = [...places, ...joints, 'left-mid', 'mid-mid', 'right-mid'] as const
+const noBorders = { ...Object.fromEntries(borders.map((name) => [name, ''])), middle: '  ' }
 
 /** A table with its numbers right-aligned; missing values are shown as `–`. Returns lines without a trailing newline. */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {

@@ -24,7 +24,7 @@ type Snapshot = {
 
 type View = { show(snapshot: Snapshot, seconds: number): void; close(): void }
 
-export type WatchOptions = {
+type WatchOptions = {
   readonly database: Database
   readonly requestId: string
   readonly signal: AbortSignal

@@ -9,7 +9,7 @@ import { streamsSection } from './streams.ts'
 import { trafficSection } from './traffic.ts'
 import { attentionSection, nowSection, outboxSection } from './work.ts'
 
-export type Summary = {
+type Summary = {
   readonly tone: 'ok' | 'warn' | 'bad' | 'busy'
   readonly headline: string
   readonly detail: string

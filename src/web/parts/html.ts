@@ -3,7 +3,7 @@
 /** Markup that is safe to send as it is. */
 export type Html = { readonly markup: string }
 
-export type Part = Html | string | number | null | undefined | false | readonly Part[]
+type Part = Html | string | number | null | undefined | false | readonly Part[]
 
 const escapes: Readonly<Record<string, string>> = {
   '&': '&amp;',

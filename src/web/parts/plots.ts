@@ -29,7 +29,7 @@ export function sparkBars(
   return html`<svg class="spark" role="img" aria-label="${label}" width="${slots * step}" height="${height}" viewBox="0 0 ${slots * step} ${height}">${drawn}</svg>`
 }
 
-export type Column = {
+type Column = {
   /** Stacked from below. */
   readonly parts: readonly { readonly value: number; readonly tone: string }[]
   readonly title: string
