@@ -29,19 +29,13 @@ export function exitCodeOfCheck(checks: readonly StreamCheck[]): ExitCode {
   return checks.some((check) => check.bad > 0) ? 3 : 0
 }
 
+const countsShown = ['stream', 'compared', 'missing', 'different', 'deleted', 'bad'] as const
+
 /** A table of what was compared, the first differences and problems of each stream, and what follows. Pure. */
 export function checksText(checks: readonly StreamCheck[]): string {
   const counts = table(
     ['STREAM', 'COMPARED', 'MISSING', 'DIFFERENT', 'ONLY IN THE MIRROR', 'NOT MIRRORABLE', 'NOT READ'],
-    checks.map((check) => [
-      check.stream,
-      check.compared,
-      check.missing,
-      check.different,
-      check.deleted,
-      check.bad,
-      check.problems.length,
-    ]),
+    checks.map(({ problems, ...each }) => [...countsShown.map((name) => each[name]), problems.length]),
   )
   const lines = checks.flatMap(detailsOf)
   return [counts, ...(lines.length > 0 ? [lines.join('\n')] : []), conclusion(checks)].join('\n\n')

@@ -11,8 +11,10 @@ export type Finding = {
   readonly remedy: string | null
 }
 
+/** What is right. */
 export const ok = (name: string, detail: string): Finding => ({ name, status: 'ok', detail, remedy: null })
 
+/** What works, but may not be meant so, or costs something. */
 export const warn = (name: string, detail: string, remedy: string): Finding => ({
   name,
   status: 'warn',

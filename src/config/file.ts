@@ -79,6 +79,7 @@ function parseYaml(text: string, path: string): unknown {
   }
 }
 
+/** What the file may hold besides settings. */
 export const fileSections = ['schedules', 'targets', 'lists']
 
 /** A value that YAML takes for none. */

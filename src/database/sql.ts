@@ -12,16 +12,19 @@ export type Queryable = {
 
 const builders = new WeakMap<Queryable, QueryCreator<MirrorDatabase>>()
 
-/** Kysely's queries on a pool or on a client; those of a client belong to the transaction it is in. */
-export function on(db: Queryable): QueryCreator<MirrorDatabase> {
-  const known = builders.get(db)
-  if (known !== undefined) return known
+/** Kysely on a pool or on a client, which stays the caller's. */
+export function kyselyOn<D>(db: Queryable): Kysely<D> {
   const client = {
     query: <R>(text: string, values: readonly unknown[]) => db.query<R & QueryResultRow>(text, [...values]),
     release: () => {},
   }
   const pool = { connect: async () => client as unknown as PostgresPoolClient, end: async () => {} }
-  const builder = new Kysely<MirrorDatabase>({ dialect: new PostgresDialect({ pool }) })
+  return new Kysely<D>({ dialect: new PostgresDialect({ pool }) })
+}
+
+/** Kysely's queries on a pool or on a client; those of a client belong to the transaction it is in. */
+export function on(db: Queryable): QueryCreator<MirrorDatabase> {
+  const builder = builders.get(db) ?? kyselyOn<MirrorDatabase>(db)
   builders.set(db, builder)
   return builder
 }

@@ -1,5 +1,7 @@
-// Asks a Postgres on 127.0.0.1 whether it is there and ours, and creates our database in it.
+// Asks a Postgres on 127.0.0.1 whether it is there and ours, and creates our database in it; and which ports are free there.
 
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { Client } from 'pg'
 import { addressOf, roles, type State } from './state.ts'
 
@@ -44,4 +46,34 @@ async function withClient(url: string, work: (client: Client) => Promise<void>):
   } finally {
     await client.end()
   }
+}
+
+/** Returns the wanted port if nothing listens there, else one that is free now. 0 wants any. */
+export async function findFreePort(wanted = 0): Promise<number> {
+  return (await tryPort(wanted)) ?? (await tryPort(0)) ?? noneFree()
+}
+
+/** True when nothing listens on this port. */
+export async function isFree(port: number): Promise<boolean> {
+  return (await tryPort(port)) !== null
+}
+
+async function tryPort(port: number): Promise<number | null> {
+  const server = createServer()
+  try {
+    server.listen({ port, host: '127.0.0.1', exclusive: true })
+    await once(server, 'listening')
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === 'EADDRINUSE' || code === 'EACCES') return null
+    throw error
+  }
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : null
+}
+
+function noneFree(): never {
+  throw new Error('the system has no free port on 127.0.0.1')
 }

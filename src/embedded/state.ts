@@ -29,6 +29,7 @@ export function addressOf(state: State, port: number, name: string = database): 
   return `postgres://${user}:${state.password}@127.0.0.1:${port}/${name}`
 }
 
+/** Names of the superuser and of the database of Boat Mirror. */
 export const roles = { user, database }
 
 /** Reads the state; null when there is none yet. @throws BoatMirrorError EMBEDDED_UNAVAILABLE when it is damaged. */

@@ -8,7 +8,6 @@ export type StreamFreshness = {
   readonly stream: string
   readonly state: Freshness
   readonly targetS: number | null
-  readonly ageS: number | null
   readonly lastRunStatus: string | null
   readonly lastError: string | null
 }
@@ -21,7 +20,6 @@ export async function freshnessFacts(db: Queryable): Promise<readonly StreamFres
       'stream',
       'state',
       eb.cast<number | null>('target_s', 'float8').as('targetS'),
-      eb.cast<number | null>('age_s', 'float8').as('ageS'),
       'last_run_status as lastRunStatus',
       'last_error as lastError',
     ])
@@ -75,7 +73,6 @@ export async function recentRuns(db: Queryable, perStream: number): Promise<read
 export type RunningRun = {
   readonly id: number
   readonly stream: string
-  readonly trigger: string
   readonly phase: string
   readonly seconds: number
   readonly read: number
@@ -104,7 +101,6 @@ export async function runningRuns(db: Queryable): Promise<readonly RunningRun[]>
     .select((eb) => [
       eb.cast<number>('r.id', 'float8').as('id'),
       'r.stream',
-      'r.trigger',
       'r.phase',
       sql<number>`extract(epoch from clock_timestamp() - r.started_at)::float8`.as('seconds'),
       eb.cast<number>('r.read', 'float8').as('read'),

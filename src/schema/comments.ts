@@ -46,6 +46,7 @@ function mirrorComments(stream: StreamDef): readonly string[] {
 const otherComments = (): readonly string[] =>
   Object.entries(syncComments).map(([subject, text]) => `comment on ${subject} is ${literal(text)};`)
 
+/** The comments of every table and column, as a repeatable step. */
 export const comments: RepeatableStep = {
   name: 'comments',
   sql: [...streams.flatMap(mirrorComments), ...otherComments()].join('\n'),

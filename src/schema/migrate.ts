@@ -1,11 +1,10 @@
 // Brings the database up to date: numbered migrations, then the repeatable steps, in one transaction under one lock.
 
-import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { migrations } from '../../migrations/index.ts'
 import { clientConfig, openDatabase, supportedVersion } from '../database/database.ts'
 import { watchLocks } from '../database/lock-wait.ts'
-import type { Queryable } from '../database/sql.ts'
+import { kyselyOn, type Queryable } from '../database/sql.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { createLogger, type Logger } from '../log.ts'
@@ -53,8 +52,13 @@ async function readStatus(db: Queryable): Promise<MigrationStatus> {
   }
 }
 
-const isCurrent = (status: MigrationStatus): boolean =>
+/** Is the schema that of this program, no older and no newer? */
+export const isCurrent = (status: MigrationStatus): boolean =>
   status.pending.length === 0 && status.unknown.length === 0 && status.repeatableCurrent
+
+/** What an older schema lacks, in words. */
+export const missingOf = ({ pending }: MigrationStatus): string =>
+  pending.length > 0 ? pending.join(', ') : 'views and functions of this version'
 
 function refuseNewer({ unknown }: Pick<MigrationStatus, 'unknown'>): void {
   if (unknown.length === 0) return
@@ -120,7 +124,7 @@ async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): 
   // As Kysely's own Migrator keeps it. That one takes a lock of the session, which a pooler hands to whoever comes next.
   await client.query(`create schema if not exists sync;
     create table if not exists sync.migrations (name varchar(255) primary key, timestamp varchar(255) not null)`)
-  const db = kyselyOn(client)
+  const db = kyselyOn<unknown>(client)
   for (const [name, migration] of Object.entries(migrations)) {
     if (!pending.includes(name)) continue
     signal?.throwIfAborted()
@@ -135,17 +139,6 @@ async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): 
   await applyRepeatable(client)
   return [...pending]
 }
-
-/** Kysely on one connection, which stays the caller's. */
-const kyselyOn = (client: pg.PoolClient): Kysely<unknown> =>
-  new Kysely<unknown>({
-    dialect: new PostgresDialect({
-      pool: {
-        connect: async () => ({ query: client.query.bind(client), release: () => {} }) as PostgresPoolClient,
-        end: async () => {},
-      },
-    }),
-  })
 
 async function applyRepeatable(client: pg.PoolClient): Promise<void> {
   for (const step of repeatableSteps) {
@@ -185,8 +178,7 @@ export async function assertSchemaCurrent(db: { readonly pool: pg.Pool }): Promi
   })
   refuseNewer(status)
   if (isCurrent(status)) return
-  const missing = status.pending.length > 0 ? status.pending.join(', ') : 'views and functions of this version'
-  throw new BoatMirrorError('DATABASE_SCHEMA', `The database is not up to date: ${missing} missing.`, {
+  throw new BoatMirrorError('DATABASE_SCHEMA', `The database is not up to date: ${missingOf(status)} missing.`, {
     remedy: 'Run `boat-mirror migrate` with a role that may create tables.',
   })
 }

@@ -8,16 +8,14 @@ export const sessionSeconds = 12 * 3_600
 
 export const cookieName = 'boat_mirror_session'
 
-const sameText = (a: string, b: string): boolean =>
-  timingSafeEqual(createHash('sha256').update(a).digest(), createHash('sha256').update(b).digest())
+/** Is this the token, or the signature? Takes the same time whatever is given. */
+export const isSecret = (secret: string, given: string): boolean =>
+  timingSafeEqual(createHash('sha256').update(secret).digest(), createHash('sha256').update(given).digest())
 
 const signature = (token: string, expires: string): string =>
   createHmac('sha256', createHmac('sha256', token).update('boat-mirror session').digest())
     .update(expires)
     .digest('base64url')
-
-/** Is this the token? Takes the same time whatever is given. */
-export const isToken = (token: string, given: string): boolean => sameText(token, given)
 
 /** A session that ends `sessionSeconds` after `now`: its end and a signature made with the token. */
 export function issueSession(token: string, now: Date): string {
@@ -29,7 +27,7 @@ export function issueSession(token: string, now: Date): string {
 export function isSession(token: string, session: string, now: Date): boolean {
   const [expires = '', signed = '', ...more] = session.split('.')
   if (more.length > 0 || !/^\d{1,12}$/.test(expires)) return false
-  return sameText(signed, signature(token, expires)) && Number(expires) * 1_000 > now.getTime()
+  return isSecret(signature(token, expires), signed) && Number(expires) * 1_000 > now.getTime()
 }
 
 /** The session in a Cookie header, if there is one. */
@@ -60,4 +58,4 @@ export function credentialOf(headers: {
 
 /** Does this credential open the pages at this moment? */
 export const isRight = (token: string, { kind, text }: Credential, now: Date): boolean =>
-  kind === 'token' ? isToken(token, text) : isSession(token, text, now)
+  kind === 'token' ? isSecret(token, text) : isSession(token, text, now)

@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Guesses } from './guesses.ts'
 import { html, layout } from './parts/html.ts'
-import { issueSession, isToken, sessionCookie } from './session.ts'
+import { isSecret, issueSession, sessionCookie } from './session.ts'
 
 function signInPage(problem: string): string {
   const body = html`<main id="main"><section class="sign-in" aria-labelledby="title">
@@ -36,7 +36,7 @@ export function registerSignIn(server: FastifyInstance, token: string | null, gu
   server.post('/sign-in', options, async (request, reply) => {
     if (token === null) return reply.redirect('/', 303)
     const given = request.body instanceof URLSearchParams ? (request.body.get('token') ?? '').trim() : ''
-    const verdict = await guesses(request.ip, { kind: 'token', text: given }, () => isToken(token, given))
+    const verdict = await guesses(request.ip, { kind: 'token', text: given }, () => isSecret(token, given))
     if (verdict.kind === 'wait') {
       reply.header('retry-after', String(verdict.seconds))
       return show(reply, 429, `Too many wrong tokens. Wait ${verdict.seconds} seconds.`)

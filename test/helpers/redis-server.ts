@@ -8,7 +8,7 @@ import { readFile, readlink } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { Redis, ReplyError } from 'ioredis'
 import { sleep } from '../../src/clock.ts'
-import { findFreePort } from '../../src/embedded/ports.ts'
+import { findFreePort } from '../../src/embedded/connection.ts'
 
 export const redisPidFile = 'redis.pid'
 

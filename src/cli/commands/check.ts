@@ -14,7 +14,7 @@ import { mayCreate } from '../../inspect/queries.ts'
 import { openBackend } from '../../jobs/backend.ts'
 import type { Logger } from '../../log.ts'
 import { assertColumnsOptional } from '../../mirror/partner-objects.ts'
-import { type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
+import { isCurrent, type MigrationStatus, migrationStatus, missingOf } from '../../schema/migrate.ts'
 import { roleGaps } from '../../schema/roles.ts'
 import { assertNamesFree, assertSuitable } from '../../schema/suitable.ts'
 import { shownAddress } from '../../text.ts'
@@ -115,9 +115,6 @@ const feedFindings = async ({ pool }: Database): Promise<readonly Finding[]> =>
     warn('change feed', describeHolder(holder), 'Readers of the feed wait; the mirror itself goes on.'),
   )
 
-const isCurrent = (schema: MigrationStatus): boolean =>
-  schema.pending.length + schema.unknown.length === 0 && schema.repeatableCurrent
-
 async function schemaFinding(config: Config, database: Database, schema: MigrationStatus): Promise<Finding> {
   if (isCurrent(schema)) return ok('schema', `up to date: ${schema.applied.at(-1) ?? 'nothing applied'}`)
   if (schema.unknown.length > 0)
@@ -127,7 +124,7 @@ async function schemaFinding(config: Config, database: Database, schema: Migrati
         remedy: 'Use the newer version of boat-mirror with this database.',
       }),
     )
-  const missing = schema.pending.length > 0 ? schema.pending.join(', ') : 'views and functions of this version'
+  const missing = missingOf(schema)
   const allowed = await mayCreate(database.pool)
   if (config.autoMigrate && allowed)
     return warn(

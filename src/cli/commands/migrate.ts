@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander'
 import { openServer, prepareSchema } from '../../app.ts'
-import { type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
+import { isCurrent, type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
 import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
 import { print, printJson, table } from '../terminal/output.ts'
 
@@ -42,7 +42,7 @@ async function runMigrate(
 }
 
 function showStatus(status: MigrationStatus, json: boolean): ExitCode {
-  const current = status.pending.length + status.unknown.length === 0 && status.repeatableCurrent
+  const current = isCurrent(status)
   if (json) {
     printJson({ current, ...status })
     return current ? 0 : 1

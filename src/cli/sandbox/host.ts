@@ -3,8 +3,8 @@
 
 import { join } from 'node:path'
 import { sleep } from '../../clock.ts'
+import { findFreePort } from '../../embedded/connection.ts'
 import { withLock } from '../../embedded/lock.ts'
-import { findFreePort } from '../../embedded/ports.ts'
 import { isAlive, ownToken } from '../../embedded/processes.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
