@@ -193,11 +193,11 @@ describe('quarantine', () => {
     const [first, second] = await listQuarantine(mirror.db.pool, { limit: 10 })
     expect(first).toMatchObject({
       key: '1',
-      times: '2',
+      times: 2,
       payload: '{"id": 1, "again": true}',
       request: '{"resource_id": "a"}',
     })
-    expect(second).toMatchObject({ key: '2', times: '1' })
+    expect(second).toMatchObject({ key: '2', times: 1 })
     expect(await quarantineTotals(mirror.db.pool)).toEqual({ rentals: 2 })
     expect(await getQuarantined(mirror.db.pool, String(first?.id ?? 0))).toEqual(first)
     await clearQuarantine(mirror.db.pool, [{ stream: 'rentals', keys: ['1'] }])
