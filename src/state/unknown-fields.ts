@@ -63,7 +63,7 @@ export async function noteUnknownFields(db: Queryable, fields: readonly UnknownF
 }
 
 /** A field that the catalog does not know, over all reads. */
-type ListedField = Omit<UnknownField, 'sample'> & {
+export type ListedField = Omit<UnknownField, 'sample'> & {
   readonly firstSeenAt: Date
   readonly lastSeenAt: Date
   readonly sample: unknown
