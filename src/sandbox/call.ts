@@ -81,27 +81,20 @@ export const recordAnswer = ({ world }: Call, entity: Entity): Answer => ({ kind
 
 const param = ({ params }: Call, name: string): string => params[name] ?? ''
 
-function integerParam(call: Call, name: string): string {
-  const value = param(call, name)
-  if (!/^-?\d+$/.test(value)) throw badField(name, 'must be an integer')
-  return value
+/** The record that an integer of the path names, or 404. */
+function byParam<E>(call: Call, records: { get(id: string): E | undefined }, name: string, what: string): E {
+  const id = param(call, name)
+  if (!/^-?\d+$/.test(id)) throw badField(name, 'must be an integer')
+  const found = records.get(id)
+  if (!found) throw notFound(`${what} ${id}`)
+  return found
 }
 
 /** The user of the path, or 404. */
-export function userOf(call: Call): User {
-  const id = integerParam(call, 'userId')
-  const user = call.world.users.get(id)
-  if (!user) throw notFound(`User ${id}`)
-  return user
-}
+export const userOf = (call: Call): User => byParam(call, call.world.users, 'userId', 'User')
 
 /** The rental of the path, or 404. */
-export function rentalOf(call: Call): Rental {
-  const id = integerParam(call, 'rentalId')
-  const rental = call.world.rentals.get(id)
-  if (!rental) throw notFound(`Rental ${id}`)
-  return rental
-}
+export const rentalOf = (call: Call): Rental => byParam(call, call.world.rentals, 'rentalId', 'Rental')
 
 /** The resource of the path, or 404; a test resource only with `test=true` where the operation has that parameter. */
 export function resourceOf(call: Call): Resource {
@@ -116,12 +109,8 @@ export function resourceById(call: Call, id: string): Resource {
 }
 
 /** The record below another that a path parameter names, or 404. */
-export function below<E extends Entity>(call: Call, entities: readonly E[], name: string, what: string): E {
-  const id = integerParam(call, name)
-  const found = entities.find(({ key }) => key === id)
-  if (!found) throw notFound(`${what} ${id}`)
-  return found
-}
+export const below = <E extends Entity>(call: Call, entities: readonly E[], name: string, what: string): E =>
+  byParam(call, { get: (id) => entities.find(({ key }) => key === id) }, name, what)
 
 /** A query parameter that must be there. */
 export function requiredQuery({ query }: Call, name: string): string {

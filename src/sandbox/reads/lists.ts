@@ -32,9 +32,8 @@ function listAnswer<E extends Entity>(
 
 /** A test on an integer id in the query. */
 function idQuery({ query }: Call, name: string): string | undefined {
-  const value = query[name]
-  if (value === undefined || value === '') return undefined
-  if (!/^-?\d+$/.test(value)) throw badField(name, 'must be an integer')
+  const value = query[name] || undefined
+  if (value !== undefined && !/^-?\d+$/.test(value)) throw badField(name, 'must be an integer')
   return value
 }
 
