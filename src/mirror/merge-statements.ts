@@ -46,11 +46,13 @@ function incomingSql(stream: StreamDef, source: RowSource): string {
     })
   const key = columnList(stream.key)
   const { from, where } = rowsFrom(source, stream, 'g')
-  // The temporary table has no statistics. An equality would be taken for a single row and lead to nested loops over
-  // thousands; of a case Postgres assumes that it holds for half of the rows.
+  // Neither has statistics. An equality is taken for a single row: so the few that are sent are looked up by index, however
+  // small the table was when the statement was prepared. Staged thousands would lead to nested loops; of a case Postgres
+  // assumes that it holds for half of the rows.
+  const mine = source === 'sent' ? where : `case when ${where} then true end`
   return `staged as (
       select ${typed.join(', ')}, g.payload::jsonb as _payload, g.source as _source, ${toldRead('g.read_at')} as _read_at, g.stub as _stub
-      from ${from} where case when ${where} then true end
+      from ${from} where ${mine}
     ), newest as (
       select distinct on (${key}) * from staged order by ${key}, _stub, _read_at desc, _payload desc
     ), incoming as materialized (

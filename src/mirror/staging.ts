@@ -38,8 +38,11 @@ export function rowsFrom(source: RowSource, stream: StreamDef, alias: string): {
   if (source === 'staged')
     return { from: `${stageTable} ${alias}`, where: `${alias}.batch = $1 and ${alias}.stream = '${stream.name}'` }
   const columns = stream.columns.map((_, index) => `${stagedColumn(index)} text`)
-  const shape = ['stub boolean', 'source text', 'read_at timestamptz', 'payload text', ...columns]
-  return { from: `json_to_recordset($1::json) as ${alias}(${shape.join(', ')})`, where: 'true' }
+  const shape = ['stream text', 'stub boolean', 'source text', 'read_at timestamptz', 'payload text', ...columns]
+  return {
+    from: `json_to_recordset($1::json) as ${alias}(${shape.join(', ')})`,
+    where: `${alias}.stream = '${stream.name}'`,
+  }
 }
 
 /** Statements before the COPY. The table lives as long as the connection; its rows end with the transaction. */
@@ -65,6 +68,7 @@ function rowsText(tables: readonly TableWrite[]): string {
   const rows = tables.flatMap((table) =>
     table.rows.map((row) => {
       const text: Record<string, unknown> = {
+        stream: table.stream.name,
         stub: table.mode === 'stub',
         source: sourceOfRow(table, row),
         read_at: row.readAt ?? table.readAt,
