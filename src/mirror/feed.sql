@@ -21,7 +21,7 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
   declare
     this_epoch constant bigint := mirror.feed_epoch();
     parts text[];
-    from_xid xid8 := '0';
+    from_xid xid8 := xid8 '0';
     from_seq bigint := 0;
     given int := 0;
   begin

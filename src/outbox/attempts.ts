@@ -7,7 +7,7 @@ const firstDelayMs = 1_000
 const longestDelayMs = 60_000
 const deadlineMarginMs = 2_000 // the last attempt before a deadline still has time to arrive
 
-export type NextAttempt = {
+type NextAttempt = {
   /** Attempts so far, at least 1. */
   readonly attempts: number
   /** From 0 to 1. */
@@ -35,7 +35,7 @@ export function nextVerificationMs(verifications: number, random: number): numbe
   return Math.round(Math.min(5_000, 1_000 * 2 ** verifications) * (0.75 + 0.25 * random))
 }
 
-export type Again = {
+type Again = {
   readonly sentAt: Date
   readonly now: Date
   /** The longest a request may take. */

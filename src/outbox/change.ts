@@ -7,7 +7,7 @@ import type { OnConflict } from './merge.ts'
 import type { Status } from './states.ts'
 
 /** Results of earlier changes by their id: the `id` each of them made. */
-export type Results = ReadonlyMap<string, Json>
+type Results = ReadonlyMap<string, Json>
 
 /** What was there before a write was dispatched: by it, its effect is verified when the answer is lost. */
 export type Evidence = {
@@ -27,7 +27,7 @@ export type Evidence = {
   readonly finished?: true
 }
 
-export type SentRequest = { readonly method: string; readonly path: string; readonly body?: Json }
+type SentRequest = { readonly method: string; readonly path: string; readonly body?: Json }
 
 export type Change = {
   readonly id: string

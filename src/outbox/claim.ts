@@ -1,6 +1,7 @@
 // Taking changes up: whose turn it is, leases with fencing, and what is due next. The only file that claims.
 
-import type { Queryable } from '../database/sql.ts'
+import { sql } from 'kysely'
+import { inMs, on, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 import { inStates } from './states.ts'
@@ -65,22 +66,31 @@ export async function claimChanges(
 
 /** Renews the leases of a pusher; parked changes (no lease) stay parked. Returns the ids of those that are its own still. */
 export async function renewLeases(db: Queryable, owner: string, leaseMs: number): Promise<readonly string[]> {
-  const { rows } = await db.query<{ id: string }>(
-    `update outbox.queue set lease_until = clock_timestamp() + $2 * interval '1 ms'
-     where status = 'sending' and owner = $1 and lease_until is not null returning id`,
-    [owner, leaseMs],
-  )
-  return rows.map((row) => row.id)
+  const renewed = await on(db)
+    .updateTable('outbox.queue')
+    .set({ lease_until: inMs(leaseMs) })
+    .where('status', '=', 'sending')
+    .where('owner', '=', owner)
+    .where('lease_until', 'is not', null)
+    .returning('id')
+    .execute()
+  return renewed.map(({ id }) => id)
 }
 
 /** Gives back a change that was not dispatched, as if it had not been claimed. */
 export async function releaseChange(db: Queryable, change: Change): Promise<void> {
-  await db.query(
-    `update outbox.queue set status = case when departed then status else 'queued' end, owner = null, lease_until = null,
-       attempts = attempts - case when departed then 0 else 1 end
-     where id = $1 and fence = $2 and status = 'sending'`,
-    [change.id, change.fence],
-  )
+  await on(db)
+    .updateTable('outbox.queue')
+    .set({
+      status: sql`case when departed then status else 'queued' end`,
+      attempts: sql`attempts - case when departed then 0 else 1 end`,
+      owner: null,
+      lease_until: null,
+    })
+    .where('id', '=', change.id)
+    .where('fence', '=', change.fence)
+    .where('status', '=', 'sending')
+    .execute()
 }
 
 /** Before claiming: expires what is too late, and moves changes that were queued while their record came to be. */

@@ -18,7 +18,7 @@ export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
 }
 
 /** From a record to its row, or the reason why not: `projectRecord` of the sync, which stands beside this layer. */
-export type ProjectRecord = (
+type ProjectRecord = (
   stream: StreamDef,
   record: Json,
   request: Readonly<Record<string, string | null>>,

@@ -1,15 +1,17 @@
 // What a person decides about a change: again, not at all, how a conflict ends, whether an unknown one took effect.
 // Each decision is one transaction and refuses states in which it would mean nothing.
 
+import { sql } from 'kysely'
 import type { PoolClient } from 'pg'
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
 import type { Database } from '../database/database.ts'
+import { now, on } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 import { kindOf } from './kinds/kinds.ts'
 import type { ReadBack } from './read-back.ts'
 import { settleDone } from './settle.ts'
-import { type Event, inStates, statesBefore, transition } from './states.ts'
+import { type Event, stateSets, statesBefore, transition } from './states.ts'
 
 /** Locks a change and checks that the decision fits its state. */
 async function take(client: PoolClient, id: string, event: Event, decision: string): Promise<Change> {
@@ -27,8 +29,19 @@ async function take(client: PoolClient, id: string, event: Event, decision: stri
   return toChange(row)
 }
 
-const afresh = `departed = false, owner = null, lease_until = null, settled_at = null, error = null, conflict = null,
-  blocked_by = null, next_attempt_at = clock_timestamp(), status = 'queued'`
+const afresh = {
+  status: 'queued',
+  departed: false,
+  owner: null,
+  lease_until: null,
+  settled_at: null,
+  error: null,
+  conflict: null,
+  blocked_by: null,
+  next_attempt_at: now,
+} as const
+
+const update = (client: PoolClient, id: string) => on(client).updateTable('outbox.queue').where('id', '=', id)
 
 const wake = (client: PoolClient): Promise<unknown> => client.query(`select pg_notify('boat_mirror_outbox', '')`)
 
@@ -36,14 +49,16 @@ const tell = (client: PoolClient, id: string): Promise<unknown> =>
   client.query(`select pg_notify('boat_mirror_settled', $1)`, [id])
 
 /** What a change waits for and will not get. */
-async function deadCause(client: PoolClient, id: string): Promise<{ id: string; status: string } | undefined> {
-  const { rows } = await client.query<{ id: string; status: string }>(
-    `select q.id, q.status from outbox.dependencies d join outbox.queue q on q.id = d.depends_on
-     where d.change_id = $1 and ${inStates('q.status', 'dead')} order by q.id limit 1`,
-    [id],
-  )
-  return rows[0]
-}
+const deadCause = (client: PoolClient, id: string): Promise<{ id: string; status: string } | undefined> =>
+  on(client)
+    .selectFrom('outbox.dependencies as d')
+    .innerJoin('outbox.queue as q', 'q.id', 'd.depends_on')
+    .select(['q.id', 'q.status'])
+    .where('d.change_id', '=', id)
+    .where('q.status', 'in', stateSets.dead)
+    .orderBy('q.id')
+    .limit(1)
+    .executeTakeFirst()
 
 /** Queues a failed, expired, canceled or conflicting change again. @throws BoatMirrorError NOT_FOUND, USAGE */
 export async function retryChange(database: Database, id: string): Promise<void> {
@@ -54,11 +69,15 @@ export async function retryChange(database: Database, id: string): Promise<void>
       throw new BoatMirrorError('USAGE', `Change ${id} waits for change ${cause.id}, which is ${cause.status}.`, {
         remedy: `Retry change ${cause.id} first.`,
       })
-    await client.query(
-      `update outbox.queue set ${afresh}, proof = null, left_out = '{}', deadline = null,
-         expires_at = case when expires_at <= clock_timestamp() then null else expires_at end where id = $1`,
-      [id],
-    )
+    await update(client, id)
+      .set({
+        ...afresh,
+        proof: null,
+        left_out: [],
+        deadline: null,
+        expires_at: sql`case when expires_at <= clock_timestamp() then null else expires_at end`,
+      })
+      .execute()
     await wake(client)
   })
 }
@@ -67,11 +86,9 @@ export async function retryChange(database: Database, id: string): Promise<void>
 export async function cancelChange(database: Database, id: string): Promise<void> {
   await database.transaction(async (client) => {
     await take(client, id, 'canceled', 'canceled')
-    await client.query(
-      `update outbox.queue set status = 'canceled', settled_at = clock_timestamp(), blocked_by = null, proof = null,
-         error = 'Canceled by a person.' where id = $1`,
-      [id],
-    )
+    await update(client, id)
+      .set({ status: 'canceled', settled_at: now, blocked_by: null, proof: null, error: 'Canceled by a person.' })
+      .execute()
     await client.query(`select outbox.drop_implied($1)`, [id])
     await client.query(`select outbox.block_dependants($1)`, [id])
     await tell(client, id)
@@ -113,14 +130,16 @@ async function takeConflict(client: PoolClient, id: string): Promise<Change> {
 async function takeSide(client: PoolClient, change: Change, side: 'local' | 'remote'): Promise<void> {
   const conflict = await conflictOf(client, change.id)
   const seen = Object.fromEntries(Object.entries(conflict).map(([name, sides]) => [name, sides.remote]))
-  const sent =
-    side === 'local'
-      ? {
-          assignment: 'base = base || $2::jsonb, seen_at = clock_timestamp(), seen_snapshot = pg_current_snapshot()',
-          value: stringifyJson(seen),
-        }
-      : { assignment: 'kept_remote = kept_remote || $2::text[]', value: Object.keys(seen) }
-  await client.query(`update outbox.queue set ${afresh}, ${sent.assignment} where id = $1`, [change.id, sent.value])
+  const query = update(client, change.id).set(afresh)
+  if (side === 'local')
+    await query
+      .set({
+        base: sql`base || ${stringifyJson(seen)}::jsonb`,
+        seen_at: now,
+        seen_snapshot: sql`pg_current_snapshot()`,
+      })
+      .execute()
+  else await query.set({ kept_remote: sql`kept_remote || ${Object.keys(seen)}::text[]` }).execute()
   await wake(client)
 }
 
@@ -151,12 +170,15 @@ export async function resolveConflict(
 
 /** Ids that may be the result of an unknown change, as a person sees them. */
 async function needsResult(client: PoolClient, id: string): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `select from outbox.dependencies d join outbox.queue q on q.id = d.change_id
-     where d.depends_on = $1 and ${inStates('q.status', 'waiting')} limit 1`,
-    [id],
-  )
-  return (rowCount ?? 0) > 0
+  const waiting = await on(client)
+    .selectFrom('outbox.dependencies as d')
+    .innerJoin('outbox.queue as q', 'q.id', 'd.change_id')
+    .select('q.id')
+    .where('d.depends_on', '=', id)
+    .where('q.status', 'in', stateSets.waiting)
+    .limit(1)
+    .executeTakeFirst()
+  return waiting !== undefined
 }
 
 async function takeUnknown(client: PoolClient, id: string, event: Event): Promise<Change> {
@@ -169,7 +191,9 @@ async function takeUnknown(client: PoolClient, id: string, event: Event): Promis
 export async function resolveDidNot(database: Database, id: string): Promise<void> {
   await database.transaction(async (client) => {
     await takeUnknown(client, id, 'resolved-again')
-    await client.query(`update outbox.queue set ${afresh}, proof = null, response = null where id = $1`, [id])
+    await update(client, id)
+      .set({ ...afresh, proof: null, response: null })
+      .execute()
     await wake(client)
   })
 }

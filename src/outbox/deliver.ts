@@ -3,7 +3,7 @@
 
 import { asRead } from '../api/wire/json.ts'
 import { deadlineIn } from '../clock.ts'
-import type { Queryable } from '../database/sql.ts'
+import { now, on, type Queryable } from '../database/sql.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import { keyText } from '../state/records.ts'
 import { nextDelayMs } from './attempts.ts'
@@ -69,22 +69,28 @@ async function markDispatched(db: Queryable, change: Change, sent: Sent): Promis
   const [method = ''] = write.endpoint.split(' ')
   const body = write.body.length > 0 ? { body: asRead(sent.body) } : {}
   const key = mirrorKey(write, sent.params, null)
-  const { rows } = await db.query<{ sent_at: Date }>(
-    `update outbox.queue set departed = true, sent_at = clock_timestamp(), request = $3::jsonb, proof = $4::jsonb,
-       record_key = $5, warning = $6, looks = 0, error = null, response = null, conflict = null
-     where id = $1 and fence = $2 and status = 'sending' and lease_until > clock_timestamp() returning sent_at`,
-    [
-      change.id,
-      change.fence,
-      jsonParameter({ method, path: shownPath(write.endpoint, sent.params), ...body }),
-      jsonParameter(storedEvidence(sent.evidence)),
-      key === null ? null : keyText(key),
-      sent.warnings.join(' ') || null,
-    ],
-  )
-  const sentAt = rows[0]?.sent_at
-  if (sentAt === undefined) throw leaseLost(change)
-  return sentAt
+  const dispatched = await on(db)
+    .updateTable('outbox.queue')
+    .set({
+      departed: true,
+      sent_at: now,
+      request: jsonParameter({ method, path: shownPath(write.endpoint, sent.params), ...body }),
+      proof: jsonParameter(storedEvidence(sent.evidence)),
+      record_key: key === null ? null : keyText(key),
+      warning: sent.warnings.join(' ') || null,
+      looks: 0,
+      error: null,
+      response: null,
+      conflict: null,
+    })
+    .where('id', '=', change.id)
+    .where('fence', '=', change.fence)
+    .where('status', '=', 'sending')
+    .where('lease_until', '>', now)
+    .returning('sent_at')
+    .executeTakeFirst()
+  if (!dispatched?.sent_at) throw leaseLost(change)
+  return dispatched.sent_at
 }
 
 /** Answers by which the API refuses for good: 4xx but 408 (no answer in time) and 429 (not now). */

@@ -1,7 +1,7 @@
 // The outbox for people to look at: lists, one change with all that is known of it, counts.
 
-import type { Queryable } from '../database/sql.ts'
-import { inStates, type Status } from './states.ts'
+import { on, type Queryable } from '../database/sql.ts'
+import { type Status, stateSets } from './states.ts'
 
 /** A row of outbox.changes. */
 export type ChangeInfo = {
@@ -26,7 +26,7 @@ export type ChangeInfo = {
   readonly settled_at: Date | null
 }
 
-export type ChangeFilter = {
+type ChangeFilter = {
   readonly statuses?: readonly Status[]
   readonly aggregate?: string
   /** Settled at or after this instant, or not settled at all. */
@@ -50,7 +50,7 @@ export async function findChange(db: Queryable, id: string): Promise<ChangeInfo 
   return rows[0] ?? null
 }
 
-export type Neighbour = { readonly id: string; readonly operation: string; readonly status: Status }
+type Neighbour = { readonly id: string; readonly operation: string; readonly status: Status }
 
 /** What a change waits for, and what waits for it. */
 export async function neighboursOf(
@@ -75,8 +75,11 @@ export async function neighboursOf(
 
 /** Ids of settled changes a person has to look at. */
 export async function changesForPerson(db: Queryable): Promise<readonly string[]> {
-  const { rows } = await db.query<{ id: string }>(
-    `select id from outbox.queue where ${inStates('status', 'person')} order by id`,
-  )
-  return rows.map((row) => row.id)
+  const rows = await on(db)
+    .selectFrom('outbox.queue')
+    .select('id')
+    .where('status', 'in', stateSets.person)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id }) => id)
 }

@@ -33,7 +33,7 @@ export type OnConflict = 'fail' | 'local_wins' | 'remote_wins'
 /** The three values of a field that both sides changed. */
 export type Conflict = Readonly<Record<string, { readonly base: Json; readonly local: Json; readonly remote: Json }>>
 
-export type MergeInput = {
+type MergeInput = {
   /** The operation's writable fields. */
   readonly fields: readonly BodyField[]
   /** Fields as the editor saw them; a field that is absent here was not known, so any remote value is accepted as base. */
@@ -45,7 +45,7 @@ export type MergeInput = {
   readonly onConflict: OnConflict
 }
 
-export type Merged =
+type Merged =
   | {
       readonly kind: 'merged'
       /** Fields of the change that are to be applied. */

@@ -7,7 +7,7 @@ import type { PushContext } from './context.ts'
 import { prepareChange, shownPath } from './deliver.ts'
 import { sameValue, writeShape } from './values.ts'
 
-export type FieldPreview = { readonly field: string; readonly from: Json; readonly to: Json }
+type FieldPreview = { readonly field: string; readonly from: Json; readonly to: Json }
 
 export type Preview = {
   readonly id: string

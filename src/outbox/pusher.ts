@@ -45,7 +45,7 @@ import { deliverChange } from './deliver.ts'
 import { codeIn, type Done, type Outcome } from './outcome.ts'
 import { type DoneChange, isFinal, moves, settleChange, settleChanges } from './settle.ts'
 
-export type PushCounts = { readonly claimed: number; readonly settled: number }
+type PushCounts = { readonly claimed: number; readonly settled: number }
 
 export type Pusher = {
   /** Works off what is due now and what becomes due by that; safe to call while another call runs. */

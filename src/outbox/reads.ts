@@ -3,7 +3,7 @@
 
 import { readEnvelope } from '../api/paging/envelope.ts'
 import { asRead, get, isObject, type Json, textOf } from '../api/wire/json.ts'
-import { streamNamed } from '../catalog/catalog.ts'
+import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { PushContext } from './context.ts'
@@ -36,11 +36,17 @@ function listRead(write: WriteDef): ReadEndpoint {
   throw new Error(`${write.stream} has no list.`)
 }
 
-/** The record an aggregate is about, as a stream and the path parameter that names it. */
-export const rootOf = (write: WriteDef): { readonly stream: StreamDef; readonly param: 'rentalId' | 'userId' } =>
-  write.aggregate === 'rental'
-    ? { stream: streamNamed('rentals'), param: 'rentalId' }
-    : { stream: streamNamed('users'), param: 'userId' }
+/** The record an aggregate is about: its stream, the read that answers it, and the path parameter that names it. */
+export function rootOf({ aggregate }: WriteDef): {
+  readonly stream: StreamDef
+  readonly endpoint: ReadEndpoint
+  readonly param: string
+} {
+  const stream = streams.find((each) => each.aggregate === aggregate)
+  if (stream?.reads.kind !== 'list') throw new Error(`No list of the catalog is of the aggregate ${aggregate}.`)
+  const { endpoint, param } = stream.reads.single
+  return { stream, endpoint, param }
+}
 
 /** The key of the written record in its mirror table; null while it has no id yet. */
 export function mirrorKey(write: WriteDef, params: Params, id: string | null): readonly string[] | null {
@@ -104,16 +110,12 @@ export const readRecord = (
   readOne(context, { endpoint: singleRead(write), stream: streamNamed(write.stream) }, params, signal)
 
 /** Reads the rental or user a change belongs to. @throws ApiError */
-export async function readRoot(
+export const readRoot = (
   context: PushContext,
   write: WriteDef,
   params: Params,
   signal: AbortSignal,
-): Promise<Seen | null> {
-  const { stream } = rootOf(write)
-  if (stream.reads.kind !== 'list') throw new Error(`${stream.name} has no read of one record.`)
-  return await readOne(context, { endpoint: stream.reads.single.endpoint, stream }, params, signal)
-}
+): Promise<Seen | null> => readOne(context, rootOf(write), params, signal)
 
 /** Reads the whole collection a change adds to; null when its parent is gone. @throws ApiError */
 export async function readCollection(

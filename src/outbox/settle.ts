@@ -1,7 +1,10 @@
 // Writes down what came of a change: state, result, mirror rows, what hangs on it, and the news, in one transaction that
 // also proves that the change is still ours.
 
+import { sql, type UpdateObject } from 'kysely'
 import type { PoolClient } from 'pg'
+import type { MirrorDatabase } from '../database/schema.generated.ts'
+import { inMs, now, on } from '../database/sql.ts'
 import { applyWrites } from '../mirror/writer.ts'
 import { doubtDetails, keyText } from '../state/records.ts'
 import { pendingRentalMs } from './attempts.ts'
@@ -11,28 +14,27 @@ import type { PushContext } from './context.ts'
 import { type Done, jsonParameter, type Outcome } from './outcome.ts'
 import { rootOf } from './reads.ts'
 
-const released = `owner = null, lease_until = null`
-
 /** A change that took effect, with what came of it. */
 export type DoneChange = { readonly change: Change; readonly done: Done }
 
-async function write(
-  client: PoolClient,
-  change: Change,
-  assignments: string,
-  values: readonly unknown[],
-): Promise<void> {
-  const { rowCount } = await client.query(
-    `update outbox.queue set ${assignments} where id = $1 and fence = $2 and status = $3`,
-    [change.id, change.fence, change.status, ...values],
-  )
-  if (rowCount !== 1) throw leaseLost(change)
+/** Columns of a change as an update sets them. */
+type Assignments = UpdateObject<MirrorDatabase, 'outbox.queue'>
+
+async function write(client: PoolClient, change: Change, assignments: Assignments): Promise<void> {
+  const { numUpdatedRows } = await on(client)
+    .updateTable('outbox.queue')
+    .set({ ...assignments, owner: null, lease_until: null })
+    .where('id', '=', change.id)
+    .where('fence', '=', change.fence)
+    .where('status', '=', change.status)
+    .executeTakeFirstOrThrow()
+  if (numUpdatedRows !== 1n) throw leaseLost(change)
 }
 
 const writeDoneSql = `update outbox.queue q set status = 'done', settled_at = clock_timestamp(),
     settled_xid = pg_current_xact_id(), departed = false, result = s.result::jsonb, response = s.response::jsonb,
     record_key = s.record_key, left_behind = s.left_behind::jsonb, warning = s.warning, error = null, conflict = null,
-    proof = null, ${released}
+    proof = null, owner = null, lease_until = null
   from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
     as s (id, fence, status, result, response, record_key, left_behind, warning)
   where q.id = s.id and q.fence = s.fence and q.status = s.status returning q.id`
@@ -124,52 +126,47 @@ async function followUp(client: PoolClient, settled: readonly DoneChange[]): Pro
   )
 }
 
-async function settleUndone(client: PoolClient, change: Change, outcome: Exclude<Outcome, Done>): Promise<void> {
+function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignments {
   switch (outcome.kind) {
     case 'retry':
-      return await write(
-        client,
-        change,
-        `status = 'queued', departed = false, error = $4, next_attempt_at = clock_timestamp() + $5 * interval '1 ms',
-         left_out = left_out || $6::text[], attempts = attempts - $7::int, proof = case when proof ? 'ambiguous' then proof end, ${released}`,
-        [outcome.error, outcome.delayMs, outcome.leaveOut ?? [], outcome.heldBack ? 1 : 0],
-      )
-    case 'verify':
-      return await write(
-        client,
-        change,
-        `error = $4, looks = looks + 1, next_attempt_at = clock_timestamp() + $5 * interval '1 ms',
-         proof = coalesce(proof, '{}') || $6::jsonb, ${released}`,
-        [
-          outcome.error,
-          outcome.delayMs,
-          jsonParameter({
-            ambiguous: true,
-            ...(outcome.answered && { answered: true }),
-            ...(outcome.finished && { finished: true }),
-          }),
-        ],
-      )
+      return {
+        status: 'queued',
+        departed: false,
+        error: outcome.error,
+        next_attempt_at: inMs(outcome.delayMs),
+        left_out: sql`left_out || ${outcome.leaveOut ?? []}::text[]`,
+        attempts: sql`attempts - ${outcome.heldBack ? 1 : 0}::int`,
+        proof: sql`case when proof ? 'ambiguous' then proof end`,
+      }
+    case 'verify': {
+      const { answered, finished } = outcome
+      const known = { ambiguous: true, ...(answered && { answered }), ...(finished && { finished }) }
+      return {
+        error: outcome.error,
+        looks: sql`looks + 1`,
+        next_attempt_at: inMs(outcome.delayMs),
+        proof: sql`coalesce(proof, '{}') || ${jsonParameter(known)}::jsonb`,
+      }
+    }
     case 'conflict':
-      return await write(
-        client,
-        change,
-        `status = 'conflict', settled_at = clock_timestamp(), departed = false, conflict = $4::jsonb, error = $5, ${released}`,
-        [
-          jsonParameter(outcome.conflict),
-          `Changed upstream and here: ${Object.keys(outcome.conflict).join(', ')}. Decide with: changes resolve ${change.id} --take local|remote.`,
-        ],
-      )
+      return {
+        status: 'conflict',
+        settled_at: now,
+        departed: false,
+        conflict: jsonParameter(outcome.conflict),
+        error: `Changed upstream and here: ${Object.keys(outcome.conflict).join(', ')}. Decide with: changes resolve ${change.id} --take local|remote.`,
+      }
     case 'unknown':
     case 'failed':
     case 'expired':
-      return await write(
-        client,
-        change,
-        `status = $4, settled_at = clock_timestamp(), departed = false, error = $5, response = $6::jsonb,
-         proof = case when $4 = 'unknown' then proof end, ${released}`,
-        [outcome.kind, outcome.error, jsonParameter(outcome.response)],
-      )
+      return {
+        status: outcome.kind,
+        settled_at: now,
+        departed: false,
+        error: outcome.error,
+        response: jsonParameter(outcome.response),
+        ...(outcome.kind !== 'unknown' && { proof: null }),
+      }
     default:
       return outcome satisfies never
   }
@@ -186,7 +183,7 @@ export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' &
 export async function settleChange(context: PushContext, change: Change, outcome: Outcome): Promise<void> {
   if (outcome.kind === 'done') return await settleChanges(context, [{ change, done: outcome }])
   await context.database.transaction(async (client) => {
-    await settleUndone(client, change, outcome)
+    await write(client, change, assignmentsOf(change, outcome))
     if (outcome.kind === 'failed' || outcome.kind === 'expired')
       await client.query(`select outbox.block_dependants($1)`, [change.id])
     if (!isFinal(outcome)) return

@@ -109,7 +109,7 @@ const namesOf = (fields: readonly BodyField[]): readonly string[] => fields.map(
  * Characters that the mirror shows as U+FFFD because Postgres can't store them (NUL, halves of surrogate pairs) or because
  * the bytes were none of the answer's character set: none of them may be written back as U+FFFD.
  */
-export type Unseen = {
+type Unseen = {
   /** Fields of the change that only repeat what the mirror shows: nobody meant to change them. */
   readonly echoed: readonly string[]
   /** Fields of the change that hold U+FFFD, among other text, in the place of what the mirror can't show. */

@@ -26,7 +26,7 @@ afterAll(async () => {
 /** The database of somebody who is halted: nothing is renewed. */
 function withoutRenewals(database: Database): Database {
   const query = async (text: string, values?: unknown[]): Promise<unknown> => {
-    if (/^\s*update outbox\.queue set lease_until/.test(text)) throw new BoatMirrorError('ABORTED', 'Halted.')
+    if (/^update "outbox"\."queue" set "lease_until"/.test(text)) throw new BoatMirrorError('ABORTED', 'Halted.')
     return await database.pool.query(text, values)
   }
   const pool = new Proxy(database.pool, {

@@ -11,7 +11,7 @@ import type { Delivery, Found, Kind, Sent } from './kind.ts'
 import { answered, finishMaking, preparedCreation, readWritten, theNewOne } from './shared.ts'
 
 /** What makes references of this installation unique: see outbox.installation. */
-export type Installation = { readonly id: string; readonly number: number }
+type Installation = { readonly id: string; readonly number: number }
 
 /**
  * The reference a rental is created with, when the partner gave none. Numeric where the API takes numbers only
