@@ -1,5 +1,6 @@
 // Which details are due, as SQL.
 
+import { sql } from 'kysely'
 import { parentOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isStub, keySql, on, type Queryable } from '../database/sql.ts'
@@ -126,10 +127,13 @@ export async function firstDurations(
   resourceIds: readonly string[],
   count: number,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const { rows } = await db.query<{ resource_id: string; durations: string[] }>(
-    `select resource_id, (array_agg(type || ',' || value order by position))[1:$2] as durations
-     from mirror.resource_durations where resource_id = any($1::text[]) and _deleted_at is null group by resource_id`,
-    [resourceIds, count],
-  )
+  const rows = await on(db)
+    .selectFrom('mirror.resource_durations')
+    .select('resource_id')
+    .select(sql<string[]>`(array_agg(type || ',' || value order by position))[1:${count}::int]`.as('durations'))
+    .where((eb) => eb('resource_id', '=', eb.fn.any(eb.val(resourceIds))))
+    .where('_deleted_at', 'is', null)
+    .groupBy('resource_id')
+    .execute()
   return new Map(rows.map((row) => [row.resource_id, row.durations]))
 }

@@ -36,8 +36,13 @@ export type QuarantineFacts = {
 /** The key of a record that has none of its own: a short hash of its content. */
 export const contentKey = (hash: string): string => `#${hash}`
 
-/** Whether a key, an SQL expression, is such a one. */
-export const isContentKeySql = (key: string): string => `(${key} ~ '^#[A-Za-z0-9_-]{22}$')`
+const contentKeyPattern = '^#[A-Za-z0-9_-]{22}$'
+
+/** Whether a key is such a one. */
+export const isContentKey = (key: string): boolean => new RegExp(contentKeyPattern).test(key)
+
+/** The same of an SQL expression. */
+export const isContentKeySql = (key: string): string => `(${key} ~ '${contentKeyPattern}')`
 
 const maxKeyLength = 500
 

@@ -1,9 +1,10 @@
 // Requests and runs: what is asked for, what is running, what came of it.
 
 import { type QueryCreator, type Selectable, sql } from 'kysely'
-import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
+import { descendantsOf } from '../catalog/catalog.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
+import { affectedBy, countRows } from './stream-state.ts'
 
 type RunRow = Selectable<MirrorDatabase['sync.runs']>
 
@@ -237,25 +238,6 @@ export async function finishRun(
     await (status === 'done' ? whole : update).execute()
   }
   if (run?.changed === true) await countRows(db, affectedBy(stream))
-}
-
-/** The tables a run of this stream may have added rows to or taken rows from. */
-function affectedBy(name: string): readonly string[] {
-  const stream = streamNamed(name)
-  const embeds = (stream.embeds ?? []).flatMap((embed) => affectedBy(embed.stream))
-  return [...new Set([name, ...descendantsOf(name).map((child) => child.name), ...embeds])]
-}
-
-/** Counts live rows into sync.streams. */
-export async function countRows(db: Queryable, names: readonly string[]): Promise<void> {
-  for (const name of names) {
-    const table = sql.table(`mirror.${streamNamed(name).name}`)
-    await on(db)
-      .updateTable('sync.streams')
-      .set({ rows: sql`(select count(*) from ${table} where _deleted_at is null)` })
-      .where('stream', '=', name)
-      .execute()
-  }
 }
 
 /** Ends the requests all of whose runs have ended. */

@@ -1,6 +1,7 @@
 // When streams are due: sync.streams holds the schedule's truth, BullMQ's schedulers only wake us.
 
 import { type Selectable, sql } from 'kysely'
+import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
 
@@ -87,4 +88,23 @@ export async function turnCosts(db: Queryable): Promise<ReadonlyMap<string, numb
     .groupBy('stream')
     .execute()
   return new Map(rows.map((row) => [row.stream, row.cost]))
+}
+
+/** The tables a run of this stream may have added rows to or taken rows from. */
+export function affectedBy(name: string): readonly string[] {
+  const stream = streamNamed(name)
+  const embeds = (stream.embeds ?? []).flatMap((embed) => affectedBy(embed.stream))
+  return [...new Set([name, ...descendantsOf(name).map((child) => child.name), ...embeds])]
+}
+
+/** Counts live rows into sync.streams. */
+export async function countRows(db: Queryable, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const table = sql.table(`mirror.${streamNamed(name).name}`)
+    await on(db)
+      .updateTable('sync.streams')
+      .set({ rows: sql`(select count(*) from ${table} where _deleted_at is null)` })
+      .where('stream', '=', name)
+      .execute()
+  }
 }

@@ -10,7 +10,7 @@ import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { analyzeGrown } from '../mirror/statistics.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
 import { detailStates, dueKeys, hashesFromList, isReadSince } from '../state/due.ts'
-import { type BadRecord, clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
+import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from '../state/quarantine.ts'
 import { keyText, knownRecords, saveRecords } from '../state/records.ts'
 import { addWarnings, markSwept, noteRunError } from '../state/runs.ts'
 import { passFacts, saveSweepPages } from '../state/sweeps.ts'
@@ -136,7 +136,7 @@ const problemText = (problems: readonly string[]): string =>
  */
 const badHashes = (changes: ChangeSet): ChangeSet['records'] =>
   changes.bad
-    .filter((bad) => !bad.key.startsWith('#') && isKnownByOwnKey(streamNamed(bad.stream)))
+    .filter((bad) => !isContentKey(bad.key) && isKnownByOwnKey(streamNamed(bad.stream)))
     .map((bad) => ({ stream: bad.stream, key: bad.key, listHash: '', detailHash: '' }))
 
 const isKnownByOwnKey = ({ key, parent }: StreamDef): boolean =>

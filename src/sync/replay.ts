@@ -7,7 +7,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import { stubSource } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
-import { clearQuarantine, type QuarantineEntry } from '../state/quarantine.ts'
+import { clearQuarantine, isContentKey, type QuarantineEntry } from '../state/quarantine.ts'
 import { keyText } from '../state/records.ts'
 import { type ChangeSet, changeSet, type Found, projected } from './change-set.ts'
 import type { SyncContext } from './context.ts'
@@ -96,7 +96,7 @@ const longestKey = 500
 /** A record that stands under another key than the one it was asked for is not what was wanted. Null: nothing is wrong. */
 function wrongKey(stream: StreamDef, record: QuarantineEntry, { tables }: ChangeSet): string | null {
   const row = tables.find((table) => table.stream === stream)?.rows[0]
-  if (row === undefined || record.key.startsWith('#')) return null
+  if (row === undefined || isContentKey(record.key)) return null
   const own = keyText(row.key)
   if (own === record.key || own.length > longestKey) return null
   return `Asked for ${record.key}, and the record answered is ${own}.`

@@ -5,6 +5,7 @@ import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
+import { feedHolders } from '../../src/inspect/feed-holders.ts'
 import {
   freshnessFacts,
   openTasks,
@@ -20,9 +21,12 @@ import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
-import { dueKeys, isAnythingDue } from '../../src/state/due.ts'
-import { countRows } from '../../src/state/runs.ts'
-import { deletionFacts, passFacts, sweepResult } from '../../src/state/sweeps.ts'
+import { detailStates, dueKeys, isAnythingDue, isReadSince } from '../../src/state/due.ts'
+import { forgetRecords, saveRecords } from '../../src/state/records.ts'
+import { finishRequests, idleRuns, isRequested, listRuns, openStreams, runsOfRequest } from '../../src/state/runs.ts'
+import { countRows } from '../../src/state/stream-state.ts'
+import { deletionFacts, heldRuns, passFacts, sweepResult } from '../../src/state/sweeps.ts'
+import { countTasks, neglectedTasks, takeWakeable } from '../../src/state/tasks.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { handledBy } from '../helpers/plans.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
@@ -64,6 +68,8 @@ const resourcesOf = (count: number): FilledWrite => ({
   readAt: new Date(),
 })
 
+const rememberedAs = (id: number) => ({ stream: 'rentals', key: String(id), listHash: 'new', detailHash: 'new' })
+
 async function turnOffAutovacuum(db: Queryable): Promise<void> {
   const { rows } = await db.query<{ table: string }>(
     `select format('%I.%I', schemaname, tablename) as table from pg_tables where schemaname in ('mirror', 'sync', 'outbox')`,
@@ -75,6 +81,8 @@ let mirror: Mirror
 beforeAll(async () => {
   mirror = await openMirror()
   await turnOffAutovacuum(mirror.db.pool)
+  const filler = await mirror.db.pool.connect()
+  await filler.query('set statement_timeout = 0') // a busy machine takes its time
   const gone = 'case when id % 100 = 0 then now() end'
   for (const statement of [
     `insert into mirror.rentals (id, user_id, resource_id, departure_datetime, arrival_datetime, _payload, _source, _read_at, _deleted_at)
@@ -108,7 +116,8 @@ beforeAll(async () => {
     `insert into sync.traffic (endpoint, minute, calls, failures, throttled, total_ms, slowest_ms)
      select 'GET /v3/rentals', date_trunc('minute', now()) - n * interval '1 minute', 9, 0, 0, 90, 20 from generate_series(0, 10079) n`,
   ])
-    await mirror.all(statement)
+    await filler.query(statement)
+  filler.release(true)
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
 
@@ -130,6 +139,43 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
   ['details of rentals that are due', 10 * size, (db) => dueKeys(db, rentals, due)],
   ['payments that are due', 10 * size, (db) => dueKeys(db, payments, due)],
   ['whether any payments are due', 10 * size, (db) => isAnythingDue(db, payments, due)],
+  ['what is known of 200 details', 4 * 200, (db) => detailStates(db, rentals, spread(200).map(String))],
+  ['whether a record was read', 10, (db) => isReadSince(db, rentals, '7', new Date())],
+  ['500 records that are remembered', size, (db) => saveRecords(db, spread(500).map(rememberedAs))],
+  [
+    '500 records that are forgotten',
+    8 * size,
+    (db) => forgetRecords(db, [{ stream: rentals, keys: spread(500).map((id) => [String(id)]) }]),
+  ],
+  [
+    'runs without a task, and with tasks to wake',
+    4 * size,
+    async (db) => {
+      await idleRuns(db)
+      await takeWakeable(db, 100)
+      await neglectedTasks(db, 1_000, 10)
+      await countTasks(db, ['1', '2'])
+    },
+  ],
+  [
+    'requests that are open, and one of them',
+    4 * size,
+    async (db) => {
+      await openStreams(db)
+      await isRequested(db, 'rentals')
+      await runsOfRequest(db, '7')
+      await finishRequests(db)
+    },
+  ],
+  [
+    'runs that hold deletions, and the newest',
+    4 * size,
+    async (db) => {
+      await heldRuns(db)
+      await listRuns(db, { limit: 20 })
+    },
+  ],
+  ['who holds the feed back', 4 * size, feedHolders],
   ['live rows of a table', 4 * size, (db) => countRows(db, ['rentals'])],
   ['history that is old enough', 8 * size, (db) => pruneHistory(db, { historyDays: 30 })],
   ['1,000 changed rentals', 6 * size, (db) => applyWrites(db, { tables: [changed(1_000)] })],
