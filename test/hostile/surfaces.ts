@@ -6,7 +6,8 @@ import fc from 'fast-check'
 /** Cases by surface in one `npm test`. */
 export const surfaces = {
   'JSON texts': 20_000,
-  'pages of lists': 20_000,
+  'pages of lists': 6_000,
+  'mixed pages of lists': 30_000,
   'numbers, digit by digit': 6_000,
   'envelopes and their headers': 12_000,
   'next links and Link headers': 8_000,
