@@ -103,9 +103,9 @@ export function createApi(options: ApiOptions): Api {
     try {
       const body = call.body === undefined ? undefined : stringifyJson(call.body)
       const timeoutMs = call.timeoutMs ?? settings.timeoutMs
-      const { beforeLeaving, exact, page } = call
+      const { beforeLeaving, exact, undecoded } = call
       const answer = await transport.send(
-        { ...request, endpoint, body, signal, timeoutMs, beforeLeaving, exact, page },
+        { ...request, endpoint, body, signal, timeoutMs, beforeLeaving, exact, undecoded },
         clock.now,
       )
       over({ status: answer.status, bytes: answer.bytes, error: null })
@@ -142,7 +142,7 @@ export function createApi(options: ApiOptions): Api {
       yield* readPages(call, {
         fetch: async (address, mayBePastEnd) =>
           readAt(
-            { ...call, mayBePastEnd, page: true },
+            { ...call, mayBePastEnd, undecoded: 'page' },
             address.kind === 'link'
               ? linkedRequest(target, address.link)
               : buildRequest(target, { ...call, query: { ...call.query, ...address.query } }),

@@ -15,8 +15,8 @@ export type ReadCall = {
   readonly signal?: AbortSignal
   /** The body as `parseExact` reads it; bytes outside of the answer's character set become `lostCharacter`. */
   readonly exact?: boolean
-  /** The answer is a page of a list: its records are told apart and left undecoded, as `Answer.elements`. */
-  readonly page?: boolean
+  /** The answer is a page of a list, or one record: the records are told apart and left undecoded, as `Answer.elements`. */
+  readonly undecoded?: 'page' | 'record'
   /** `write` for reads a change waits for; they go before other reads. */
   readonly priority?: Priority
   /** A page that may lie past the end of its list: to be refused is then an answer, not a failure. */
@@ -33,9 +33,9 @@ export type WriteCall = ReadCall & {
 
 export type Answer = {
   readonly status: number
-  /** undefined: the answer had no body. */
+  /** undefined: the answer had no body, or is one of `elements`. */
   readonly body: Json | undefined
-  /** The records of a page; in `body` as many elements stand in their place, for `elementsAt` to know. */
+  /** The records of a page, or the record, if it is an object; in the `body` of a page as many elements stand in their place, for `elementsAt` to know. */
   readonly elements?: Elements
   /** When the attempt that succeeded started, by the client's clock. */
   readonly startedAt: Date

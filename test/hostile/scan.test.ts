@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { readEnvelope } from '../../src/api/paging/envelope.ts'
-import { Elements, elementsAt, hashOfBytes, readPage } from '../../src/api/wire/elements.ts'
+import { Elements, elementsAt, hashOfBytes, readPage, readRecord } from '../../src/api/wire/elements.ts'
 import { isObject, type Json, parseJson, stringifyJson } from '../../src/api/wire/json.ts'
 import { scanPage } from '../../src/api/wire/scan.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
@@ -239,5 +239,11 @@ describe('the scan of a page', () => {
       const elements = readPage(Buffer.from(text))?.elements
       expect(elements?.hash(elements.length - 1)).toBe(hashOfBytes(record))
     }
+    expect(readRecord(Buffer.from(` ${record}\n`))?.elements.hash(0)).toBe(hashOfBytes(record))
+  })
+
+  it('takes for a record only what is an object', () => {
+    for (const text of ['null', '[]', '"a"', '7', '{"id":1', '']) expect(readRecord(Buffer.from(text)), text).toBeNull()
+    expect(readRecord(Buffer.from('{"\\u0069d":"\\ud800"}'))).toMatchObject({ body: undefined, sanitized: 1 })
   })
 })

@@ -7,9 +7,9 @@ import { care, recordSize, type Scan, scanPage } from './scan.ts'
 /** Stands as first element where the records of a page were cut out; nobody outside knows it. */
 const mark = randomUUID()
 
-export type ReceivedPage = {
-  /** The page without its records: as many elements stand in their place. */
-  readonly body: Json
+type Undecoded = {
+  /** A page without its records: as many elements stand in their place. */
+  readonly body: Json | undefined
   readonly elements: Elements
   /** Characters that were replaced, as `parseJson` counts them. */
   readonly sanitized: number
@@ -20,14 +20,25 @@ export type ReceivedPage = {
  * @param bytes UTF-8
  * @returns null where the scan finds no JSON within our limits: `parseJson` says what is wrong
  */
-export function readPage(bytes: Buffer): ReceivedPage | null {
-  const from = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+export function readPage(bytes: Buffer): (Undecoded & { readonly body: Json }) | null {
+  const from = beginOf(bytes)
   const scan = scanPage(bytes, from, false)
   if (scan === null) return null
   const elements = new Elements(bytes, scan)
   const around = scan.count === 0 ? parseJson(bytes.toString('utf8', from)) : aroundOf(bytes, from, scan)
   return { body: around.value, elements, sanitized: around.sanitized + elements.sanitized() }
 }
+
+/** The same of an answer that is one record; null also where it is no object. */
+export function readRecord(bytes: Buffer): Undecoded | null {
+  const scan = scanPage(bytes, beginOf(bytes), true)
+  if (scan === null || bytes[scan.records[0] as number] !== 0x7b) return null
+  const elements = new Elements(bytes, scan)
+  return { body: undefined, elements, sanitized: elements.sanitized() }
+}
+
+/** Where the JSON begins: after a byte order mark. */
+const beginOf = (bytes: Buffer): number => (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0)
 
 function aroundOf(bytes: Buffer, from: number, { start, end, count }: Scan): { value: Json; sanitized: number } {
   const places: Json[] = new Array(count).fill(null)

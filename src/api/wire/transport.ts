@@ -7,7 +7,7 @@ import { parseRetryAfter } from '../retry.ts'
 import { readBody } from './body.ts'
 import { abortedCall, onAbort } from './called-off.ts'
 import { decodeText, utf8Of } from './charset.ts'
-import { type Elements, readPage } from './elements.ts'
+import { type Elements, readPage, readRecord } from './elements.ts'
 import { Exchange, type Progress, type Received } from './exchange.ts'
 import { failureOfAnswer, failureOfRequest } from './failures.ts'
 import { type Json, lostCharacter, parseExact, parseJson } from './json.ts'
@@ -23,7 +23,7 @@ type TransportRequest = BuiltRequest & {
   readonly body?: string | undefined
   readonly signal?: AbortSignal | undefined
   readonly exact?: boolean | undefined
-  readonly page?: boolean | undefined
+  readonly undecoded?: 'page' | 'record' | undefined
   /** Milliseconds from here to the last byte of the answer. */
   readonly timeoutMs: number
   /** Called in the moment in which a write is handed to its connection; when it throws, nothing leaves. */
@@ -115,13 +115,13 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
 
 async function readAnswer(
   { status, headers, body }: Received,
-  { exact, page }: Pick<TransportRequest, 'exact' | 'page'>,
+  { exact, undecoded }: Pick<TransportRequest, 'exact' | 'undecoded'>,
 ): Promise<TransportAnswer> {
   const bytes = Buffer.isBuffer(body) ? body : await readBody(body, headers['content-encoding'], answerLimit)
   const plain = { status, headers, bytes: bytes.length, sanitized: 0 }
-  if (page === true) {
+  if (undecoded !== undefined) {
     const utf8 = utf8Of(bytes, headers['content-type'])
-    const received = readPage(utf8.bytes)
+    const received = undecoded === 'page' ? readPage(utf8.bytes) : readRecord(utf8.bytes)
     if (received !== null) return { ...plain, ...received, sanitized: received.sanitized + (utf8.damaged ? 1 : 0) }
   }
   const { text, damaged } = decodeText(bytes, headers['content-type'])

@@ -1,7 +1,7 @@
 // The single read of one record, as an outcome: there, gone, or not to be had.
 
-import { hashOfBytes } from '../../api/wire/elements.ts'
-import { type Json, stringifyJson } from '../../api/wire/json.ts'
+import { type Elements, elementsAt } from '../../api/wire/elements.ts'
+import type { Json } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError, messageOf } from '../../errors.ts'
@@ -22,7 +22,12 @@ export type Outcome<T> =
 /** What came of a read, and what it found on the way. */
 export type Answered<T> = { readonly outcome: Outcome<T>; readonly found: Found }
 
-export type ReadValue = { readonly body: Json; readonly startedAt: Date }
+export type ReadValue = {
+  /** Decoded when it is asked for, where the answer was to stay undecoded. */
+  readonly body: Json
+  readonly startedAt: Date
+  readonly undecoded?: Elements | undefined
+}
 
 /** Reads one endpoint. Errors that concern only this record are outcomes; those that concern everything (401, a stop) are thrown. */
 export async function readOutcome(
@@ -31,16 +36,23 @@ export async function readOutcome(
     readonly endpoint: string
     readonly params?: Record<string, string>
     readonly query?: Record<string, string>
+    readonly undecoded?: 'record'
   },
 ): Promise<Answered<ReadValue>> {
   try {
     const answer = await context.api.read({ ...call, signal })
-    const { body, startedAt } = answer
-    const isAbsent = body === undefined || body === null
-    return {
-      outcome: isAbsent ? { kind: 'absent' } : { kind: 'there', value: { body, startedAt } },
-      found: answerFound(answer),
+    const { body = null, startedAt, elements: undecoded } = answer
+    const found = answerFound(answer)
+    if (undecoded !== undefined) {
+      const value = {
+        get body() {
+          return undecoded.value(0)
+        },
+        ...{ startedAt, undecoded },
+      }
+      return { outcome: { kind: 'there', value }, found }
     }
+    return { outcome: body === null ? { kind: 'absent' } : { kind: 'there', value: { body, startedAt } }, found }
   } catch (error) {
     return failedRead(error)
   }
@@ -73,6 +85,7 @@ export async function readSingleRecord(
   const { outcome, found } = await readOutcome(reading, {
     endpoint: reading.reads.single.endpoint,
     params: singleParams(reading, key),
+    undecoded: 'record',
   })
   if (outcome.kind !== 'there') return { outcome, found }
   const own = await recordFound(reading, key, outcome.value, mirroredHash)
@@ -82,20 +95,23 @@ export async function readSingleRecord(
 async function recordFound(
   { context, stream, reads }: Reading<'list'>,
   key: string,
-  { body, startedAt }: ReadValue,
+  value: ReadValue,
   mirroredHash: string | undefined,
 ): Promise<readonly Found[]> {
-  const text = stringifyJson(body)
-  const detailHash = hashOfBytes(text)
+  const { startedAt } = value
+  const answer = value.undecoded ?? elementsAt([value.body], undefined)
+  const detailHash = answer.hash(0)
   const state = { stream: stream.name, key, detailHash, detailReadAt: startedAt }
   if (detailHash === mirroredHash) return [{ counts: { unchanged: 1 }, records: [state] }]
+  const body = answer.value(0)
   const redact = await personRedaction(context.database.pool, stream, [body])
   const record = redact(body)
   const { endpoint } = reads.single
   const { timeZone } = context.settings
-  const received = { stream, record, endpoint, timeZone, ...(record === body && { payload: text }) }
-  const { row, found } = projected(received)
-  if (row === undefined) return [found]
+  const received = { stream, record, endpoint, timeZone }
+  const { row, found } = projected({ ...received, ...(record === body && { payload: answer.text(0, body) }) })
+  // As in a list: a quarantined record is told by what we write for it.
+  if (row === undefined) return [projected(received).found]
   const answered = keyText(row.key)
   if (answered !== key) {
     const reason = `Asked for ${key}, and the record answered is ${answered}.`
