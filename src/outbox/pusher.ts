@@ -27,7 +27,7 @@
 // its lease sends nothing (`isOurs`) and settles nothing (the fence).
 //
 // Changes of several aggregates that meet are claimed by one statement, and settled by one transaction (batches.ts): under load
-// that is a third of the database's work. Each keeps its own lease, fence and outcome; when one of those that would settle
+// that is less than half of the database's work. Each keeps its own lease, fence and outcome; when one of those that would settle
 // together can't, each settles by itself.
 //
 // Loop and work are apart: `runOnce` works and returns counts; `drain` repeats it for a command; workers repeat it for good.
