@@ -18,7 +18,7 @@ const refusedAfterMs = 1_000
 /** A drain that works on a long queue must not keep a second one from starting on what is new. */
 const drainsAtOnce = 2
 
-export type PushWorkerOptions = {
+type PushWorkerOptions = {
   /** Where NOTIFY is heard; null: nowhere, then the clock alone wakes the pusher. */
   readonly listenUrl: string | null
   readonly backend: QueueBackend
