@@ -185,6 +185,19 @@ async function feed(max: number): Promise<Told[]> {
   }
 }
 
+const readOf = (stream: Read['stream'], text: string, other: number | null): Step => ({
+  kind: 'read',
+  reads: [{ stream, id: 1, text, other, stub: false, newKeys: false }],
+})
+
+/** A rental that was a person's and is another's: what it said of the first is not found again in what it says now. */
+const passedOn: Step[] = [
+  readOf('users', 'a', null),
+  readOf('rentals', 'a', 1),
+  readOf('rentals', 'b', 2),
+  { kind: 'gone', stream: 'users', id: 1 },
+]
+
 it('is told whole, whatever came after it: changes, tombstones, revivals, deleted persons, history that went', async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -220,6 +233,6 @@ it('is told whole, whatever came after it: changes, tombstones, revivals, delete
         expect([...told].sort((a, b) => Number(a.seq) - Number(b.seq))).toEqual(await modelLog())
       },
     ),
-    { numRuns: 25 },
+    { numRuns: 25, examples: [[passedOn, 3]] },
   )
 })
