@@ -1,5 +1,6 @@
 // When a failed read is tried again, and after how long: the one retry layer for reads.
 
+import pRetry from 'p-retry'
 import { sleep } from '../clock.ts'
 import { ApiError } from '../errors.ts'
 
@@ -40,17 +41,33 @@ export function retryDelayMs(error: ApiError, attempt: number, random: number): 
   return error.code === 'API_RATE_LIMITED' ? rateLimitedFloorMs + jittered : jittered
 }
 
+/** Is it worth another attempt? */
+const isPassing = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.kind === 'retry' && error.code !== 'API_PAUSED'
+
 /** Runs a read up to five times, as long as its errors are of kind `retry` and nobody asked to stop. */
 export async function withRetries<T>(
   run: (attempt: number) => Promise<T>,
   options: { readonly signal?: AbortSignal | undefined; readonly random: () => number },
 ): Promise<T> {
-  for (let attempt = 1; ; attempt++)
-    try {
-      return await run(attempt)
-    } catch (error) {
-      const isOver = attempt === attempts || !(error instanceof ApiError) || error.kind !== 'retry'
-      if (isOver || error.code === 'API_PAUSED') throw error
-      await sleep(retryDelayMs(error, attempt, options.random()), options.signal)
-    }
+  const waitAfter = (error: ApiError, attempt: number): Promise<void> =>
+    sleep(retryDelayMs(error, attempt, options.random()), options.signal)
+  try {
+    // Most reads succeed at once: only one that failed is worth what the retries cost.
+    return await run(1)
+  } catch (error) {
+    if (!isPassing(error)) throw error
+    await waitAfter(error, 1)
+  }
+  return await pRetry((attempt) => run(attempt + 1), {
+    retries: attempts - 2,
+    minTimeout: 0,
+    maxTimeout: 0,
+    // p-retry's own delays are neither fully jittered nor depend on the error, so the delay is awaited here.
+    shouldRetry: async ({ error, attemptNumber }) => {
+      if (!isPassing(error)) return false
+      await waitAfter(error, attemptNumber + 1)
+      return true
+    },
+  })
 }
