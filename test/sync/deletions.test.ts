@@ -5,7 +5,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { listRuns, type Run } from '../../src/state/runs.ts'
 import { heldRuns } from '../../src/state/sweeps.ts'
-import { startRelease } from '../../src/sync/deletions/release.ts'
+import { startRelease } from '../../src/sync/deletions/confirm.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 // A whole world is synced several times.

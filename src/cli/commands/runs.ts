@@ -7,7 +7,7 @@ import { count, instant } from '../../format.ts'
 import { heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
 import { startSyncWorker } from '../../jobs/worker.ts'
 import { findRun, listRuns, type Run } from '../../state/runs.ts'
-import { startRelease } from '../../sync/deletions/release.ts'
+import { startRelease } from '../../sync/deletions/confirm.ts'
 import {
   action,
   type CommandContext,
