@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/helpers/longest-first.ts'
 
 /** As scripts/bundle.mjs does it: a file of SQL is imported as its text. */
 const sqlFiles = {
@@ -19,6 +20,6 @@ export default defineConfig({
     maxWorkers: 4,
     // Loading what most files share, once for each of them, took a third of the time. Files leave nothing behind.
     isolate: false,
-    sequence: { shuffle: true },
+    sequence: { shuffle: true, sequencer: LongestFirst },
   },
 })

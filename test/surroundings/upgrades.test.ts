@@ -7,12 +7,14 @@ import { describe, expect, it, vi } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
 import { migrate, migrationStatus } from '../../src/schema/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
-import { openTestMirror } from '../helpers/mirror.ts'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 // A database of each earlier version is filled, migrated and synced.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 const earlier = ['0003_outbox', '0004_reports', '0005_traffic', '0006_outbox_seen', '0007_outbox_visibility']
+/** Those whose mirror is synced afterwards: in the suite the oldest and the newest, through which the others lead. */
+const synced = process.env.SURROUNDINGS === 'full' ? earlier : [earlier[0], earlier.at(-1)]
 const ours = `('mirror', 'mirror_views', 'sync', 'outbox', 'report')`
 const file = (name: string): string => fileURLToPath(new URL(`./earlier-schemas/${name}.sql.gz`, import.meta.url))
 
@@ -71,9 +73,18 @@ async function partnersThings({ pool }: TestDatabase): Promise<readonly { kind: 
   return rows
 }
 
+/** A mirror in the database that was synced to the truth; twice, as what is gone upstream is confirmed by a second look. */
+async function openSynced(database: TestDatabase): Promise<TestMirror> {
+  const mirror = await openTestMirror({ size: 3 }, {}, database)
+  for (const run of await mirror.sync()) expect(run).toMatchObject({ error: null })
+  await mirror.sync()
+  expect((await mirror.differences()).filter((line) => !line.includes('4711'))).toEqual([])
+  return mirror
+}
+
 describe('an upgrade, with a view, a column, a trigger, an index and a publication of a partner on every table', () => {
   for (const name of earlier)
-    it(`from ${name}: all of it stays and works, and a sync equals the truth`, async () => {
+    it(`from ${name}: all of it stays and works${synced.includes(name) ? ', and a sync equals the truth' : ''}`, async () => {
       const database = await openEarlier(name)
       const known = Object.keys(migrations)
       await database.pool.query(partner)
@@ -82,10 +93,8 @@ describe('an upgrade, with a view, a column, a trigger, an index and a publicati
       expect((await migrate(database.url)).applied).toEqual(known.slice(known.indexOf(name) + 1))
       expect(await partnersThings(database)).toEqual(before)
 
-      await using mirror = await openTestMirror({ size: 3 }, {}, database)
-      for (const run of await mirror.sync()) expect(run).toMatchObject({ error: null })
-      await mirror.sync() // what is gone upstream is confirmed by a second look
-      expect((await mirror.differences()).filter((line) => !line.includes('4711'))).toEqual([])
+      await using _ = synced.includes(name) ? await openSynced(database) : database
+      await database.pool.query('update mirror.rentals set _source = _source')
       const { rows: views } = await database.pool.query<{ name: string }>(
         `select c.oid::regclass::text as name from pg_class c where c.relnamespace = 'partner'::regnamespace and c.relkind = 'v'`,
       )
