@@ -52,8 +52,9 @@ export function createApi(options: ApiOptions): Api {
   const target = buildTarget(settings, packageVersion())
   const transport = createTransport(target, settings.concurrency, proxyFor(target.origin, settings.proxies))
   let load = initialConcurrency(settings.concurrency)
-  // Reads queue for a lane before they draw on the rate limit, so that few tokens lie idle when the API stalls; a write
-  // needs no lane, so that it never waits behind reads that wait for their token. Both need a place in flight.
+  // Details queue for a lane before they draw on the rate limit, so that few tokens lie idle when the API stalls; the
+  // others, who are few, need no lane, so that they never wait behind details that wait for their token. All need a place
+  // in flight.
   const lanes = createSemaphore(() => load.limit)
   const flight = createSemaphore(() => load.limit)
 
@@ -64,7 +65,7 @@ export function createApi(options: ApiOptions): Api {
     let pass: GatePass | undefined
     let outcome: GateOutcome = 'neutral'
     try {
-      if (priority === 'read') leave.push(await lanes.enter(priority, signal))
+      if (priority === 'detail') leave.push(await lanes.enter(priority, signal))
       await limiter.acquire(priority, signal)
       for (;;) {
         pass = await gate.enter({ signal, ...(isWrite ? { patienceMs: 0 } : {}) })

@@ -17,7 +17,7 @@ export type ReadCall = {
   readonly exact?: boolean
   /** The answer is a page of a list, or one record: the records are told apart and left undecoded, as `Answer.elements`. */
   readonly undecoded?: 'page' | 'record'
-  /** `write` for reads a change waits for; they go before other reads. */
+  /** `read` unless told: `write` where a change waits for the answer, `detail` below a list. */
   readonly priority?: Priority
   /** A page that may lie past the end of its list: to be refused is then an answer, not a failure. */
   readonly mayBePastEnd?: boolean

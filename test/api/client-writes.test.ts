@@ -136,23 +136,27 @@ describe('a write', () => {
     expect(server.seen).toHaveLength(0)
   })
 
-  it('does not wait behind reads that wait for the rate limit', async () => {
+  it('does not wait behind details that wait for the rate limit, and a list does not either', async () => {
     await using server = await startServer((response) => json(response, {}))
-    const waiting: Record<Priority, (() => void)[]> = { read: [], write: [] }
+    const waiting: Record<Priority, (() => void)[]> = { write: [], read: [], detail: [] }
     const limiter: Limiter = {
       acquire: (priority) => new Promise((resolve) => waiting[priority].push(resolve)),
     }
     await using test = openApi(server.url, { limiter, concurrency: 2 })
-    const reads = Array.from({ length: 5 }, () => test.api.read(users))
-    await expect.poll(() => waiting.read.length).toBe(2)
+    const details = Array.from({ length: 5 }, () => test.api.read({ ...users, priority: 'detail' }))
+    await expect.poll(() => waiting.detail.length).toBe(2)
+    const listing = test.api.read(users)
+    await expect.poll(() => waiting.read.length).toBe(1)
+    waiting.read[0]?.()
+    expect(await listing).toMatchObject({ status: 200 })
     const writing = test.api.send(create)
     await expect.poll(() => waiting.write.length).toBe(1)
     waiting.write[0]?.()
     expect(await writing).toMatchObject({ status: 200 })
     for (let i = 0; i < 5; i++) {
-      await expect.poll(() => waiting.read.length).toBeGreaterThan(i)
-      waiting.read[i]?.()
+      await expect.poll(() => waiting.detail.length).toBeGreaterThan(i)
+      waiting.detail[i]?.()
     }
-    await Promise.all(reads)
+    await Promise.all(details)
   })
 })

@@ -92,14 +92,22 @@ describe('the waiting line', () => {
     return { queue, order, all }
   }
 
-  it('admits writes before reads, and each in order of arrival', async () => {
-    const { queue, order, all } = line(['read', 'write', 'read', 'write'])
+  it('admits writes before reads before details, and each in order of arrival', async () => {
+    const { queue, order, all } = line(['detail', 'read', 'write', 'read', 'write'])
     queue.admit(3)
     await settled()
-    expect(order).toEqual(['write 1', 'write 3', 'read 0'])
-    expect([queue.size(), queue.size('read'), queue.size('write')]).toEqual([1, 1, 0])
+    expect(order).toEqual(['write 2', 'write 4', 'read 1'])
+    expect([queue.size(), queue.size('read'), queue.size('write'), queue.size('detail')]).toEqual([2, 1, 0, 1])
     queue.admit(5)
     await Promise.all(all)
+    expect(order.slice(3)).toEqual(['read 3', 'detail 0'])
+  })
+
+  it('admits a detail after nine reads that went before it', async () => {
+    const { queue, order, all } = line([...Array<Priority>(30).fill('read'), ...Array<Priority>(5).fill('detail')])
+    for (let i = 0; i < 35; i++) queue.admit(1)
+    await Promise.all(all)
+    expect(order.flatMap((each, i) => (each.startsWith('detail') ? [i] : []))).toEqual([9, 19, 29, 33, 34])
   })
 
   it('forgets who was called off, with the reason of the signal', async () => {

@@ -13,11 +13,11 @@ import { recordingLog } from './recording-log.ts'
 const slackMs = 10
 
 /** Draws `count` permits at once, and returns how many milliseconds later each was given. */
-async function draw(limiter: Limiter, count: number): Promise<number[]> {
+async function draw(limiter: Limiter, count: number, priority: Priority = 'read'): Promise<number[]> {
   const start = performance.now()
   return Promise.all(
     Array.from({ length: count }, async () => {
-      await limiter.acquire('read')
+      await limiter.acquire(priority)
       return performance.now() - start
     }),
   )
@@ -116,17 +116,43 @@ describe('over several workers', () => {
     expect(Math.max(...(await draw(limiter, 2_500)))).toBeGreaterThanOrEqual(400 - slackMs)
   })
 
-  it('the reads of one worker make way for a write of another', async () => {
-    const [reader, writer] = [
-      createRateLimiter({ ratePerSecond: 10, store: database.pool }),
-      createRateLimiter({ ratePerSecond: 10, store: database.pool }),
+  for (const [waiting, urgent] of [
+    ['read', 'write'],
+    ['detail', 'read'],
+  ] as const)
+    it(`each ${waiting} of one worker makes way for a ${urgent} of another`, async () => {
+      const [busy, other] = [
+        createRateLimiter({ ratePerSecond: 10, store: database.pool }),
+        createRateLimiter({ ratePerSecond: 10, store: database.pool }),
+      ]
+      const given: Priority[] = []
+      const all = Array.from({ length: 15 }, () => busy.acquire(waiting).then(() => given.push(waiting)))
+      await all[1]
+      await other.acquire(urgent).then(() => given.push(urgent))
+      expect(given.indexOf(urgent)).toBeLessThanOrEqual(5)
+      await Promise.all(all)
+    })
+
+  it('the details of one worker go on while another has lists for ever', async () => {
+    const [details, lists] = [
+      createRateLimiter({ ratePerSecond: 100, store: database.pool }),
+      createRateLimiter({ ratePerSecond: 100, store: database.pool }),
     ]
-    const given: Priority[] = []
-    const reads = Array.from({ length: 15 }, () => reader.acquire('read').then(() => given.push('read')))
-    await reads[1]
-    await writer.acquire('write').then(() => given.push('write'))
-    expect(given.indexOf('write')).toBeLessThanOrEqual(5)
-    await Promise.all(reads)
+    let listed = 0
+    const stop = new AbortController()
+    setMaxListeners(0, stop.signal)
+    const sweeping = Array.from({ length: 30 }, async () => {
+      for (;;) {
+        await lists.acquire('read', stop.signal)
+        listed++
+      }
+    })
+    await expect.poll(() => listed).toBeGreaterThan(0)
+    const before = listed
+    await draw(details, 2, 'detail')
+    expect(listed - before).toBeGreaterThan(2)
+    stop.abort()
+    await Promise.allSettled(sweeping)
   })
 })
 

@@ -66,7 +66,7 @@ function halved(state: Concurrency, outcome: Outcome): Concurrency {
 }
 
 type Semaphore = {
-  /** Resolves with the function that gives the place back; writes first. Rejects with the signal's reason when aborted. */
+  /** Resolves with the function that gives the place back; most urgent first. Rejects with the signal's reason when aborted. */
   enter(priority: Priority, signal?: AbortSignal): Promise<() => void>
 }
 

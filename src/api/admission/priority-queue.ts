@@ -1,24 +1,30 @@
-// A waiting line with two lanes: writes before reads, first come first served within each. An aborted waiter leaves
-// the line at once. Decides only who is next, never when.
+// A waiting line with three lanes: writes before reads before details, first come first served within each, though the
+// reads leave the details a share. An aborted waiter leaves the line at once. Decides only who is next, never when.
 
 import { onAbort } from '../wire/called-off.ts'
 
-export type Priority = 'write' | 'read'
+/** `write`: a change. `read`: a list, and what somebody waits for. `detail`: what the lists do not show. */
+export type Priority = 'write' | 'read' | 'detail'
+
+/** Of so many reads and details one is a detail where both wait: lists that never end must not keep the details away. */
+export const detailEvery = 10
 
 type Waiter = { readonly admit: () => void }
 
 type PriorityQueue = {
   /** Resolves when this waiter is admitted; rejects with the signal's reason when aborted before. */
   join(priority: Priority, signal?: AbortSignal): Promise<void>
-  /** Admits up to `count` waiters, writes first. */
+  /** Admits up to `count` waiters, most urgent first. */
   admit(count: number): void
-  /** How many wait, in one lane or in both. */
+  /** How many wait, in one lane or in all. */
   size(priority?: Priority): number
 }
 
 export function createPriorityQueue(): PriorityQueue {
   // Sets keep the order of joining and forget a member in constant time.
-  const lanes: Readonly<Record<Priority, Set<Waiter>>> = { write: new Set(), read: new Set() }
+  const lanes: Readonly<Record<Priority, Set<Waiter>>> = { write: new Set(), read: new Set(), detail: new Set() }
+  /** Reads that went before a detail since the last one. */
+  let before = 0
 
   const join = (priority: Priority, signal?: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -38,17 +44,25 @@ export function createPriorityQueue(): PriorityQueue {
       lane.add(waiter)
     })
 
+  const nextLane = (): Priority => {
+    if (lanes.write.size > 0) return 'write'
+    if (lanes.read.size === 0 || (lanes.detail.size > 0 && before >= detailEvery - 1)) return 'detail'
+    return 'read'
+  }
+
   const admit = (count: number): void => {
-    let left = count
-    for (const lane of [lanes.write, lanes.read])
-      for (const waiter of lane) {
-        if (left-- <= 0) return
-        waiter.admit()
-      }
+    for (let left = count; left > 0; left--) {
+      const lane = nextLane()
+      const [waiter] = lanes[lane]
+      if (waiter === undefined) return
+      if (lane === 'detail') before = 0
+      else if (lane === 'read' && lanes.detail.size > 0) before++
+      waiter.admit()
+    }
   }
 
   const size = (priority?: Priority): number =>
-    priority === undefined ? lanes.write.size + lanes.read.size : lanes[priority].size
+    priority === undefined ? lanes.write.size + lanes.read.size + lanes.detail.size : lanes[priority].size
 
   return { join, admit, size }
 }

@@ -11,10 +11,10 @@ import {
 } from 'rate-limiter-flexible'
 import { sleep } from '../../clock.ts'
 import type { Logger } from '../../log.ts'
-import { createPriorityQueue, type Priority } from './priority-queue.ts'
+import { createPriorityQueue, detailEvery, type Priority } from './priority-queue.ts'
 
 export interface Limiter {
-  /** Resolves when one request may leave, writes before reads; rejects with the signal's reason when aborted. */
+  /** Resolves when one request may leave, most urgent first; rejects with the signal's reason when aborted. */
   acquire(priority: Priority, signal?: AbortSignal): Promise<void>
 }
 
@@ -44,9 +44,11 @@ export function windowFor(ratePerSecond: number): Window {
 }
 
 const requestsKey = 'requests'
-/** Set while a write waits somewhere: reads of all workers leave the next window to it. */
-const writesKey = 'writes-waiting'
-const writesFlagSeconds = 1
+/** Set while such a one waits somewhere: what is less urgent at all workers leaves the next window to it. */
+const flags = { write: 'writes-waiting', read: 'reads-waiting' } as const
+type Urgent = keyof typeof flags
+const urgent = Object.keys(flags) as readonly Urgent[]
+const flagSeconds = 1
 /** A window that ends later than this after its length was opened by a process whose clock was ahead, and would last as long. */
 const clockSlackMs = 2_000
 /** A store slower than this is as good as out. */
@@ -59,23 +61,42 @@ export function createRateLimiter(options: RateLimitOptions): Limiter {
   const queue = createPriorityQueue()
   const counter = createCounter(window, options)
   let pumping = false
+  /** Windows in a row that our details left to reads of other workers. */
+  let left = 0
+
+  /** Tells the other workers who waits here. */
+  const flagWaiting = async (flagged: Set<Urgent>): Promise<void> => {
+    for (const priority of urgent)
+      if (queue.size(priority) > 0) {
+        await counter.flag(priority)
+        flagged.add(priority)
+      } else if (flagged.delete(priority)) await counter.unflag(priority)
+  }
+
+  /** Does something more urgent wait at another worker? Details that stood back often enough do not any more. */
+  const isLessUrgent = async (): Promise<boolean> => {
+    if (queue.size() === 0 || queue.size('write') > 0) return false
+    if (await counter.isFlagged('write')) return true
+    if (queue.size('read') > 0 || left >= detailEvery - 1) return false
+    const others = await counter.isFlagged('read')
+    if (others) left++
+    return others
+  }
 
   /** Admits waiters until none is left. One pump per process, however many wait. */
   const pump = async (): Promise<void> => {
     pumping = true
-    let flagged = false
+    const flagged = new Set<Urgent>()
     try {
       while (queue.size() > 0) {
         const { granted, waitMs } = await counter.take(queue.size())
+        if (granted > 0) left = 0
         queue.admit(granted)
-        const writeWaits = queue.size('write') > 0
-        if (writeWaits) await counter.flagWrites()
-        else if (flagged) await counter.unflagWrites()
-        flagged = writeWaits
+        await flagWaiting(flagged)
         if (queue.size() === 0 || waitMs === 0) continue
         await sleep(waitMs)
-        // Bounded by the flag's life, and ended by a write of our own.
-        while (queue.size('write') === 0 && queue.size() > 0 && (await counter.writesWaiting())) await sleep(window.ms)
+        // Bounded by the flag's life, and ended by one of our own that is as urgent.
+        while (await isLessUrgent()) await sleep(window.ms)
       }
     } finally {
       pumping = false // in the same turn as the last look at the queue: nobody can join unseen
@@ -94,9 +115,9 @@ export function createRateLimiter(options: RateLimitOptions): Limiter {
 type Counter = {
   /** Takes up to `asked` points of the present window; `waitMs` is 0 when all were granted. Never rejects. */
   take(asked: number): Promise<{ granted: number; waitMs: number }>
-  flagWrites(): Promise<void>
-  unflagWrites(): Promise<void>
-  writesWaiting(): Promise<boolean>
+  flag(priority: Urgent): Promise<void>
+  unflag(priority: Urgent): Promise<void>
+  isFlagged(priority: Urgent): Promise<boolean>
 }
 
 function createCounter(window: Window, options: RateLimitOptions): Counter {
@@ -152,16 +173,17 @@ function createCounter(window: Window, options: RateLimitOptions): Counter {
 
   return {
     take,
-    flagWrites: async () => {
-      await insured((limiter) => limiter.set(writesKey, 1, writesFlagSeconds))
+    flag: async (priority) => {
+      await insured((limiter) => limiter.set(flags[priority], 1, flagSeconds))
     },
-    unflagWrites: async () => {
-      await insured((limiter) => limiter.delete(writesKey))
+    unflag: async (priority) => {
+      await insured((limiter) => limiter.delete(flags[priority]))
     },
-    writesWaiting: () =>
+    isFlagged: (priority) =>
       insured(async (limiter) => {
-        const flag = await limiter.get(writesKey)
-        return flag !== null && !(await endOfOtherTimes(limiter, writesKey, writesFlagSeconds * 1000, flag))
+        const key = flags[priority]
+        const flag = await limiter.get(key)
+        return flag !== null && !(await endOfOtherTimes(limiter, key, flagSeconds * 1000, flag))
       }),
   }
 }
@@ -195,7 +217,7 @@ function createStore(window: Window, store: Pool): RateLimiterAbstract {
     schemaName: 'sync',
     tableName: 'rate_limit',
     tableCreated: true,
-    // Two rows in all: nothing to clear.
+    // Three rows in all: nothing to clear.
     clearExpiredByTimeout: false,
     keyPrefix: 'api',
     points: window.points,

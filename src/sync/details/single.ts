@@ -40,7 +40,7 @@ export async function readOutcome(
   },
 ): Promise<Answered<ReadValue>> {
   try {
-    const answer = await context.api.read({ ...call, signal })
+    const answer = await context.api.read({ ...call, priority: 'detail', signal })
     const { body = null, startedAt, elements: undecoded } = answer
     const found = answerFound(answer)
     if (undecoded !== undefined) {

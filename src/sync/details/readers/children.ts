@@ -60,7 +60,7 @@ export async function readItems(
   const paging = pagingOf(stream, context.settings.api)
   const pageBase = paging.pageBase ?? styles[paging.style].usualBase ?? 0
   try {
-    for await (const page of context.api.list({ ...call, signal, paging, pageBase })) {
+    for await (const page of context.api.list({ ...call, priority: 'detail', signal, paging, pageBase })) {
       found.push(answerFound(page))
       startedAt ??= page.startedAt
       for (const item of page.items.values()) items.push(item)
