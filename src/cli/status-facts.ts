@@ -3,9 +3,11 @@
 import { isGateState } from '../api/admission/breaker.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
+import { estimateOf } from '../inspect/estimate.ts'
 import { feedHolders } from '../inspect/feed-holders.ts'
 import { backlog, databaseClock, databaseFacts, endpointFacts, outboxFacts, streamStatus } from '../inspect/queries.ts'
 import type { StatusFacts } from '../inspect/status.ts'
+import { openWork } from '../inspect/work-queries.ts'
 import { statuses } from '../outbox/states.ts'
 import { createGateStore } from '../state/gate-store.ts'
 import { quarantineTotals } from '../state/quarantine.ts'
@@ -40,6 +42,7 @@ export async function readStatus(
     },
     streams: await streamStatus(db),
     backlog: await backlog(db),
+    estimate: estimateOf(await openWork(db), config),
     endpoints: await endpointFacts(db),
     outbox: {
       ...Object.fromEntries(statuses.map((status) => [status, outbox.counts[status] ?? 0])),

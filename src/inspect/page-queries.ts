@@ -94,6 +94,7 @@ export async function runningRuns(db: Queryable): Promise<readonly RunningRun[]>
           .selectFrom('sync.tasks')
           .select(sql<number>`count(*)::int`.as('tasks'))
           .select(sql<number>`count(*) filter (where status in ('done', 'failed'))::int`.as('tasksDone'))
+          .select(sql<number | null>`max((checkpoint -> 'totals' ->> -1)::float8)`.as('total'))
           .whereRef('run_id', '=', 'r.id')
           .as('t'),
       (join) => join.onTrue(),
@@ -104,7 +105,7 @@ export async function runningRuns(db: Queryable): Promise<readonly RunningRun[]>
       'r.phase',
       sql<number>`extract(epoch from clock_timestamp() - r.started_at)::float8`.as('seconds'),
       eb.cast<number>('r.read', 'float8').as('read'),
-      eb.cast<number | null>('r.total', 'float8').as('total'),
+      sql<number | null>`coalesce(r.total, t.total)::float8`.as('total'),
       changesOf,
       eb.cast<number>('r.requests', 'float8').as('requests'),
       't.tasksDone',

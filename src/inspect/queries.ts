@@ -1,6 +1,7 @@
 // What people ask the database: the state of streams, endpoints, runs, the outbox and the quarantine. Reads only.
 
 import { type NotNull, sql } from 'kysely'
+import { streamNamed } from '../catalog/catalog.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
 import type { RunStatus } from '../state/runs.ts'
 
@@ -13,7 +14,10 @@ export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing'
 export type StreamStatus = {
   readonly stream: string
   readonly asOf: Date | null
+  /** Live rows, as counted when a run last ended. */
   readonly rows: number
+  /** Rows so far, while the stream is read for the first time; null at other times, and of what is read inside another. */
+  readonly rowsSoFar: number | null
   readonly lastRunId: number | null
   readonly nextDueAt: Date | null
   readonly intervalS: number | null
@@ -43,14 +47,14 @@ export async function databaseFacts(db: Queryable): Promise<{ readonly version: 
 
 /** Streams with their schedule, their freshness and their last run, in the order of their names. */
 export async function streamStatus(db: Queryable): Promise<readonly StreamStatus[]> {
-  return await on(db)
+  const rows = await on(db)
     .selectFrom('sync.streams as s')
     .innerJoin('report.freshness as f', 'f.stream', 's.stream')
     .leftJoinLateral(
       (q) =>
         q
           .selectFrom('sync.runs')
-          .select('status')
+          .select(['status', 'read', 'total', 'inserted', 'deleted'])
           .whereRef('stream', '=', 's.stream')
           .orderBy('id', 'desc')
           .limit(1)
@@ -67,10 +71,18 @@ export async function streamStatus(db: Queryable): Promise<readonly StreamStatus
       eb.cast<number | null>('f.target_s', 'float8').as('targetS'),
       'f.state',
       'r.status as lastRunStatus',
+      sql<number>`coalesce(r.total, r.read)::float8`.as('listed'),
+      sql<number>`(s.rows + r.inserted - r.deleted)::float8`.as('written'),
     ])
     .$narrowType<{ state: Freshness }>()
     .orderBy('s.stream')
     .execute()
+  return rows.map(({ listed, written, ...stream }) => {
+    const isFirst = stream.asOf === null && stream.lastRunStatus === 'running'
+    // A run also counts what it writes of records inside its own.
+    const isList = streamNamed(stream.stream).reads.kind === 'list'
+    return { ...stream, rowsSoFar: isFirst ? (isList ? listed : written) : null }
+  })
 }
 
 /** The rows of sync.endpoints, in the order of their names. */

@@ -2,6 +2,7 @@
 
 import type { HeldRun } from '../state/sweeps.ts'
 import type { ListedField } from '../state/unknown-fields.ts'
+import type { Estimate } from './estimate.ts'
 import type { FeedHolder } from './feed-holders.ts'
 import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
 
@@ -28,6 +29,8 @@ export type StatusFacts = {
   readonly streams: readonly StreamStatus[]
   /** How far the present runs are; null: none runs. */
   readonly backlog: Backlog | null
+  /** What is left of the open syncs, and how long that takes. */
+  readonly estimate: Estimate
   readonly endpoints: readonly EndpointFacts[]
   readonly outbox: Readonly<Record<string, number | Date | null>>
   /** The oldest change in each state, by its id; states without changes left out. */

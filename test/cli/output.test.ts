@@ -132,10 +132,14 @@ describe('progress without a terminal', () => {
       streams: 2,
       runs: [done, run({ id: '8', status: 'running' })],
       tasks: new Map(),
+      estimate: { requestsMade: 6, requestsLeft: 1_200, perSecond: 10, secondsLeft: 120 },
     }
     for (const seconds of [1, 2, 5, 6, 9]) view.show(snapshot, seconds)
     view.close()
-    expect(lines).toEqual([`${runLine(done)}\n`, '… 1 of 2 streams, 2,400 records, 6 requests, 0:05\n'])
+    expect(lines).toEqual([
+      `${runLine(done)}\n`,
+      '… 1 of 2 streams, 2,400 records, 6 requests, 0:05, some 2 min left\n',
+    ])
     expect(runLine(done)).toBe('rentals: partial, 1,200 read, 3 inserted, 3 requests, 2 s – a page was cut')
   })
 })

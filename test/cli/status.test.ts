@@ -18,6 +18,7 @@ const stream = (facts: Partial<StreamStatus>): StreamStatus => ({
   stream: 'rentals',
   asOf: ago(60),
   rows: 1_200,
+  rowsSoFar: null,
   lastRunId: null,
   nextDueAt: inSeconds(30),
   intervalS: 60,
@@ -32,16 +33,34 @@ const text = (wishes: Partial<StatusFacts>): string => describeStatus(statusFact
 const lineOf = (all: string, start: string): string => all.split('\n').find((line) => line.startsWith(start)) ?? ''
 
 describe('a sync under way', () => {
-  const running = (work: Backlog): string => lineOf(text({ backlog: work }), 'Running')
+  const work: Backlog = { runs: 3, done: 250, all: 1_000, elapsedS: 90 }
 
-  it('is told with what is done, and an estimate of the time to go', () => {
-    expect(running({ runs: 3, done: 250, all: 1_000, elapsedS: 90 })).toBe(
-      'Running: 3 streams, 250 of 1,000 tasks done since 1 min 30 s, about 4 min 30 s to go.',
+  it('is told with what is done, what is left, and how long that takes', () => {
+    const estimate = { requestsMade: 900, requestsLeft: 2_700, perSecond: 10, secondsLeft: 270 }
+    expect(lineOf(text({ backlog: work, estimate }), 'Running')).toBe(
+      'Running: 3 streams, 250 of 1,000 tasks done since 1 min 30 s; 2,700 requests left at 10 a second, some 5 min left.',
     )
   })
 
-  it('has no estimate before something is done', () => {
-    expect(running({ runs: 1, done: 0, all: 4, elapsedS: 2 })).toBe('Running: 1 stream, 0 of 4 tasks done since 2 s.')
+  it('has no estimate before that is known', () => {
+    const estimate = { requestsMade: 1, requestsLeft: null, perSecond: null, secondsLeft: null }
+    expect(lineOf(text({ backlog: { ...work, done: 0 }, estimate }), 'Running')).toBe(
+      'Running: 3 streams, 0 of 1,000 tasks done since 1 min 30 s.',
+    )
+  })
+
+  it('that is the first says what can be queried already, and shows the rows so far', () => {
+    const estimate = { requestsMade: 3_400, requestsLeft: 6_600, perSecond: 10, secondsLeft: 660 }
+    const streams = [
+      stream({ rows: 0, rowsSoFar: 19_898, asOf: null, lastRunStatus: 'running' }),
+      stream({ stream: 'users', rows: 12 }),
+    ]
+    const all = text({ backlog: work, estimate, streams })
+    expect(lineOf(all, 'First sync')).toBe(
+      'First sync: rentals 19,898 listed, 34 % of the requests made, some 11 min left; you can query now.',
+    )
+    expect(lineOf(all, 'rentals')).toMatch(/^rentals +19,898 /)
+    expect(text({ backlog: work, estimate, streams: [stream({})] })).not.toContain('First sync')
   })
 
   it('is not mentioned when there is none', () => expect(text({})).not.toContain('Running'))

@@ -83,6 +83,7 @@ describe('sync', () => {
         'queue',
         'streams',
         'backlog',
+        'estimate',
         'endpoints',
         'outbox',
         'firstChanges',

@@ -121,21 +121,31 @@ describe('fields that the API shows and the catalog does not know', () => {
 describe('status --json', () => {
   it('holds of every stream and of a run under way all that status shows', async () => {
     await mirror.db.pool.query(
-      `insert into sync.runs (id, stream, trigger, status) overriding system value values (900, 'cities', 'command', 'running');
-       insert into sync.tasks (run_id, stream, kind) values (900, 'cities', 'sweep')`,
+      `insert into sync.runs (id, stream, trigger, status, pages, requests, read) overriding system value
+         values (900, 'users', 'command', 'running', 2, 2, 200);
+       insert into sync.tasks (run_id, stream, kind, checkpoint) values (900, 'users', 'sweep', '{"totals": [1000]}')`,
     )
     const facts = JSON.parse(await printed(['status', '--json']))
     const lines = (await printed(['status'])).split('\n')
     expect(facts.backlog).toMatchObject({ runs: 1, done: 0, all: 1, elapsedS: expect.any(Number) })
     expect(lines.some((line) => line.startsWith('Running: 1 stream, 0 of 1 tasks done'))).toBe(true)
     expect(facts.streams.length).toBeGreaterThan(30)
-    for (const { stream, rows, lastRunStatus, state, asOf } of facts.streams) {
+    // Eight pages of a thousand users, an empty one behind each of two passes, and their singles.
+    expect(facts.estimate).toMatchObject({ requestsMade: 2, requestsLeft: 1_010 })
+    for (const { stream, rows, rowsSoFar, lastRunStatus, state, asOf } of facts.streams) {
       const cells = lines.find((line) => line.startsWith(`${stream} `))?.split(/ {2,}/)
       const shown = state === 'unknown' ? (asOf === null ? 'never read' : 'no target') : state
-      expect(cells?.slice(0, 4), stream).toEqual([stream, String(rows), expect.anything(), lastRunStatus ?? '–'])
+      expect(cells?.slice(0, 4), stream).toEqual([
+        stream,
+        String(rowsSoFar ?? rows),
+        expect.anything(),
+        lastRunStatus ?? '–',
+      ])
       expect(cells?.[6], stream).toBe(shown)
     }
-    expect(facts.streams).toContainEqual(expect.objectContaining({ stream: 'cities', lastRunStatus: 'running' }))
+    expect(facts.streams).toContainEqual(
+      expect.objectContaining({ stream: 'users', lastRunStatus: 'running', rowsSoFar: 200 }),
+    )
     await mirror.db.pool.query('delete from sync.tasks where run_id = 900; delete from sync.runs where id = 900')
   })
 })

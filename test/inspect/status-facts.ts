@@ -8,6 +8,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   queue: { backend: 'postgres', url: null },
   streams: [],
   backlog: null,
+  estimate: { requestsMade: 0, requestsLeft: 0, perSecond: null, secondsLeft: 0 },
   endpoints: [],
   outbox: { oldestQueuedAt: null },
   firstChanges: {},

@@ -16,6 +16,7 @@ import {
 } from '../../src/inspect/page-queries.ts'
 import { backlog, endpointFacts, outboxFacts, streamStatus } from '../../src/inspect/queries.ts'
 import { recordHistory } from '../../src/inspect/record-queries.ts'
+import { openWork } from '../../src/inspect/work-queries.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
@@ -213,6 +214,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
       await streamStatus(db)
       await endpointFacts(db)
       await backlog(db)
+      await openWork(db)
     },
   ],
   ['100 changes of the feed', 6 * size, (db) => db.query('select * from mirror.changes_since(null, 100)')],

@@ -3,6 +3,7 @@
 import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
 import { bytes, count, counted, duration, relative } from '../../format.ts'
+import { type Estimate, firstSyncText, timeLeft } from '../../inspect/estimate.ts'
 import { describeHolder } from '../../inspect/feed-holders.ts'
 import type { Backlog, StreamStatus } from '../../inspect/queries.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
@@ -52,7 +53,7 @@ export function describe(facts: StatusFacts, options: { readonly now: Date; read
   const parts = [
     placesText(facts, options.now),
     streamsTable(facts, options.now),
-    ...(facts.backlog === null ? [] : [backlogText(facts.backlog)]),
+    ...(facts.backlog === null ? [] : [workText(facts.backlog, facts)]),
     endpointsText(facts, options),
     ...attention(facts),
   ]
@@ -88,7 +89,7 @@ function streamsTable({ streams, quarantine }: StatusFacts, now: Date): string {
       const bad = quarantine.byStream[stream.stream] ?? 0
       return [
         stream.stream,
-        stream.rows,
+        stream.rowsSoFar ?? stream.rows,
         relative(stream.asOf, now) ?? 'never',
         stream.lastRunStatus,
         stream.nextDueAt !== null && stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now),
@@ -107,10 +108,19 @@ function freshnessText({ state, asOf, targetS }: StreamStatus, now: Date): strin
   return `late by ${duration((now.getTime() - asOf.getTime()) / 1_000 - targetS)}`
 }
 
-/** How far the present runs are; the time to go is an estimate from what is done. */
-function backlogText({ runs, done, all, elapsedS }: Backlog): string {
-  const toGo = done === 0 ? '' : `, about ${duration((elapsedS * (all - done)) / done)} to go`
-  return `Running: ${counted(runs, 'stream')}, ${count(done)} of ${count(all)} tasks done since ${duration(elapsedS)}${toGo}.`
+/** How far the present runs are, what is left of them, and what a first sync has brought so far. */
+function workText({ runs, done, all, elapsedS }: Backlog, { streams, estimate }: StatusFacts): string {
+  const running = `Running: ${counted(runs, 'stream')}, ${count(done)} of ${count(all)} tasks done since ${duration(elapsedS)}`
+  const first = firstSyncText(streams, estimate)
+  return [`${running}${leftText(estimate)}.`, ...(first === null ? [] : [`First sync: ${first}.`])].join('\n')
+}
+
+function leftText(estimate: Estimate): string {
+  const { requestsLeft, perSecond } = estimate
+  if (requestsLeft === null || perSecond === null) return ''
+  return [`; ${counted(requestsLeft, 'request')} left at ${count(perSecond)} a second`, timeLeft(estimate)]
+    .filter((part) => part !== null)
+    .join(', ')
 }
 
 function endpointsText(

@@ -52,7 +52,7 @@ async function runSync(context: CommandContext, names: readonly string[], option
 
 /** Asks for the sync and works on it until it is finished. */
 async function carryOut(
-  { log, signal }: CommandContext,
+  { config: settings, log, signal }: CommandContext,
   app: OpenedApp,
   streams: readonly string[],
   full: boolean,
@@ -62,7 +62,7 @@ async function carryOut(
   const requestId = await createRequest(app.database.pool, { trigger: 'command', streams, full })
   const worker = await startSyncWorker({ context: app.syncContext, backend, log })
   try {
-    return await watchRequest({ database: app.database, requestId, signal, log })
+    return await watchRequest({ database: app.database, settings, requestId, signal, log })
   } catch (error) {
     if (signal.aborted) printNote('Stopping. What was read is kept; the next sync or worker carries on from here.')
     throw error

@@ -75,7 +75,7 @@ async function runWorker(context: CommandContext): Promise<void> {
     print(`Database  ${shownAddress(app.databaseUrl)}   (in full: npm run --silent cli -- db)`)
     print(`Queue     ${backend.kind === 'redis' ? 'Redis' : 'Postgres, beside the mirror'}`)
     print(`Pages     ${pages.url ?? 'not served by this process'}`)
-    await watchFirstSync(app.database, signal, log)
+    await watchFirstSync({ database: app.database, settings: app.config, signal, log })
     if (!signal.aborted) {
       print(
         'Up, and on schedule. Look at it with: npm run cli -- status   Open the database with: npm run cli -- db psql',

@@ -6,10 +6,14 @@ import type { Database } from '../../database/database.ts'
 import { translateDatabaseError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { count, duration, elapsed } from '../../format.ts'
+import { type Estimate, estimateOf, timeLeft } from '../../inspect/estimate.ts'
 import { openRequest } from '../../inspect/queries.ts'
+import { openWork } from '../../inspect/work-queries.ts'
 import type { Logger } from '../../log.ts'
 import { type Run, runsOfRequest } from '../../state/runs.ts'
 import { countTasks } from '../../state/tasks.ts'
+import type { ReadSettings } from '../../sync/read-costs.ts'
+import { sharedRead } from '../../web/context.ts'
 import { oneLine, print } from './output.ts'
 
 /** What a request has come to. */
@@ -20,12 +24,14 @@ type Snapshot = {
   readonly runs: readonly Run[]
   /** Tasks by run id. */
   readonly tasks: ReadonlyMap<string, { readonly done: number; readonly all: number }>
+  readonly estimate: Estimate
 }
 
 type View = { show(snapshot: Snapshot, seconds: number): void; close(): void }
 
 type WatchOptions = {
   readonly database: Database
+  readonly settings: ReadSettings
   readonly requestId: string
   readonly signal: AbortSignal
   readonly log: Logger
@@ -34,11 +40,13 @@ type WatchOptions = {
 }
 
 const pollMs = 500
+/** An estimate costs more than the rest. */
+const estimateEveryMs = 2_000
 /** A database that does not answer for this long ends the waiting. */
 const patienceMs = 60_000
 
 /** Reads where a request stands. */
-async function readSnapshot(database: Database, requestId: string): Promise<Snapshot> {
+async function readSnapshot(database: Database, requestId: string): Promise<Omit<Snapshot, 'estimate'>> {
   const request = await runsOfRequest(database.pool, requestId)
   const running = request.runs.filter((run) => run.status === 'running').map((run) => run.id)
   const tasks = running.length === 0 ? new Map() : await countTasks(database.pool, running)
@@ -50,7 +58,8 @@ async function readSnapshot(database: Database, requestId: string): Promise<Snap
  * @throws the signal's reason when aborted, BoatMirrorError when the database is gone for a minute.
  */
 export async function watchRequest(options: WatchOptions): Promise<readonly Run[]> {
-  const { database, requestId, signal, log, stream = process.stderr } = options
+  const { database, settings, requestId, signal, log, stream = process.stderr } = options
+  const estimate = sharedRead(async () => estimateOf(await openWork(database.pool), settings), estimateEveryMs)
   const startedAt = performance.now()
   // Log lines would tear the bars; whoever asked for another LOG_LEVEL wants the lines.
   const bars = stream.isTTY === true && log.level === 'info'
@@ -61,7 +70,7 @@ export async function watchRequest(options: WatchOptions): Promise<readonly Run[
     for (;;) {
       signal.throwIfAborted()
       try {
-        const snapshot = await readSnapshot(database, requestId)
+        const snapshot = { ...(await readSnapshot(database, requestId)), estimate: await estimate() }
         answeredAt = performance.now()
         view.show(snapshot, (answeredAt - startedAt) / 1_000)
         if (snapshot.finished) return snapshot.runs
@@ -82,12 +91,13 @@ export async function watchRequest(options: WatchOptions): Promise<readonly Run[
  * Shows the progress of the open first sync until it is done, and says what came of it; returns at once when there is none.
  * A signal or a database that is out ends the watching without an error: it is no reason for a worker to end.
  */
-export async function watchFirstSync(database: Database, signal: AbortSignal, log: Logger): Promise<void> {
+export async function watchFirstSync(options: Omit<WatchOptions, 'requestId'>): Promise<void> {
+  const { database, signal, log } = options
   try {
     const requestId = await openRequest(database.pool, 'first')
     if (requestId === null) return
     print('First sync: the whole API is read once. It goes on where it was when it is stopped.')
-    const runs = await watchRequest({ database, requestId, signal, log })
+    const runs = await watchRequest({ ...options, requestId })
     const read = runs.reduce((sum, run) => sum + Number(run.read), 0)
     const failed = runs.filter((run) => run.status !== 'done')
     const first = Math.min(...runs.map((run) => run.started_at.getTime()))
@@ -135,7 +145,7 @@ export function lineView(stream: NodeJS.WritableStream): View {
   const said = new Set<string>() // reasons: credentials that are refused fail every stream alike
   let lastSummaryS = 0
   return {
-    show: ({ runs, streams, finished }, seconds) => {
+    show: ({ runs, streams, finished, estimate }, seconds) => {
       for (const run of runs) {
         if (run.status === 'running' || told.has(run.id)) continue
         told.add(run.id)
@@ -144,9 +154,14 @@ export function lineView(stream: NodeJS.WritableStream): View {
       }
       if (finished || seconds - lastSummaryS < summaryEveryS) return
       lastSummaryS = seconds
-      stream.write(
-        `… ${ended(runs)} of ${streams} streams, ${count(total(runs, 'read'))} records, ${count(total(runs, 'requests'))} requests, ${elapsed(seconds)}\n`,
-      )
+      const parts = [
+        `… ${ended(runs)} of ${streams} streams`,
+        `${count(total(runs, 'read'))} records`,
+        `${count(total(runs, 'requests'))} requests`,
+        elapsed(seconds),
+        timeLeft(estimate),
+      ]
+      stream.write(`${parts.filter((part) => part !== null).join(', ')}\n`)
     },
     close: () => {},
   }
@@ -176,10 +191,10 @@ function barView(stream: NodeJS.WriteStream): View {
   const overall = multi.create(1, 0, { label: 'all streams', note: '' })
   const perStream = Array.from({ length: slots }, () => multi.create(1, 0, { label: '', note: '' }))
   return {
-    show: ({ runs, streams, tasks }, seconds) => {
+    show: ({ runs, streams, tasks, estimate }, seconds) => {
       overall.setTotal(Math.max(1, streams))
       overall.update(ended(runs), {
-        note: `${ended(runs)} of ${streams}   ${count(total(runs, 'read'))} records   ${count(total(runs, 'requests'))} requests   ${elapsed(seconds)}`,
+        note: `${ended(runs)} of ${streams}   ${count(total(runs, 'read'))} records   ${count(total(runs, 'requests'))} requests   ${elapsed(seconds)}   ${timeLeft(estimate) ?? ''}`,
       })
       const running = runs.filter((run) => run.status === 'running')
       for (const [index, bar] of perStream.entries()) showRun(bar, running[index], tasks)

@@ -18,7 +18,10 @@ type ResolvedPaging = {
 export const pageBaseSetting = 'page_base'
 
 /** Settings of one list: the general ones, `none` for lists that are not paginated, and the exceptions of the configuration. */
-export function pagingOf(stream: StreamDef, api: SyncContext['settings']['api']): PagingSettings {
+export function pagingOf(
+  stream: StreamDef,
+  api: Pick<SyncContext['settings']['api'], 'paging' | 'lists'>,
+): PagingSettings {
   const paged = stream.reads.kind === 'list' && stream.reads.paged
   const general = paged ? api.paging : { ...api.paging, style: 'none' as const }
   return { ...general, ...api.lists[stream.name] }

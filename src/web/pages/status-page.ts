@@ -2,6 +2,7 @@
 // a small script; it says the same without it.
 
 import { bytes, counted, instant, relative } from '../../format.ts'
+import { firstSyncText } from '../../inspect/estimate.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { type Html, html, layout } from '../parts/html.ts'
 import { fleetSection } from './fleet.ts'
@@ -16,16 +17,18 @@ type Summary = {
 }
 
 /** The one sentence an operator wants: is everything fresh? */
-function summarize({ freshness, running, waiting, attention }: PageFacts): Summary {
+function summarize({ status, freshness, running, waiting, attention }: PageFacts): Summary {
   const of = (state: string): number => freshness.filter((each) => each.state === state).length
   const [fresh, late, failing] = [of('fresh'), of('late'), of('failing')]
   const scheduled = fresh + late + failing
   const people = attention.length
   const busy = running.length + waiting.length
+  const first = firstSyncText(status.streams, status.estimate)
   const detail = [
     `${fresh} of ${counted(freshness.length, 'stream')} fresh`,
     ...(busy > 0 ? [`${counted(running.length, 'run')} under way`] : []),
     ...(people > 0 ? [`${counted(people, 'matter')} for a person`] : []),
+    ...(first === null ? [] : [first]),
   ].join(' · ')
   if (failing > 0) return { tone: 'bad', headline: `${counted(failing, 'stream')} failing`, detail }
   if (scheduled === 0 && busy > 0) return { tone: 'busy', headline: 'The first sync is under way', detail }

@@ -54,7 +54,7 @@ function row({ stream, fresh, runs, bad }: Row, now: Date): Html {
 <td data-label="State"><span class="state ${tones[state]}">${state}</span>${fresh?.lastRunStatus === 'held' && html` <span class="badge">held</span>`}${
     bad > 0 && html` <span class="badge">${count(bad)} bad</span>`
   }</td>
-<td data-label="Rows" class="number">${count(stream.rows)}</td>
+<td data-label="Rows" class="number">${count(stream.rowsSoFar ?? stream.rows)}</td>
 <td data-label="As of">${relative(stream.asOf, now) ?? 'never'} <span class="note">${target === null ? 'no target' : `of ${about(target)}`}</span></td>
 <td data-label="Last runs">${plots(stream.stream, runs)}</td>
 <td data-label="Last run">${lastRun(runs, fresh?.lastRunStatus ?? null)}</td>
@@ -75,7 +75,7 @@ export function streamsSection({ status, freshness, runs, now }: PageFacts): Htm
       }
     })
     .sort((a, b) => order[a.fresh?.state ?? 'unknown'] - order[b.fresh?.state ?? 'unknown'])
-  const total = status.streams.reduce((sum, stream) => sum + stream.rows, 0)
+  const total = status.streams.reduce((sum, stream) => sum + (stream.rowsSoFar ?? stream.rows), 0)
   return html`<section aria-labelledby="streams"><h2 id="streams">Streams</h2>
 <p class="note">${counted(total, 'row')} in ${counted(status.streams.length, 'table')}. Of each stream the last ${runsShown} runs: how long they took, and how many changes they brought.</p>
 <div class="wide" tabindex="0" role="region" aria-label="Streams"><table class="streams">

@@ -1,6 +1,7 @@
 // Sections of the status page about work: what waits for a person, what runs now, the outbox. Pure.
 
 import { count, counted, duration, relative } from '../../format.ts'
+import { timeLeft } from '../../inspect/estimate.ts'
 import type { RunningRun } from '../../inspect/page-queries.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { type Html, html } from '../parts/html.ts'
@@ -54,7 +55,8 @@ function lastRuns({ runs, now }: PageFacts): Html {
 
 /** What is being done at this moment. */
 export function nowSection(facts: PageFacts): Html {
-  const { running, waiting, tasks } = facts
+  const { running, waiting, tasks, status } = facts
+  const left = timeLeft(status.estimate)
   const more = running.length - runningShown
   const items = [
     ...running.slice(0, runningShown).map(runningItem),
@@ -69,7 +71,7 @@ export function nowSection(facts: PageFacts): Html {
 ${
   items.length === 0
     ? lastRuns(facts)
-    : html`<p class="note">${counted(tasks.running, 'piece')} in work, ${count(tasks.waiting)} waiting</p><ul class="running">${items}</ul>`
+    : html`<p class="note">${counted(tasks.running, 'piece')} in work, ${count(tasks.waiting)} waiting${left !== null && `, ${left}`}</p><ul class="running">${items}</ul>`
 }</section>`
 }
 

@@ -12,7 +12,8 @@ import { type DetailRead, detailRead, notRead, parentValues, readItems } from '.
 import { slotDates } from './slots.ts'
 
 const orderSetting = 'availability_order'
-const batchSize = 50
+/** Resources asked for at once. */
+export const batchSize = 50
 
 type Cell = { readonly resourceId: string; readonly date: string; readonly duration: string }
 type Answer = { readonly body: Json; readonly startedAt: Date }

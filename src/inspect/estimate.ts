@@ -1,0 +1,92 @@
+// How much longer the present syncs take: the requests that are left, at the rate of the last minute. Pure.
+
+import { streamNamed } from '../catalog/catalog.ts'
+import { about, count } from '../format.ts'
+import { detailRequests, listRequests, type ReadSettings, type RowsOf, recordsWithDetails } from '../sync/read-costs.ts'
+import type { StreamStatus } from './queries.ts'
+import type { OpenRun, OpenWork } from './work-queries.ts'
+
+export type Estimate = {
+  /** Requests of open syncs that were made. */
+  readonly requestsMade: number
+  /** Requests that are still to be made; null while a list of unknown length is read. */
+  readonly requestsLeft: number | null
+  /** Reads a second of late; null when nothing runs, or before anything was counted. */
+  readonly perSecond: number | null
+  readonly secondsLeft: number | null
+}
+
+/** In its first seconds a sync says nothing of its rate. */
+const tooEarlyS = 2
+
+/** What is left of the open syncs. */
+export function estimateOf(work: OpenWork, settings: ReadSettings): Estimate {
+  const totals = new Map(
+    work.runs.flatMap(({ stream, total }) => (isList(stream) && total !== null ? [[stream, total]] : [])),
+  )
+  const rowsOf: RowsOf = (stream) => totals.get(stream) ?? (work.rows.get(stream) || null)
+  const requestsMade = work.runs.reduce((sum, { requests }) => sum + requests, 0)
+  const parts = work.runs.map((run) => requestsOfRun(run, rowsOf, settings))
+  const requestsLeft = parts.includes(null)
+    ? null
+    : Math.round(parts.reduce<number>((sum, part) => sum + (part ?? 0), 0))
+  const perSecond = rateOf(work, requestsMade)
+  const isRateKnown = perSecond !== null && perSecond > 0
+  const secondsLeft =
+    requestsLeft === 0 ? 0 : requestsLeft !== null && isRateKnown ? Math.round(requestsLeft / perSecond) : null
+  return { requestsMade, requestsLeft, perSecond, secondsLeft }
+}
+
+const isList = (stream: string): boolean => streamNamed(stream).reads.kind === 'list'
+
+function rateOf({ runs, elapsedS, lately }: OpenWork, made: number): number | null {
+  if (elapsedS < tooEarlyS || runs.every(({ state }) => state === 'waiting' || state === 'ended')) return null
+  // A sync that was stopped over night goes on as fast as it goes now.
+  return elapsedS < lately.seconds ? made / elapsedS : lately.reads / lately.seconds
+}
+
+/** Requests that one run still has to make; null while nobody knows. */
+function requestsOfRun(run: OpenRun, rowsOf: RowsOf, settings: ReadSettings): number | null {
+  const stream = streamNamed(run.stream)
+  const ofOne = detailRequests(stream, rowsOf, settings)
+  if (run.state === 'ended') return 0
+  if (run.state === 'detailed') return requestsOfTasks(run, ofOne)
+  const isListed = run.state === 'swept' || !isList(run.stream)
+  const records = isListed ? 0 : rowsOf(run.stream)
+  // Of records that were read before nobody knows which are due until their list is through.
+  const isWhole = run.isWhole || stream.freshness === 'always'
+  const due = isWhole ? recordsWithDetails(stream, rowsOf, settings) : 0
+  if (records === null || due === null) return null
+  return (isListed ? 0 : Math.max(0, listRequests(stream, records, settings) - run.pages)) + due * ofOne
+}
+
+/** Requests for the records that tasks still hold; of tasks under way half of them. */
+function requestsOfTasks({ requests, pages, keys }: OpenRun, ofOne: number): number {
+  // What a record really costs shows when more of them are done than under way.
+  const each = keys.done > keys.running ? (requests - pages) / (keys.done + keys.running / 2) : ofOne
+  return (keys.waiting + keys.running / 2) * each
+}
+
+/** `some 12 min left`; null where nobody knows, or nothing is left. */
+export const timeLeft = ({ secondsLeft }: Estimate): string | null =>
+  secondsLeft === null || secondsLeft === 0 ? null : `some ${about(secondsLeft)} left`
+
+/**
+ * What a first sync has come to, in a sentence: `rentals 19,898 listed, 34 % of the requests made, some 12 min left; you
+ * can query now`. Null when there is none, or nothing to query.
+ */
+export function firstSyncText(streams: readonly StreamStatus[], estimate: Estimate): string | null {
+  if (streams.every(({ rowsSoFar }) => rowsSoFar === null)) return null
+  const listed = streams
+    .filter(({ stream }) => streamNamed(stream).reads.kind === 'list')
+    .map(({ stream, rows, rowsSoFar }) => ({ stream, rows: rowsSoFar ?? rows }))
+    .reduce((most, each) => (each.rows > most.rows ? each : most))
+  if (listed.rows === 0) return null
+  const { requestsMade: made, requestsLeft: left } = estimate
+  const parts = [
+    `${listed.stream} ${count(listed.rows)} listed`,
+    left === null ? null : `${Math.floor((100 * made) / Math.max(1, made + left))} % of the requests made`,
+    timeLeft(estimate),
+  ]
+  return `${parts.filter((part) => part !== null).join(', ')}; you can query now`
+}
