@@ -159,6 +159,22 @@ describe('sync', () => {
       expect(plan.streams.find((each) => each.stream === 'rentals')?.wantedS).toBe(60)
       expect(plan.stretch).toBeGreaterThanOrEqual(1)
     })
+
+    it('schedule --plan reckons with the rows that are there, or with given ones', async () => {
+      type Plan = { first: number; perDay: number; streams: { stream: string; records: number }[] }
+      const of = async (...rows: string[]): Promise<Plan> => (await json('schedule', '--plan', ...rows)).value as Plan
+      const rentals = (await liveRentals()).length
+      const [plan, larger] = [await of(), await of('--rows', `rentals=${rentals * 10}`)]
+      expect(plan.streams.find((each) => each.stream === 'rentals')?.records).toBe(rentals)
+      expect(larger.streams.find((each) => each.stream === 'rental_payments')?.records).toBe(rentals * 10)
+      expect(larger.perDay).toBeGreaterThan(2 * plan.perDay)
+      const { stdout } = await cli.run(['schedule', '--plan'])
+      expect(stdout).toMatch(/^First sync: [\d,]+ requests; of them \d+ requests for the lists\.$/m)
+      expect(await cli.run(['schedule', '--plan', '--rows', 'rental=1'])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('There is no stream "rental"; rentals may be meant.'),
+      })
+    })
   })
 
   describe('that does not go well', () => {

@@ -8,6 +8,7 @@ import { intervalsAllowed } from '../../reports/freshness.ts'
 import { listStreams, turnCosts } from '../../state/stream-state.ts'
 import { scheduledShare, stretchFactor } from '../../sync/plan.ts'
 import { action, type CommandContext, type Json, quiet, withJson } from '../context.ts'
+import { collectRows, printRequestPlan } from '../request-plan.ts'
 import { print, printJson, table } from '../terminal/output.ts'
 
 /** Registers `schedule`. */
@@ -17,7 +18,9 @@ export function registerSchedule(program: Command): void {
       .command('schedule')
       .description(
         'the plan of the worker: wanted and effective intervals, next times, and the share of the rate limit',
-      ),
+      )
+      .option('--plan', 'the requests that a first sync and a day need with these settings', false)
+      .option('--rows <stream=n>', 'with --plan: as if there were so many; may be repeated', collectRows, new Map()),
   ).action(action(runSchedule, quiet))
 }
 
@@ -25,13 +28,22 @@ const seconds = (ms: number | undefined): number | null => (ms === undefined ? n
 
 const times = (ms: number | undefined, by: number): number | undefined => (ms === undefined ? undefined : ms * by)
 
-async function runSchedule({ config, open }: CommandContext, { json }: Json): Promise<void> {
+type ScheduleOptions = Json & { readonly plan: boolean; readonly rows: ReadonlyMap<string, number> }
+
+async function runSchedule(
+  { config, open }: CommandContext,
+  { json, plan, rows: given }: ScheduleOptions,
+): Promise<void> {
   const wanted = wantedIntervals(config)
   await using app = await open({ schema: 'check', api: false, patienceMs: 0 })
   const { database, ratePerSecond } = app
   const effective = await effectiveIntervals(database, wanted, ratePerSecond)
   const costs = await turnCosts(database.pool)
   const states = new Map((await listStreams(database.pool)).map((state) => [state.stream, state]))
+  if (plan) {
+    const mirrored = new Map([...states].map(([stream, state]) => [stream, Number(state.rows)]))
+    return printRequestPlan({ config, intervals: wanted, mirrored, given, ratePerSecond }, json)
+  }
   const turns = [...wanted].map(([stream, intervalMs]) => ({ stream, intervalMs, cost: costs.get(stream) ?? 1 }))
   const neededPerSecond = turns.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)
   const stretch = stretchFactor(turns, ratePerSecond)

@@ -1,0 +1,95 @@
+// `schedule --plan`: what a first sync and a day need in requests, against the rate limit.
+
+import { InvalidArgumentError } from 'commander'
+import { findStream, streams } from '../catalog/catalog.ts'
+import { meant } from '../config/names.ts'
+import type { Config } from '../config.ts'
+import { BoatMirrorError } from '../errors.ts'
+import { count, duration } from '../format.ts'
+import { scheduledShare, stretchFactor } from '../sync/plan.ts'
+import { changedADay, planRequests, scaledRows, soonShare } from '../sync/request-plan.ts'
+import { print, printJson, table } from './terminal/output.ts'
+
+/** Collects `--rows STREAM=N`. */
+export function collectRows(text: string, before: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  const [, name = '', number = ''] = /^(\w+)=(\d{1,9})$/.exec(text) ?? []
+  if (findStream(name) === undefined)
+    throw new InvalidArgumentError(
+      name === ''
+        ? 'It takes STREAM=N.'
+        : `There is no stream "${name}"${meant(
+            name,
+            streams.map((each) => each.name),
+          )}.`,
+    )
+  return new Map([...before, [name, Number(number)]])
+}
+
+export type PlanFacts = {
+  readonly config: Config
+  /** Wanted intervals by stream, in milliseconds. */
+  readonly intervals: ReadonlyMap<string, number>
+  /** Live rows by stream. */
+  readonly mirrored: ReadonlyMap<string, number>
+  /** Rows that are assumed instead. */
+  readonly given: ReadonlyMap<string, number>
+  /** 0 is no limit. */
+  readonly ratePerSecond: number
+}
+
+/** Prints it. @throws BoatMirrorError USAGE where there is nothing to reckon with. */
+export function printRequestPlan(
+  { config, intervals, mirrored, given, ratePerSecond }: PlanFacts,
+  json: boolean,
+): void {
+  const rowsOf = scaledRows((stream) => mirrored.get(stream) || null, given)
+  const plan = planRequests({ settings: config, intervals, rowsOf })
+  if (plan.streams.every(({ records }) => records === null))
+    throw new BoatMirrorError('USAGE', 'The mirror is empty, and no sizes are given.', {
+      remedy: 'Give them: --rows rentals=20000 --rows resources=1000 --rows users=10000.',
+    })
+  const stretch = stretchFactor(
+    plan.streams.map(({ stream, perDay }) => ({ stream, intervalMs: dayS * 1_000, cost: perDay })),
+    ratePerSecond,
+  )
+  const rows = plan.streams.map(({ stream, records, intervalMs, first, perDay }) => ({
+    stream,
+    records: records === null ? null : Math.round(records),
+    intervalS: intervalMs === null ? null : intervalMs / 1_000,
+    first: Math.round(first),
+    perDay: Math.round(perDay),
+  }))
+  const [first, listed, perDay] = [plan.first, plan.pages, plan.perDay].map(Math.round) as [number, number, number]
+  if (json) printJson({ ratePerSecond, scheduledShare, stretch, first, listed, perDay, streams: rows })
+  else {
+    print(
+      table(
+        ['STREAM', 'RECORDS', 'EVERY', 'FIRST SYNC', 'A DAY'],
+        rows.map((row) => [
+          row.stream,
+          row.records === null ? 'unknown' : count(row.records),
+          row.intervalS === null ? 'off' : duration(row.intervalS),
+          count(row.first),
+          count(row.perDay),
+        ]),
+      ),
+    )
+    print(`\nFirst sync: ${takes(first, ratePerSecond)}; of them ${takes(listed, ratePerSecond)} for the lists.`)
+    print(dayText(perDay, ratePerSecond, stretch))
+    print(assumptions)
+  }
+}
+
+const dayS = 86_400
+
+const assumptions = `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back, ${changedADay * 100} % change within a day; a collection has two elements where the mirror shows none.`
+
+const takes = (requests: number, ratePerSecond: number): string =>
+  `${count(requests)} requests${ratePerSecond === 0 ? '' : ` (${duration(requests / ratePerSecond)})`}`
+
+function dayText(perDay: number, ratePerSecond: number, stretch: number): string {
+  const needs = `A day of the worker: ${count(perDay)} requests`
+  if (ratePerSecond === 0) return `${needs}; there is no rate limit.`
+  const allowed = `${count(ratePerSecond * scheduledShare * dayS)} are for the schedule at ${count(ratePerSecond)} a second`
+  return `${needs}; ${allowed}: ${stretch > 1 ? `intervals would be stretched by ${stretch.toFixed(2)}` : 'no interval is stretched'}.`
+}

@@ -1,0 +1,81 @@
+// What a first sync and a day of the schedule need in requests, for a mirror of a given size. Pure: intervals, page sizes
+// and costs are the real ones; what no setting says is assumed, and named here.
+
+import { parentOf, streamNamed, streams, withAncestors } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { isEnabled, type PlanSettings } from './plan.ts'
+import { detailRequests, listRequests, type ReadSettings, type RowsOf, recordsWithDetails } from './read-costs.ts'
+
+/** Of records with a begin and an end so many are about to begin or ended lately, and are read so many times as often. */
+export const soonShare = 0.1
+const soonTimes = 4
+/** So many of them change within a day. */
+export const changedADay = 0.02
+/** Details fall due between three quarters of DETAIL_MAX_AGE and the whole. */
+const meanAge = 0.875
+
+const dayMs = 24 * 3_600_000
+
+export type PlannedStream = {
+  readonly stream: string
+  /** Records whose details it reads; null: nobody knows how many there are. */
+  readonly records: number | null
+  /** null: not on the schedule. */
+  readonly intervalMs: number | null
+  /** Requests of the first sync, and those of them that are pages of lists. */
+  readonly first: number
+  readonly pages: number
+  readonly perDay: number
+}
+
+export type RequestPlanInput = {
+  readonly settings: ReadSettings & PlanSettings & { readonly detailMaxAgeMs: number }
+  /** Wanted intervals by stream, in milliseconds. */
+  readonly intervals: ReadonlyMap<string, number>
+  readonly rowsOf: RowsOf
+}
+
+export type RequestPlan = Pick<PlannedStream, 'first' | 'pages' | 'perDay'> & {
+  /** A line for each stream that is read by itself. */
+  readonly streams: readonly PlannedStream[]
+}
+
+/** Makes the plan. */
+export function planRequests({ settings, intervals, rowsOf }: RequestPlanInput): RequestPlan {
+  const planned = streams
+    .filter((stream) => stream.reads.kind !== 'inside' && isEnabled(stream, settings))
+    .map((stream) => {
+      const records = recordsWithDetails(stream, rowsOf, settings)
+      const pages = listRequests(stream, records ?? 0, settings)
+      const details = (records ?? 0) * detailRequests(stream, rowsOf, settings)
+      const intervalMs = intervals.get(stream.name) ?? null
+      const turns = intervalMs === null ? 0 : dayMs / intervalMs
+      const perDay = turns * pages + details * readingsADay(stream, turns, settings.detailMaxAgeMs)
+      return { stream: stream.name, records, intervalMs, first: pages + details, pages, perDay }
+    })
+  const sum = (name: 'first' | 'pages' | 'perDay'): number => planned.reduce((all, each) => all + each[name], 0)
+  return { streams: planned, first: sum('first'), pages: sum('pages'), perDay: sum('perDay') }
+}
+
+/** How often the details of one record are read within a day. */
+function readingsADay(stream: StreamDef, turns: number, maxAgeMs: number): number {
+  if (stream.freshness === 'always') return turns
+  const holder = stream.reads.kind === 'list' ? stream : parentOf(stream)
+  const byAge = dayMs / (maxAgeMs * meanAge)
+  const soon = holder?.eventful === undefined ? 0 : soonShare
+  const changed = withAncestors(stream).some(({ eventful }) => eventful !== undefined) ? changedADay : 0
+  return (1 - soon) * Math.min(turns, byAge) + soon * Math.min(turns, byAge * soonTimes) + Math.min(turns, changed)
+}
+
+/** Rows as they would be if some streams had so many: those below them grow along. */
+export function scaledRows(mirrored: RowsOf, given: ReadonlyMap<string, number>): RowsOf {
+  const rowsOf: RowsOf = (name) => {
+    const own = given.get(name)
+    const there = mirrored(name)
+    const { parent } = streamNamed(name)
+    if (own !== undefined || there === null || parent === undefined) return own ?? there
+    const [above, aboveThere] = [rowsOf(parent), mirrored(parent)]
+    return above === null || aboveThere === null ? there : (there * above) / aboveThere
+  }
+  return rowsOf
+}

@@ -1,0 +1,62 @@
+// The requests that a first sync and a day of the schedule need, reckoned from settings and sizes.
+
+import { describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { type PlannedStream, planRequests, scaledRows } from '../../src/sync/request-plan.ts'
+
+const hours = (number: number): number => number * 3_600_000
+
+function line(
+  stream: string,
+  rows: Readonly<Record<string, number>>,
+  every = 24,
+  env: Readonly<Record<string, string>> = {},
+): PlannedStream | undefined {
+  const settings = readConfig(env, '/nonexistent')
+  const plan = planRequests({
+    settings,
+    intervals: new Map([[stream, hours(every)]]),
+    rowsOf: (name) => rows[name] ?? null,
+  })
+  return plan.streams.find((each) => each.stream === stream)
+}
+
+describe('the plan of requests', () => {
+  it('counts the pages of each sweep, and what each record costs', () => {
+    const cities = line('cities', { cities: 300 })
+    // A list that is not paginated, and 300 singles: once a day each.
+    expect(cities).toMatchObject({ records: 300, pages: 1, first: 301, perDay: 1 + 300 })
+    const users = line('users', { users: 1_000 }, 1, { DETAIL_MAX_AGE: '10000h' })
+    expect(users).toMatchObject({ pages: 12, first: 1_012 })
+    expect(users?.perDay).toBeCloseTo(24 * 12 + 1_000 * (24 / 8_750), 6)
+  })
+
+  it('reads what others change at every turn, the rest by its age, oftener around departure, and when it changes', () => {
+    expect(line('resource_availability_years', { resources: 10 }, 1)).toMatchObject({ first: 20, perDay: 24 * 20 })
+    const resources = line('rental_resources', { rentals: 1_000 }, 1)
+    const byAge = 24 / (24 * 0.875)
+    expect(resources?.perDay).toBeCloseTo(1_000 * (0.9 * byAge + 0.1 * 4 * byAge + 0.02), 6)
+  })
+
+  it('takes page sizes, days and durations from the settings, and leaves out what is switched off', () => {
+    expect(line('rentals', { rentals: 1_000 }, 24, { API_PAGE_SIZE: '50' })).toMatchObject({ pages: 21 })
+    expect(line('rentals', { rentals: 1_000 }, 24, { API_PAGING: 'cursor' })).toMatchObject({ pages: 10 })
+    const wide = { SLOT_DAYS: '10', SLOT_DURATIONS: '2' }
+    expect(line('resource_slots', { resources: 10 }, 1, wide)).toMatchObject({ first: 200, perDay: 24 * 200 })
+    expect(line('resource_slots', { resources: 10 }, 1, { SLOT_DAYS: '0' })).toBe(undefined)
+  })
+
+  it('says that nobody knows how many there are', () => {
+    expect(line('users', {})).toMatchObject({ records: null, first: 2 })
+  })
+})
+
+it('what hangs below a record grows with it; other rows stay', () => {
+  const mirrored = new Map([
+    ['rentals', 200],
+    ['rental_payments', 300],
+    ['users', 120],
+  ])
+  const rowsOf = scaledRows((name) => mirrored.get(name) ?? null, new Map([['rentals', 2_000]]))
+  expect(['rentals', 'rental_payments', 'users', 'rental_options'].map(rowsOf)).toEqual([2_000, 3_000, 120, null])
+})
