@@ -30,6 +30,24 @@ const soonerFor = ({ eventful }: StreamDef, alias: string): string =>
 const holderOf = (stream: StreamDef): StreamDef =>
   stream.reads.kind === 'list' ? stream : (parentOf(stream) ?? stream)
 
+/**
+ * What is of use first: 0 under way or departing within 30 days, 1 departing later or just back, 2 past. What has no such
+ * dates stands with 1.
+ */
+const useRank = ({ eventful }: StreamDef): string =>
+  eventful === undefined
+    ? '1'
+    : `case when m.${eventful.end} >= now() and m.${eventful.begin} <= now() + interval '30 days' then 0
+        when m.${eventful.end} < now() - interval '7 days' then 2 else 1 end`
+
+/** Within a rank: what departs soonest, then what is back since shortest. */
+const useOrder = ({ eventful, key }: StreamDef): string => {
+  const byKey = key.map((name) => `m.${name}`)
+  if (eventful === undefined) return byKey.join(', ')
+  const begin = `case when m.${eventful.end} >= now() then m.${eventful.begin} end`
+  return ['rank', begin, `m.${eventful.end} desc`, ...byKey].join(', ')
+}
+
 function dueSql(stream: StreamDef, select: string, tail: string): string {
   const holder = holderOf(stream)
   const key = keySql(holder, 'm')
@@ -56,15 +74,17 @@ const parameters = (settings: DueSettings): unknown[] => [
   settings.to,
 ]
 
-/** Keys of the records (for streams below another: of the parents) whose details are due, in key order. */
-export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSettings): Promise<readonly string[]> {
+/** A record (for streams below another: a parent) whose details are due. `rank`: lower ranks are of use sooner. */
+export type DueKey = { readonly key: string; readonly rank: number }
+
+/** Whose details are due, in the order of use. */
+export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSettings): Promise<readonly DueKey[]> {
   const holder = holderOf(stream)
-  const order = holder.key.map((name) => `m.${name}`).join(', ')
-  const { rows } = await db.query<{ key: string }>(
-    dueSql(stream, `${keySql(holder, 'm')} as key`, `order by ${order}`),
+  const { rows } = await db.query<DueKey>(
+    dueSql(stream, `${keySql(holder, 'm')} as key, ${useRank(holder)} as rank`, `order by ${useOrder(holder)}`),
     parameters(settings),
   )
-  return rows.map((row) => row.key)
+  return rows
 }
 
 /** True when at least one record is due. */

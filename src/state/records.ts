@@ -4,7 +4,7 @@
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, isStub, now, on, type Queryable, toldRead } from '../database/sql.ts'
+import { identifier, isStub, keySql, now, on, type Queryable, toldRead } from '../database/sql.ts'
 
 /** A key as one text: a single column as it is, several as a JSON array of texts. */
 export function keyText(parts: readonly string[]): string {
@@ -111,6 +111,21 @@ export async function readPayloads(
     [[...new Set(keys)]],
   )
   return new Map(rows.map(({ key, payload, source }) => [key, { payload, source }]))
+}
+
+/** Some records as this list answered them. */
+export async function listedPayloads(
+  db: Queryable,
+  stream: StreamDef,
+  list: string,
+  limit: number,
+): Promise<readonly { readonly key: string; readonly payload: string }[]> {
+  const { rows } = await db.query<{ key: string; payload: string }>(
+    `select ${keySql(stream, 't')} as key, t._payload::text as payload from mirror.${stream.name} t
+     where t._source = $1 and t._deleted_at is null limit $2`,
+    [list, limit],
+  )
+  return rows
 }
 
 /** What is to be remembered of a record; what is left out or null keeps its value. */

@@ -13,7 +13,13 @@ export const heartbeatMs = 3_000
 
 type TaskKind = 'sweep' | 'plan' | 'details' | 'confirm' | 'release'
 
-export type NewTask = { readonly kind: TaskKind; readonly payload?: unknown; readonly priority: number }
+export type NewTask = {
+  readonly kind: TaskKind
+  readonly payload?: unknown
+  readonly priority: number
+  /** Not to be claimed for so many milliseconds. */
+  readonly delayMs?: number
+}
 
 export type Task = {
   readonly id: string
@@ -21,6 +27,7 @@ export type Task = {
   readonly stream: string
   readonly kind: TaskKind
   readonly payload: unknown
+  readonly priority: number
   readonly fence: string
   readonly attempts: number
   readonly checkpoint: unknown
@@ -39,8 +46,9 @@ export async function addTasks(
 ): Promise<string[]> {
   if (tasks.length === 0) return []
   const { rows } = await db.query<{ id: string }>(
-    `insert into sync.tasks (run_id, stream, kind, payload, priority)
-     select $1, $2, t ->> 'kind', t -> 'payload', (t ->> 'priority')::int
+    `insert into sync.tasks (run_id, stream, kind, payload, priority, not_before)
+     select $1, $2, t ->> 'kind', t -> 'payload', (t ->> 'priority')::int,
+       coalesce(clock_timestamp() + (t ->> 'delayMs')::float8 * interval '1 ms', '-infinity')
      from jsonb_array_elements($3::jsonb) with ordinality as e(t, n) order by n
      returning id`,
     [runId, stream, JSON.stringify(tasks.map((task) => ({ payload: {}, ...task })))],
@@ -74,7 +82,8 @@ export async function claimTask(db: Queryable, id: string, owner: string): Promi
     )
     .selectFrom('claimed as c')
     .innerJoin('sync.runs as r', 'r.id', 'c.run_id')
-    .select(['c.id', 'c.run_id as runId', 'c.stream', 'c.kind', 'c.payload', 'c.fence', 'c.attempts', 'c.checkpoint'])
+    .select(['c.id', 'c.run_id as runId', 'c.stream', 'c.kind', 'c.payload', 'c.priority', 'c.fence', 'c.attempts'])
+    .select('c.checkpoint')
     .select(['r.started_at as runStartedAt', 'r.full_read as fullRead'])
     .select(
       sql<number | null>`extract(epoch from clock_timestamp() - c.checkpoint_at)::float8 * 1000`.as('checkpointAgeMs'),
@@ -178,6 +187,36 @@ export async function neglectedTasks(db: Queryable, forMs: number, limit: number
     .limit(limit)
     .execute()
   return rows.map(({ id }) => id)
+}
+
+/**
+ * Lets go of the plans that wait for the other lists of their requests: those of which no list is still to be read.
+ * A list whose stream is busy with the details of an earlier run is not waited for.
+ */
+export async function releasePlans(db: Queryable, lists: readonly string[]): Promise<void> {
+  await db.query(
+    `update sync.tasks t set not_before = clock_timestamp()
+     where t.status = 'waiting' and t.kind = 'plan' and t.attempts = 0 and t.not_before > clock_timestamp()
+       and not exists (
+         select from sync.request_streams mine
+         join sync.request_streams other on other.request_id = mine.request_id and other.stream = any($1)
+         left join sync.runs own on own.id = other.run_id
+         left join sync.runs earlier on other.run_id is null and earlier.stream = other.stream and earlier.status = 'running'
+         where mine.run_id = t.run_id and coalesce(own.swept_at, earlier.swept_at) is null)`,
+    [lists],
+  )
+}
+
+/** Does a task of a lower priority number wait for this long that could be claimed? Then no worker has a place for it. */
+export async function isUrgentWaiting(db: Queryable, below: number, forMs: number): Promise<boolean> {
+  const urgent = await on(db)
+    .selectFrom('sync.tasks')
+    .select('id')
+    .where(claimable(forMs))
+    .where('priority', '<', below)
+    .limit(1)
+    .executeTakeFirst()
+  return urgent !== undefined
 }
 
 /** Open tasks of runs, by run: for progress. */

@@ -2,7 +2,7 @@
 // it at any time; one advisory lock keeps two from doing the same.
 
 import type { PoolClient } from 'pg'
-import { streamNamed } from '../catalog/catalog.ts'
+import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { Database } from '../database/database.ts'
 import {
   finishRequests,
@@ -14,8 +14,10 @@ import {
   runningStreams,
   startRun,
 } from '../state/runs.ts'
-import { addTasks } from '../state/tasks.ts'
-import { priorities, type StreamProgress, startableStreams } from './plan.ts'
+import { addTasks, releasePlans } from '../state/tasks.ts'
+import { planTask, type StreamProgress, startableStreams, sweepTask } from './plan.ts'
+
+const lists = streams.filter(({ reads }) => reads.kind === 'list').map(({ name }) => name)
 
 export type Advanced = {
   readonly started: readonly string[]
@@ -33,6 +35,7 @@ export async function advance(database: Database): Promise<Advanced> {
     await client.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.advance'))`)
     const finished = await finishIdle(client)
     const started = await startAll(client)
+    await releasePlans(client, lists)
     await finishRequests(client)
     return { started, finished }
   })
@@ -75,8 +78,7 @@ async function startAll(client: PoolClient): Promise<readonly string[]> {
       full: requests.some((request) => request.full_read),
       requestIds: requests.map((request) => request.request_id),
     })
-    const kind = streamNamed(name).reads.kind === 'list' ? 'sweep' : 'plan'
-    await addTasks(client, runId, name, [{ kind, priority: priorities[kind] }])
+    await addTasks(client, runId, name, [streamNamed(name).reads.kind === 'list' ? sweepTask : planTask])
     started.push(name)
   }
   return started

@@ -70,17 +70,20 @@ export async function* batches<T>(
 
 /** Applies `work` to items with at most `concurrency` under way; yields results as they come. The first error ends it. */
 export async function* mapConcurrently<T, R>(
-  items: readonly T[],
+  items: Iterable<T>,
   concurrency: number,
   work: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {
   const running = new Set<Promise<void>>()
   const finished: R[] = []
   let failure: { readonly error: unknown } | undefined
-  let next = 0
+  const source = items[Symbol.iterator]()
   let wake = (): void => {}
-  const start = (): void => {
-    const one = work(items[next++] as T)
+  /** Begins with the next item; false where there is none. */
+  const start = (): boolean => {
+    const next = source.next()
+    if (next.done) return false
+    const one = work(next.value)
       .then(
         (result) => void finished.push(result),
         (error: unknown) => {
@@ -92,15 +95,16 @@ export async function* mapConcurrently<T, R>(
         wake()
       })
     running.add(one)
+    return true
   }
   try {
-    while (next < items.length && running.size < concurrency) start()
+    while (running.size < concurrency && start());
     for (;;) {
       while (finished.length === 0 && failure === undefined && running.size > 0)
         await new Promise<void>((resolve) => (wake = resolve))
       if (finished.length === 0) break
       const result = finished.shift() as R
-      if (next < items.length && failure === undefined) start()
+      if (failure === undefined) start()
       yield result
     }
     if (failure !== undefined) throw failure.error

@@ -14,15 +14,18 @@ import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from
 import { keyText, knownRecords, saveRecords } from '../state/records.ts'
 import { addWarnings, markSwept, noteRunError } from '../state/runs.ts'
 import { passFacts, saveSweepPages } from '../state/sweeps.ts'
-import { addTasks, checkpointTask, endTask } from '../state/tasks.ts'
+import { addTasks, checkpointTask, endTask, isUrgentWaiting } from '../state/tasks.ts'
 import { noteUnknownFields } from '../state/unknown-fields.ts'
 import { type ChangeSet, changeSet } from './change-set.ts'
 import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'
 import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
 import { judgePass, nextPass, nextVariant, passNumber } from './lists/progress.ts'
-import { dueSettings, isEnabled } from './plan.ts'
+import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
 import type { RequestValues } from './records/project.ts'
+
+/** A task is claimed sooner than this where a worker has a place for it, in milliseconds. */
+const placeMs = 1_000
 
 /** Writes what tasks find to the mirror, and where they are to the state of the sync. */
 export const committing: TaskWriter = {
@@ -88,6 +91,9 @@ export const committing: TaskWriter = {
     if (!isEnabled(stream, context.settings)) return []
     return await dueKeys(context.database.pool, stream, dueSettings(context, task.fullRead ? task.runStartedAt : null))
   },
+
+  isUrgentWaiting: ({ context, task }) =>
+    isUrgentWaiting(context.database.pool, moreUrgentThan(task.priority), placeMs),
 
   end: async ({ context, task }, next) => {
     if (next === undefined) return await endTask(context.database.pool, task, { error: null })

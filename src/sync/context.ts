@@ -8,7 +8,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
-import type { DetailState } from '../state/due.ts'
+import type { DetailState, DueKey } from '../state/due.ts'
 import type { KnownRecord } from '../state/records.ts'
 import type { NewTask, Task } from '../state/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
@@ -105,8 +105,10 @@ export type TaskWriter = {
   endPass(run: TaskRun, at: Checkpoint): Promise<Checkpoint>
   /** Ends a sweep: what it missed is to be confirmed, then details are planned. */
   endSweep(run: TaskRun<'list'>, at: Checkpoint): Promise<void>
-  /** Keys of the records whose details are to be read. */
-  dueKeys(run: TaskRun): Promise<readonly string[]>
+  /** The records whose details are to be read, in the order in which they are of use. */
+  dueKeys(run: TaskRun): Promise<readonly DueKey[]>
+  /** Does something more urgent wait for a place that these details have? */
+  isUrgentWaiting(run: TaskRun): Promise<boolean>
   /** Ends the task; `tasks` follow it. `swept`: so many records were found to be read. */
   end(run: TaskRun, next?: { readonly tasks: readonly NewTask[]; readonly swept: number | null }): Promise<void>
 }

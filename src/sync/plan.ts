@@ -5,6 +5,7 @@ import type { StreamDef, StreamSetting } from '../catalog/types.ts'
 import { addDays, dateIn } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
 import type { DueSettings } from '../state/due.ts'
+import type { NewTask } from '../state/tasks.ts'
 import type { SyncContext } from './context.ts'
 
 export type PlanSettings = Readonly<Record<StreamSetting, boolean | number>>
@@ -73,8 +74,23 @@ export function keyBatches<T>(keys: readonly T[], largest = 200, smallest = 20):
 /** Lists come before details, so that a first sync shows every record before it goes deeper. */
 export const priorities = { sweep: 1, confirm: 2, plan: 3, release: 2 } as const
 
-/** Priority of a stream's details: catalog order after the lists. */
-export const detailPriority = (stream: string): number => 10 + streams.findIndex((each) => each.name === stream)
+/** Reads a list. */
+export const sweepTask: NewTask = { kind: 'sweep', priority: priorities.sweep }
+/** Plans details: when all lists of its request are read (`releasePlans`), so that none waits for details; after ten minutes anyway. */
+export const planTask: NewTask = { kind: 'plan', priority: priorities.plan, delayMs: 10 * 60_000 }
+
+/** Streams whose reads fill columns of others. */
+const filling = new Set(streams.flatMap(({ filledBy }) => filledBy?.stream ?? []))
+
+/** Priority of the first details of a rank. */
+const firstOfRank = (rank: number): number => 10 + 100 * rank
+
+/** Priority of a stream's details after the lists: by rank of use, then what others are linked by, then in the order of the catalog. */
+export const detailPriority = (stream: string, rank: number): number =>
+  firstOfRank(rank) + (filling.has(stream) ? 0 : 1 + streams.findIndex((each) => each.name === stream))
+
+/** What details of this priority make way for: everything that is no detail, and details of lower ranks. */
+export const moreUrgentThan = (priority: number): number => firstOfRank(Math.floor((priority - firstOfRank(0)) / 100))
 
 /** What decides which details are due now; `before`: see `DueSettings`. */
 export function dueSettings(

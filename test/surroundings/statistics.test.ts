@@ -27,7 +27,7 @@ import { forgetRecords, saveRecords } from '../../src/state/records.ts'
 import { finishRequests, idleRuns, isRequested, listRuns, openStreams, runsOfRequest } from '../../src/state/runs.ts'
 import { countRows } from '../../src/state/stream-state.ts'
 import { deletionFacts, heldRuns, passFacts, sweepResult } from '../../src/state/sweeps.ts'
-import { countTasks, neglectedTasks, takeWakeable } from '../../src/state/tasks.ts'
+import { countTasks, isUrgentWaiting, neglectedTasks, releasePlans, takeWakeable } from '../../src/state/tasks.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { handledBy } from '../helpers/plans.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
@@ -153,6 +153,8 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     4 * size,
     async (db) => {
       await idleRuns(db)
+      await releasePlans(db, ['rentals'])
+      await isUrgentWaiting(db, 10, 1_000)
       await takeWakeable(db, 100)
       await neglectedTasks(db, 1_000, 10)
       await countTasks(db, ['1', '2'])

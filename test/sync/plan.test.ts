@@ -7,6 +7,7 @@ import {
   dependenciesOf,
   detailPriority,
   keyBatches,
+  moreUrgentThan,
   type PlanSettings,
   priorities,
   startableStreams,
@@ -116,9 +117,13 @@ describe('keyBatches', () => {
   })
 })
 
-it('lists come before details, and details in the order of the catalog', () => {
-  const order = streams.map((stream) => detailPriority(stream.name))
-  expect(Math.min(...order)).toBeGreaterThan(Math.max(...Object.values(priorities)))
-  expect(order).toEqual([...new Set(order)].sort((a, b) => a - b))
+it('lists come before details; details by rank of use, then what links others, then in the order of the catalog', () => {
+  const order = [0, 1, 2].map((rank) => streams.map(({ name }) => detailPriority(name, rank)))
+  expect(Math.min(...order.flat())).toBeGreaterThan(Math.max(...Object.values(priorities)))
+  for (const rank of [0, 1]) expect(Math.max(...(order[rank] ?? []))).toBeLessThan(Math.min(...(order[rank + 1] ?? [])))
+  const ofOneRank = streams.map(({ name }) => name).sort((a, b) => detailPriority(a, 1) - detailPriority(b, 1))
+  for (const rank of [0, 1, 2]) for (const each of order[rank] ?? []) expect(moreUrgentThan(each)).toBe(10 + 100 * rank)
+  const links = 'rental_resources'
+  expect(ofOneRank).toEqual([links, ...streams.map(({ name }) => name).filter((name) => name !== links)])
   expect(priorities.sweep).toBeLessThan(priorities.plan)
 })

@@ -6,14 +6,14 @@ import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError, BoatMirrorError, messageOf } from '../../errors.ts'
 import { type Comparison, compareWrites, type Difference } from '../../mirror/comparison.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
-import { dueKeys } from '../../state/due.ts'
+import { type DueKey, dueKeys } from '../../state/due.ts'
 import { keyText } from '../../state/records.ts'
 import type { NewTask, Task } from '../../state/tasks.ts'
 import type { ChangeSet } from '../change-set.ts'
 import { type CommitExtras, type SyncContext, type TaskRun, type TaskWriter, taskRun } from '../context.ts'
 import { confirmationsOf } from '../deletions/missing.ts'
 import { nextVariant } from '../lists/progress.ts'
-import { dueSettings, priorities } from '../plan.ts'
+import { dueSettings, planTask, sweepTask } from '../plan.ts'
 import { carryOut } from '../run-task.ts'
 import { CheckTally, type StreamCheck } from './tally.ts'
 
@@ -78,8 +78,7 @@ class StreamComparison implements TaskWriter {
 
   /** Carries the tasks of the stream out. Returns the keys the API answered; null when its list could not be read. */
   async run(signal: AbortSignal): Promise<ReadonlySet<string> | null> {
-    const first = this.#stream.reads.kind === 'list' ? 'sweep' : 'plan'
-    this.#add([{ kind: first, priority: priorities[first] }])
+    this.#add([this.#stream.reads.kind === 'list' ? sweepTask : planTask])
     for (const task of this.#tasks)
       try {
         await carryOut(taskRun(this.#context, task, this, signal))
@@ -94,10 +93,10 @@ class StreamComparison implements TaskWriter {
   }
 
   #add(tasks: readonly NewTask[]): void {
-    for (const { kind, payload } of tasks)
+    for (const { kind, payload, priority } of tasks)
       this.#tasks.push({
         ...{ id: '', runId: '', fence: '', attempts: 1, checkpoint: null, checkpointAgeMs: null, fullRead: false },
-        ...{ stream: this.#stream.name, kind, payload, runStartedAt: this.#context.clock.now() },
+        ...{ stream: this.#stream.name, kind, payload, priority, runStartedAt: this.#context.clock.now() },
       })
   }
 
@@ -105,6 +104,7 @@ class StreamComparison implements TaskWriter {
   knownRecords = async (): Promise<ReadonlyMap<string, never>> => new Map<string, never>()
   knownDetails = this.knownRecords
   knownHashes = this.knownRecords
+  isUrgentWaiting = async (): Promise<boolean> => false
   /** Its list or its parent named it a moment ago. */
   isThere = async (): Promise<boolean> => true
   /** What a moving list leaves out is asked for by its single. */
@@ -159,12 +159,12 @@ class StreamComparison implements TaskWriter {
   /** What only the mirror has is asked for. */
   async endSweep(): Promise<void> {
     const mirrored = await dueKeys(this.#context.database.pool, this.#stream, dueSettings(this.#context, endOfTime))
-    const missing = mirrored.filter((key) => !this.#listed.has(key))
-    this.#add([{ kind: 'plan', priority: priorities.plan }, ...confirmationsOf(missing, { kind: 'confirm' })])
+    const missing = mirrored.flatMap(({ key }) => (this.#listed.has(key) ? [] : key))
+    this.#add([planTask, ...confirmationsOf(missing, { kind: 'confirm' })])
   }
 
-  async dueKeys({ stream }: TaskRun): Promise<readonly string[]> {
-    return [...(stream.reads.kind === 'list' ? this.#due : this.#parents)]
+  async dueKeys({ stream }: TaskRun): Promise<readonly DueKey[]> {
+    return [...(stream.reads.kind === 'list' ? this.#due : this.#parents)].map((key) => ({ key, rank: 0 }))
   }
 
   async end(_: TaskRun, next?: { readonly tasks: readonly NewTask[] }): Promise<void> {

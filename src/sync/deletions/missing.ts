@@ -7,7 +7,7 @@ import { holdDeletions, sweepResult } from '../../state/sweeps.ts'
 import { addTasks, endTask, type NewTask } from '../../state/tasks.ts'
 import type { TaskRun } from '../context.ts'
 import type { Checkpoint } from '../lists/progress.ts'
-import { keyBatches, priorities } from '../plan.ts'
+import { keyBatches, planTask, priorities } from '../plan.ts'
 import { judgeDeletions, sampleSize, type Verdict } from './threshold.ts'
 
 /** Ends a sweep in one transaction; nothing goes unless every pass was complete. */
@@ -39,7 +39,7 @@ export async function endSweep(
     } else await clearUnseen(client, stream.name, reads.list, task.runStartedAt)
     await markSwept(client, task.runId, seen)
     const confirmations = isComplete && missing.length > 0 ? confirmationsOf(missing, verdict) : []
-    await addTasks(client, task.runId, stream.name, [{ kind: 'plan', priority: priorities.plan }, ...confirmations])
+    await addTasks(client, task.runId, stream.name, [planTask, ...confirmations])
     await endTask(client, task, { error: null })
   })
   context.onTasks()

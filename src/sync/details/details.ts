@@ -5,23 +5,26 @@ import { BoatMirrorError } from '../../errors.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
-import type { SyncContext, TaskRun } from '../context.ts'
+import { listReading, type SyncContext, type TaskRun } from '../context.ts'
+import { probeFirst } from '../lists/summary.ts'
 import { detailPriority, keyBatches } from '../plan.ts'
 import { projectionVersion } from '../records/project.ts'
 import { judgeGone } from './gone.ts'
 import { prepareReader, type Reader } from './readers.ts'
 
-/** Plans the details of a run: batches of what is due become tasks. */
+/** Plans the details of a run: batches of what is due become tasks, those of use sooner before the others of all streams. */
 export async function runPlan(run: TaskRun): Promise<void> {
   const { stream, writer } = run
   const isSwept = stream.reads.kind === 'list'
-  if (!isSwept) await writer.begin(run)
+  if (isSwept) await probeFirst(listReading(run, stream))
+  else await writer.begin(run)
   const due = await writer.dueKeys(run)
-  const priority = detailPriority(stream.name)
-  await writer.end(run, {
-    tasks: keyBatches(due).map((keys) => ({ kind: 'details', priority, payload: { keys } })),
-    swept: isSwept ? null : due.length,
+  const tasks = [...new Set(due.map(({ rank }) => rank))].flatMap((rank) => {
+    const ofRank = due.flatMap((each) => (each.rank === rank ? each.key : []))
+    const priority = detailPriority(stream.name, rank)
+    return keyBatches(ofRank).map((keys) => ({ kind: 'details', priority, payload: { keys } }) as const)
   })
+  await writer.end(run, { tasks, swept: isSwept ? null : due.length })
 }
 
 /** After this many failures in a row a batch gives up: the API is down, not the record bad. */
@@ -33,7 +36,10 @@ const commitEveryMs = 1_000
 /** Details fall due from three quarters of their age on (`dueKeys`). */
 const repairAgeMs = ({ settings }: SyncContext): number => settings.detailMaxAgeMs * 0.75
 
-/** Fetches the details of a batch of records. What a killed worker had done of it is left out. */
+/**
+ * Fetches the details of a batch of records. What a killed worker had done of it is left out, and when
+ * something more urgent waits for a place, what is not begun becomes a task of its own.
+ */
 export async function runDetails(run: TaskRun): Promise<void> {
   const { context, stream, task, writer } = run
   const { keys } = task.payload as { readonly keys: readonly string[] }
@@ -45,11 +51,17 @@ export async function runDetails(run: TaskRun): Promise<void> {
   const read = await prepareReader(run, open)
   // What is read again because of a full sync or its age is compared with the rows: rows that somebody changed are repaired.
   const trustedSince = task.fullRead ? Number.POSITIVE_INFINITY : context.clock.now().getTime() - repairAgeMs(context)
-  const fetched = mapConcurrently(open, context.settings.api.concurrency, (key) => {
-    const state = known.get(key)
-    const isTrusted = (state?.readAt?.getTime() ?? 0) >= trustedSince
-    return fetchDetail(run, read, { key, knownHash: isTrusted ? (state?.hash ?? null) : null })
-  })
+  const left = open.values()
+  let makesWay = false
+  const fetched = mapConcurrently(
+    whileNot(left, () => makesWay),
+    context.settings.api.concurrency,
+    (key) => {
+      const state = known.get(key)
+      const isTrusted = (state?.readAt?.getTime() ?? 0) >= trustedSince
+      return fetchDetail(run, read, { key, knownHash: isTrusted ? (state?.hash ?? null) : null })
+    },
+  )
   let failuresInARow = 0
   for await (const batch of batches(fetched, { limit: 500, lingerMs: commitEveryMs })) {
     for (const { failed } of batch) failuresInARow = failed ? failuresInARow + 1 : 0
@@ -60,8 +72,20 @@ export async function runDetails(run: TaskRun): Promise<void> {
         'API_UNREACHABLE',
         changes.problems.at(-1) ?? `${stream.name}: the API answers nothing.`,
       )
+    makesWay ||= await writer.isUrgentWaiting(run)
   }
-  await writer.end(run)
+  const rest = [...left]
+  const tasks = [{ kind: 'details', priority: task.priority, payload: { keys: rest } }] as const
+  await writer.end(run, rest.length === 0 ? undefined : { tasks, swept: null })
+}
+
+/** Takes from `items` until `stops`; what was not taken stays in it. */
+function* whileNot<T>(items: Iterator<T>, stops: () => boolean): Generator<T> {
+  while (!stops()) {
+    const { done, value } = items.next()
+    if (done) return
+    yield value
+  }
 }
 
 type Fetched = { readonly found: readonly Found[]; readonly failed: boolean }

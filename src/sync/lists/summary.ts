@@ -2,9 +2,11 @@
 // are put together.
 
 import type { Page } from '../../api/client.ts'
-import { isObject, type Json } from '../../api/wire/json.ts'
+import { isObject, type Json, parseJson } from '../../api/wire/json.ts'
+import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
 import { contradictDetected, readDetected, saveDetected } from '../../state/detected-settings.ts'
+import { listedPayloads } from '../../state/records.ts'
 import type { Reading, TaskRun } from '../context.ts'
 import { keyOf } from '../records/project.ts'
 
@@ -12,16 +14,40 @@ import { keyOf } from '../records/project.ts'
 const summaryProbeMs = 24 * 3_600_000
 const probedRecords = 3
 
-/** Are the records of this list only summaries of their singles? Probed with the first records, again each day. */
+const settingOf = ({ name }: StreamDef): string => `summary:${name}`
+
+/**
+ * Are the records of this list only summaries of their singles? Probed with the first records, again each day. What
+ * nobody knows yet is not worth keeping the list waiting (`probeFirst`): until then its records count as summaries, which
+ * loses nothing of what singles said.
+ */
 export async function isSummary(run: TaskRun<'list'>, pages: readonly Page[]): Promise<boolean> {
   const { context, stream, task } = run
+  const known = await readDetected(context.database.pool, settingOf(stream))
+  if (known === null) return true
+  const { summary } = known.value as { summary: boolean }
+  const isRecent = context.clock.now().getTime() - known.probedAt.getTime() < summaryProbeMs
+  return isRecent && !task.fullRead ? summary : await probe(run, recordsOf(run, pages), summary)
+}
+
+/** Probes what nobody knows yet, with records that the list brought to the mirror. */
+export async function probeFirst(run: TaskRun<'list'>): Promise<void> {
+  const { context, stream, reads } = run
   const { pool } = context.database
-  const name = `summary:${stream.name}`
-  const known = await readDetected(pool, name)
-  const detected = known === null ? undefined : (known.value as { summary: boolean }).summary
-  const isRecent = known !== null && context.clock.now().getTime() - known.probedAt.getTime() < summaryProbeMs
-  if (detected !== undefined && isRecent && !task.fullRead) return detected
-  const { compared, missing, failure } = await compareWithSingles(run, pages)
+  if ((await readDetected(pool, settingOf(stream))) !== null) return
+  const listed = await listedPayloads(pool, stream, reads.list, 2 * probedRecords)
+  await probe(
+    run,
+    listed.map(({ key, payload }) => [key, parseJson(payload).value]),
+  )
+}
+
+type Listed = readonly [key: string, record: Json]
+
+async function probe(run: TaskRun<'list'>, listed: Iterable<Listed>, detected?: boolean): Promise<boolean> {
+  const { pool } = run.context.database
+  const name = settingOf(run.stream)
+  const { compared, missing, failure } = await compareWithSingles(run, listed)
   if (compared === 0 && detected === undefined && failure !== undefined) throw failure
   if (compared === 0) return detected ?? false
   const summary = missing.size > 0
@@ -31,18 +57,16 @@ export async function isSummary(run: TaskRun<'list'>, pages: readonly Page[]): P
   return summary
 }
 
-/** Compares the first records of a list with their singles, until enough could be read or enough could not. */
+/** Compares records of a list with their singles, until enough could be read or enough could not. */
 async function compareWithSingles(
   reading: Reading<'list'>,
-  pages: readonly Page[],
+  listed: Iterable<Listed>,
 ): Promise<{ readonly compared: number; readonly missing: ReadonlySet<string>; readonly failure?: ApiError }> {
   const missing = new Set<string>()
   let [compared, unread] = [0, 0]
   let failure: ApiError | undefined
-  for (const record of recordsOf(pages)) {
+  for (const [key, record] of listed) {
     if (compared === probedRecords || unread === probedRecords) break
-    const key = keyOf(reading.stream, record, reading.context.settings.timeZone)?.[0]
-    if (key === undefined) continue
     const single = await readSingle(reading, key)
     if (single instanceof ApiError) failure = single
     if (single instanceof ApiError || single === undefined) {
@@ -55,8 +79,13 @@ async function compareWithSingles(
   return { compared, missing, ...(failure === undefined ? {} : { failure }) }
 }
 
-function* recordsOf(pages: readonly Page[]): Generator<Json> {
-  for (const { items } of pages) for (let index = 0; index < items.length; index++) yield items.value(index)
+function* recordsOf({ stream, context }: Reading, pages: readonly Page[]): Generator<Listed> {
+  for (const { items } of pages)
+    for (let index = 0; index < items.length; index++) {
+      const record = items.value(index)
+      const key = keyOf(stream, record, context.settings.timeZone)?.[0]
+      if (key !== undefined) yield [key, record]
+    }
 }
 
 /** The single of a record; undefined when it is refused or empty, and the error when all attempts failed. */
