@@ -6,14 +6,16 @@ import type { Database } from '../database/database.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { takeWakeable } from '../state/tasks.ts'
-import { type Advanced, advance } from '../sync/advance.ts'
+import { advance } from '../sync/advance.ts'
 import type { JobQueue, SyncJob } from './queues.ts'
 
 const intervalMs = 1_000
 const wakeAtOnce = 500
 
-/** What the reconciler needs of a queue. */
-export type WakeUps = Pick<JobQueue, 'addBulk'>
+type Wakeable = Awaited<ReturnType<typeof takeWakeable>>[number]
+
+/** Sees to it that these tasks are taken up. */
+export type Wake = (tasks: readonly Wakeable[]) => Promise<void>
 
 export type Reconciler = {
   /** Looks now instead of at the next second. */
@@ -23,31 +25,21 @@ export type Reconciler = {
 
 type ReconcilerOptions = {
   readonly database: Database
-  readonly queue: WakeUps
+  readonly wake: Wake
   readonly log: Logger
-  /** Called each second besides, e.g. to start overdue streams. */
+  /** Called each second after the look at the tables, e.g. to start overdue streams. */
   readonly also?: () => Promise<void>
 }
 
-/** Wakes tasks: one job per task and fencing number, so that a wake-up that still waits is not doubled. */
-async function wakeTasks(database: Database, queue: WakeUps): Promise<number> {
-  const tasks = await takeWakeable(database.pool, wakeAtOnce)
-  if (tasks.length === 0) return 0
-  await queue.addBulk(
-    tasks.map(({ id, fence, priority }) => {
-      const data: SyncJob = { taskId: id }
-      return {
-        name: 'task',
-        data,
-        opts: { jobId: `task-${id}-${fence}`, priority, removeOnComplete: true, removeOnFail: true },
-      }
-    }),
-  )
-  return tasks.length
-}
+/** The job that wakes a task: one per fencing number, so that a wake-up that still waits is not doubled. */
+export const jobOf = ({ id, fence, priority }: Wakeable): Parameters<JobQueue['addBulk']>[0][number] => ({
+  name: 'task',
+  data: { taskId: id } satisfies SyncJob,
+  opts: { jobId: `task-${id}-${fence}`, priority, removeOnComplete: true, removeOnFail: true },
+})
 
 /** One look at the tables: ends and starts runs, wakes tasks. */
-async function reconcileOnce(database: Database, queue: WakeUps, log: Logger): Promise<Advanced> {
+async function reconcileOnce({ database, wake, log }: ReconcilerOptions): Promise<void> {
   const advanced = await advance(database)
   for (const run of advanced.finished) {
     const level = run.status === 'done' ? 'debug' : 'warn'
@@ -62,27 +54,32 @@ async function reconcileOnce(database: Database, queue: WakeUps, log: Logger): P
       `${run.stream}: ${run.status}`,
     )
   }
-  await wakeTasks(database, queue)
-  return advanced
+  const tasks = await takeWakeable(database.pool, wakeAtOnce)
+  if (tasks.length > 0) await wake(tasks)
 }
 
 /** Starts the reconciler's loop. Errors are logged, once per message in a row, and the next second tries again. */
-export function startReconciler({ database, queue, log, also }: ReconcilerOptions): Reconciler {
+export function startReconciler(options: ReconcilerOptions): Reconciler {
+  const { log, also = async () => {} } = options
+  // Each for itself: a queue that takes no jobs must not keep the watchdog from looking.
+  const steps = [() => reconcileOnce(options), also]
   const stopping = new AbortController()
   let poked = new AbortController()
-  let lastError = ''
+  let failures: ReadonlySet<string> = new Set()
 
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      try {
-        await also?.()
-        await reconcileOnce(database, queue, log)
-        lastError = ''
-      } catch (error) {
-        if (messageOf(error) !== lastError)
-          log.warn({ event: 'reconciler_failed', err: error }, 'the reconciler failed and tries again')
-        lastError = messageOf(error)
-      }
+      const told = failures
+      const failed = new Set<string>()
+      for (const step of steps)
+        try {
+          await step()
+        } catch (error) {
+          failed.add(messageOf(error))
+          if (!told.has(messageOf(error)))
+            log.warn({ event: 'reconciler_failed', err: error }, 'the reconciler failed and tries again')
+        }
+      failures = failed
       await sleep(intervalMs, AbortSignal.any([stopping.signal, poked.signal])).catch(() => undefined) // woken early
       if (poked.signal.aborted) poked = new AbortController()
     }

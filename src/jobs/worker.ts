@@ -21,8 +21,9 @@ import {
   syncQueue,
   type TickJob,
 } from './queues.ts'
-import { type Reconciler, startReconciler, type WakeUps } from './reconciler.ts'
+import { jobOf, type Reconciler, startReconciler, type Wake } from './reconciler.ts'
 import { applySchedule, effectiveIntervals, requestFirstSync, tick, wantedIntervals } from './schedule.ts'
+import { wantsTraces } from './tracing.ts'
 
 /** Tasks at once in one process; their requests share the process's request concurrency. */
 const tasksAtOnce = 4
@@ -46,6 +47,8 @@ type SyncWorkerOptions = {
   readonly log: Logger
   /** An idle worker that finds tasks waiting this long does not wait for the queue any more, in milliseconds; 15,000 by default. */
   readonly neglectedAfterMs?: number
+  /** Tasks that are found while fewer than `tasksAtOnce` are under way are begun at once; jobs wake others for the rest, and for all where jobs are traced. */
+  readonly beginsAtOnce?: boolean
 }
 
 type RunningWorker = {
@@ -58,9 +61,9 @@ type RunningWorker = {
 /** Who holds a lease: readable in sync.tasks. */
 const workerName = (): string => `${hostname()}:${process.pid}`
 
-/** Starts taking tasks. `also` runs each second before the tables are looked at. */
+/** Starts taking tasks: the tables are looked at while the queue is opened. `also` runs each second after that look. */
 export async function startSyncWorker(
-  { context, backend, log, neglectedAfterMs = 15_000 }: SyncWorkerOptions,
+  { context, backend, log, neglectedAfterMs = 15_000, beginsAtOnce = false }: SyncWorkerOptions,
   also?: (context: SyncContext) => Promise<void>,
 ): Promise<RunningWorker & { readonly context: SyncContext }> {
   const stopping = new AbortController()
@@ -77,21 +80,22 @@ export async function startSyncWorker(
       reconciler?.poke()
     }
   }
-  const queue = await backend.openQueue(syncQueue)
-  const worker = await backend.openWorker(
-    syncQueue,
-    async (job, signal) => ({ outcome: await carryOut((job.data as SyncJob).taskId, signal) }),
-    tasksAtOnce,
-  )
-  const bypass = new Set<Promise<unknown>>()
+  const withoutJob = new Set<Promise<unknown>>()
+  const begin = (taskId: string): void => {
+    const going: Promise<unknown> = carryOut(taskId, stopping.signal)
+      .catch((error: unknown) => log.error({ event: 'task_crashed', task: taskId, err: error }))
+      .finally(() => withoutJob.delete(going))
+    withoutJob.add(going)
+  }
+  const opening = backend.openQueue(syncQueue)
   let refused = false
-  const wakeUps: WakeUps = {
-    addBulk: async (jobs) => {
-      refused = true
-      const added = await queue.addBulk(jobs)
-      refused = false
-      return added
-    },
+  const wake: Wake = async (tasks) => {
+    const own = beginsAtOnce && !wantsTraces(process.env) ? Math.max(0, tasksAtOnce - running) : 0
+    for (const { id } of tasks.slice(0, own)) begin(id)
+    if (tasks.length <= own) return
+    refused = true
+    await (await opening).addBulk(tasks.slice(own).map(jobOf))
+    refused = false
   }
   /** The watchdog: a queue that is absent, or has gone silent, must cost seconds, not the sync. */
   const watch = async (): Promise<void> => {
@@ -99,10 +103,7 @@ export async function startSyncWorker(
     const patienceMs = refused ? refusedAfterMs : neglectedAfterMs
     for (const taskId of await neglectedTasks(context.database.pool, patienceMs, tasksAtOnce)) {
       log.error({ event: 'queue_silent', task: taskId }, 'the queue does not wake us: a task is carried out without it')
-      const going: Promise<unknown> = carryOut(taskId, stopping.signal)
-        .catch((error: unknown) => log.error({ event: 'task_crashed', task: taskId, err: error }))
-        .finally(() => bypass.delete(going))
-      bypass.add(going)
+      begin(taskId)
     }
   }
   let notedAt = Number.NEGATIVE_INFINITY
@@ -118,7 +119,7 @@ export async function startSyncWorker(
   }
   reconciler = startReconciler({
     database: context.database,
-    queue: wakeUps,
+    wake,
     log,
     also: async () => {
       await noteTime()
@@ -126,16 +127,29 @@ export async function startSyncWorker(
       await watch()
     },
   })
-  return {
-    context: full,
-    poke: () => reconciler?.poke(),
-    stop: async () => {
-      stopping.abort()
-      await reconciler?.stop()
-      await worker.close()
-      await Promise.all(bypass)
-      await queue.close()
-    },
+  const end = async (): Promise<void> => {
+    stopping.abort()
+    await reconciler?.stop()
+    await Promise.all(withoutJob)
+  }
+  try {
+    const queue = await opening
+    const worker = await backend.openWorker(
+      syncQueue,
+      async (job, signal) => ({ outcome: await carryOut((job.data as SyncJob).taskId, signal) }),
+      tasksAtOnce,
+    )
+    return {
+      context: full,
+      poke: () => reconciler?.poke(),
+      stop: async () => {
+        await Promise.all([end(), worker.close()])
+        await queue.close()
+      },
+    }
+  } catch (error) {
+    await end()
+    throw error
   }
 }
 
@@ -173,7 +187,8 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
       const deleted = await pruneHistory(database.pool, { historyDays: config.historyDays })
       log.debug({ event: 'history_pruned', ...deleted }, 'history older than HISTORY_DAYS is deleted')
     }
-    for (const stream of await overdueStreams(database.pool, lostAfterS)) await tick(full, stream, log)
+    for (const stream of await overdueStreams(database.pool, lostAfterS))
+      if ((await tick(full, stream, log)) === 'asked') full.onTasks()
   }
   const first = await requestFirstSync(database, streamsToRead([], config))
   if (first) log.info({ event: 'first_sync' }, 'the mirror is empty or incomplete: the first complete sync starts')

@@ -136,7 +136,7 @@ describe('due times', () => {
 })
 
 describe('a queue that has gone silent', () => {
-  it('costs seconds, not the sync: an idle worker takes up what waits', async () => {
+  it('costs seconds, not the sync: an idle worker takes up what waits, a command does not ask it', async () => {
     await using mirror = await openTestMirror({ size: 3 })
     const { app } = mirror
     await mirror.stopWorker()
@@ -151,6 +151,13 @@ describe('a queue that has gone silent', () => {
     const runs = await mirror.sync({ streams: ['countries'] })
     await worker.stop()
     expect(runs.map((run) => run.status)).toEqual(['done'])
+
+    // A command begins its tasks without asking the queue, which wakes others for what it has no room for.
+    const command = await startSyncWorker({ context: app.syncContext, backend: deaf, log: app.log, beginsAtOnce: true })
+    const begun = performance.now()
+    const again = await mirror.sync({ streams: ['countries'] })
+    expect([again.map((run) => run.status), performance.now() - begun < 15_000]).toEqual([['done'], true])
+    await command.stop()
   })
 })
 

@@ -183,7 +183,7 @@ const endedPollMs = 300
 async function carryOut({ log, signal }: CommandContext, app: OpenedApp, runId: string): Promise<Run> {
   const backend = await app.openQueue(signal)
   await backend.ping() // a queue that is down is one message at once, not a minute of waiting
-  const worker = await startSyncWorker({ context: app.syncContext, backend, log })
+  const worker = await startSyncWorker({ context: app.syncContext, backend, log, beginsAtOnce: true })
   try {
     for (;;) {
       const run = await findRun(app.database.pool, runId)

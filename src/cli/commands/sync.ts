@@ -60,7 +60,7 @@ async function carryOut(
   const backend = await app.openQueue(signal)
   await backend.ping() // a queue that is down is one message at once, not a minute of waiting
   const requestId = await createRequest(app.database.pool, { trigger: 'command', streams, full })
-  const worker = await startSyncWorker({ context: app.syncContext, backend, log })
+  const worker = await startSyncWorker({ context: app.syncContext, backend, log, beginsAtOnce: true })
   try {
     return await watchRequest({ database: app.database, settings, requestId, signal, log })
   } catch (error) {
