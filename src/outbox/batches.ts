@@ -10,11 +10,19 @@ export function inBatches<T, R>(
 ): (item: T) => Promise<R> {
   const waiting: { readonly item: T; readonly resolve: (result: Promise<R>) => void }[] = []
   let running = false
+  /** What fails before there is any promise fails for all of the batch. */
+  const begin = (items: readonly T[]): readonly Promise<R>[] => {
+    try {
+      return run(items)
+    } catch (error) {
+      return items.map(() => Promise.reject(error))
+    }
+  }
   const work = async (): Promise<void> => {
     running = true
     while (waiting.length > 0) {
       const batch = waiting.splice(0, most)
-      const results = run(batch.map(({ item }) => item))
+      const results = begin(batch.map(({ item }) => item))
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Promise<R>)
       await Promise.allSettled(results)
     }

@@ -1,18 +1,15 @@
 // One claimed change up to its outcome: verify what was dispatched before, or prepare, write down what will be sent, send it
 // once. A lost answer is never sent again here.
 
-import { asRead } from '../api/wire/json.ts'
 import { deadlineIn } from '../clock.ts'
-import { now, on, type Queryable } from '../database/sql.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
-import { keyText } from '../state/records.ts'
 import { nextDelayMs } from './attempts.ts'
-import { type Change, resolveFields, resolveTarget, storedEvidence } from './change.ts'
-import { leaseLost } from './claim.ts'
+import { resolveFields, resolveTarget } from './change.ts'
+import type { Departure } from './dispatch.ts'
 import type { Delivery, Prepared, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
-import { errorText, gone, jsonParameter, type Outcome, responseOf, storable } from './outcome.ts'
-import { isAbsent, mirrorKey, type Params } from './reads.ts'
+import { errorText, gone, type Outcome, responseOf, storable } from './outcome.ts'
+import { isAbsent } from './reads.ts'
 import { reconcileChange, sentOf, verifyChange, verifyLater } from './reconcile.ts'
 
 /** The next attempt of a change that certainly had no effect. */
@@ -51,46 +48,6 @@ async function prepareAgain(delivery: Delivery): Promise<Prepared | Outcome> {
   return mayBeThere && prepared.kind === 'prepared'
     ? { ...prepared, evidence: { ...prepared.evidence, ...evidence } }
     : prepared
-}
-
-/** The path of a request with its parameters, as outbox.changes shows it. */
-export const shownPath = (endpoint: string, params: Params): string =>
-  endpoint
-    .slice(endpoint.indexOf(' ') + 1)
-    .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
-
-/**
- * Commits what will be sent and what was there before; the request may be dispatched only after this.
- * @returns `sent_at`.
- * @throws BoatMirrorError LEASE_LOST when another pusher took the change over.
- */
-async function markDispatched(db: Queryable, change: Change, sent: Sent): Promise<Date> {
-  const { write } = change
-  const [method = ''] = write.endpoint.split(' ')
-  const body = write.body.length > 0 ? { body: asRead(sent.body) } : {}
-  const key = mirrorKey(write, sent.params, null)
-  const dispatched = await on(db)
-    .updateTable('outbox.queue')
-    .set({
-      departed: true,
-      sent_at: now,
-      request: jsonParameter({ method, path: shownPath(write.endpoint, sent.params), ...body }),
-      proof: jsonParameter(storedEvidence(sent.evidence)),
-      record_key: key === null ? null : keyText(key),
-      warning: sent.warnings.join(' ') || null,
-      looks: 0,
-      error: null,
-      response: null,
-      conflict: null,
-    })
-    .where('id', '=', change.id)
-    .where('fence', '=', change.fence)
-    .where('status', '=', 'sending')
-    .where('lease_until', '>', now)
-    .returning('sent_at')
-    .executeTakeFirst()
-  if (!dispatched?.sent_at) throw leaseLost(change)
-  return dispatched.sent_at
 }
 
 /** Answers by which the API refuses for good: 4xx but 408 (no answer in time) and 429 (not now). */
@@ -149,11 +106,18 @@ async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean):
   }
 }
 
+type Claim = {
+  /** Whether the claim holds: others take the change up after it. */
+  readonly isOurs: () => boolean
+  /** {@link markDispatched} */
+  readonly mark: (departure: Departure) => Promise<Date>
+}
+
 /**
- * Works on a claimed change up to its outcome. `isOurs` tells whether the claim holds: others take the change up after it.
+ * Works on a claimed change up to its outcome.
  * @throws BoatMirrorError LEASE_LOST, or what made an outcome impossible: a failing database, a requested stop.
  */
-export async function deliverChange(delivery: Delivery, isOurs: () => boolean): Promise<Outcome> {
+export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim): Promise<Outcome> {
   const { context, change, signal } = delivery
   if (change.dispatched) return await reconcileChange(delivery)
   let prepared: Prepared | Outcome
@@ -165,7 +129,7 @@ export async function deliverChange(delivery: Delivery, isOurs: () => boolean): 
   }
   if (prepared.kind !== 'prepared') return prepared
   const isLate = deadlineIn(context.settings.api.timeoutMs)
-  const sentAt = await markDispatched(context.database.pool, change, prepared)
+  const sentAt = await mark({ change, sent: prepared })
   const dispatched = { ...change, dispatched: true, sentAt, evidence: prepared.evidence }
   return await send({ ...delivery, change: dispatched }, prepared, () => isOurs() && !isLate())
 }

@@ -4,7 +4,8 @@ import { asRead, isObject, type Json, type JsonObject } from '../api/wire/json.t
 import { ApiError, messageOf } from '../errors.ts'
 import { type Change, type ChangeRow, changeColumns, referredChange, toChange } from './change.ts'
 import type { PushContext } from './context.ts'
-import { prepareChange, shownPath } from './deliver.ts'
+import { prepareChange } from './deliver.ts'
+import { shownPath } from './dispatch.ts'
 import { sameValue, writeShape } from './values.ts'
 
 type FieldPreview = { readonly field: string; readonly from: Json; readonly to: Json }

@@ -26,14 +26,16 @@
 // aggregate is that of the ids, which enqueue gives under the aggregate's lock. A pusher that was held up for longer than
 // its lease sends nothing (`isOurs`) and settles nothing (the fence).
 //
-// Changes of several aggregates that meet are claimed by one statement, and settled by one transaction (batches.ts): under load
-// that is less than half of the database's work. Each keeps its own lease, fence and outcome; when one of those that would settle
-// together can't, each settles by itself.
+// Changes of several aggregates that meet are claimed by one statement, marked by one, and settled by one transaction (batches.ts):
+// under load that is a fraction of the database's work. Each keeps its own lease, fence and outcome; when one of those that would
+// go together can't, each goes by itself. More are claimed than requests may be in flight, so that the API does not wait for the
+// database; those of pending rentals go first.
 //
 // Loop and work are apart: `runOnce` works and returns counts; `drain` repeats it for a command; workers repeat it for good.
 
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { createSemaphore } from '../api/admission/concurrency.ts'
 import { deadlineIn, sleep } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { DataRefused } from '../mirror/writer.ts'
@@ -42,6 +44,7 @@ import type { Change } from './change.ts'
 import { canProgress, claimChanges, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
 import { leaseMs, type PushContext } from './context.ts'
 import { deliverChange } from './deliver.ts'
+import { type Departure, markDispatched } from './dispatch.ts'
 import { codeIn, type Done, type Outcome } from './outcome.ts'
 import { type DoneChange, isFinal, moves, settleChange, settleChanges } from './settle.ts'
 
@@ -60,7 +63,8 @@ export type Pusher = {
 
 const heartbeatsPerLease = 3
 const settleAttempts = 5
-const mostTogether = 8 // claimed or settled by one transaction: it holds their locks
+const mostTogether = 16 // claimed, marked or settled by one transaction: it holds their locks
+const lanesAPlace = 3 // while one request is under way, one change is claimed and one settled
 const lookAgainMs = 250 // while a slow answer is waited for, what is new is taken up by a free lane
 const longestSleepMs = 1_000 // the reconciler's interval: what no NOTIFY announced is found within it
 
@@ -79,6 +83,8 @@ export function createPusher(context: PushContext): Pusher {
   const inFlight = new Set<Promise<unknown>>()
   /** Changes in work, and whether the claim on each has run out, as far as is known here. */
   const claims = new Map<string, () => boolean>()
+  /** Changes being delivered: no more than requests may be in flight, or some would wait out their time limit. */
+  const places = createSemaphore(() => settings.api.concurrency)
   let working = 0
   let heartbeat: NodeJS.Timeout | undefined
 
@@ -113,6 +119,9 @@ export function createPusher(context: PushContext): Pusher {
       return change
     })
   })
+
+  /** Marks as dispatched what is to be sent meanwhile. */
+  const mark = inBatches(mostTogether, (departing: readonly Departure[]) => markDispatched(database.pool, departing))
 
   /** What took effect meanwhile is settled together. Whatever keeps all of them from it, each is then settled by itself. */
   const settleWithOthers = inBatches(mostTogether, (settled: readonly DoneChange[]) => {
@@ -157,6 +166,18 @@ export function createPusher(context: PushContext): Pusher {
     )
   }
 
+  const deliver = async (change: Change, signal: AbortSignal): Promise<Outcome> => {
+    const leave = await places.enter(change.deadline === null ? 'read' : 'write', signal)
+    try {
+      return await deliverChange(
+        { context, change, signal },
+        { isOurs: () => claims.get(change.id)?.() === false, mark },
+      )
+    } finally {
+      leave()
+    }
+  }
+
   /** One change from its claim to its outcome. @returns false when nothing was due. */
   const takeOne = async (signal: AbortSignal, counts: { claimed: number; settled: number }): Promise<boolean> => {
     started()
@@ -164,9 +185,8 @@ export function createPusher(context: PushContext): Pusher {
       const change = await claim(undefined)
       if (change === null) return false
       counts.claimed++
-      const isOurs = (): boolean => claims.get(change.id)?.() === false
       try {
-        const outcome = await deliverChange({ context, change, signal }, isOurs)
+        const outcome = await deliver(change, signal)
         await settle(change, outcome)
         tell(change, outcome)
         if (isFinal(outcome)) counts.settled++
@@ -201,7 +221,7 @@ export function createPusher(context: PushContext): Pusher {
   const runOnce = async (signal: AbortSignal): Promise<PushCounts> => {
     const counts = { claimed: 0, settled: 0 }
     const lanes = new Set<Promise<void>>()
-    const limit = settings.api.concurrency
+    const limit = lanesAPlace * settings.api.concurrency
     counts.settled += await tidy(database.pool)
 
     const lane = async (): Promise<void> => {

@@ -13,6 +13,7 @@ describe('calls', () => {
     const batches: (readonly number[])[] = []
     const call = inBatches(3, (items: readonly number[]) => {
       batches.push(items)
+      if (items.includes(7)) throw new Error('7 fails at once')
       return items.map(async (item) => {
         await new Promise((resolve) => setTimeout(resolve, 5))
         if (item === 4) throw new Error('4 fails')
@@ -27,6 +28,11 @@ describe('calls', () => {
       30,
       'Error: 4 fails',
       50,
+    ])
+    const [atOnce, next] = await Promise.allSettled([7, 8].map(call))
+    expect([String((atOnce as PromiseRejectedResult).reason), next]).toEqual([
+      'Error: 7 fails at once',
+      { status: 'fulfilled', value: 80 },
     ])
     expect(await call(6)).toBe(60)
   })

@@ -1,0 +1,65 @@
+// The mark that a change may have left: what is sent and what was there before, committed before its request goes out.
+
+import { asRead } from '../api/wire/json.ts'
+import type { Queryable } from '../database/sql.ts'
+import { keyText } from '../state/records.ts'
+import { type Change, storedEvidence } from './change.ts'
+import { leaseLost } from './claim.ts'
+import type { Sent } from './kinds/kind.ts'
+import { jsonParameter } from './outcome.ts'
+import { mirrorKey, type Params } from './reads.ts'
+
+/** A change that is about to leave, and what is sent for it. */
+export type Departure = { readonly change: Change; readonly sent: Sent }
+
+/** The path of a request with its parameters, as outbox.changes shows it. */
+export const shownPath = (endpoint: string, params: Params): string =>
+  endpoint
+    .slice(endpoint.indexOf(' ') + 1)
+    .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+
+const markSql = `update outbox.queue q set departed = true, sent_at = clock_timestamp(), request = s.request::jsonb,
+    proof = s.proof::jsonb, record_key = s.record_key, warning = s.warning, looks = 0, error = null, response = null,
+    conflict = null
+  from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
+    as s (id, fence, request, proof, record_key, warning)
+  where q.id = s.id and q.fence = s.fence and q.status = 'sending' and q.lease_until > clock_timestamp()
+  returning q.id, q.sent_at`
+
+async function mark(db: Queryable, departing: readonly Departure[]): Promise<ReadonlyMap<string, Date>> {
+  const rows = departing.map(({ change, sent }) => {
+    const { write } = change
+    const [method = ''] = write.endpoint.split(' ')
+    const body = write.body.length > 0 ? { body: asRead(sent.body) } : {}
+    const key = mirrorKey(write, sent.params, null)
+    return [
+      change.id,
+      change.fence,
+      jsonParameter({ method, path: shownPath(write.endpoint, sent.params), ...body }),
+      jsonParameter(storedEvidence(sent.evidence)),
+      key === null ? null : keyText(key),
+      sent.warnings.join(' ') || null,
+    ]
+  })
+  const columns = Array.from({ length: 6 }, (_, column) => rows.map((row) => row[column]))
+  const marked = await db.query<{ id: string; sent_at: Date }>(markSql, columns)
+  return new Map(marked.rows.map(({ id, sent_at }) => [id, sent_at]))
+}
+
+/**
+ * Commits what will be sent and what was there before; the requests may be dispatched only after this. By one statement;
+ * when that fails, each by its own.
+ * @returns of each its `sent_at`; rejected with BoatMirrorError LEASE_LOST when another pusher took the change over.
+ */
+export function markDispatched(db: Queryable, departing: readonly Departure[]): readonly Promise<Date>[] {
+  const together = mark(db, departing).catch((error: unknown) => {
+    if (departing.length === 1) throw error
+    return null
+  })
+  return departing.map(async (departure) => {
+    const { change } = departure
+    const sentAt = ((await together) ?? (await mark(db, [departure]))).get(change.id)
+    if (sentAt === undefined) throw leaseLost(change)
+    return sentAt
+  })
+}
