@@ -1,4 +1,4 @@
-// sync.pinned: what was probed once and is relied on (page base, envelope, summary lists), and what contradicted it.
+// sync.pinned: what was probed once and is relied on (page base, envelope, summary lists, prices at once), and what contradicted it.
 
 import { now, on, type Queryable } from '../database/sql.ts'
 

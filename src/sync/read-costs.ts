@@ -58,6 +58,7 @@ export function detailRequests(stream: StreamDef, rowsOf: RowsOf, settings: Read
     case 'document':
       return 1
     case 'pricetable':
+      // By months; fewer where the API answers all of them at once.
       return priceRanges('2000-01-01', priceDays).length
     case 'calendar':
       return calendarYears

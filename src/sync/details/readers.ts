@@ -9,7 +9,7 @@ import { readCalendar } from './readers/calendar.ts'
 import type { DetailRead } from './readers/children.ts'
 import { readCollection } from './readers/collection.ts'
 import { readDocument } from './readers/document.ts'
-import { readPricetable } from './readers/prices.ts'
+import { preparePrices } from './readers/prices.ts'
 import { readRecord } from './readers/record.ts'
 import { readSlots } from './readers/slots.ts'
 
@@ -28,7 +28,7 @@ const readers: { readonly [K in Kind]: Prepare<K> } = {
   },
   collection: (run) => (key) => readCollection(run, key),
   document: (run) => (key) => readDocument(run, key),
-  pricetable: (run) => (key) => readPricetable(run, key),
+  pricetable: (run) => preparePrices(run),
   calendar: (run) => (key) => readCalendar(run, key),
   slots: async (run, keys) => {
     const durations = await durationsOf(run, keys)

@@ -1,20 +1,27 @@
-// Price tables: per day and duration, asked a month at a time
+// Price tables: per day and duration, asked a month at a time, or all at once where the API was seen to answer that whole
 // (docs/sources.md, reference/retrieve-resource-details/get-the-resource-pricetable).
 
 import { isObject, type Json } from '../../../api/wire/json.ts'
 import { addDays, dateIn } from '../../../clock.ts'
-import type { TableWrite } from '../../../mirror/rows.ts'
-import { type Found, projectedAll } from '../../change-set.ts'
+import type { SourcedRow, TableWrite } from '../../../mirror/rows.ts'
+import { contradictDetected, readDetected, saveDetected } from '../../../state/detected-settings.ts'
+import { changeSet, type Found, projectedAll } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { type JsonObject, valueAt } from '../../records/project.ts'
 import { readOutcome } from '../single.ts'
 import { type DetailRead, detailRead, notRead, parentValues } from './children.ts'
 
-/** Days asked for at once. */
+/** Days that each API is trusted to answer at once. */
 const rangeDays = 31
+/** Of reads at once so many are compared with the same, asked a month at a time. */
+const comparedShare = 0.02
+/** What was found out about longer ranges. */
+const atOnceSetting = 'prices_at_once'
+
+type Range = { readonly from: string; readonly to: string }
 
 /** First and last days of the ranges that make up a horizon of `days` days from `today`. Pure. */
-export function priceRanges(today: string, days: number): readonly { readonly from: string; readonly to: string }[] {
+export function priceRanges(today: string, days: number): readonly Range[] {
   const result: { from: string; to: string }[] = []
   for (let start = 0; start < days; start += rangeDays) {
     const end = Math.min(start + rangeDays, days) - 1
@@ -38,16 +45,68 @@ export function priceEntries(body: Json): readonly Json[] | null {
   })
 }
 
-/** Reads PRICE_DAYS of prices of one resource. */
-export async function readPricetable(reading: Reading<'pricetable'>, parentKey: string): Promise<DetailRead> {
+/**
+ * The reader of PRICE_DAYS of prices. All at once and by months are compared for one resource, and then what is shorter
+ * counts until a later comparison contradicts: of a share of the resources, and of each whose answer ends early.
+ */
+export async function preparePrices(reading: Reading<'pricetable'>): Promise<(key: string) => Promise<DetailRead>> {
+  const { pool } = reading.context.database
+  const { timeZone, priceDays } = reading.context.settings
+  const today = dateIn(timeZone, reading.context.clock.now())
+  const months = priceRanges(today, priceDays)
+  const last = months.at(-1)
+  if (last === undefined || months.length === 1) return (key) => readRanges(reading, key, months)
+  const whole = [{ from: today, to: last.to }]
+  const detected = (await readDetected(pool, atOnceSetting))?.value as { days: number; whole: boolean } | undefined
+  let known = detected?.days === priceDays ? detected.whole : undefined
+
+  return async (key) => {
+    if (known === false) return readRanges(reading, key, months)
+    const before = known
+    known ??= false // the others do not wait for what this one finds out
+    const atOnce = await readRanges(reading, key, whole)
+    if (before === true && reaches(atOnce, last.from) && Math.random() >= comparedShare) return atOnce
+    const byMonths = await readRanges(reading, key, months)
+    const same = isSame(atOnce, byMonths, months.length)
+    if (same === null && before === undefined) known = undefined
+    else if (same !== null) known = same
+    if (same === false && before === true)
+      await contradictDetected(pool, atOnceSetting, `Prices of ${key} by months are others than at once.`)
+    else if (same !== null && before === undefined)
+      await saveDetected(pool, atOnceSetting, { days: priceDays, whole: same })
+    const [kept, other] = same === true ? [atOnce, byMonths] : [byMonths, atOnce]
+    return { ...kept, found: changeSet([{ counts: { ...other.found.counts, read: 0 } }, kept.found]) }
+  }
+}
+
+const rowsOf = ({ writes }: DetailRead): readonly SourcedRow[] => writes.flatMap(({ rows }) => rows)
+
+/** Whether prices from this day on were answered. */
+const reaches = ({ writes }: DetailRead, day: string): boolean =>
+  writes.some(({ stream, rows }) => rows.some(({ key }) => (key[stream.key.indexOf('date')] ?? '') >= day))
+
+/** Whether both brought the same prices; null where that proves nothing, for want of prices or of an answer. */
+function isSame(atOnce: DetailRead, byMonths: DetailRead, months: number): boolean | null {
+  const isProof = byMonths.writes.length === months && byMonths.writes.every(({ rows }) => rows.length > 0)
+  if (!isProof || (atOnce.outcome.kind === 'failed' && atOnce.outcome.retry)) return null
+  const [one, other] = [atOnce, byMonths].map((read) => rowsOf(read).map(({ key, payload }) => `${key} ${payload}`))
+  return one?.join('\n') === other?.join('\n')
+}
+
+/** Reads these ranges of the prices of one resource. */
+async function readRanges(
+  reading: Reading<'pricetable'>,
+  parentKey: string,
+  ranges: readonly Range[],
+): Promise<DetailRead> {
   const { context, stream, reads } = reading
   const { endpoint } = reads
   const { params, request, scope } = parentValues(stream, parentKey)
-  const { timeZone, priceDays } = context.settings
+  const { timeZone } = context.settings
   const writes: TableWrite[] = []
   const findings: Found[] = []
   let startedAt = context.clock.now()
-  for (const { from, to } of priceRanges(dateIn(timeZone, context.clock.now()), priceDays)) {
+  for (const { from, to } of ranges) {
     const { outcome, found } = await readOutcome(reading, { endpoint, params, query: { from, to } })
     findings.push(found)
     if (outcome.kind === 'gone' || outcome.kind === 'failed') return notRead(outcome, findings, writes)

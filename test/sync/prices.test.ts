@@ -1,0 +1,46 @@
+// Prices of the whole horizon are asked for at once where the API answers them whole, and are never fewer for it.
+
+import { expect, it } from 'vitest'
+import { addDays } from '../../src/clock.ts'
+import { listDetected } from '../../src/state/detected-settings.ts'
+import { json, startServer } from '../api/http-server.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+
+it('are read at once as long as that brings what months bring', { timeout: 60_000 }, async () => {
+  let longest = 366
+  let asked = 0
+  /** Hands everything on to the sandbox; of a longer price table it answers the beginning. */
+  const cutsPrices = (sandboxUrl: string) =>
+    startServer(async (response, { url }) => {
+      const target = new URL(url, sandboxUrl)
+      const from = target.searchParams.get('from')
+      if (from !== null) {
+        asked++
+        const most = addDays(from, longest - 1)
+        if ((target.searchParams.get('to') ?? '') > most) target.searchParams.set('to', most)
+      }
+      const handed = await fetch(target)
+      return json(response, JSON.parse(await handed.text()), handed.status)
+    })
+  await using mirror = await openTestMirror({ size: 4 }, { PRICE_DAYS: '90' }, undefined, cutsPrices)
+  const { pool } = mirror.app.database
+  const read = async (): Promise<{ requests: number; known: unknown; contradicted: boolean }> => {
+    asked = 0
+    await mirror.sync({ streams: ['resource_pricetable'], full: true })
+    expect((await mirror.differences()).filter((line) => line.includes('resource_pricetable'))).toEqual([])
+    const pin = (await listDetected(pool)).find(({ key }) => key === 'prices_at_once')
+    return {
+      requests: asked,
+      known: pin?.value,
+      contradicted: (pin?.contradictedAt?.getTime() ?? 0) > (pin?.probedAt.getTime() ?? 0),
+    }
+  }
+  const boats = mirror.sandbox.truth({ only: ['resources'] }).resources?.length ?? 0
+
+  expect(await read()).toMatchObject({ known: { days: 90, whole: true }, contradicted: false })
+  // Some are compared, at random.
+  expect((await read()).requests).toBeLessThan(3 * boats)
+  longest = 31
+  expect(await read()).toMatchObject({ contradicted: true })
+  expect(await read()).toEqual({ requests: 3 * boats + 1, known: { days: 90, whole: false }, contradicted: false })
+})
