@@ -10,6 +10,7 @@ import * as traffic from './0005_traffic.ts'
 import * as outboxSeen from './0006_outbox_seen.ts'
 import * as outboxVisibility from './0007_outbox_visibility.ts'
 import * as changeLogWhole from './0008_change_log_whole.ts'
+import * as consumers from './0009_consumers.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -21,4 +22,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0006_outbox_seen': outboxSeen,
   '0007_outbox_visibility': outboxVisibility,
   '0008_change_log_whole': changeLogWhole,
+  '0009_consumers': consumers,
 }

@@ -6,6 +6,7 @@ import type { ColumnType, GeneratedAlways } from 'kysely'
 type Int8 = ColumnType<string, string | number | bigint, string | number | bigint>
 type Numeric = ColumnType<string, string | number, string | number>
 type Timestamp = ColumnType<Date, Date | string, Date | string>
+type Interval = ColumnType<{ years?: number; months?: number; days?: number; hours?: number; minutes?: number; seconds?: number; milliseconds?: number }, string, string>
 /** Read as a value, written as JSON text. */
 type Json = ColumnType<unknown, string, string>
 /** May be left out of an insert. */
@@ -1256,6 +1257,24 @@ export type MirrorDatabase = {
     rental_price: Numeric | null
     discount_price: Numeric | null
     commission_price: Numeric | null
+  }
+  'sync.consumer_positions': {
+    name: string
+    role: string
+    epoch: Int8 | null
+    xid: string | null
+    seq: Int8 | null
+    registered_at: Generated<Timestamp>
+    acked_at: Timestamp | null
+    lost: Generated<boolean>
+  }
+  'sync.consumers': {
+    name: string | null
+    cursor: string | null
+    registered_at: Timestamp | null
+    acked_at: Timestamp | null
+    behind: Interval | null
+    lost: boolean | null
   }
   'sync.endpoints': {
     endpoint: string

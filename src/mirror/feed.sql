@@ -12,6 +12,19 @@ begin
   return present || told;
 end $$;
 
+-- Epoch, transaction and number of a cursor.
+create or replace function mirror.cursor_parts(cursor_text text) returns text[]
+  language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+  parts constant text[] := regexp_match(cursor_text, '^1\.(-?[0-9]{1,19})\.([0-9]{1,18})\.([0-9]{1,18})$');
+begin
+  if parts is null then
+    raise exception 'The cursor is %, and takes null (from the beginning) or a cursor that mirror.changes_since gave.',
+      quote_literal(left(cursor_text, 100)) using errcode = '22023';
+  end if;
+  return parts;
+end $$;
+
 -- What mirror.changes_since calls: entries after a position, in the order in which they are given.
 create or replace function mirror.read_change_log(position_text text, row_limit int)
   returns table (next_position text, seq bigint, stream text, key jsonb, operation text, changed_at timestamptz,
@@ -30,11 +43,7 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
         using errcode = '22023';
     end if;
     if position_text is not null then
-      parts := regexp_match(position_text, '^1\.(-?[0-9]{1,19})\.([0-9]{1,18})\.([0-9]{1,18})$');
-      if parts is null then
-        raise exception 'The cursor is %, and takes null (from the beginning) or a cursor that mirror.changes_since gave.',
-          quote_literal(left(position_text, 100)) using errcode = '22023';
-      end if;
+      parts := mirror.cursor_parts(position_text);
       -- A cursor of another cluster means nothing here: everything is repeated rather than something missed.
       if parts[1] = this_epoch::text then
         from_xid := parts[2]::xid8;
@@ -77,3 +86,17 @@ create or replace function mirror.changes_since(cursor text default null, max_ro
   returns table (cursor text, seq bigint, stream text, key jsonb, operation text, changed_at timestamptz, diff jsonb)
   language sql stable set search_path = pg_catalog, pg_temp
   as $$ select * from mirror.read_change_log($1, $2) $$;
+
+-- The end of the feed: what has been given when everything has. Null before the first change.
+create or replace function mirror.last_cursor() returns text
+  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  this_epoch constant bigint := mirror.feed_epoch();
+begin
+  return coalesce(
+    (select '1.' || this_epoch || '.' || c.xid || '.' || c.seq from mirror.change_log c
+      where c.epoch = this_epoch and c.xid < pg_snapshot_xmin(pg_current_snapshot())
+      order by c.xid desc, c.seq desc limit 1),
+    (select '1.' || this_epoch || '.0.' || c.seq from mirror.change_log c
+      where c.epoch <> this_epoch order by c.seq desc limit 1));
+end $$;

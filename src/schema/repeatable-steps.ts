@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readEndpoints, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal } from '../database/sql.ts'
+import { consumerFunctions, consumersView } from '../mirror/consumers.ts'
 import { feedFunctions, feedView } from '../mirror/feed.ts'
 import { outboxSteps } from '../outbox/sql/steps.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
@@ -24,6 +25,8 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   roles,
   feedFunctions,
   feedView,
+  consumerFunctions,
+  consumersView,
   comments,
   seeds,
   views,

@@ -28,7 +28,25 @@ export const syncComments: Readonly<Record<string, string>> = {
   'function mirror.read_change_log(text, int)': 'What mirror.changes_since calls.',
   'function mirror.whole_diff(jsonb, jsonb, jsonb)':
     'What the view mirror.changes makes of a first entry: {column: [old, new]}.',
+  'function mirror.last_cursor()': 'The last change that mirror.changes_since gives now; null before the first.',
+  'function mirror.next_changes(text, int)':
+    'What mirror.changes_since gives after the last change that this consumer acknowledged. An unknown consumer is registered for the role that calls, and begins at the start. Reading moves nothing.',
+  'function mirror.ack_changes(text, text)':
+    'Everything up to this cursor is done: mirror.next_changes goes on after it, once the transaction commits. Never backwards.',
+  'function mirror.reset_consumer(text, text)':
+    'Sets a consumer to a cursor that the log still has, to now, or (null) to the start; registers it where it is unknown.',
+  'function mirror.drop_consumer(text)': 'Forgets a consumer.',
   'function mirror.feed_epoch()': 'Identity of the cluster, its timeline and this database, as a number.',
+
+  'table sync.consumer_positions': 'What sync.consumers shows, with the cursor in its parts.',
+  'column sync.consumer_positions.name': 'Name of the consumer.',
+  'column sync.consumer_positions.role': 'The role that registered it.',
+  'column sync.consumer_positions.epoch': 'Of the last change acknowledged: the cluster; null: none was.',
+  'column sync.consumer_positions.xid': 'Its transaction.',
+  'column sync.consumer_positions.seq': 'Its number.',
+  'column sync.consumer_positions.registered_at': 'When the consumer was first named.',
+  'column sync.consumer_positions.acked_at': 'When it last acknowledged something.',
+  'column sync.consumer_positions.lost': 'Changes that it had not acknowledged are gone.',
 
   'table sync.requests': 'Requests for a complete sync, by a command or the first start.',
   'column sync.requests.id': 'Number of the request.',

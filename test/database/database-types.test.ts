@@ -32,6 +32,7 @@ const types: Readonly<Record<string, string>> = {
   date: 'string',
   'double precision': 'number',
   integer: 'number',
+  interval: 'Interval',
   jsonb: 'Json',
   name: 'string',
   numeric: 'Numeric',
@@ -59,6 +60,7 @@ import type { ColumnType, GeneratedAlways } from 'kysely'
 type Int8 = ColumnType<string, string | number | bigint, string | number | bigint>
 type Numeric = ColumnType<string, string | number, string | number>
 type Timestamp = ColumnType<Date, Date | string, Date | string>
+type Interval = ColumnType<{ years?: number; months?: number; days?: number; hours?: number; minutes?: number; seconds?: number; milliseconds?: number }, string, string>
 /** Read as a value, written as JSON text. */
 type Json = ColumnType<unknown, string, string>
 /** May be left out of an insert. */

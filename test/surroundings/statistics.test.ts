@@ -228,6 +228,15 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
       await db.query('select * from mirror.changes_since(null, 100)')
     },
   ],
+  [
+    'consumers of the feed, what comes next for one, and where it ends',
+    6 * size,
+    async (db) => {
+      await db.query(`select mirror.reset_consumer('late'), mirror.last_cursor()`)
+      await db.query(`select * from mirror.next_changes('late', 100)`)
+      await db.query('select * from sync.consumers')
+    },
+  ],
   ['changes of a rental', size, (db) => recordHistory(db, rentals, ['7'], 10)],
   ['500 resources of rentals', 4 * size, (db) => applyWrites(db, { filled: [resourcesOf(500)] })],
 ]

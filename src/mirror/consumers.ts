@@ -1,0 +1,34 @@
+// Consumers of the feed: readers whose place the mirror keeps, so that a change is acknowledged in the transaction in which it
+// is applied. Reading moves nothing. Retention keeps nothing for them: a trigger on the change log marks as lost whoever had
+// not acknowledged what goes, in the transaction in which it goes.
+
+import type { RepeatableStep } from '../database/repeatable-step.ts'
+import consumers from './consumers.sql'
+
+/** What consumers call, and what marks those that have lost something. */
+export const consumerFunctions: RepeatableStep = { name: 'consumer-functions', sql: consumers }
+
+/** The consumers for who reads them as a table. */
+export const consumersView: RepeatableStep = {
+  name: 'consumers-view',
+  views: [
+    {
+      schema: 'sync',
+      name: 'consumers',
+      comment: 'Who follows the changes by mirror.next_changes, and how far each has acknowledged.',
+      columns: {
+        name: ['c.name', 'Name of the consumer.'],
+        cursor: [`'1.' || c.epoch || '.' || c.xid || '.' || c.seq`, 'The last change acknowledged; null: the start.'],
+        registered_at: ['c.registered_at', 'When it was first named.'],
+        acked_at: ['c.acked_at', 'When it last acknowledged something.'],
+        behind: [
+          `coalesce(clock_timestamp() - mirror.waiting_since('1.' || c.epoch || '.' || c.xid || '.' || c.seq), '0')`,
+          'Age of the oldest change that waits for it.',
+        ],
+        lost: ['c.lost', 'Changes that it had not acknowledged are older than HISTORY_DAYS and gone.'],
+      },
+      source: 'from sync.consumer_positions c',
+    },
+  ],
+  sql: '',
+}
