@@ -34,6 +34,8 @@ export type CommandContext = {
 export type OpenedDatabase = {
   readonly database: Database
   readonly url: string
+  /** The same past a pooler, where notifications are heard. */
+  readonly directUrl: string
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -113,7 +115,7 @@ async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedData
   }
   try {
     await assertSchemaCurrent(database)
-    return { database, url: server.url, [Symbol.asyncDispose]: dispose }
+    return { database, url: server.url, directUrl: server.directUrl, [Symbol.asyncDispose]: dispose }
   } catch (error) {
     await dispose()
     throw withFirstSteps(config, translateDatabaseError(error, server.url))

@@ -45,6 +45,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command) => void
   quarantine: async () => (await import('./commands/quarantine.ts')).registerQuarantine,
   report: async () => (await import('./commands/report.ts')).registerReport,
   explain: async () => (await import('./commands/explain.ts')).registerExplain,
+  feed: async () => (await import('./commands/feed.ts')).registerFeed,
   drift: async () => (await import('./commands/drift.ts')).registerDrift,
   check: async () => (await import('./commands/check.ts')).registerCheck,
   migrate: async () => (await import('./commands/migrate.ts')).registerMigrate,

@@ -16,7 +16,8 @@ export type Started = { readonly process: ChildProcess; readonly ended: Promise<
 export type CommandLine = AsyncDisposable & {
   /** An empty folder in which the commands run, so that no `.env` of the project is read. */
   readonly folder: string
-  start(args: readonly string[], env?: Readonly<Record<string, string>>): Started
+  /** `stdin`: nothing to read, or what the test writes. */
+  start(args: readonly string[], env?: Readonly<Record<string, string>>, stdin?: 'ignore' | 'pipe'): Started
   run(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended>
 }
 
@@ -26,16 +27,16 @@ export async function openCommandLine(settings: Readonly<Record<string, string>>
   const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-cli-'))
   const running = new Set<ChildProcess>()
 
-  const start: CommandLine['start'] = (args, env = {}) => {
+  const start: CommandLine['start'] = (args, env = {}, stdin = 'ignore') => {
     const child = spawn(process.execPath, [main, ...args], {
       cwd: folder,
       env: { PATH: process.env.PATH ?? '', HOME: folder, DATA_DIR: join(folder, 'data'), ...settings, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [stdin, 'pipe', 'pipe'],
     })
     running.add(child)
     const texts = { stdout: '', stderr: '' }
     for (const name of ['stdout', 'stderr'] as const)
-      child[name].setEncoding('utf8').on('data', (chunk: string) => {
+      child[name]?.setEncoding('utf8').on('data', (chunk: string) => {
         texts[name] += chunk
       })
     const ended = once(child, 'close').then(() => {

@@ -1,0 +1,118 @@
+// `feed`: the changes of the mirror, one JSON object a line.
+
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { on, type Queryable } from '../../database/sql.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import { type FeedEntry, type FeedPlace, followFeed, waitForChanges } from '../../mirror/follow.ts'
+import { withoutControls } from '../../text.ts'
+import { action, type CommandContext, existingStream, quiet } from '../context.ts'
+import { acknowledgeLines, createAcknowledger } from '../feed/acknowledge.ts'
+
+/** Registers `feed`. */
+export function registerFeed(program: Command): void {
+  program
+    .command('feed')
+    .description('the changes of the mirror in order, one JSON object a line')
+    .option(
+      '--consumer <name>',
+      'go on where this consumer acknowledged; each cursor read from standard input is acknowledged',
+    )
+    .addOption(
+      new Option('--ack <how>', 'printed: acknowledge what was written out, which a reader that dies may lose').choices(
+        ['printed'],
+      ),
+    )
+    .option('--streams <a,b>', 'only the changes of these streams', (text) => text.split(','))
+    .option('--from <place>', 'start, now or a cursor; a consumer begins there only when it is new', placeName)
+    .option('--follow', 'wait for more until Ctrl-C', false)
+    .action(action(runFeed, quiet))
+}
+
+type FeedOptions = {
+  readonly consumer?: string
+  readonly ack?: 'printed'
+  readonly streams?: readonly string[]
+  readonly from?: string
+  readonly follow: boolean
+}
+
+function placeName(text: string): string {
+  if (/^(start|now|1(\.-?\d+){3})$/.test(text)) return text
+  throw new InvalidArgumentError('It takes start, now, or a cursor as the feed gives it.')
+}
+
+async function runFeed(context: CommandContext, options: FeedOptions): Promise<void> {
+  if (options.ack !== undefined && options.consumer === undefined)
+    throw new BoatMirrorError('USAGE', '--ack acknowledges for a consumer.', { remedy: 'Name it with --consumer.' })
+  try {
+    await writeFeed(context, options)
+  } catch (error) {
+    if (!context.signal.aborted || !options.follow) throw error
+  }
+  // What nobody reads would keep the process.
+  if (context.signal.aborted && process.stdout.writableLength > 0) process.exit(0)
+}
+
+async function writeFeed(context: CommandContext, options: FeedOptions): Promise<void> {
+  const { consumer, ack, streams, follow } = options
+  const wanted = streams && new Set(streams.map((name) => existingStream(name).name))
+  await using opened = await context.openDatabase()
+  const db = opened.database.pool
+  const refused = new AbortController()
+  const signal = AbortSignal.any([context.signal, refused.signal])
+  const place = await placeOf(db, options)
+  const acknowledger = consumer === undefined ? null : createAcknowledger(db, consumer)
+
+  let over = false
+  let acknowledged: Promise<void> | undefined
+  // A person at a terminal is not waited for.
+  if (acknowledger !== null && ack === undefined && (follow || !process.stdin.isTTY))
+    acknowledged = acknowledgeLines(process.stdin.setEncoding('utf8'), acknowledger, () => over).catch(
+      (error: unknown) => refused.abort(error),
+    )
+  const more = follow ? waitForChanges(opened.directUrl, context.log, signal) : null
+  try {
+    for await (const entries of followFeed(db, place, more)) {
+      const shown = wanted === undefined ? entries : entries.filter(({ stream }) => wanted.has(stream))
+      const last = shown.at(-1)?.cursor
+      acknowledger?.gives(entries.at(-1)?.cursor ?? '', last)
+      await write(shown.map(lineOf).join(''), signal)
+      await acknowledger?.acknowledge(ack === undefined || last === undefined ? [] : [last])
+    }
+    over = true
+    if (acknowledger?.isOpen() === true) await acknowledged
+    signal.throwIfAborted()
+  } finally {
+    process.stdin.destroy()
+  }
+}
+
+/** Where to begin; a new consumer is registered there. */
+async function placeOf(db: Queryable, { consumer, from = 'start' }: FeedOptions): Promise<FeedPlace> {
+  if (consumer === undefined) {
+    if (from !== 'now') return { cursor: from === 'start' ? null : from }
+    const { rows } = await db.query<{ cursor: string | null }>('select mirror.last_cursor() as cursor')
+    return { cursor: rows[0]?.cursor ?? null }
+  }
+  const known = await on(db).selectFrom('sync.consumers').select('name').where('name', '=', consumer).executeTakeFirst()
+  if (known === undefined) await db.query('select mirror.reset_consumer($1, $2)', [consumer, from])
+  return { consumer }
+}
+
+const lineOf = ({ cursor, seq, stream, key, operation, changedAt, diff }: FeedEntry): string =>
+  withoutControls(
+    `{"cursor":"${cursor}","seq":${seq},"stream":${JSON.stringify(stream)},"key":${key},"operation":"${operation}","changedAt":"${changedAt.toISOString()}","diff":${diff}}`,
+  ).concat('\n')
+
+/** Writes to standard output and waits until it is taken. A reader that goes away ends the process (program.ts). */
+function write(text: string, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason)
+    if (signal.aborted) return onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    process.stdout.write(text, (error) => {
+      signal.removeEventListener('abort', onAbort)
+      if (error == null) resolve()
+    })
+  })
+}

@@ -1,0 +1,121 @@
+// `feed`: what a line says, acknowledgements from standard input, and how it ends.
+
+import { once } from 'node:events'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { changesChannel } from '../../src/mirror/change-notifier.ts'
+import { feedSettled, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { type CommandLine, openCommandLine, type Started } from './program.ts'
+
+let mirror: Mirror
+let cli: CommandLine
+beforeAll(async () => {
+  mirror = await openMirror()
+  cli = await openCommandLine({ DATABASE_URL: mirror.url })
+  await harbours(1, 2)
+  await mirror.write({ tables: [tableOf('cities', 1, [rowOf('cities', { id: 1, name: 'Brest' })])] })
+  await feedSettled(mirror)
+})
+afterAll(async () => {
+  await cli[Symbol.asyncDispose]()
+  await mirror[Symbol.asyncDispose]()
+})
+
+let minute = 0
+/** Writes harbours, and announces it as the program does. */
+async function harbours(...ids: readonly number[]): Promise<void> {
+  minute += 1
+  const rows = ids.map((id) => rowOf('harbours', { id, latitude: '47.12345678901234567' }))
+  await mirror.write({ tables: [tableOf('harbours', minute, rows)] })
+  await mirror.all(`notify ${changesChannel}`)
+}
+
+type Line = { cursor: string; seq: number; stream: string; key: { id: number } }
+const linesOf = (text: string): Line[] => text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+const printed = (feed: Started, count: number): Promise<Line[]> =>
+  vi.waitFor(
+    () => {
+      const lines = linesOf(feed.text())
+      expect(lines.length).toBeGreaterThanOrEqual(count)
+      return lines
+    },
+    { timeout: 20_000, interval: 50 },
+  )
+const acknowledged = async (name: string): Promise<string | undefined> =>
+  (await mirror.all<{ cursor: string }>('select cursor from sync.consumers where name = $1', [name]))[0]?.cursor
+const end = async (): Promise<string | undefined> =>
+  (await mirror.all<{ cursor: string }>('select mirror.last_cursor() as cursor'))[0]?.cursor
+
+it('prints the changes of the streams that are wanted, no digit lost', async () => {
+  const { code, stdout } = await cli.run(['feed', '--streams', 'harbours,countries'])
+  expect(code).toBe(0)
+  expect(
+    linesOf(stdout)
+      .map(({ stream, key }) => `${stream} ${key.id}`)
+      .slice(0, 2),
+  ).toEqual(['harbours 1', 'harbours 2'])
+  const [change] = await mirror.all<{ seq: string; changed_at: Date }>('select seq, changed_at from mirror.changes')
+  expect(stdout.split('\n')[0]).toMatch(
+    new RegExp(
+      `^{"cursor":"1[.\\d-]+","seq":${change?.seq},"stream":"harbours","key":{"id": 1},"operation":"insert","changedAt":"${change?.changed_at.toISOString()}","diff":{.*47\\.12345678901234567`,
+    ),
+  )
+})
+
+it('follows, acknowledges what it reads and what is not wanted, ends with 0 when told to stop, and goes on there', async () => {
+  const args = ['feed', '--consumer', 'crm', '--from', 'now', '--streams', 'harbours', '--follow']
+  const first = cli.start(args, {}, 'pipe')
+  await vi.waitFor(async () => expect(await acknowledged('crm')).toBeDefined(), { timeout: 20_000, interval: 50 })
+  await harbours(11, 12)
+  const lines = await printed(first, 2)
+  expect(lines.map(({ key }) => key.id)).toEqual([11, 12])
+  first.process.stdin?.write(`${lines[0]?.cursor}\n`)
+  await vi.waitFor(async () => expect(await acknowledged('crm')).toBe(lines[0]?.cursor), { timeout: 20_000 })
+  first.process.kill('SIGTERM')
+  expect(await first.ended).toMatchObject({ code: 0, stderr: '' })
+
+  const second = cli.start(args, {}, 'pipe')
+  expect((await printed(second, 1)).map(({ key }) => key.id)).toEqual([12])
+  await mirror.write({ tables: [tableOf('cities', 1, [rowOf('cities', { id: 2 })])] })
+  await vi.waitFor(async () => expect(await end()).not.toBe(lines[1]?.cursor), { timeout: 20_000 })
+  second.process.stdin?.write(`${lines[1]?.cursor}\n`)
+  await vi.waitFor(async () => expect(await acknowledged('crm')).toBe(await end()), { timeout: 20_000 })
+  second.process.stdin?.write('yesterday\n')
+  expect(await second.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("The cursor is 'yesterday'") })
+})
+
+it('waits at the end for what is acknowledged, or acknowledges what it printed', async () => {
+  const args = ['feed', '--streams', 'harbours,cities', '--consumer']
+  const all = await mirror.all(`select from mirror.change_log where stream in ('harbours', 'cities')`)
+  const waiting = cli.start([...args, 'piped'], {}, 'pipe')
+  for (const { cursor } of await printed(waiting, all.length)) waiting.process.stdin?.write(`${cursor}\n`)
+  expect((await waiting.ended).code).toBe(0)
+  expect(await acknowledged('piped')).toBe(await end())
+  expect(linesOf((await cli.run([...args, 'printed', '--ack', 'printed'])).stdout)).toHaveLength(all.length)
+  expect(await acknowledged('printed')).toBe(await end())
+  expect((await cli.run([...args, 'printed'])).stdout).toBe('')
+})
+
+it('ends when its reader goes away, and when it is told to while its reader reads nothing', async () => {
+  await mirror.all(
+    `insert into mirror.change_log (stream, key, operation, diff)
+     select 'x', '{}', 'insert', jsonb_build_object('text', repeat('x', 2000)) from generate_series(1, 3000)`,
+  )
+  await feedSettled(mirror)
+  const left = cli.start(['feed'])
+  await once(left.process.stdout ?? left.process, 'data')
+  left.process.stdout?.destroy()
+  expect((await left.ended).code).toBe(0)
+  const stalled = cli.start(['feed', '--follow'])
+  await once(stalled.process.stdout ?? stalled.process, 'data')
+  stalled.process.stdout?.pause()
+  await new Promise((resolve) => setTimeout(resolve, 500)) // it fills the pipe
+  stalled.process.kill('SIGINT')
+  await once(stalled.process, 'exit')
+  expect(stalled.process.exitCode).toBe(0)
+})
+
+it.each([
+  ['--from', 'yesterday'],
+  ['--streams', 'ships'],
+  ['--ack', 'printed'],
+])('refuses %s %s with 2', async (...args) => expect((await cli.run(['feed', ...args])).code).toBe(2))
