@@ -76,7 +76,7 @@ async function openWorker(database: string | undefined) {
       onCommit(written)
     },
   }
-  const worker = await startSyncWorker({ context, backend, log })
+  const worker = await startSyncWorker({ context, backend, log, beginsAtOnce: wishes.role === 'ask' })
   const close = async (): Promise<void> => {
     await worker.stop()
     await app[Symbol.asyncDispose]()

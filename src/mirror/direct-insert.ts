@@ -7,7 +7,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import { copyFields, copyRows, copyText } from '../database/copy.ts'
 import { identifier } from '../database/sql.ts'
 import { isUniqueViolation } from '../database/sql-states.ts'
-import { firstEntry, personColumn } from './feed.ts'
+import { personColumn } from './feed.ts'
 import { type SourcedRow, sourceOfRow, type TableWrite } from './rows.ts'
 import { ownColumns } from './staging.ts'
 
@@ -54,40 +54,47 @@ function repeatedKeys(tables: readonly TableWrite[]): ReadonlyMap<StreamDef, Rea
 const isNew = (table: TableWrite): boolean =>
   table.newKeys === true && table.stream.parent === undefined && (table.replace ?? []).length === 0
 
+type Inserted = { readonly table: TableWrite; readonly row: SourcedRow }
+
 /** The rows in the order of their keys, so that two writers meet in the same order. */
-function* linesOf(
-  stream: StreamDef,
-  places: readonly number[],
-  tables: readonly TableWrite[],
-  now: Date,
-): Generator<string> {
-  const type = stream.columns.find(({ name }) => name === stream.key[0])?.type
+function inKeyOrder(stream: StreamDef, tables: readonly TableWrite[]): readonly Inserted[] {
+  const isNumber = columnType(stream, stream.key[0] ?? '') === 'bigint'
   const compare = (a: string, b: string): number =>
-    type === 'bigint' ? Number(BigInt(a) - BigInt(b)) : a < b ? -1 : a > b ? 1 : 0
-  const rows = tables
+    isNumber ? Number(BigInt(a) - BigInt(b)) : a < b ? -1 : a > b ? 1 : 0
+  return tables
     .flatMap((table) => table.rows.map((row) => ({ table, row })))
     .sort((a, b) => compare(a.row.key[0] ?? '', b.row.key[0] ?? ''))
+}
+
+/** When the statement began, on the database's clock, and the log's epoch. */
+type Beginning = { readonly now: Date; readonly epoch: string }
+
+/** Lines of the rows. All that a row holds is given: for a default that calls a clock, Postgres would write each by itself. */
+function* rowLines(rows: readonly Inserted[], places: readonly number[], { now }: Beginning): Generator<string> {
   for (const { table, row } of rows) {
     const told = row.readAt ?? table.readAt
     const readAt = told < now ? told : now // as `toldRead` says it
     const fields = places.length < row.values.length ? places.map((place) => row.values[place] ?? null) : row.values
-    yield `${copyFields(fields)}${copyText(row.payload)}\t${copyText(sourceOfRow(table, row))}\t${readAt.toISOString()}\n`
+    const times = `${readAt.toISOString()}\t${now.toISOString()}`
+    yield `${copyFields(fields)}${copyText(row.payload)}\t${copyText(sourceOfRow(table, row))}\t${times}\n`
   }
 }
 
-/** Logs rows that were just inserted. Parameters: an array of keys and, where the records hold a person, one of its ids. */
-function logStatement(stream: StreamDef): string {
-  const said = saidColumns(stream)
-  const typed = said.map((column, index) => `$${index + 1}::text[]::${columnType(stream, column)}[]`)
-  return `insert into mirror.change_log (epoch, stream, key, operation, diff, whole)
-    select (select mirror.feed_epoch()), '${stream.name}', ${firstEntry(stream, ownColumns(stream), 't')}
-    from unnest(${typed.join(', ')}) as t(${said.map(identifier).join(', ')}) order by t.${identifier(said[0] ?? '')}`
-}
+const copyLog = 'copy mirror.change_log (epoch, stream, key, operation, changed_at, diff, whole) from stdin'
 
-/** What their first entries say of records without a parent: the key, and the person. */
-function saidColumns(stream: StreamDef): readonly string[] {
+/** Lines of their first entries, as `firstEntry` has them of records without a parent: the key, and the person. */
+function* logLines(stream: StreamDef, rows: readonly Inserted[], { now, epoch }: Beginning): Generator<string> {
+  const json = (name: string, value: string): string =>
+    columnType(stream, name) === 'bigint' ? value : JSON.stringify(value)
+  const [key = ''] = stream.key
   const person = personColumn(stream)
-  return [...stream.key, ...(person === undefined ? [] : [person])]
+  const place = stream.columns.findIndex(({ name }) => name === person)
+  for (const { row } of rows) {
+    const held = row.values[place] ?? null
+    const diff = person === undefined || held === null ? '{}' : `{"${person}":[null,${json(person, held)}]}`
+    const told = copyText(`{"${key}":${json(key, row.key[0] ?? '')}}`)
+    yield `${epoch}\t${stream.name}\t${told}\tinsert\t${now.toISOString()}\t${copyText(diff)}\tf\n`
+  }
 }
 
 /**
@@ -101,23 +108,24 @@ export async function insertDirectly(
 ): Promise<number | null> {
   const own = new Set(ownColumns(stream))
   const columns = stream.columns.map(({ name }, place) => ({ name, place })).filter(({ name }) => own.has(name))
-  const names = [...columns.map(({ name }) => name), '_payload', '_source', '_read_at'].map(identifier)
-  const places = columns.map(({ place }) => place)
-  const begun = await client.query('savepoint direct_insert; select statement_timestamp() as now')
+  const names = [...columns.map(({ name }) => name), '_payload', '_source', '_read_at', '_changed_at'].map(identifier)
+  const begun = await client.query(
+    'savepoint direct_insert; select statement_timestamp() as now, mirror.feed_epoch() as epoch',
+  )
   // Of several statements pg gives several results, which its types do not say.
-  const [, { rows }] = begun as unknown as readonly [unknown, QueryResult<{ now: Date }>]
+  const [, { rows: beginnings }] = begun as unknown as readonly [unknown, QueryResult<Beginning>]
+  const beginning = beginnings[0] ?? { now: new Date(0), epoch: '0' }
+  const rows = inKeyOrder(stream, tables)
   try {
+    const places = columns.map(({ place }) => place)
     const statement = `copy mirror.${identifier(stream.name)} (${names.join(', ')}) from stdin`
-    await copyRows(client, statement, linesOf(stream, places, tables, rows[0]?.now ?? new Date(0)))
+    await copyRows(client, statement, rowLines(rows, places, beginning))
   } catch (error) {
     if (!isUniqueViolation(error)) throw error
     await client.query('rollback to savepoint direct_insert')
     return null
   }
-  const inserted = tables.flatMap((table) => table.rows)
-  const said = saidColumns(stream).map((column) => stream.columns.findIndex(({ name }) => name === column))
-  const values = said.map((place) => inserted.map((row) => row.values[place] ?? null))
-  await client.query(logStatement(stream), values)
+  await copyRows(client, copyLog, logLines(stream, rows, beginning))
   await client.query('release savepoint direct_insert')
-  return inserted.length
+  return rows.length
 }

@@ -138,24 +138,26 @@ export type RecordState = {
   readonly projection?: number | null
   /** A change was seen: details older than now are due. */
   readonly changed?: boolean
+  /** Nobody knew the record a moment ago: see `insertNewRecords`. */
+  readonly isNew?: boolean
   /** Details were read and equal those of `detailHash`: to be remembered only where that is what is known still. */
   readonly unchanged?: boolean
 }
 
 /** Longer keys do not fit into an index: such a record is read anew each time. */
 const maxKeyBytes = 2_000
+export const isKept = ({ key }: RecordState): boolean => Buffer.byteLength(key) <= maxKeyBytes
 
 /** Several states of one record become one; the later ones win. */
 function mergedStates(states: readonly RecordState[]): readonly RecordState[] {
   const byKey = new Map<string, RecordState>()
   for (const state of states) {
-    if (Buffer.byteLength(state.key) > maxKeyBytes) continue
+    if (!isKept(state)) continue
     const id = `${state.stream} ${state.key}`
     const before = byKey.get(id)
     byKey.set(id, before === undefined ? state : laterState(before, state))
   }
-  // In key order, so that two transactions meet in the same order.
-  return [...byKey.values()].sort((a, b) => compareText(a.stream, b.stream) || compareText(a.key, b.key))
+  return [...byKey.values()].sort(compareStates)
 }
 
 function laterState(before: RecordState, state: RecordState): RecordState {
@@ -165,6 +167,10 @@ function laterState(before: RecordState, state: RecordState): RecordState {
 }
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** In key order, so that two transactions meet in the same order. */
+export const compareStates = (a: RecordState, b: RecordState): number =>
+  compareText(a.stream, b.stream) || compareText(a.key, b.key)
 
 /** Details that were read before a change was seen may be older than the rows: what they said is no ground to skip a later read. */
 const savedDetailHash = `case when excluded.detail_hash is null then r.detail_hash

@@ -10,6 +10,7 @@ import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { analyzeGrown } from '../mirror/statistics.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
 import { detailStates, dueKeys, hashesFromList, isReadSince } from '../state/due.ts'
+import { insertNewRecords } from '../state/new-records.ts'
 import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from '../state/quarantine.ts'
 import { keyText, knownRecords, saveRecords } from '../state/records.ts'
 import { addWarnings, markSwept, noteRunError } from '../state/runs.ts'
@@ -117,7 +118,7 @@ async function writeAll(
     filled: changes.filled,
     tombstones: changes.tombstones,
   })
-  await saveRecords(client, [...changes.records, ...badHashes(changes)])
+  await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]))
   await quarantineRecords(client, changes.bad)
   await clearQuarantine(client, goodKeys(changes.tables))
   await noteUnknownFields(client, changes.unknown)

@@ -7,6 +7,7 @@ import { keyTextSql } from '../../src/database/sql.ts'
 import { contradictDetected, listDetected, readDetected, saveDetected } from '../../src/state/detected-settings.ts'
 import { createEndpointRecorder } from '../../src/state/endpoint-stats.ts'
 import { createGateStore } from '../../src/state/gate-store.ts'
+import { insertNewRecords } from '../../src/state/new-records.ts'
 import {
   type BadRecord,
   clearQuarantine,
@@ -21,6 +22,7 @@ import {
   keyParts,
   keyText,
   knownRecords,
+  type RecordState,
   readPayloads,
   saveRecords,
 } from '../../src/state/records.ts'
@@ -115,6 +117,26 @@ describe('known records', () => {
     ])
     await saveRecords(pool, [{ stream: 'harbours', key: '9', listHash: 'b', detailHash: null, detailReadAt: at(2) }])
     expect(await mirror.all(row, ['harbours', '9'])).toEqual(before)
+  })
+
+  it('that are new are copied; all that came with one that is there by now are left to be upserted', async () => {
+    const stateOf = (key: string) => ({ stream: 'countries', key, listHash: 'a', projection: 1, changed: true })
+    const states = Array.from({ length: 60 }, (_, index) => ({ ...stateOf(`new\t\\${index}`), isNew: true }))
+    const others = [{ ...stateOf('twice'), isNew: true }, { ...stateOf('twice'), isNew: true }, stateOf('known')]
+    const insert = (given: readonly RecordState[]): Promise<readonly RecordState[]> =>
+      mirror.db.transaction(async (client) => {
+        const left = await insertNewRecords(client, given)
+        await saveRecords(client, left)
+        return left
+      })
+    expect(await insert([...states, ...others])).toEqual(others)
+    const later = states.map((state, index) => ({ ...state, key: index === 0 ? state.key : `later ${index}` }))
+    expect(await insert(later)).toEqual(later)
+    const rows = await mirror.all(
+      `select list_hash, projection, count(*)::int as count, bool_and(changed_at > now() - interval '1 minute') as lately
+       from sync.records where stream = 'countries' and (key like E'new\t%' or key like 'later %') group by 1, 2`,
+    )
+    expect(rows).toEqual([{ list_hash: 'a', projection: 1, count: 119, lately: true }])
   })
 
   it('that changed are due: their time of change moves', async () => {

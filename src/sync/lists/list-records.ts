@@ -172,6 +172,7 @@ function changedRecords(
       listHash: entry.hash,
       projection: projectionVersion,
       changed: entry.changed,
+      isNew: newKeys,
     }
     return [own, { records: [state] }, ...foundInside({ ...of, record: listed }, key, readAt)]
   })

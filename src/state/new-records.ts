@@ -1,0 +1,44 @@
+// What is remembered of records that nobody knew a moment ago goes into sync.records by COPY: an upsert writes a second entry of
+// the write-ahead log for each row, to say that the first one stands.
+
+import type { PoolClient, QueryResult } from 'pg'
+import { copyRows, copyText } from '../database/copy.ts'
+import { isUniqueViolation } from '../database/sql-states.ts'
+import { compareStates, isKept, type RecordState } from './records.ts'
+
+/** Fewer are not worth the statements around a COPY. */
+const fewestCopied = 50
+
+function* linesOf(states: readonly RecordState[], now: Date): Generator<string> {
+  for (const { stream, key, listHash = null, projection } of states)
+    yield `${stream}\t${copyText(key)}\t${copyText(listHash)}\t${projection ?? 0}\t${now.toISOString()}\n`
+}
+
+/**
+ * Remembers the new ones of some states, in the caller's transaction.
+ * @returns those that `saveRecords` is to remember: all of them where one of the new ones is there by now.
+ */
+export async function insertNewRecords(
+  client: PoolClient,
+  states: readonly RecordState[],
+): Promise<readonly RecordState[]> {
+  const times = new Map<string, number>()
+  const id = ({ stream, key }: RecordState): string => `${stream} ${key}`
+  for (const state of states) times.set(id(state), (times.get(id(state)) ?? 0) + 1)
+  const isNew = (state: RecordState): boolean => state.isNew === true && times.get(id(state)) === 1 && isKept(state)
+  const found = states.filter(isNew).sort(compareStates)
+  if (found.length < fewestCopied) return states
+  const begun = await client.query('savepoint new_records; select clock_timestamp() as now')
+  // Of several statements pg gives several results, which its types do not say.
+  const [, { rows }] = begun as unknown as readonly [unknown, QueryResult<{ now: Date }>]
+  try {
+    const statement = 'copy sync.records (stream, key, list_hash, projection, changed_at) from stdin'
+    await copyRows(client, statement, linesOf(found, rows[0]?.now ?? new Date(0)))
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error
+    await client.query('rollback to savepoint new_records')
+    return states
+  }
+  await client.query('release savepoint new_records')
+  return states.filter((state) => !isNew(state))
+}
