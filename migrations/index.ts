@@ -11,6 +11,7 @@ import * as outboxSeen from './0006_outbox_seen.ts'
 import * as outboxVisibility from './0007_outbox_visibility.ts'
 import * as changeLogWhole from './0008_change_log_whole.ts'
 import * as consumers from './0009_consumers.ts'
+import * as hotRuns from './0010_hot_runs.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -23,4 +24,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0007_outbox_visibility': outboxVisibility,
   '0008_change_log_whole': changeLogWhole,
   '0009_consumers': consumers,
+  '0010_hot_runs': hotRuns,
 }

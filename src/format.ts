@@ -45,6 +45,15 @@ export function relative(instant: Date | null, now: Date): string | null {
   return seconds >= 0 ? `${about(seconds)} ago` : `in ${about(-seconds)}`
 }
 
+/** How fresh a stream is: `11 min ago, hot 20 s ago` where its hot window is fresher. */
+export function freshAsOf(
+  { asOf, hotAsOf }: { readonly asOf: Date | null; readonly hotAsOf: Date | null },
+  now: Date,
+): string {
+  const whole = relative(asOf, now) ?? 'never'
+  return hotAsOf !== null && asOf !== null && hotAsOf > asOf ? `${whole}, hot ${relative(hotAsOf, now)}` : whole
+}
+
 /** An instant as UTC to the second: 2030-05-01 12:00:00; null for null. */
 export const instant = (at: Date | null): string | null => at?.toISOString().slice(0, 19).replace('T', ' ') ?? null
 

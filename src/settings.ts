@@ -240,6 +240,12 @@ export const settings = {
     { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
     'when unchanged details are read again',
   ),
+  hotWindowMs: define(
+    'HOT_WINDOW',
+    '60d',
+    { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
+    'rentals that depart within this time, or departed within the last seven days, are listed each minute by `worker`',
+  ),
   historyDays: define(
     'HISTORY_DAYS',
     '400',

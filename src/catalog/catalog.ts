@@ -21,7 +21,7 @@ import {
   resourcePricings,
   resources,
 } from './resources.ts'
-import type { ReadEndpoint, StreamDef } from './types.ts'
+import type { ListWindows, ReadEndpoint, StreamDef } from './types.ts'
 import { userIdentities, userLicenses, users } from './users.ts'
 
 const catalog = [
@@ -90,6 +90,10 @@ export function readsOf(stream: StreamDef): readonly ReadEndpoint[] {
       return reads satisfies never
   }
 }
+
+/** The parts of a list that hot runs read; undefined where there are none. */
+export const windowsOf = ({ reads }: StreamDef): ListWindows | undefined =>
+  reads.kind === 'list' ? reads.windows : undefined
 
 /** All read endpoints, in catalog order. */
 export const readEndpoints: readonly ReadEndpoint[] = streams.flatMap(readsOf)

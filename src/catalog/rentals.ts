@@ -90,11 +90,16 @@ export const rentals = {
     single: { endpoint: 'GET /v3/rentals/{rentalId}', param: 'rentalId' },
     paged: true,
     query: { order: 'creationDateAsc' },
+    windows: {
+      newest: { column: 'creation_datetime', query: { order: 'creationDateDesc' } },
+      soon: { column: 'departure_datetime', from: 'departureMinDate', to: 'departureMaxDate' },
+    },
     related: [{ endpoint: 'GET /v3/rentals/{rentalId}/user', stream: 'users', path: 'user' }],
   },
   freshness: 'detail',
   eventful: { begin: 'departure_datetime', end: 'arrival_datetime' },
   every: '1m',
+  hotEvery: '1m',
   aggregate: 'rental',
   embeds: [
     { path: 'departureHarbour', stream: 'harbours' },

@@ -36,6 +36,14 @@ type SingleRead = {
   readonly fallbackPath?: string
 }
 
+/** Parts of a list that a hot run reads: what is new, and what happens soon. */
+export type ListWindows = {
+  /** Newest records first by this column: read until a page of which everything is known. */
+  readonly newest: { readonly column: string; readonly query: Readonly<Record<string, string>> }
+  /** Records whose day in this column lies in the hot window; `from` and `to` are the query parameters of the days. */
+  readonly soon: { readonly column: string; readonly from: string; readonly to: string }
+}
+
 /** How a stream is read. */
 export type StreamReads =
   | {
@@ -48,6 +56,8 @@ export type StreamReads =
       readonly query?: Readonly<Record<string, string>>
       /** Further passes through the list, merged by key (users: the deactivated ones). */
       readonly extraPasses?: readonly Readonly<Record<string, string>>[]
+      /** Parts of the list that are read more often than all of it. */
+      readonly windows?: ListWindows
       /** Reads below the record that answer what it embeds at `path`, a record of another stream. */
       readonly related?: readonly { readonly endpoint: ReadEndpoint; readonly stream: string; readonly path: string }[]
     }
@@ -110,6 +120,8 @@ export type StreamDef = {
   readonly eventful?: { readonly begin: string; readonly end: string }
   /** Default interval of the schedule in the worker, as in the configuration: 15m, 24h. */
   readonly every: string
+  /** The same for its hot runs, which read what is most likely to have changed. */
+  readonly hotEvery?: string
   /** Paths of documented fields without a column: other names of an embedded record, collections with a table of their own. */
   readonly alsoKnown?: readonly string[]
   /** Records of other streams inside this one's record, by dotted path: kept as stubs until they are read themselves. */

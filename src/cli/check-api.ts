@@ -4,11 +4,12 @@ import { probePageBase } from '../api/paging/paging-probe.ts'
 import { styles } from '../api/paging/styles.ts'
 import type { Page } from '../api/types.ts'
 import { proxyFor } from '../api/wire/proxy.ts'
-import { streams } from '../catalog/catalog.ts'
+import { streams, windowsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { listDetected, readDetected } from '../state/detected-settings.ts'
 import { pageBaseSetting, pagingOf } from '../sync/lists/paging.ts'
+import { readWindows } from '../sync/lists/windows.ts'
 import { isEnabled } from '../sync/plan.ts'
 import { shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
@@ -36,6 +37,8 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
   const probe = openProbeApi(options)
   try {
     for (const stream of lists) findings.push(await checkList(probe, options, stream, database))
+    for (const stream of lists)
+      if (database !== null && windowsOf(stream) !== undefined) findings.push(await checkWindows(database, stream))
   } finally {
     await probe.close()
   }
@@ -111,6 +114,21 @@ function describeList(name: string, style: string, base: string, pages: readonly
   const total = first.total === null ? 'no total' : `a total of ${first.total}`
   const more = second === undefined || second.items.length === 0 ? '' : `, ${second.items.length} on the second page`
   return ok(name, `${envelope}, ${paging}, ${total}; ${first.items.length} records on the first page${more}`)
+}
+
+/** Whether the API filters and orders a list as hot runs ask it to, as far as they have found out. */
+async function checkWindows({ pool }: Database, { name, hotEvery }: StreamDef): Promise<Finding> {
+  const title = `windows ${name}`
+  const known = await readWindows(pool, name)
+  if (known === null) return ok(title, 'not tried yet: a worker does after its first complete sweep')
+  const { value } = known
+  if (value.honoured)
+    return ok(title, `filter and order are honoured: new ${name} and soon ones are listed each ${hotEvery}`)
+  return warn(
+    title,
+    `the API does not filter or order as asked: ${value.reason}`,
+    `Nothing is lost: ${name} are always read as a whole. A worker tries again within the hour.`,
+  )
 }
 
 /** What was probed once and is contradicted by later answers. */

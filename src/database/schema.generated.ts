@@ -1188,6 +1188,8 @@ export type MirrorDatabase = {
     state: string | null
     rows: Int8 | null
     as_of: Timestamp | null
+    hot_as_of: Timestamp | null
+    counts_as_of: Timestamp | null
     age_s: Numeric | null
     target_s: Numeric | null
     last_run_id: Int8 | null
@@ -1347,6 +1349,7 @@ export type MirrorDatabase = {
     full_read: Generated<boolean>
     requested_at: Generated<Timestamp>
     finished_at: Timestamp | null
+    hot: Generated<boolean>
   }
   'sync.runs': {
     id: GeneratedAlways<string>
@@ -1373,6 +1376,7 @@ export type MirrorDatabase = {
     total: Int8 | null
     plan: Json | null
     warnings: Generated<Json>
+    hot: Generated<boolean>
   }
   'sync.settings': {
     only_row: Generated<boolean>
@@ -1386,6 +1390,9 @@ export type MirrorDatabase = {
     next_due_at: Timestamp | null
     interval_s: Numeric | null
     target_s: Numeric | null
+    hot_as_of: Timestamp | null
+    hot_next_due_at: Timestamp | null
+    hot_interval_s: Numeric | null
   }
   'sync.sweep_pages': {
     run_id: Int8

@@ -40,7 +40,7 @@ export type FinishedRun = {
 
 const changesOf = sql<number>`(r.inserted + r.updated + r.deleted)::float8`.as('changes')
 
-/** The last finished runs of each stream, oldest first. */
+/** The last finished complete runs of each stream, oldest first. */
 export async function recentRuns(db: Queryable, perStream: number): Promise<readonly FinishedRun[]> {
   return await on(db)
     .selectFrom('sync.streams as s')
@@ -50,6 +50,7 @@ export async function recentRuns(db: Queryable, perStream: number): Promise<read
           .selectFrom('sync.runs')
           .selectAll()
           .whereRef('stream', '=', 's.stream')
+          .where('hot', '=', false)
           .where('finished_at', 'is not', null)
           .orderBy('id', 'desc')
           .limit(perStream)

@@ -14,6 +14,8 @@ export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing'
 export type StreamStatus = {
   readonly stream: string
   readonly asOf: Date | null
+  /** The same of its hot window: records that are new, and those that happen soon; null: it has none, or it was never read. */
+  readonly hotAsOf: Date | null
   /** Live rows, as counted when a run last ended. */
   readonly rows: number
   /** Rows so far, while the stream is read for the first time; null at other times, and of what is read inside another. */
@@ -23,8 +25,10 @@ export type StreamStatus = {
   readonly intervalS: number | null
   /** The configured target, or what its schedule allows; null: neither is there. */
   readonly targetS: number | null
+  /** What its age is measured from: `hotAsOf` where the target is configured, else `asOf`. */
+  readonly countsAsOf: Date | null
   readonly state: Freshness
-  /** How the last run stands or ended; null: there was none. */
+  /** How the last complete run stands or ended; null: there was none. */
   readonly lastRunStatus: RunStatus | null
 }
 
@@ -56,6 +60,7 @@ export async function streamStatus(db: Queryable): Promise<readonly StreamStatus
           .selectFrom('sync.runs')
           .select(['status', 'read', 'total', 'inserted', 'deleted'])
           .whereRef('stream', '=', 's.stream')
+          .where('hot', '=', false)
           .orderBy('id', 'desc')
           .limit(1)
           .as('r'),
@@ -64,11 +69,13 @@ export async function streamStatus(db: Queryable): Promise<readonly StreamStatus
     .select((eb) => [
       's.stream',
       's.as_of as asOf',
+      's.hot_as_of as hotAsOf',
       eb.cast<number>('s.rows', 'float8').as('rows'),
       eb.cast<number | null>('s.last_run_id', 'float8').as('lastRunId'),
       's.next_due_at as nextDueAt',
       eb.cast<number | null>('s.interval_s', 'float8').as('intervalS'),
       eb.cast<number | null>('f.target_s', 'float8').as('targetS'),
+      'f.counts_as_of as countsAsOf',
       'f.state',
       'r.status as lastRunStatus',
       sql<number>`coalesce(r.total, r.read)::float8`.as('listed'),

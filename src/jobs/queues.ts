@@ -15,6 +15,7 @@ export const pushQueue = 'boat-mirror-push'
 export const queueNames = [syncQueue, scheduleQueue, pushQueue] as const
 
 export type SyncJob = { readonly taskId: string }
+/** `stream` is the name of a turn. */
 export type TickJob = { readonly stream: string }
 
 type BackendKind = 'postgres' | 'redis'

@@ -1,7 +1,8 @@
 // The schedule: which stream is due when. One writer under an advisory lock keeps BullMQ's schedulers equal to what is
 // wanted; a tick asks the tables whether the stream is really due.
 
-import { findStream, streams } from '../catalog/catalog.ts'
+import { streamNamed, streams, windowsOf } from '../catalog/catalog.ts'
+import { findTurn, turnName, turns } from '../catalog/turns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { meant } from '../config/names.ts'
 import type { Config } from '../config.ts'
@@ -10,9 +11,17 @@ import { BoatMirrorError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { parseDuration } from '../settings.ts'
 import { isAnythingDue } from '../state/due.ts'
-import { createRequest, isRequested } from '../state/runs.ts'
-import { inheritFreshness, listStreams, saveIntervals, takeTurn, turnCosts } from '../state/stream-state.ts'
+import { createRequest, isRequested } from '../state/requests.ts'
+import {
+  inheritFreshness,
+  listStreams,
+  pagesOfList,
+  saveIntervals,
+  takeTurn,
+  turnCosts,
+} from '../state/stream-state.ts'
 import type { SyncContext } from '../sync/context.ts'
+import { readWindows } from '../sync/lists/windows.ts'
 import { dueSettings, isEnabled, stretchFactor } from '../sync/plan.ts'
 import type { JobQueue, TickJob } from './queues.ts'
 
@@ -24,27 +33,69 @@ type ScheduleConfig = Pick<
 /** A tick may come this much before the table's due time, in seconds: timers are not exact. */
 const earlyS = 0.5
 
+/** Windows that the API does not honour are tried again after this time, in milliseconds. */
+const windowsTriedAgainMs = 3_600_000
+
 /** @throws BoatMirrorError CONFIG_INVALID when the file's sections name streams that there are not: a slip would go unnoticed. */
 export function assertKnownStreams({ schedules, targets, api }: Pick<Config, 'schedules' | 'targets' | 'api'>): void {
   const names = streams.map((stream) => stream.name)
-  const problems = Object.entries({ schedules, targets, lists: api.lists }).flatMap(([section, entries]) =>
-    Object.keys(entries)
-      .filter((name) => findStream(name) === undefined)
-      .map((name) => `${section}.${name} in the file: there is no stream "${name}"${meant(name, names)}.`),
-  )
+  const hot = turns.filter((turn) => turn.hot).map(turnName)
+  const sections = { schedules: [...names, ...hot], targets: names, lists: names }
+  const problems = Object.entries({ schedules, targets, lists: api.lists }).flatMap(([section, entries]) => {
+    const known = sections[section as keyof typeof sections]
+    return Object.keys(entries)
+      .filter((name) => !known.includes(name))
+      .map((name) => `${section}.${name} in the file: there is no stream "${name}"${meant(name, known)}.`)
+  })
   if (problems.length > 0)
     throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'), {
       remedy: `Streams are named by their tables: ${names.join(', ')}.`,
     })
 }
 
-/** Wanted intervals by stream, in milliseconds, before stretching. */
-export function wantedIntervals(config: ScheduleConfig): ReadonlyMap<string, number> {
-  const wanted = streams.filter((stream) => stream.reads.kind !== 'inside' && isEnabled(stream, config))
-  const intervals = wanted.map(
-    (stream) => [stream.name, config.schedules[stream.name] ?? parseDuration(stream.every) ?? 0] as const,
-  )
-  return new Map(intervals.filter(([, intervalMs]) => intervalMs > 0))
+/** What decides how often a list with windows is read as a whole. */
+type ScheduleFacts = {
+  readonly ratePerSecond: number
+  /** Pages of lists whose windows the API honours. */
+  readonly pages: ReadonlyMap<string, number>
+}
+
+/** The share of the rate limit for complete sweeps of a list with windows, and how long they may take to come, in milliseconds. */
+const completeShare = 0.03
+const completeWithinMs = 3_600_000
+
+/** What the mirror knows that wanted intervals follow from. */
+export async function scheduleFacts({ pool }: Database, ratePerSecond: number): Promise<ScheduleFacts> {
+  const pages = new Map<string, number>()
+  for (const stream of streams) {
+    const isHonoured =
+      windowsOf(stream) !== undefined && (await readWindows(pool, stream.name))?.value.honoured === true
+    const known = isHonoured ? await pagesOfList(pool, stream.name) : null
+    if (known !== null) pages.set(stream.name, known)
+  }
+  return { ratePerSecond, pages }
+}
+
+/** Wanted intervals by turn, in milliseconds, before stretching; nothing is hot where nothing is complete. */
+export function wantedIntervals(config: ScheduleConfig, facts?: ScheduleFacts): ReadonlyMap<string, number> {
+  const intervals = new Map<string, number>()
+  for (const turn of turns) {
+    const stream = streamNamed(turn.stream)
+    const name = turnName(turn)
+    if (!isEnabled(stream, config) || (turn.hot && !intervals.has(turn.stream))) continue
+    const every = parseDuration((turn.hot ? stream.hotEvery : stream.every) ?? '') ?? 0
+    const intervalMs = config.schedules[name] ?? (turn.hot ? every : completeEvery(turn.stream, every, facts))
+    if (intervalMs > 0) intervals.set(name, intervalMs)
+  }
+  return intervals
+}
+
+/** A list whose windows are read besides is read as a whole as often as that takes its share of the rate limit. */
+function completeEvery(stream: string, every: number, facts?: ScheduleFacts): number {
+  const pages = facts?.pages.get(stream)
+  if (facts === undefined || pages === undefined || facts.ratePerSecond === 0) return every
+  const affordable = (pages * 1_000) / (facts.ratePerSecond * completeShare)
+  return Math.max(every, Math.min(completeWithinMs, affordable))
 }
 
 /** Effective intervals: the wanted ones, stretched so that scheduled reads take at most 60 % of the rate. */
@@ -55,10 +106,10 @@ export async function effectiveIntervals(
 ): Promise<ReadonlyMap<string, number>> {
   const costs = await turnCosts(database.pool)
   const factor = stretchFactor(
-    [...wanted].map(([stream, intervalMs]) => ({ stream, intervalMs, cost: costs.get(stream) ?? 1 })),
+    [...wanted].map(([turn, intervalMs]) => ({ intervalMs, cost: costs.get(turn) ?? 1 })),
     ratePerSecond,
   )
-  return new Map([...wanted].map(([stream, intervalMs]) => [stream, Math.round((intervalMs * factor) / 1_000) * 1_000]))
+  return new Map([...wanted].map(([turn, intervalMs]) => [turn, Math.round((intervalMs * factor) / 1_000) * 1_000]))
 }
 
 /**
@@ -71,17 +122,15 @@ export async function applySchedule(
   intervals: ReadonlyMap<string, number>,
   targets: Readonly<Record<string, number>>,
 ): Promise<boolean> {
+  const inS = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
   await saveIntervals(
     database.pool,
-    streams.map(({ name }) => {
-      const intervalMs = intervals.get(name)
-      const targetMs = targets[name]
-      return {
-        stream: name,
-        intervalS: intervalMs === undefined ? null : intervalMs / 1_000,
-        targetS: targetMs === undefined ? null : targetMs / 1_000,
-      }
-    }),
+    streams.map(({ name: stream }) => ({
+      stream,
+      intervalS: inS(intervals.get(stream)),
+      hotIntervalS: inS(intervals.get(turnName({ stream, hot: true }))),
+      targetS: inS(targets[stream]),
+    })),
   )
   // BullMQ's upsert is not serialised on Postgres: one writer at a time, and only where something differs. Whoever comes
   // second does not wait: through a small pooler it would hold the connection that the first one's queue needs.
@@ -94,11 +143,11 @@ export async function applySchedule(
       (await queue.getJobSchedulers(0, -1)).map((scheduler) => [scheduler.key, Number(scheduler.every ?? 0)]),
     )
     for (const key of present.keys()) if (!intervals.has(key)) await queue.removeJobScheduler(key)
-    for (const [stream, every] of intervals) {
-      if (present.get(stream) === every) continue
-      const data: TickJob = { stream }
+    for (const [turn, every] of intervals) {
+      if (present.get(turn) === every) continue
+      const data: TickJob = { stream: turn }
       await queue.upsertJobScheduler(
-        stream,
+        turn,
         { every },
         { name: 'tick', data, opts: { removeOnComplete: true, removeOnFail: true, attempts: 3 } },
       )
@@ -107,29 +156,45 @@ export async function applySchedule(
   })
 }
 
-/** A stream's turn, if it is due: asks for a run, or notes that nothing below the parent is due. Returns what was done. */
+/** A turn of the schedule, if it is due: asks for a run, or notes that nothing below the parent is due. Returns what was done. */
 export async function tick(
   context: SyncContext,
   name: string,
   log: Logger,
 ): Promise<'asked' | 'fresh' | 'waiting' | 'early'> {
-  const stream = findStream(name)
-  if (stream === undefined) return 'waiting'
+  const turn = findTurn(name)
+  if (turn === undefined) return 'waiting'
+  const stream = streamNamed(turn.stream)
   const { pool } = context.database
-  if (!(await takeTurn(pool, name, earlyS))) return 'early'
-  if (await isRequested(pool, name)) return 'waiting'
-  if (stream.parent !== undefined && stream.freshness === 'detail') {
+  if (!(await takeTurn(pool, turn, earlyS))) return 'early'
+  if (await isRequested(pool, turn)) return 'waiting'
+  if (!turn.hot && stream.parent !== undefined && stream.freshness === 'detail') {
     const fresh = await isFresh(context, stream, stream.parent)
     if (fresh) return 'fresh'
   }
-  await createRequest(pool, { trigger: 'schedule', streams: [name], full: false })
-  log.debug({ event: 'tick', stream: name }, 'a stream is due')
+  // Before a complete sweep, which it would have to wait for, and in its own turn.
+  const hot = { stream: turn.stream, hot: true }
+  const asksHot = windowsOf(stream) !== undefined && (await mayReadWindows(context, turn.stream))
+  if (turn.hot && !asksHot) return 'waiting'
+  if (asksHot && !(await isRequested(pool, hot)))
+    await createRequest(pool, { trigger: 'schedule', streams: [turn.stream], full: false, hot: true })
+  if (!turn.hot) await createRequest(pool, { trigger: 'schedule', streams: [turn.stream], full: false })
+  log.debug({ event: 'tick', turn: name }, 'a turn is due')
   return 'asked'
+}
+
+/** Windows are compared with what a complete sweep knows; where they are not honoured, they are tried again now and then. */
+async function mayReadWindows({ database, clock }: SyncContext, stream: string): Promise<boolean> {
+  const { pool } = database
+  const known = await readWindows(pool, stream)
+  if (known?.value.honoured === false && clock.now().getTime() - known.probedAt.getTime() < windowsTriedAgainMs)
+    return false
+  return (await listStreams(pool)).some((state) => state.stream === stream && state.hot_as_of !== null)
 }
 
 async function isFresh(context: SyncContext, stream: StreamDef, parent: string): Promise<boolean> {
   const { pool } = context.database
-  if (await isAnythingDue(pool, stream, dueSettings(context, null))) return false
+  if (await isAnythingDue(pool, stream, dueSettings(context))) return false
   await inheritFreshness(pool, stream.name, parent)
   return true
 }

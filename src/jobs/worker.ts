@@ -7,7 +7,7 @@ import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { pruneHistory } from '../mirror/history.ts'
 import { noteDatabaseTime } from '../state/set-back-clock.ts'
-import { overdueStreams } from '../state/stream-state.ts'
+import { overdueTurns } from '../state/stream-state.ts'
 import { neglectedTasks } from '../state/tasks.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { streamsToRead } from '../sync/plan.ts'
@@ -22,7 +22,14 @@ import {
   type TickJob,
 } from './queues.ts'
 import { jobOf, type Reconciler, startReconciler, type Wake } from './reconciler.ts'
-import { applySchedule, effectiveIntervals, requestFirstSync, tick, wantedIntervals } from './schedule.ts'
+import {
+  applySchedule,
+  effectiveIntervals,
+  requestFirstSync,
+  scheduleFacts,
+  tick,
+  wantedIntervals,
+} from './schedule.ts'
 import { wantsTraces } from './tracing.ts'
 
 /** Tasks at once in one process; their requests share the process's request concurrency. */
@@ -163,7 +170,6 @@ type ScheduledWorkerOptions = SyncWorkerOptions & {
 export async function startScheduledWorker(options: ScheduledWorkerOptions): Promise<RunningWorker> {
   const { backend, config, log, context, ratePerSecond } = options
   const { database } = context
-  const wanted = wantedIntervals(config)
   let fittedAt = Number.NEGATIVE_INFINITY
   let prunedAt = performance.now()
   const queue: JobQueue = await backend.openQueue(scheduleQueue)
@@ -172,6 +178,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   const fitIntervals = async (): Promise<void> => {
     fittedAt = performance.now()
     try {
+      const wanted = wantedIntervals(config, await scheduleFacts(database, ratePerSecond))
       const fitted = await effectiveIntervals(database, wanted, ratePerSecond)
       if (!(await applySchedule(database, queue, fitted, config.targets))) fittedAt = Number.NEGATIVE_INFINITY
       await queue.setGlobalConcurrency(1)
@@ -187,8 +194,8 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
       const deleted = await pruneHistory(database.pool, { historyDays: config.historyDays })
       log.debug({ event: 'history_pruned', ...deleted }, 'history older than HISTORY_DAYS is deleted')
     }
-    for (const stream of await overdueStreams(database.pool, lostAfterS))
-      if ((await tick(full, stream, log)) === 'asked') full.onTasks()
+    for (const turn of await overdueTurns(database.pool, lostAfterS))
+      if ((await tick(full, turn, log)) === 'asked') full.onTasks()
   }
   const first = await requestFirstSync(database, streamsToRead([], config))
   if (first) log.info({ event: 'first_sync' }, 'the mirror is empty or incomplete: the first complete sync starts')

@@ -15,6 +15,9 @@ export const intervalsAllowed = 3
 
 const target = `coalesce(s.target_s, ${intervalsAllowed} * coalesce(s.interval_s, p.interval_s))`
 
+/** A target that is configured counts for the hot window, where there is one. */
+const countsAsOf = `case when s.target_s is null then s.as_of else coalesce(s.hot_as_of, s.as_of) end`
+
 export const freshness: ReportView = {
   name: 'freshness',
   comment:
@@ -24,13 +27,18 @@ export const freshness: ReportView = {
     state: [
       `case when r.status in ('failed', 'partial') then 'failing'
       when s.as_of is null or ${target} is null then 'unknown'
-      when extract(epoch from clock_timestamp() - s.as_of) > ${target} then 'late'
+      when extract(epoch from clock_timestamp() - ${countsAsOf}) > ${target} then 'late'
       else 'fresh' end`,
       'failing: the last run read not everything; unknown: never read completely, or no target; late: older than the target; fresh.',
     ],
     rows: ['s.rows', 'Live rows.'],
     as_of: ['s.as_of', 'Everything older than this upstream is in the mirror.'],
-    age_s: ['round(extract(epoch from clock_timestamp() - s.as_of))', 'Age in seconds.'],
+    hot_as_of: [
+      's.hot_as_of',
+      'The same of the hot window: records that are new, and those that happen soon; null: it has none.',
+    ],
+    counts_as_of: [countsAsOf, 'What its age is measured from: hot_as_of where the target is configured, else as_of.'],
+    age_s: [`round(extract(epoch from clock_timestamp() - ${countsAsOf}))`, 'Age in seconds.'],
     target_s: [target, 'Age that is still fresh, in seconds; null: not on the schedule and no target set.'],
     last_run_id: ['s.last_run_id', 'sync.runs.id of the last run that ended.'],
     last_run_status: ['r.status', 'How it ended: done, partial, held, failed.'],

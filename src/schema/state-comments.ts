@@ -52,6 +52,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.requests.id': 'Number of the request.',
   'column sync.requests.trigger': 'What asked for it.',
   'column sync.requests.full_read': 'Every detail is read again.',
+  'column sync.requests.hot': 'Only what is most likely to have changed is read.',
   'column sync.requests.requested_at': 'When it was asked for.',
   'column sync.requests.finished_at': 'When its last run ended; null: still at it.',
   'table sync.request_streams': 'The streams of a request and the run that serves each.',
@@ -59,7 +60,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.request_streams.stream': 'Name of the stream.',
   'column sync.request_streams.run_id': 'sync.runs.id; null: no run yet.',
 
-  'table sync.runs': 'One row for each run of a stream; at most one of a stream is running.',
+  'table sync.runs':
+    'One row for each run of a stream; at most one complete run and one hot run of a stream are running.',
   'column sync.runs.id': 'Number of the run.',
   'column sync.runs.stream': 'Name of the stream, which is its table.',
   'column sync.runs.trigger': 'What started it.',
@@ -80,6 +82,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.runs.bytes': 'Bytes received, decoded.',
   'column sync.runs.error': 'What went wrong.',
   'column sync.runs.full_read': 'Every detail is read again.',
+  'column sync.runs.hot':
+    'It reads only what is most likely to have changed: new rentals, and those that depart in the hot window.',
   'column sync.runs.phase': 'sweep, details or finished.',
   'column sync.runs.swept_at': 'When the sweep was complete.',
   'column sync.runs.total': 'Records the list holds, as far as known.',
@@ -110,9 +114,13 @@ export const syncComments: Readonly<Record<string, string>> = {
   'table sync.streams': 'How fresh each stream is.',
   'column sync.streams.stream': 'Name of the stream, which is its table.',
   'column sync.streams.as_of': 'Everything older than this upstream is in the mirror.',
+  'column sync.streams.hot_as_of':
+    'Everything older than this upstream is in the mirror, of records that are new or lie in the hot window; null: the stream has no such window.',
   'column sync.streams.rows': 'Live rows.',
-  'column sync.streams.last_run_id': 'sync.runs.id of the last run.',
-  'column sync.streams.next_due_at': 'When it runs next.',
+  'column sync.streams.last_run_id': 'sync.runs.id of the last complete run.',
+  'column sync.streams.next_due_at': 'When its next complete run is due.',
+  'column sync.streams.hot_next_due_at': 'When its next hot run is due.',
+  'column sync.streams.hot_interval_s': 'Effective interval of its hot runs in seconds; null: it has none.',
   'column sync.streams.interval_s': 'Effective interval in seconds, stretched by the request budget.',
   'column sync.streams.target_s': 'Freshness that is aimed at, in seconds.',
 

@@ -11,6 +11,8 @@ export type DueSettings = {
   readonly maxAgeMs: number
   /** Everything read before this instant is due as well (`--full`); null: only what is new, changed or old. */
   readonly before: Date | null
+  /** Of a hot run: only records of which a change was seen since then are due; null: all. */
+  readonly changedSince: Date | null
   /** First and last day of the horizon of slots, `YYYY-MM-DD`. */
   readonly from: string
   readonly to: string
@@ -60,11 +62,12 @@ function dueSql(stream: StreamDef, select: string, tail: string): string {
       ? 'true'
       : `(d.detail_read_at is null or d.detail_read_at < ${changedAt} or d.detail_read_at < w.before
          or d.detail_read_at < now() - w.max_age_ms * ${soonerFor(holder, 'm')} * (0.75 + 0.25 * ${spread(key)}) * interval '1 ms')`
-  return `with w(before, max_age_ms, first_day, last_day) as (
-      values ($1::timestamptz, $2::float8, $3::date, $4::date))
+  return `with w(before, max_age_ms, first_day, last_day, changed_since) as (
+      values ($1::timestamptz, $2::float8, $3::date, $4::date, $5::timestamptz))
     select ${select} from w cross join mirror.${holder.name} m ${parentState}
     left join sync.records d on d.stream = '${stream.name}' and d.key = ${key}
-    where m._deleted_at is null and not ${isStub('m')} and ${horizon} and ${stale} ${tail}`
+    where m._deleted_at is null and not ${isStub('m')} and ${horizon}
+      and (w.changed_since is null or ${changedAt} >= w.changed_since) and ${stale} ${tail}`
 }
 
 const parameters = (settings: DueSettings): unknown[] => [
@@ -72,6 +75,7 @@ const parameters = (settings: DueSettings): unknown[] => [
   settings.maxAgeMs,
   settings.from,
   settings.to,
+  settings.changedSince,
 ]
 
 /** A record (for streams below another: a parent) whose details are due. `rank`: lower ranks are of use sooner. */

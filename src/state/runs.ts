@@ -1,7 +1,8 @@
-// Requests and runs: what is asked for, what is running, what came of it.
+// Runs: what is running, what came of it.
 
 import { type QueryCreator, type Selectable, sql } from 'kysely'
-import { descendantsOf } from '../catalog/catalog.ts'
+import { descendantsOf, streamNamed, windowsOf } from '../catalog/catalog.ts'
+import type { Turn } from '../catalog/turns.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
 import { affectedBy, countRows } from './stream-state.ts'
@@ -40,74 +41,20 @@ const countNames = [
 
 export type Run = Readonly<Omit<RunRow, 'warnings'>> & { readonly warnings: readonly string[] }
 
-/** One stream of an open request, with the state of its run. */
-export type OpenStream = {
-  readonly request_id: string
-  readonly trigger: string
-  readonly full_read: boolean
-  readonly stream: string
-  readonly run_id: string | null
-  readonly run_status: RunStatus | null
-  readonly swept: boolean
-}
+export type RunningRun = Turn & { readonly swept: boolean }
 
-/** Asks for a sync of streams. Returns the request's id. */
-export async function createRequest(
-  db: Queryable,
-  { trigger, streams, full }: { readonly trigger: string; readonly streams: readonly string[]; readonly full: boolean },
-): Promise<string> {
-  const { id } = await on(db)
-    .with('r', (q) => q.insertInto('sync.requests').values({ trigger, full_read: full }).returning('id'))
-    .with('s', (q) =>
-      q
-        .insertInto('sync.request_streams')
-        .columns(['request_id', 'stream'])
-        .expression(q.selectFrom('r').select(['r.id', sql<string>`unnest(${streams}::text[])`.as('stream')])),
-    )
-    .selectFrom('r')
-    .select('id')
-    .executeTakeFirstOrThrow()
-  return id
-}
-
-/** True when an open request already waits to start a run of this stream. */
-export async function isRequested(db: Queryable, stream: string): Promise<boolean> {
-  const waiting = await on(db)
-    .selectFrom('sync.request_streams as s')
-    .innerJoin('sync.requests as r', 'r.id', 's.request_id')
-    .select('s.stream')
-    .where('r.finished_at', 'is', null)
-    .where('s.stream', '=', stream)
-    .where('s.run_id', 'is', null)
-    .limit(1)
-    .executeTakeFirst()
-  return waiting !== undefined
-}
-
-/** All streams of all open requests. */
-export async function openStreams(db: Queryable): Promise<readonly OpenStream[]> {
-  return await on(db)
-    .selectFrom('sync.requests as q')
-    .innerJoin('sync.request_streams as s', 's.request_id', 'q.id')
-    .leftJoin('sync.runs as r', 'r.id', 's.run_id')
-    .select(['s.request_id', 'q.trigger', 'q.full_read', 's.stream', 's.run_id', 'r.status as run_status'])
-    .select(sql<boolean>`r.swept_at is not null`.as('swept'))
-    .where('q.finished_at', 'is', null)
-    .orderBy('q.id')
+/** The running runs. */
+export const runningRuns = (db: Queryable): Promise<readonly RunningRun[]> =>
+  on(db)
+    .selectFrom('sync.runs')
+    .select(['stream', 'hot', sql<boolean>`swept_at is not null`.as('swept')])
+    .where('status', '=', 'running')
     .execute()
-}
-
-/** Streams with a running run. */
-export async function runningStreams(db: Queryable): Promise<ReadonlySet<string>> {
-  const rows = await on(db).selectFrom('sync.runs').select('stream').where('status', '=', 'running').execute()
-  return new Set(rows.map((row) => row.stream))
-}
 
 /** Starts a run for all named requests. Returns its id. */
 export async function startRun(
   db: Queryable,
-  run: {
-    readonly stream: string
+  run: Turn & {
     readonly trigger: string
     readonly full: boolean
     readonly requestIds: readonly string[]
@@ -115,7 +62,7 @@ export async function startRun(
 ): Promise<string> {
   const { id } = await on(db)
     .insertInto('sync.runs')
-    .values({ stream: run.stream, trigger: run.trigger, full_read: run.full })
+    .values({ stream: run.stream, hot: run.hot, trigger: run.trigger, full_read: run.full })
     .returning('id')
     .executeTakeFirstOrThrow()
   await on(db)
@@ -221,44 +168,26 @@ export async function finishRun(
   db: Queryable,
   { id, stream, status, error }: Pick<Run, 'id' | 'stream' | 'status' | 'error'>,
 ): Promise<void> {
-  const run = await updateRun(db, id)
+  const { hot, trigger, started_at, changed } = await updateRun(db, id)
     .set({ status, error, phase: 'finished', finished_at: now })
     .set((eb) => ({ swept_at: eb.fn.coalesce('swept_at', now) }))
-    .returning(sql<boolean>`inserted + deleted > 0`.as('changed'))
-    .executeTakeFirst()
+    .returning(['hot', 'trigger', 'started_at', sql<boolean>`inserted + deleted > 0`.as('changed')])
+    .executeTakeFirstOrThrow()
   const inside = descendantsOf(stream).filter((child) => child.reads.kind === 'inside')
-  for (const name of [stream, ...inside.map((child) => child.name)]) {
-    const update = on(db).updateTable('sync.streams').set({ last_run_id: id }).where('stream', '=', name)
-    const whole = update.set((eb) => ({
-      as_of: eb.fn.coalesce(
-        eb.selectFrom('sync.runs').select('started_at').where('id', '=', id).where('trigger', '<>', 'release'),
-        'as_of',
-      ),
-    }))
-    await (status === 'done' ? whole : update).execute()
+  const isFresh = status === 'done' && trigger !== 'release'
+  const facts = {
+    ...(!hot && { last_run_id: id }),
+    ...(!hot && isFresh && { as_of: started_at }),
+    // A complete run reads what the hot ones read, too; it may end after one that began later.
+    ...(isFresh && windowsOf(streamNamed(stream)) && { hot_as_of: sql<Date>`greatest(hot_as_of, ${started_at})` }),
   }
-  if (run?.changed === true) await countRows(db, affectedBy(stream))
-}
-
-/** Ends the requests all of whose runs have ended. */
-export async function finishRequests(db: Queryable): Promise<void> {
-  await on(db)
-    .updateTable('sync.requests as q')
-    .set({ finished_at: now })
-    .where('finished_at', 'is', null)
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('sync.request_streams as s')
-            .leftJoin('sync.runs as r', 'r.id', 's.run_id')
-            .select('s.stream')
-            .whereRef('s.request_id', '=', 'q.id')
-            .where((e) => e.or([e('r.id', 'is', null), e('r.status', '=', 'running')])),
-        ),
-      ),
-    )
-    .execute()
+  if (Object.keys(facts).length > 0)
+    await on(db)
+      .updateTable('sync.streams')
+      .set(facts)
+      .where('stream', 'in', [stream, ...inside.map(({ name }) => name)])
+      .execute()
+  if (changed) await countRows(db, affectedBy(stream))
 }
 
 /** Whole runs, their warnings as they are written. */

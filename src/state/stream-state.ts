@@ -2,6 +2,7 @@
 
 import { type Selectable, sql } from 'kysely'
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
+import { type Turn, turnName } from '../catalog/turns.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
 
@@ -12,50 +13,68 @@ export async function listStreams(db: Queryable): Promise<readonly StreamState[]
   return await on(db).selectFrom('sync.streams').selectAll().orderBy('stream').execute()
 }
 
-/** Stores effective intervals and targets, in seconds; a stream without an interval is on no schedule. Due times already set stay. */
-export async function saveIntervals(
-  db: Queryable,
-  streams: readonly { readonly stream: string; readonly intervalS: number | null; readonly targetS: number | null }[],
-): Promise<void> {
+type Intervals = {
+  readonly stream: string
+  readonly intervalS: number | null
+  readonly hotIntervalS?: number | null
+  readonly targetS: number | null
+}
+
+/** Stores effective intervals and targets, in seconds; a turn without an interval is on no schedule. Due times already set stay. */
+export async function saveIntervals(db: Queryable, streams: readonly Intervals[]): Promise<void> {
   await db.query(
-    `update sync.streams s set interval_s = t.interval_s, target_s = t.target_s,
+    `update sync.streams s set interval_s = t.interval_s, hot_interval_s = t.hot_interval_s, target_s = t.target_s,
        next_due_at = case when t.interval_s is null then null
-         else least(s.next_due_at, clock_timestamp() + t.interval_s * interval '1 s') end
-     from jsonb_to_recordset($1::jsonb) as t(stream text, interval_s numeric, target_s numeric)
-     where s.stream = t.stream and (s.interval_s is distinct from t.interval_s or s.target_s is distinct from t.target_s)`,
+         else least(s.next_due_at, clock_timestamp() + t.interval_s * interval '1 s') end,
+       hot_next_due_at = case when t.hot_interval_s is null then null
+         else least(s.hot_next_due_at, clock_timestamp() + t.hot_interval_s * interval '1 s') end
+     from jsonb_to_recordset($1::jsonb) as t(stream text, interval_s numeric, hot_interval_s numeric, target_s numeric)
+     where s.stream = t.stream
+       and (s.interval_s, s.hot_interval_s, s.target_s) is distinct from (t.interval_s, t.hot_interval_s, t.target_s)`,
     [
       JSON.stringify(
-        streams.map(({ stream, intervalS, targetS }) => ({ stream, interval_s: intervalS, target_s: targetS })),
+        streams.map(({ stream, intervalS, hotIntervalS = null, targetS }) => {
+          return { stream, interval_s: intervalS, hot_interval_s: hotIntervalS, target_s: targetS }
+        }),
       ),
     ],
   )
 }
 
+/** Where the schedule of a turn stands. */
+const columnsOf = ({ hot }: Pick<Turn, 'hot'>) =>
+  hot
+    ? ({ dueAt: 'hot_next_due_at', interval: 'hot_interval_s' } as const)
+    : ({ dueAt: 'next_due_at', interval: 'interval_s' } as const)
+
 /**
- * Takes a stream's turn if it is due (at most `earlyS` seconds early) and sets the next one; turns missed meanwhile count as one.
+ * Takes a turn if it is due (at most `earlyS` seconds early) and sets the next one; turns missed meanwhile count as one.
  * Two callers never both get it.
  */
-export async function takeTurn(db: Queryable, stream: string, earlyS: number): Promise<boolean> {
+export async function takeTurn(db: Queryable, turn: Turn, earlyS: number): Promise<boolean> {
+  const { dueAt, interval } = columnsOf(turn)
   const { numUpdatedRows } = await on(db)
     .updateTable('sync.streams')
-    .set({ next_due_at: sql`greatest(next_due_at, clock_timestamp()) + interval_s * interval '1 s'` })
-    .where('stream', '=', stream)
-    .where('interval_s', 'is not', null)
-    .where((eb) => eb.or([eb('next_due_at', 'is', null), eb('next_due_at', '<=', inMs(earlyS * 1_000))]))
+    .set({ [dueAt]: sql`greatest(${sql.ref(dueAt)}, clock_timestamp()) + ${sql.ref(interval)} * interval '1 s'` })
+    .where('stream', '=', turn.stream)
+    .where(interval, 'is not', null)
+    .where((eb) => eb.or([eb(dueAt, 'is', null), eb(dueAt, '<=', inMs(earlyS * 1_000))]))
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
 
-/** Streams whose turn came more than `lateS` seconds ago: their wake-up was lost. */
-export async function overdueStreams(db: Queryable, lateS: number): Promise<readonly string[]> {
-  const rows = await on(db)
-    .selectFrom('sync.streams')
-    .select('stream')
-    .where('interval_s', 'is not', null)
-    .where('next_due_at', '<', inMs(-lateS * 1_000))
-    .orderBy('next_due_at')
-    .execute()
-  return rows.map((row) => row.stream)
+/** Names of the turns that came more than `lateS` seconds ago: their wake-up was lost. */
+export async function overdueTurns(db: Queryable, lateS: number): Promise<readonly string[]> {
+  const overdue = (hot: boolean) => {
+    const { dueAt, interval } = columnsOf({ hot })
+    return on(db)
+      .selectFrom('sync.streams')
+      .select((eb) => ['stream', eb.lit(hot).as('hot'), `${dueAt} as dueAt`])
+      .where(interval, 'is not', null)
+      .where(dueAt, '<', inMs(-lateS * 1_000))
+  }
+  const rows = await overdue(false).unionAll(overdue(true)).orderBy('dueAt').execute()
+  return rows.map(turnName)
 }
 
 /** Nothing below the parent is due: the stream is as fresh as its parent. */
@@ -69,25 +88,40 @@ export async function inheritFreshness(db: Queryable, stream: string, parent: st
     .execute()
 }
 
-/** Average requests of a stream's last ten runs within a week: what a turn costs. */
+/** Average requests of the last ten runs within a week: what a turn costs, by its name. */
 export async function turnCosts(db: Queryable): Promise<ReadonlyMap<string, number>> {
   const rows = await on(db)
     .selectFrom((q) =>
       q
         .selectFrom('sync.runs')
-        .select(['stream', 'requests'])
-        .select(sql<string>`row_number() over (partition by stream order by id desc)`.as('recent'))
+        .select(['stream', 'hot', 'requests'])
+        .select(sql<string>`row_number() over (partition by stream, hot order by id desc)`.as('recent'))
         .where('status', 'in', ['done', 'partial', 'held'])
         .where('trigger', '=', 'schedule')
         .where('started_at', '>', sql<Date>`now() - interval '7 days'`)
         .as('r'),
     )
-    .select('stream')
+    .select(['stream', 'hot'])
     .select(sql<number>`avg(requests)::float8`.as('cost'))
     .where('recent', '<=', '10')
-    .groupBy('stream')
+    .groupBy(['stream', 'hot'])
     .execute()
-  return new Map(rows.map((row) => [row.stream, row.cost]))
+  return new Map(rows.map((row) => [turnName(row), row.cost]))
+}
+
+/** Pages of the last complete sweep of a list; null: there was none. */
+export async function pagesOfList(db: Queryable, stream: string): Promise<number | null> {
+  const run = await on(db)
+    .selectFrom('sync.runs')
+    .select('pages')
+    .where('stream', '=', stream)
+    .where('hot', '=', false)
+    .where('status', 'in', ['done', 'held'])
+    .where('trigger', '<>', 'release')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return run === undefined ? null : Number(run.pages)
 }
 
 /** The tables a run of this stream may have added rows to or taken rows from. */

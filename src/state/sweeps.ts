@@ -4,6 +4,8 @@ import { sql } from 'kysely'
 import type { StreamDef } from '../catalog/types.ts'
 import { isStub, keySql, now, on, type Queryable } from '../database/sql.ts'
 import { isContentKeySql } from './quarantine.ts'
+import type { Task } from './tasks.ts'
+import { inWindowSql, type Window, windowParameters } from './windows.ts'
 
 /** Stores the keys of pages that follow one another, in the pages' own transaction. */
 export async function saveSweepPages(
@@ -43,6 +45,8 @@ export async function passFacts(
 type SweepResult = {
   /** Live rows of the table, stubs left out, that existed when the sweep began. */
   readonly live: number
+  /** Those of them that it should have seen. */
+  readonly expected: number
   /** Records with a key. */
   readonly seen: number
   readonly deletedLately: number
@@ -57,27 +61,23 @@ type SweepResult = {
 export async function sweepResult(
   db: Queryable,
   stream: StreamDef,
-  runId: string,
-  startedAt: Date,
+  run: Pick<Task, 'runId' | 'runStartedAt'>,
+  window?: Window,
 ): Promise<SweepResult> {
-  const { rows } = await db.query<{ live: number; seen: number; deleted_lately: number; missing: string[] | null }>(
+  const { rows } = await db.query<Omit<SweepResult, 'missing'> & { missing: string[] | null }>(
     `with seen as materialized (select distinct k from sync.sweep_pages p, unnest(p.keys) k
             where p.run_id = $1 and not ${isContentKeySql('k')}),
           live as materialized (
-            select ${keySql(stream, 'm')} as k from mirror.${stream.name} m
-            where m._deleted_at is null and not ${isStub('m')} and m._read_at < $2)
-     select (select count(*)::int from live) as live, (select count(*)::int from seen) as seen,
-       ${deletedLately('$3')} as deleted_lately,
-       (select array_agg(k order by k) from (select k from live except select k from seen) missed) as missing`,
-    [runId, startedAt, stream.name],
+            select ${keySql(stream, 'm')} as k, ${window === undefined ? 'true' : inWindowSql(window, 'm', 4)} as expected
+            from mirror.${stream.name} m where m._deleted_at is null and not ${isStub('m')} and m._read_at < $2)
+     select (select count(*)::int from live) as live, (select count(*)::int from live where expected) as expected,
+       (select count(*)::int from seen) as seen, ${deletedLately('$3')} as "deletedLately",
+       (select array_agg(k order by k) from (select k from live where expected except select k from seen) missed) as missing`,
+    [run.runId, run.runStartedAt, stream.name, ...(window === undefined ? [] : windowParameters(window))],
   )
-  const row = rows[0]
-  return {
-    live: row?.live ?? 0,
-    seen: row?.seen ?? 0,
-    deletedLately: row?.deleted_lately ?? 0,
-    missing: row?.missing ?? [],
-  }
+  const [row] = rows
+  if (row === undefined) throw new Error('Counts are a row.')
+  return { ...row, missing: row.missing ?? [] }
 }
 
 /** How many records of a stream (a parameter) were tombstoned within 24 hours. */
@@ -131,6 +131,12 @@ export async function heldKeys(db: Queryable, runId: string): Promise<readonly s
   return rows.map((row) => row.key)
 }
 
+/** Takes back what a run holds: its list was wrong. */
+export async function takeBackHeld(db: Queryable, runId: string): Promise<void> {
+  await on(db).deleteFrom('sync.held').where('run_id', '=', runId).execute()
+  await on(db).updateTable('sync.runs').set({ held: '0', plan: null }).where('id', '=', runId).execute()
+}
+
 /** Marks held keys as released. */
 export async function markReleased(db: Queryable, runId: string): Promise<void> {
   await on(db)
@@ -149,16 +155,17 @@ export type HeldRun = {
   readonly plan: unknown
 }
 
-/** The newest run of each stream that still holds deletions. */
+/** Of the newest complete run and the newest hot run of each stream those that still hold deletions. */
 export async function heldRuns(db: Queryable): Promise<readonly HeldRun[]> {
   return await on(db)
     .selectFrom((q) =>
       q
         .selectFrom('sync.runs')
         .selectAll()
-        .distinctOn('stream')
+        .distinctOn(['stream', 'hot'])
         .where('status', '<>', 'running')
         .orderBy('stream')
+        .orderBy('hot')
         .orderBy('id', 'desc')
         .as('r'),
     )

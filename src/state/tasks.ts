@@ -35,6 +35,8 @@ export type Task = {
   readonly checkpointAgeMs: number | null
   readonly runStartedAt: Date
   readonly fullRead: boolean
+  /** Its run reads only what is most likely to have changed. */
+  readonly hot: boolean
 }
 
 /** Adds tasks to a run. Returns their ids. */
@@ -84,7 +86,7 @@ export async function claimTask(db: Queryable, id: string, owner: string): Promi
     .innerJoin('sync.runs as r', 'r.id', 'c.run_id')
     .select(['c.id', 'c.run_id as runId', 'c.stream', 'c.kind', 'c.payload', 'c.priority', 'c.fence', 'c.attempts'])
     .select('c.checkpoint')
-    .select(['r.started_at as runStartedAt', 'r.full_read as fullRead'])
+    .select(['r.started_at as runStartedAt', 'r.full_read as fullRead', 'r.hot'])
     .select(
       sql<number | null>`extract(epoch from clock_timestamp() - c.checkpoint_at)::float8 * 1000`.as('checkpointAgeMs'),
     )

@@ -3,19 +3,12 @@
 
 import type { PoolClient } from 'pg'
 import { streamNamed, streams } from '../catalog/catalog.ts'
+import { type Turn, turnName } from '../catalog/turns.ts'
 import type { Database } from '../database/database.ts'
-import {
-  finishRequests,
-  finishRun,
-  idleRuns,
-  type OpenStream,
-  openStreams,
-  type RunStatus,
-  runningStreams,
-  startRun,
-} from '../state/runs.ts'
+import { finishRequests, type OpenStream, openStreams } from '../state/requests.ts'
+import { finishRun, idleRuns, type RunStatus, runningRuns, startRun } from '../state/runs.ts'
 import { addTasks, releasePlans } from '../state/tasks.ts'
-import { planTask, type StreamProgress, startableStreams, sweepTask } from './plan.ts'
+import { isInTheWay, planTask, type StreamProgress, startableStreams, sweepTask } from './plan.ts'
 
 const lists = streams.filter(({ reads }) => reads.kind === 'list').map(({ name }) => name)
 
@@ -65,36 +58,39 @@ export function statusOf(run: Pick<Idle, 'held' | 'error' | 'read' | 'failedKind
 async function startAll(client: PoolClient): Promise<readonly string[]> {
   const open = await openStreams(client)
   if (open.every((each) => each.run_id !== null)) return []
-  const running = await runningStreams(client)
-  const ready = readyByStream(open)
+  const running = [...(await runningRuns(client))]
   const started: string[] = []
-  for (const [name, requests] of ready) {
-    if (running.has(name)) continue
-    const first = requests[0]
-    if (first === undefined) continue
+  for (const { stream, hot, requests } of readyRuns(open)) {
+    const [first] = requests
+    if (first === undefined || running.some((run) => isInTheWay(run, { stream, hot }))) continue
     const runId = await startRun(client, {
-      stream: name,
-      trigger: first.trigger,
+      ...{ stream, hot, trigger: first.trigger },
       full: requests.some((request) => request.full_read),
       requestIds: requests.map((request) => request.request_id),
     })
-    await addTasks(client, runId, name, [streamNamed(name).reads.kind === 'list' ? sweepTask : planTask])
-    started.push(name)
+    await addTasks(client, runId, stream, [streamNamed(stream).reads.kind === 'list' ? sweepTask : planTask])
+    running.push({ stream, hot, swept: false })
+    started.push(turnName({ stream, hot }))
   }
   return started
 }
 
-/** The streams that can start, each with the requests it then serves. Pure. */
-export function readyByStream(open: readonly OpenStream[]): ReadonlyMap<string, readonly OpenStream[]> {
+type ReadyRun = Turn & { readonly requests: readonly OpenStream[] }
+
+/** The runs that can start, each with the requests it then serves. Pure. */
+export function readyRuns(open: readonly OpenStream[]): readonly ReadyRun[] {
   const byRequest = new Map<string, OpenStream[]>()
   for (const each of open) byRequest.set(each.request_id, [...(byRequest.get(each.request_id) ?? []), each])
-  const ready = new Map<string, OpenStream[]>()
+  const ready = new Map<string, ReadyRun>()
   for (const streams of byRequest.values()) {
     const startable = new Set(startableStreams(new Map(streams.map((each) => [each.stream, progressOf(each)]))))
-    for (const each of streams)
-      if (startable.has(each.stream)) ready.set(each.stream, [...(ready.get(each.stream) ?? []), each])
+    for (const each of streams) {
+      if (!startable.has(each.stream)) continue
+      const name = turnName(each)
+      ready.set(name, { stream: each.stream, hot: each.hot, requests: [...(ready.get(name)?.requests ?? []), each] })
+    }
   }
-  return ready
+  return [...ready.values()]
 }
 
 function progressOf(each: OpenStream): StreamProgress {

@@ -90,7 +90,12 @@ export const committing: TaskWriter = {
   dueKeys: async ({ context, stream, task }) => {
     await analyzeGrown(context.database.pool, context.log)
     if (!isEnabled(stream, context.settings)) return []
-    return await dueKeys(context.database.pool, stream, dueSettings(context, task.fullRead ? task.runStartedAt : null))
+    const { fullRead, hot, runStartedAt } = task
+    const due = dueSettings(context, {
+      ...(fullRead && { before: runStartedAt }),
+      ...(hot && { changedSince: runStartedAt }),
+    })
+    return await dueKeys(context.database.pool, stream, due)
   },
 
   isUrgentWaiting: ({ context, task }) =>

@@ -18,6 +18,7 @@ type SyncSettings = Pick<
   Config,
   | 'timeZone'
   | 'detailMaxAgeMs'
+  | 'hotWindowMs'
   | 'deleteLimit'
   | 'mirrorDocuments'
   | 'calendarYears'

@@ -1,10 +1,12 @@
 // Which streams are read, in which order, how often and in which batches. Pure.
 
 import { findStream, parentOf, streamNamed, streams, withAncestors } from '../catalog/catalog.ts'
+import type { Turn } from '../catalog/turns.ts'
 import type { StreamDef, StreamSetting } from '../catalog/types.ts'
 import { addDays, dateIn } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
 import type { DueSettings } from '../state/due.ts'
+import type { RunningRun } from '../state/runs.ts'
 import type { NewTask } from '../state/tasks.ts'
 import type { SyncContext } from './context.ts'
 
@@ -63,6 +65,10 @@ export function startableStreams(request: ReadonlyMap<string, StreamProgress>): 
     .map(([name]) => name)
 }
 
+/** Two runs of a stream never overlap; a hot and a complete one do as soon as the sweep of the first is over. Pure. */
+export const isInTheWay = (run: RunningRun, wanted: Turn): boolean =>
+  run.stream === wanted.stream && (run.hot === wanted.hot || !run.swept)
+
 /** Cuts keys into batches that several workers can share: at most `largest`, and enough of them for 16 to work. */
 export function keyBatches<T>(keys: readonly T[], largest = 200, smallest = 20): readonly (readonly T[])[] {
   const size = Math.min(largest, Math.max(smallest, Math.ceil(keys.length / 16)))
@@ -92,20 +98,20 @@ export const detailPriority = (stream: string, rank: number): number =>
 /** What details of this priority make way for: everything that is no detail, and details of lower ranks. */
 export const moreUrgentThan = (priority: number): number => firstOfRank(Math.floor((priority - firstOfRank(0)) / 100))
 
-/** What decides which details are due now; `before`: see `DueSettings`. */
+/** What decides which details are due now; `before` and `changedSince`: see `DueSettings`. */
 export function dueSettings(
   { settings, clock }: Pick<SyncContext, 'settings' | 'clock'>,
-  before: Date | null,
+  { before = null, changedSince = null }: Partial<Pick<DueSettings, 'before' | 'changedSince'>> = {},
 ): DueSettings {
   const from = dateIn(settings.timeZone, clock.now())
-  return { maxAgeMs: settings.detailMaxAgeMs, before, from, to: addDays(from, Math.max(0, settings.slotDays - 1)) }
+  const to = addDays(from, Math.max(0, settings.slotDays - 1))
+  return { maxAgeMs: settings.detailMaxAgeMs, before, changedSince, from, to }
 }
 
 /** The share of the request budget that scheduled reads may take. */
 export const scheduledShare = 0.6
 
-type Turn = {
-  readonly stream: string
+type TurnCost = {
   readonly intervalMs: number
   /** Requests of one turn. */
   readonly cost: number
@@ -116,7 +122,7 @@ type Turn = {
  * Example: 30 requests a minute under a limit of 0.5/s need 0.5/s, and 0.3/s is allowed: 1.67.
  * @param ratePerSecond requests per second over all workers; 0 is no limit.
  */
-export function stretchFactor(turns: readonly Turn[], ratePerSecond: number): number {
+export function stretchFactor(turns: readonly TurnCost[], ratePerSecond: number): number {
   if (ratePerSecond === 0) return 1
   const needed = turns.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)
   return Math.max(1, needed / (ratePerSecond * scheduledShare))

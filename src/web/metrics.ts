@@ -21,7 +21,16 @@ const gauges = {
     'Everything older than this upstream is in the mirror.',
     ['stream'],
   ],
-  age: ['boat_mirror_stream_age_seconds', 'Age of a stream; missing while it was never read.', ['stream']],
+  hotAsOf: [
+    'boat_mirror_stream_hot_as_of_timestamp_seconds',
+    'The same of the hot window of a stream; missing where it has none.',
+    ['stream'],
+  ],
+  age: [
+    'boat_mirror_stream_age_seconds',
+    'Age of a stream, of its hot window where a target is set; missing while it was never read.',
+    ['stream'],
+  ],
   target: ['boat_mirror_stream_target_seconds', 'Age that is still fresh.', ['stream']],
   interval: ['boat_mirror_stream_interval_seconds', 'Effective interval of the schedule.', ['stream']],
   due: ['boat_mirror_stream_next_due_timestamp_seconds', 'When a stream is read next.', ['stream']],
@@ -175,10 +184,11 @@ function fill(facts: PageFacts, set: SetGauge): void {
 
 function fillStreams({ status, now, freshness, runs }: PageFacts, set: SetGauge): void {
   const held = new Map(status.heldRuns.map((run) => [run.stream, run.held]))
-  for (const { stream, rows, asOf, intervalS, nextDueAt } of status.streams) {
+  for (const { stream, rows, asOf, hotAsOf, countsAsOf, intervalS, nextDueAt } of status.streams) {
     set('rows', { stream }, rows)
     set('asOf', { stream }, seconds(asOf))
-    set('age', { stream }, asOf === null ? null : (now.getTime() - asOf.getTime()) / 1_000)
+    set('hotAsOf', { stream }, seconds(hotAsOf))
+    set('age', { stream }, countsAsOf === null ? null : (now.getTime() - countsAsOf.getTime()) / 1_000)
     set('interval', { stream }, intervalS)
     set('due', { stream }, seconds(nextDueAt))
     set('held', { stream }, held.get(stream) ?? 0)

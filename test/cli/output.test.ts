@@ -14,6 +14,7 @@ import type { Run } from '../../src/state/runs.ts'
 const run = (facts: Partial<Run>): Run => ({
   id: '7',
   stream: 'rentals',
+  hot: false,
   trigger: 'command',
   status: 'done',
   started_at: new Date('2030-01-01T00:00:00Z'),

@@ -23,6 +23,8 @@ const stream = (facts: Partial<StreamStatus>): StreamStatus => ({
   nextDueAt: inSeconds(30),
   intervalS: 60,
   targetS: 180,
+  countsAsOf: ago(60),
+  hotAsOf: null,
   state: 'fresh',
   lastRunStatus: null,
   ...facts,
@@ -69,10 +71,14 @@ describe('a sync under way', () => {
 describe('a stream', () => {
   const cases: readonly { readonly name: string; readonly state: Partial<StreamStatus>; readonly says: RegExp }[] = [
     { name: 'in time', state: {}, says: /1,200 +1 min ago +– +in 30 s +1 min +fresh +–$/ },
-    { name: 'late by its intervals', state: { asOf: ago(400), state: 'late' }, says: / late by 3 min 40 s +–$/ },
+    {
+      name: 'late by its intervals',
+      state: { asOf: ago(400), countsAsOf: ago(400), state: 'late' },
+      says: / late by 3 min 40 s +–$/,
+    },
     {
       name: 'late by its own target',
-      state: { asOf: ago(400), targetS: 30, state: 'late' },
+      state: { asOf: ago(400), countsAsOf: ago(400), targetS: 30, state: 'late' },
       says: / late by 6 min 10 s +–$/,
     },
     {
@@ -85,6 +91,7 @@ describe('a stream', () => {
       state: { intervalS: null, nextDueAt: null, targetS: null, state: 'unknown' },
       says: / no target +–$/,
     },
+    { name: 'with a hot window', state: { hotAsOf: ago(20) }, says: /1,200 +1 min ago, hot 20 s ago +–/ },
     { name: 'that failed', state: { state: 'failing' }, says: / failing +–$/ },
   ]
   for (const { name, state, says } of cases)

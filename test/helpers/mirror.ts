@@ -5,7 +5,8 @@ import { type Config, readConfig } from '../../src/config.ts'
 import { startSyncWorker } from '../../src/jobs/worker.ts'
 import { createLogger } from '../../src/log.ts'
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
-import { createRequest, type Run, runsOfRequest } from '../../src/state/runs.ts'
+import { createRequest } from '../../src/state/requests.ts'
+import { type Run, runsOfRequest } from '../../src/state/runs.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { differencesFromTruth } from './truth.ts'
@@ -18,8 +19,12 @@ export type TestMirror = {
   restart(): Promise<void>
   readonly sandbox: Sandbox
   readonly config: Config
-  /** One complete sync of these streams (all by default), to its end. */
-  sync(options?: { readonly streams?: readonly string[]; readonly full?: boolean }): Promise<readonly Run[]>
+  /** One complete sync of these streams (all by default), to its end; or their hot runs. */
+  sync(options?: {
+    readonly streams?: readonly string[]
+    readonly full?: boolean
+    readonly hot?: boolean
+  }): Promise<readonly Run[]>
   /** Differences between the mirror and the sandbox's truth. */
   differences(): Promise<readonly string[]>
   [Symbol.asyncDispose](): Promise<void>
@@ -75,9 +80,14 @@ export async function openTestMirror(
       await running.close()
       running = await open()
     },
-    sync: async ({ streams = [], full = false } = {}) => {
+    sync: async ({ streams = [], full = false, hot = false } = {}) => {
       const { pool } = running.app.database
-      const id = await createRequest(pool, { trigger: 'test', streams: streamsToRead(streams, config), full })
+      const id = await createRequest(pool, {
+        trigger: 'test',
+        streams: hot ? streams : streamsToRead(streams, config),
+        full,
+        hot,
+      })
       running.poke()
       for (;;) {
         const { finished, runs } = await runsOfRequest(pool, id)

@@ -6,7 +6,7 @@ import { type QueueBackend, scheduleQueue } from '../../src/jobs/queues.ts'
 import { applySchedule, requestFirstSync, tick, wantedIntervals } from '../../src/jobs/schedule.ts'
 import { startScheduledWorker, startSyncWorker } from '../../src/jobs/worker.ts'
 import { createLogger } from '../../src/log.ts'
-import { overdueStreams, takeTurn } from '../../src/state/stream-state.ts'
+import { overdueTurns, takeTurn } from '../../src/state/stream-state.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
@@ -97,10 +97,10 @@ describe('due times', () => {
     await pool.query(
       `update sync.streams set interval_s = 60, next_due_at = now() - interval '1 hour' where stream = 'rentals'`,
     )
-    expect(await overdueStreams(pool, 5)).toEqual(['rentals'])
-    const turns = await Promise.all([1, 2, 3, 4].map(() => takeTurn(pool, 'rentals', 0.5)))
+    expect(await overdueTurns(pool, 5)).toEqual(['rentals'])
+    const turns = await Promise.all([1, 2, 3, 4].map(() => takeTurn(pool, { stream: 'rentals', hot: false }, 0.5)))
     expect(turns.filter(Boolean)).toHaveLength(1)
-    expect(await overdueStreams(pool, 5)).toEqual([])
+    expect(await overdueTurns(pool, 5)).toEqual([])
   })
 
   it('read details only when some are due; otherwise they are as fresh as what they hang below', async () => {

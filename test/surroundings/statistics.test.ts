@@ -24,10 +24,12 @@ import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../s
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
 import { detailStates, dueKeys, isAnythingDue, isReadSince } from '../../src/state/due.ts'
 import { forgetRecords, saveRecords } from '../../src/state/records.ts'
-import { finishRequests, idleRuns, isRequested, listRuns, openStreams, runsOfRequest } from '../../src/state/runs.ts'
+import { finishRequests, isRequested, openStreams } from '../../src/state/requests.ts'
+import { idleRuns, listRuns, runsOfRequest } from '../../src/state/runs.ts'
 import { countRows } from '../../src/state/stream-state.ts'
 import { deletionFacts, heldRuns, passFacts, sweepResult } from '../../src/state/sweeps.ts'
 import { countTasks, isUrgentWaiting, neglectedTasks, releasePlans, takeWakeable } from '../../src/state/tasks.ts'
+import { countInWindow, isPageKnown } from '../../src/state/windows.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { handledBy } from '../helpers/plans.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
@@ -39,7 +41,9 @@ const size = 20_000
 const rentals = streamNamed('rentals')
 const payments = streamNamed('rental_payments')
 
-const due = { maxAgeMs: 86_400_000, before: null, from: '2026-01-01', to: '2027-01-01' }
+const due = { maxAgeMs: 86_400_000, before: null, changedSince: null, from: '2026-01-01', to: '2027-01-01' }
+
+const window = { column: 'departure_datetime', from: '2026-01-01', to: '2027-01-01', timeZone: 'UTC' }
 
 /** Numbers that are spread over all records. */
 const spread = (count: number): readonly number[] =>
@@ -135,7 +139,22 @@ async function blockAndRevive(db: Queryable): Promise<void> {
 const statements: readonly (readonly [string, number, (client: PoolClient) => Promise<unknown>])[] = [
   ['how many records a pass saw', 5 * size, (db) => passFacts(db, '1', 1)],
   // Before Postgres 18 the difference of two sets takes each row through more nodes of the plan.
-  ['what a finished sweep missed', 16 * size, (db) => sweepResult(db, rentals, '1', new Date())],
+  [
+    'what a finished sweep missed',
+    16 * size,
+    (db) => sweepResult(db, rentals, { runId: '1', runStartedAt: new Date() }),
+  ],
+  [
+    'what the sweep of a window missed',
+    16 * size,
+    (db) => sweepResult(db, rentals, { runId: '1', runStartedAt: new Date() }, window),
+  ],
+  ['whether a page is known', 5 * 100, (db) => isPageKnown(db, rentals, spread(100).map(String))],
+  [
+    'which of 100 rentals lie in a window',
+    5 * 100,
+    (db) => countInWindow(db, rentals, { window, keys: spread(100).map(String) }),
+  ],
   ['what the limit on deletions is judged by', 5 * size, (db) => deletionFacts(db, rentals)],
   ['details of rentals that are due', 10 * size, (db) => dueKeys(db, rentals, due)],
   ['payments that are due', 10 * size, (db) => dueKeys(db, payments, due)],
@@ -165,7 +184,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     4 * size,
     async (db) => {
       await openStreams(db)
-      await isRequested(db, 'rentals')
+      await isRequested(db, { stream: 'rentals', hot: false })
       await runsOfRequest(db, '7')
       await finishRequests(db)
     },

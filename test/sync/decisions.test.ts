@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readEndpoints, streamNamed, streams } from '../../src/catalog/catalog.ts'
-import { readyByStream, statusOf } from '../../src/sync/advance.ts'
+import { readyRuns, statusOf } from '../../src/sync/advance.ts'
 import { batches, mapConcurrently } from '../../src/sync/batches.ts'
 import { judgeDeletions } from '../../src/sync/deletions/threshold.ts'
 import { calendarDays, daysOf } from '../../src/sync/details/readers/calendar.ts'
@@ -9,6 +9,7 @@ import { priceEntries, priceRanges } from '../../src/sync/details/readers/prices
 import { judgePass } from '../../src/sync/lists/progress.ts'
 import {
   dependenciesOf,
+  isInTheWay,
   keyBatches,
   type StreamProgress,
   startableStreams,
@@ -56,6 +57,26 @@ describe('the fuse', () => {
       'a list of many that is halved is held even when the limit allows all',
       { live: 42, seen: 21, missing: 21, deletedLately: 0, limit: 1 },
       'hold',
+    ],
+    [
+      'a window of many that is halved is held, whatever the list holds besides',
+      { live: 1000, seen: 500, missing: 20, deletedLately: 0, limit: 1, inWindow: 40 },
+      'confirm-all',
+    ],
+    [
+      'a window of many that is empty is held',
+      { live: 1000, seen: 5, missing: 30, deletedLately: 0, limit: 1, inWindow: 30 },
+      'hold',
+    ],
+    [
+      'a window of few may be empty: each record is asked for',
+      { live: 1000, seen: 0, missing: 20, deletedLately: 0, limit: 0.1, inWindow: 20 },
+      'confirm',
+    ],
+    [
+      'the limit counts against the whole list, not the window',
+      { live: 1000, seen: 40, missing: 40, deletedLately: 0, limit: 0.1, inWindow: 90 },
+      'confirm',
     ],
     ['nothing missing is nothing to hold', { live: 0, seen: 0, missing: 0, deletedLately: 0, limit: 0.1 }, 'confirm'],
   ]
@@ -206,16 +227,30 @@ describe('the plan', () => {
     const row = {
       trigger: 'manual',
       full_read: false,
+      hot: false,
       stream: 'countries',
       run_id: null,
       run_status: null,
       swept: false,
     }
-    const ready = readyByStream([
+    const ready = readyRuns([
       { ...row, request_id: '1' },
       { ...row, request_id: '2' },
+      { ...row, request_id: '3', hot: true },
     ])
-    expect(ready.get('countries')?.map((each) => each.request_id)).toEqual(['1', '2'])
+    expect(ready.map(({ hot, requests }) => [hot, requests.map((each) => each.request_id)])).toEqual([
+      [false, ['1', '2']],
+      [true, ['3']],
+    ])
+  })
+
+  it('lets a hot run and a complete one overlap as soon as the sweep of the first is over, and no others', () => {
+    const run = { stream: 'rentals', hot: false, swept: false }
+    const hot = { stream: 'rentals', hot: true }
+    expect(isInTheWay(run, hot)).toBe(true)
+    expect(isInTheWay({ ...run, swept: true }, hot)).toBe(false)
+    expect(isInTheWay({ ...run, swept: true }, { ...hot, hot: false })).toBe(true)
+    expect(isInTheWay({ ...run, stream: 'users' }, hot)).toBe(false)
   })
 
   it('cuts every key into exactly one portion', () => {

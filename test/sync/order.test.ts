@@ -54,7 +54,13 @@ describe('a first sync', () => {
 it('details are due by rank: what departs soonest, what is back since shortest, the past', async () => {
   const { pool } = mirror.app.database
   const days = async (): Promise<readonly (readonly [number, number])[]> => {
-    const due = { before: new Date(Date.now() + dayMs), maxAgeMs: dayMs, from: '2000-01-01', to: '2000-01-01' }
+    const due = {
+      before: new Date(Date.now() + dayMs),
+      changedSince: null,
+      maxAgeMs: dayMs,
+      from: '2000-01-01',
+      to: '2000-01-01',
+    }
     const keys = await dueKeys(pool, streamNamed('rentals'), due)
     const { rows } = await pool.query<{ id: string; begin: number; end: number }>(
       `select id, extract(epoch from departure_datetime - now())::float8 / 86400 as begin,

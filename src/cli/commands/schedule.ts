@@ -1,9 +1,9 @@
 // `schedule`: which stream is due when, and how the intervals are stretched to fit the rate limit.
 
 import type { Command } from 'commander'
-import { streams } from '../../catalog/catalog.ts'
+import { turnName, turns } from '../../catalog/turns.ts'
 import { count, duration, relative } from '../../format.ts'
-import { effectiveIntervals, wantedIntervals } from '../../jobs/schedule.ts'
+import { effectiveIntervals, scheduleFacts, wantedIntervals } from '../../jobs/schedule.ts'
 import { intervalsAllowed } from '../../reports/freshness.ts'
 import { listStreams, turnCosts } from '../../state/stream-state.ts'
 import { scheduledShare, stretchFactor } from '../../sync/plan.ts'
@@ -34,9 +34,9 @@ async function runSchedule(
   { config, open }: CommandContext,
   { json, plan, rows: given }: ScheduleOptions,
 ): Promise<void> {
-  const wanted = wantedIntervals(config)
   await using app = await open({ schema: 'check', api: false, patienceMs: 0 })
   const { database, ratePerSecond } = app
+  const wanted = wantedIntervals(config, await scheduleFacts(database, ratePerSecond))
   const effective = await effectiveIntervals(database, wanted, ratePerSecond)
   const costs = await turnCosts(database.pool)
   const states = new Map((await listStreams(database.pool)).map((state) => [state.stream, state]))
@@ -44,20 +44,22 @@ async function runSchedule(
     const mirrored = new Map([...states].map(([stream, state]) => [stream, Number(state.rows)]))
     return printRequestPlan({ config, intervals: wanted, mirrored, given, ratePerSecond }, json)
   }
-  const turns = [...wanted].map(([stream, intervalMs]) => ({ stream, intervalMs, cost: costs.get(stream) ?? 1 }))
-  const neededPerSecond = turns.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)
-  const stretch = stretchFactor(turns, ratePerSecond)
-  const rows = streams
-    .filter((stream) => stream.reads.kind !== 'inside')
-    .map(({ name }) => ({
+  const planned = [...wanted].map(([turn, intervalMs]) => ({ intervalMs, cost: costs.get(turn) ?? 1 }))
+  const neededPerSecond = planned.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)
+  const stretch = stretchFactor(planned, ratePerSecond)
+  const rows = turns.map((turn) => {
+    const name = turnName(turn)
+    const state = states.get(turn.stream)
+    return {
       stream: name,
       wantedS: seconds(wanted.get(name)),
       effectiveS: seconds(effective.get(name)),
       requestsPerTurn: costs.get(name) ?? null,
-      targetS: seconds(config.targets[name] ?? times(effective.get(name), intervalsAllowed)),
-      asOf: states.get(name)?.as_of ?? null,
-      nextDueAt: states.get(name)?.next_due_at ?? null,
-    }))
+      targetS: seconds(config.targets[turn.stream] ?? times(effective.get(name), intervalsAllowed)),
+      asOf: (turn.hot ? state?.hot_as_of : state?.as_of) ?? null,
+      nextDueAt: (turn.hot ? state?.hot_next_due_at : state?.next_due_at) ?? null,
+    }
+  })
   if (json) return printJson({ ratePerSecond, scheduledShare, neededPerSecond, stretch, streams: rows })
   const now = new Date()
   print(

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
-import { bytes, count, counted, duration, relative } from '../../format.ts'
+import { bytes, count, counted, duration, freshAsOf, relative } from '../../format.ts'
 import { type Estimate, firstSyncText, timeLeft } from '../../inspect/estimate.ts'
 import { describeHolder } from '../../inspect/feed-holders.ts'
 import type { Backlog, StreamStatus } from '../../inspect/queries.ts'
@@ -90,7 +90,7 @@ function streamsTable({ streams, quarantine }: StatusFacts, now: Date): string {
       return [
         stream.stream,
         stream.rowsSoFar ?? stream.rows,
-        relative(stream.asOf, now) ?? 'never',
+        freshAsOf(stream, now),
         stream.lastRunStatus,
         stream.nextDueAt !== null && stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now),
         stream.intervalS === null ? null : duration(stream.intervalS),
@@ -102,10 +102,10 @@ function streamsTable({ streams, quarantine }: StatusFacts, now: Date): string {
 }
 
 /** How fresh a stream is, and by how much a late one is older than its target. */
-function freshnessText({ state, asOf, targetS }: StreamStatus, now: Date): string {
+function freshnessText({ state, asOf, countsAsOf, targetS }: StreamStatus, now: Date): string {
   if (state === 'unknown') return asOf === null ? 'never read' : 'no target'
-  if (state !== 'late' || asOf === null || targetS === null) return state
-  return `late by ${duration((now.getTime() - asOf.getTime()) / 1_000 - targetS)}`
+  if (state !== 'late' || countsAsOf === null || targetS === null) return state
+  return `late by ${duration((now.getTime() - countsAsOf.getTime()) / 1_000 - targetS)}`
 }
 
 /** How far the present runs are, what is left of them, and what a first sync has brought so far. */

@@ -95,7 +95,16 @@ class StreamComparison implements TaskWriter {
   #add(tasks: readonly NewTask[]): void {
     for (const { kind, payload, priority } of tasks)
       this.#tasks.push({
-        ...{ id: '', runId: '', fence: '', attempts: 1, checkpoint: null, checkpointAgeMs: null, fullRead: false },
+        ...{
+          id: '',
+          runId: '',
+          fence: '',
+          attempts: 1,
+          checkpoint: null,
+          checkpointAgeMs: null,
+          fullRead: false,
+          hot: false,
+        },
         ...{ stream: this.#stream.name, kind, payload, priority, runStartedAt: this.#context.clock.now() },
       })
   }
@@ -158,7 +167,11 @@ class StreamComparison implements TaskWriter {
 
   /** What only the mirror has is asked for. */
   async endSweep(): Promise<void> {
-    const mirrored = await dueKeys(this.#context.database.pool, this.#stream, dueSettings(this.#context, endOfTime))
+    const mirrored = await dueKeys(
+      this.#context.database.pool,
+      this.#stream,
+      dueSettings(this.#context, { before: endOfTime }),
+    )
     const missing = mirrored.flatMap(({ key }) => (this.#listed.has(key) ? [] : key))
     this.#add([planTask, ...confirmationsOf(missing, { kind: 'confirm' })])
   }

@@ -4,14 +4,15 @@
 import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { keyParts } from '../../state/records.ts'
-import { addCounts, runningStreams, startRun } from '../../state/runs.ts'
-import { heldKeys, holdDeletions, markReleased } from '../../state/sweeps.ts'
+import { addCounts, noteRunError, runningRuns, startRun } from '../../state/runs.ts'
+import { heldKeys, holdDeletions, markReleased, takeBackHeld } from '../../state/sweeps.ts'
 import { addTasks } from '../../state/tasks.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import type { Reading, TaskRun } from '../context.ts'
 import { readSingleRecord } from '../details/single.ts'
-import { priorities } from '../plan.ts'
+import { judgeLeftOut } from '../lists/windows.ts'
+import { isInTheWay, priorities } from '../plan.ts'
 
 type ConfirmPayload = {
   readonly keys: readonly string[]
@@ -54,8 +55,13 @@ const askAll = (run: TaskRun<'list'>, keys: readonly string[]): AsyncGenerator<A
   mapConcurrently(keys, run.context.settings.api.concurrency, (key) => ask(run, key))
 
 async function confirmEach(run: TaskRun<'list'>, keys: readonly string[]): Promise<void> {
-  for await (const batch of batches(askAll(run, keys), { limit: 500, lingerMs: 50 }))
+  const there: string[] = []
+  for await (const batch of batches(askAll(run, keys), { limit: 500, lingerMs: 50 })) {
     await run.writer.commit(run, changeSet([...batch.map(({ found }) => found), goneFound(run, batch)]))
+    there.push(...keysOf(batch, 'there'))
+  }
+  const doubt = await judgeLeftOut(run, there)
+  if (doubt !== null) await noteRunError(run.context.database.pool, run.task.runId, doubt)
   await run.writer.end(run)
 }
 
@@ -91,7 +97,13 @@ async function confirmTogether(
       ])
     },
   })
-  if (!allGone || hold)
+  const doubt = await judgeLeftOut(run, keysOf(asked, 'there'))
+  if (doubt !== null)
+    await context.database.transaction(async (client) => {
+      await takeBackHeld(client, task.runId)
+      await noteRunError(client, task.runId, doubt)
+    })
+  else if (!allGone || hold)
     context.log.warn(
       {
         event: 'deletions_held',
@@ -123,8 +135,9 @@ export async function startRelease(
       throw new BoatMirrorError('NOT_FOUND', `Run ${held.id} of ${held.stream} holds no deletion back.`, {
         remedy: 'See what is held with: boat-mirror status',
       })
-    if ((await runningStreams(client)).has(held.stream)) return 'busy'
-    const runId = await startRun(client, { stream: held.stream, trigger: 'release', full: false, requestIds: [] })
+    const release = { stream: held.stream, hot: false }
+    if ((await runningRuns(client)).some((run) => isInTheWay(run, release))) return 'busy'
+    const runId = await startRun(client, { ...release, trigger: 'release', full: false, requestIds: [] })
     await addTasks(client, runId, held.stream, [
       { kind: 'release', priority: priorities.release, payload: { heldRunId: held.id } },
     ])

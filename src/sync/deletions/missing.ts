@@ -7,21 +7,22 @@ import { holdDeletions, sweepResult } from '../../state/sweeps.ts'
 import { addTasks, endTask, type NewTask } from '../../state/tasks.ts'
 import type { TaskRun } from '../context.ts'
 import type { Checkpoint } from '../lists/progress.ts'
+import { trustWindows, windowOf } from '../lists/windows.ts'
 import { keyBatches, planTask, priorities } from '../plan.ts'
 import { judgeDeletions, sampleSize, type Verdict } from './threshold.ts'
 
 /** Ends a sweep in one transaction; nothing goes unless every pass was complete. */
-export async function endSweep(
-  { context, task, stream, reads }: TaskRun<'list'>,
-  { doubts }: Checkpoint,
-): Promise<void> {
+export async function endSweep(run: TaskRun<'list'>, { doubts }: Checkpoint): Promise<void> {
+  const { context, task, stream, reads } = run
   const { pool } = context.database
   await analyzeGrown(pool, context.log)
-  const { missing, live, seen, deletedLately } = await sweepResult(pool, stream, task.runId, task.runStartedAt)
+  const window = windowOf(run)
+  const { missing, live, expected, seen, deletedLately } = await sweepResult(pool, stream, task, window)
   const verdict = judgeDeletions({
     ...{ live, seen, deletedLately },
     missing: missing.length,
     limit: context.settings.deleteLimit,
+    ...(window !== undefined && { inWindow: expected }),
   })
   const isComplete = doubts.length === 0
   await context.database.transaction(async (client) => {
@@ -36,12 +37,13 @@ export async function endSweep(
         await addWarnings(client, task.runId, [
           `${missing.length} records were not seen; nothing is deleted, because the sweep is not proven complete.`,
         ])
-    } else await clearUnseen(client, stream.name, reads.list, task.runStartedAt)
+    } else if (!task.hot) await clearUnseen(client, stream.name, reads.list, task.runStartedAt)
     await markSwept(client, task.runId, seen)
     const confirmations = isComplete && missing.length > 0 ? confirmationsOf(missing, verdict) : []
     await addTasks(client, task.runId, stream.name, [planTask, ...confirmations])
     await endTask(client, task, { error: null })
   })
+  if (window !== undefined && isComplete && missing.length === 0) await trustWindows(run)
   context.onTasks()
 }
 

@@ -11,6 +11,8 @@ type DeletionFacts = {
   readonly deletedLately: number
   /** Share of the stream that may go within 24 hours, 0..1. */
   readonly limit: number
+  /** Of a sweep that went through a window of the list: the live rows in it. */
+  readonly inWindow?: number
 }
 
 export type Verdict =
@@ -28,16 +30,19 @@ export const sampleSize = 50
 
 /** Decides what happens to the records a complete sweep did not see. */
 export function judgeDeletions(input: DeletionFacts): Verdict {
-  const { live, seen, missing, deletedLately, limit } = input
+  const { live, missing, deletedLately, limit, inWindow } = input
   const going = missing + deletedLately
   const base = live + deletedLately
   if (going > alwaysAllowed && going > limit * base) {
     const percent = Math.round((going / base) * 100)
     return { kind: 'hold', reason: `${going} of ${base} records (${percent} %) would go within 24 hours.` }
   }
-  if (missing > 0 && seen === 0) return shrunk('The list is suddenly empty.', missing)
-  if (missing > 0 && seen * 2 <= live)
-    return shrunk(`The list has suddenly shrunk from ${live} to ${seen} records.`, missing)
+  // The records of a small window move out of it often enough.
+  if (missing === 0 || (inWindow !== undefined && inWindow <= alwaysAllowed)) return { kind: 'confirm' }
+  const what = inWindow === undefined ? 'list' : 'hot window of the list'
+  const [before, seen] = inWindow === undefined ? [live, input.seen] : [inWindow, inWindow - missing]
+  if (seen === 0) return shrunk(`The ${what} is suddenly empty.`, missing)
+  if (seen * 2 <= before) return shrunk(`The ${what} has suddenly shrunk from ${before} to ${seen} records.`, missing)
   return { kind: 'confirm' }
 }
 

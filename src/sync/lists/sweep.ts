@@ -9,8 +9,9 @@ import type { TaskRun } from '../context.ts'
 import { withStubs } from '../details/embeds.ts'
 import { changesOfPages, pageBatches } from './list-records.ts'
 import { doubtPageBase, resolvePaging } from './paging.ts'
-import { type Checkpoint, firstCheckpoint, passNumber } from './progress.ts'
+import { type Checkpoint, firstCheckpoint, nextVariant, passNumber } from './progress.ts'
 import { isSummary } from './summary.ts'
+import { doubtWindows, type Pass, pagesOf, passesOf, refusalOfWindow } from './windows.ts'
 
 /** A sweep resumed later than this after its crash keeps its rows but proves no absence, in milliseconds. */
 const staleResumeMs = 5 * 60_000
@@ -26,11 +27,14 @@ const refusals: ReadonlySet<string> = new Set(['API_REJECTED', 'API_NOT_FOUND'])
 
 /** Runs the sweep of a list stream from its checkpoint to its end. */
 export async function runSweep(run: TaskRun<'list'>): Promise<void> {
-  const { task, reads, writer } = run
+  const { task, writer } = run
   if (task.checkpoint === null) await writer.begin(run)
   let at = resumed(task)
-  const variants = [{}, ...(reads.extraPasses ?? [])]
-  while (at.variant < variants.length) at = await runPass(run, { ...reads.query, ...variants[at.variant] }, at)
+  for (const passes = passesOf(run); ; ) {
+    const pass = passes[at.variant]
+    if (pass === undefined) break
+    at = await runPass(run, pass, at)
+  }
   await writer.endSweep(run, at)
 }
 
@@ -44,14 +48,10 @@ function resumed(task: Task): Checkpoint {
 }
 
 /** One pass through one variant of the list. Returns where to go on: the next variant, or the same one again. */
-async function runPass(
-  run: TaskRun<'list'>,
-  query: Readonly<Record<string, string>>,
-  start: Checkpoint,
-  mayProbeAgain = true,
-): Promise<Checkpoint> {
-  const { context, reads, signal, writer } = run
-  if (start.ended) return writer.endPass(run, start)
+async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayProbeAgain = true): Promise<Checkpoint> {
+  const { context, reads, signal } = run
+  const { query } = pass
+  if (start.ended) return endPass(run, pass, start)
   const { paging, pageBase, probed } = await resolvePaging(run, query)
   const source = context.api.list({
     endpoint: reads.list,
@@ -61,23 +61,32 @@ async function runPass(
     signal,
     ...(start.next === null ? {} : { from: start.next }),
   })
-  const ahead = batches(source, { limit: rowsPerCommit, lingerMs: 0, weightOf })
+  const ahead = batches(pagesOf(run, pass, source), { limit: rowsPerCommit, lingerMs: 0, weightOf })
   let at = start
   try {
     // While Postgres writes one batch, the next is made ready and the pages after it are read.
     for await (const [batch] of batches(prepared(run, ahead), { limit: 1, lingerMs: 0 }))
       if (batch !== undefined) at = await commitPages(run, batch, at)
   } catch (error) {
+    const refusal = refusalOfWindow(pass, error)
+    if (refusal !== null) {
+      await doubtWindows(run, refusal)
+      return { ...nextVariant(at), doubts: [...at.doubts, refusal] }
+    }
     if (!(error instanceof ApiError)) throw error
     // An API that lied while its numbering was found out would be asked for a page that it never has, for good.
     const firstRefused = start.next === null && at === start && refusals.has(error.code)
     if (error.code !== 'PAGING_IGNORED' && !firstRefused) throw error
     if (probed) await doubtPageBase(context, messageOf(error))
     if (!probed || !firstRefused || !mayProbeAgain) throw error
-    return runPass(run, query, start, false)
+    return runPass(run, pass, start, false)
   }
-  return writer.endPass(run, at)
+  return endPass(run, pass, at)
 }
+
+/** The newest records are never all of a list: there is nothing to count. */
+const endPass = async (run: TaskRun<'list'>, { part }: Pass, at: Checkpoint): Promise<Checkpoint> =>
+  part === 'newest' ? nextVariant(at) : run.writer.endPass(run, at)
 
 /** What one commit writes, and where its pages lead. */
 type PageBatch = {

@@ -1,6 +1,6 @@
 // The section of the status page about streams: rows, age against target, the last runs as small plots. Pure.
 
-import { about, count, counted, duration, instant, relative } from '../../format.ts'
+import { about, count, counted, duration, freshAsOf, instant, relative } from '../../format.ts'
 import type { FinishedRun, StreamFreshness } from '../../inspect/page-queries.ts'
 import type { Freshness, StreamStatus } from '../../inspect/queries.ts'
 import { type PageFacts, runsShown } from '../page-facts.ts'
@@ -55,7 +55,7 @@ function row({ stream, fresh, runs, bad }: Row, now: Date): Html {
     bad > 0 && html` <span class="badge">${count(bad)} bad</span>`
   }</td>
 <td data-label="Rows" class="number">${count(stream.rowsSoFar ?? stream.rows)}</td>
-<td data-label="As of">${relative(stream.asOf, now) ?? 'never'} <span class="note">${target === null ? 'no target' : `of ${about(target)}`}</span></td>
+<td data-label="As of">${freshAsOf(stream, now)} <span class="note">${target === null ? 'no target' : `of ${about(target)}`}</span></td>
 <td data-label="Last runs">${plots(stream.stream, runs)}</td>
 <td data-label="Last run">${lastRun(runs, fresh?.lastRunStatus ?? null)}</td>
 <td data-label="Next">${stream.nextDueAt === null ? html`<span class="note">–</span>` : stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now)}</td></tr>`

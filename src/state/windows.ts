@@ -1,0 +1,51 @@
+// What the mirror knows of the windows of a list: its newest records, and those of some days.
+
+import type { StreamDef } from '../catalog/types.ts'
+import { identifier, isStub, type Queryable } from '../database/sql.ts'
+import { askedJoin } from './records.ts'
+
+/** Days, `YYYY-MM-DD`, of a column in a time zone; both included. */
+export type Window = { readonly column: string; readonly from: string; readonly to: string; readonly timeZone: string }
+
+/** Does the row `t` lie in a window? Its parameters begin with `first`. */
+export const inWindowSql = ({ column }: Window, t: string, first: number): string =>
+  `(${t}.${identifier(column)} at time zone $${first + 2}::text)::date between $${first}::date and $${first + 1}::date`
+
+export const windowParameters = ({ from, to, timeZone }: Window): readonly string[] => [from, to, timeZone]
+
+/** Was everything on this page in the mirror, as it is there now, when its window was last read? */
+export async function isPageKnown(db: Queryable, stream: StreamDef, keys: readonly string[]): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from ${askedJoin(stream)} left join sync.streams s on s.stream = $2
+     where (t._changed_at < s.hot_as_of) is not true limit 1`,
+    [keys, stream.name],
+  )
+  return rowCount === 0
+}
+
+/** How many live rows have a later time in this column. */
+export async function countNewer(
+  db: Queryable,
+  stream: StreamDef,
+  { column, than }: { readonly column: string; readonly than: Date },
+): Promise<number> {
+  const { rows } = await db.query<{ newer: number }>(
+    `select count(*)::int as newer from mirror.${identifier(stream.name)} t
+     where t._deleted_at is null and not ${isStub('t')} and t.${identifier(column)} > $1`,
+    [than],
+  )
+  return rows[0]?.newer ?? 0
+}
+
+/** How many of these records are alive, and lie in the window. */
+export async function countInWindow(
+  db: Queryable,
+  stream: StreamDef,
+  { window, keys }: { readonly window: Window; readonly keys: readonly string[] },
+): Promise<number> {
+  const { rows } = await db.query<{ inside: number }>(
+    `select count(*)::int as inside from ${askedJoin(stream)} where t._deleted_at is null and ${inWindowSql(window, 't', 2)}`,
+    [keys, ...windowParameters(window)],
+  )
+  return rows[0]?.inside ?? 0
+}

@@ -1,0 +1,176 @@
+// The passes of a sweep: all of a list, or, in a hot run, the parts of it that are most likely to have changed. Whether the
+// API honours their filter and order is judged by each of their answers, and remembered.
+
+import type { Page } from '../../api/client.ts'
+import { isObject } from '../../api/wire/json.ts'
+import { windowsOf } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { addDays, dateIn } from '../../clock.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { ApiError } from '../../errors.ts'
+import { readDetected, saveDetected } from '../../state/detected-settings.ts'
+import { keyText } from '../../state/records.ts'
+import { countInWindow, countNewer, isPageKnown, type Window } from '../../state/windows.ts'
+import type { TaskRun } from '../context.ts'
+import { keyOf } from '../records/project.ts'
+
+/** One pass through a list, or through a part of it. */
+export type Pass = { readonly query: Readonly<Record<string, string>>; readonly part?: 'newest' | 'soon' }
+
+type WindowsHonoured = { readonly honoured: true } | { readonly honoured: false; readonly reason: string }
+
+/** The name of the detected setting. */
+const windowsSetting = (stream: string): string => `windows:${stream}`
+
+/** What was found out about the windows of a stream, and when; null: nothing yet. */
+export async function readWindows(
+  db: Queryable,
+  stream: string,
+): Promise<{ readonly value: WindowsHonoured; readonly probedAt: Date } | null> {
+  const known = await readDetected(db, windowsSetting(stream))
+  return known === null ? null : { value: known.value as WindowsHonoured, probedAt: known.probedAt }
+}
+
+/** Days before today that belong to the hot window. */
+const daysBack = 7
+/** How long it is trusted that windows are honoured before the mirror is asked again, in milliseconds. */
+const trustMs = 24 * 3_600_000
+/** So many records may have gone upstream since the mirror knew them. */
+const mayBeGone = 20
+/** A clock that is put back makes later records look earlier, in milliseconds. */
+const toleranceMs = 3_600_000
+
+/** The answer shows that the API does not do what the query asks. */
+class NotHonoured extends Error {}
+
+/** The hot window of a run: the same for its sweep and for what follows from that; undefined where the run is complete. */
+export function windowOf({ task, stream, context: { settings } }: TaskRun): Window | undefined {
+  const soon = windowsOf(stream)?.soon
+  if (!task.hot || soon === undefined) return undefined
+  const { timeZone, hotWindowMs } = settings
+  const begin = task.runStartedAt
+  const to = dateIn(timeZone, new Date(begin.getTime() + hotWindowMs))
+  return { column: soon.column, from: addDays(dateIn(timeZone, begin), -daysBack), to, timeZone }
+}
+
+/** The passes of a sweep. Whether the bounds of a window are included, and in which zone, nobody says: a day more on both sides. */
+export function passesOf(run: TaskRun<'list'>): readonly Pass[] {
+  const { query, extraPasses = [], windows } = run.reads
+  const window = windowOf(run)
+  if (window === undefined || windows === undefined)
+    return [{}, ...extraPasses].map((variant) => ({ query: { ...query, ...variant } }))
+  const { newest, soon } = windows
+  const days = { [soon.from]: addDays(window.from, -1), [soon.to]: addDays(window.to, 1) }
+  return [
+    { part: 'newest', query: newest.query },
+    { part: 'soon', query: { ...query, ...days } },
+  ]
+}
+
+/** The pages of a pass; the newest records end with a page of which everything was known before. @throws NotHonoured */
+export async function* pagesOf(
+  run: TaskRun<'list'>,
+  { part }: Pass,
+  pages: AsyncGenerator<Page>,
+): AsyncGenerator<Page> {
+  if (part === undefined) return yield* pages
+  let earliest = Number.POSITIVE_INFINITY
+  for await (const page of pages) {
+    if (part === 'soon') assertInWindow(run, page)
+    else earliest = await assertNewestFirst(run, page, earliest)
+    yield page
+    if (part === 'newest' && (await isPageKnown(run.context.database.pool, run.stream, keysOf(run, page)))) return
+  }
+}
+
+const keysOf = ({ stream, context }: TaskRun<'list'>, { items }: Page): readonly string[] =>
+  Array.from({ length: items.length }, (_, index) =>
+    keyOf(stream, items.value(index), context.settings.timeZone),
+  ).flatMap((key) => (key === null ? [] : keyText(key)))
+
+/** The texts in a column of the records of a page. @throws NotHonoured where the list does not show it */
+function textsOf(stream: StreamDef, { items }: Page, name: string): readonly string[] {
+  const path = stream.columns.find((column) => column.name === name)?.path ?? name
+  const texts = Array.from({ length: items.length }, (_, index) => {
+    const record = items.value(index)
+    const value = isObject(record) ? record[path] : undefined
+    return typeof value === 'string' ? value : []
+  }).flat()
+  if (items.length > 0 && texts.length === 0) throw new NotHonoured(`The list does not show ${path}.`)
+  return texts
+}
+
+function assertInWindow(run: TaskRun<'list'>, page: Page): void {
+  const window = windowOf(run)
+  if (window === undefined) return
+  // What was asked for, and a day more: the text is the day at the harbour.
+  const [from, to] = [addDays(window.from, -2), addDays(window.to, 2)]
+  const outside = textsOf(run.stream, page, window.column).find(
+    (text) => text.slice(0, 10) < from || text.slice(0, 10) > to,
+  )
+  if (outside !== undefined)
+    throw new NotHonoured(`Asked for ${from} to ${to}, the list answered a record of ${outside.slice(0, 10)}.`)
+}
+
+/** Returns the earliest time of this page. */
+async function assertNewestFirst(run: TaskRun<'list'>, page: Page, earlier: number): Promise<number> {
+  const { context, stream, reads } = run
+  const column = reads.windows?.newest.column ?? ''
+  const times = textsOf(stream, page, column).map(Date.parse).filter(Number.isFinite)
+  let earliest = earlier
+  for (const time of times) {
+    if (time > earliest + toleranceMs) throw new NotHonoured('The list is not ordered from the newest to the oldest.')
+    earliest = Math.min(earliest, time)
+  }
+  if (page.index > 0 || (await isTrusted(run))) return earliest
+  const newer = await countNewer(context.database.pool, stream, { column, than: new Date(times[0] ?? 0) })
+  if (newer > mayBeGone)
+    throw new NotHonoured(`The mirror knows ${newer} records that are newer than the first one listed.`)
+  return earliest
+}
+
+async function isTrusted({ context, stream }: TaskRun): Promise<boolean> {
+  const known = await readWindows(context.database.pool, stream.name)
+  return known?.value.honoured === true && context.clock.now().getTime() - known.probedAt.getTime() < trustMs
+}
+
+/** Why an error says that the API does not know these windows; null: it is another error. */
+export function refusalOfWindow({ part }: Pass, error: unknown): string | null {
+  if (part === undefined) return null
+  if (error instanceof NotHonoured) return error.message
+  return error instanceof ApiError && error.code === 'API_REJECTED' ? error.message : null
+}
+
+/** Remembers that windows are honoured. */
+export async function trustWindows(run: TaskRun): Promise<void> {
+  const value: WindowsHonoured = { honoured: true }
+  if (!(await isTrusted(run))) await saveDetected(run.context.database.pool, windowsSetting(run.stream.name), value)
+}
+
+/** Remembers that windows are not honoured, and tells people. */
+export async function doubtWindows({ context, stream }: TaskRun, reason: string): Promise<void> {
+  const value: WindowsHonoured = { honoured: false, reason }
+  await saveDetected(context.database.pool, windowsSetting(stream.name), value)
+  context.log.warn(
+    { event: 'windows_not_honoured', stream: stream.name, reason },
+    `${stream.name}: the API does not filter or order the list as asked; it is read as a whole, and asked again in an hour. ${reason}`,
+  )
+}
+
+/**
+ * Judges what the single reads said of records that a window left out.
+ * @param there those that answered
+ * @returns why the window is not to be trusted; null: none of them lies in it
+ */
+export async function judgeLeftOut(run: TaskRun, there: readonly string[]): Promise<string | null> {
+  const window = windowOf(run)
+  if (window === undefined) return null
+  const inside = await countInWindow(run.context.database.pool, run.stream, { window, keys: there })
+  if (inside === 0) {
+    await trustWindows(run)
+    return null
+  }
+  const reason = `The window left out ${inside} records that lie in it.`
+  await doubtWindows(run, reason)
+  return reason
+}
