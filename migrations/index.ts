@@ -12,6 +12,7 @@ import * as outboxVisibility from './0007_outbox_visibility.ts'
 import * as changeLogWhole from './0008_change_log_whole.ts'
 import * as consumers from './0009_consumers.ts'
 import * as hotRuns from './0010_hot_runs.ts'
+import * as listPages from './0011_list_pages.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -25,4 +26,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0008_change_log_whole': changeLogWhole,
   '0009_consumers': consumers,
   '0010_hot_runs': hotRuns,
+  '0011_list_pages': listPages,
 }

@@ -1,6 +1,7 @@
 // The API client: every request passes here, in this order: a place among the requests of this process, the rate limit
 // of all workers, the gate, the wire. Reads are retried, writes leave once.
 
+import { hash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config.ts'
@@ -19,7 +20,7 @@ import { proxyFor } from './wire/proxy.ts'
 import { type BuiltRequest, buildRequest, buildTarget, linkedRequest, packageVersion } from './wire/request.ts'
 import { createTransport } from './wire/transport.ts'
 
-export type { Answer, Api, CallRecord, ListCall, Page, ReadCall, WriteCall } from './types.ts'
+export type { Answer, Api, CallRecord, KeptPage, ListCall, Page, ReadCall, WriteCall } from './types.ts'
 
 export type ApiOptions = {
   readonly settings: Pick<ApiSettings, 'token' | 'auth' | 'language' | 'concurrency' | 'timeoutMs' | 'proxies'> & {
@@ -51,6 +52,8 @@ export function createApi(options: ApiOptions): Api {
   const { settings, limiter, gate, clock, log, random = Math.random } = options
   const target = buildTarget(settings, packageVersion())
   const transport = createTransport(target, settings.concurrency, proxyFor(target.origin, settings.proxies))
+  /** What decides, besides the address of a page, what it says. */
+  const place = [target.origin, target.prefix, settings.language]
   let load = initialConcurrency(settings.concurrency)
   // Details queue for a lane before they draw on the rate limit, so that few tokens lie idle when the API stalls; the
   // others, who are few, need no lane, so that they never wait behind details that wait for their token. All need a place
@@ -104,9 +107,9 @@ export function createApi(options: ApiOptions): Api {
     try {
       const body = call.body === undefined ? undefined : stringifyJson(call.body)
       const timeoutMs = call.timeoutMs ?? settings.timeoutMs
-      const { beforeLeaving, exact, undecoded } = call
+      const { beforeLeaving, exact, undecoded, tag } = call
       const answer = await transport.send(
-        { ...request, endpoint, body, signal, timeoutMs, beforeLeaving, exact, undecoded },
+        { ...request, endpoint, body, signal, timeoutMs, beforeLeaving, exact, undecoded, tag },
         clock.now,
       )
       over({ status: answer.status, bytes: answer.bytes, error: null })
@@ -141,13 +144,15 @@ export function createApi(options: ApiOptions): Api {
     list: async function* (call) {
       const path = new URL(buildRequest(target, call).path, target.origin).pathname
       yield* readPages(call, {
-        fetch: async (address, mayBePastEnd) =>
+        fetch: async (address, how) =>
           readAt(
-            { ...call, mayBePastEnd, undecoded: 'page' },
+            { ...call, ...how, undecoded: 'page' },
             address.kind === 'link'
               ? linkedRequest(target, address.link)
               : buildRequest(target, { ...call, query: { ...call.query, ...address.query } }),
           ),
+        nameOf: (address) =>
+          hash('sha256', JSON.stringify([...place, call.endpoint, call.query, address]), 'base64url'),
         linkBase: { origin: target.origin, prefix: target.prefix, path, secretParam: target.secretQuery?.name ?? null },
       })
     },

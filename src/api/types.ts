@@ -19,6 +19,8 @@ export type ReadCall = {
   readonly undecoded?: 'page' | 'record'
   /** `read` unless told: `write` where a change waits for the answer, `detail` below a list. */
   readonly priority?: Priority
+  /** An entity tag: an answer that still has it comes as 304, without a body. */
+  readonly tag?: string | undefined
   /** A page that may lie past the end of its list: to be refused is then an answer, not a failure. */
   readonly mayBePastEnd?: boolean
 }
@@ -48,6 +50,15 @@ export type Answer = {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** A page that came with an entity tag, as somebody kept it. */
+export type KeptPage = {
+  readonly tag: string
+  /** Keys of its records. */
+  readonly keys: readonly string[]
+  /** Where the list went on. */
+  readonly next: string
+}
+
 export type ListCall = ReadCall & {
   /** Resolved for this list. */
   readonly paging: PagingSettings
@@ -56,6 +67,8 @@ export type ListCall = ReadCall & {
   /** `cursor` or `next` of a page seen earlier: go on from there. */
   readonly from?: string
   readonly maxPages?: number
+  /** What is kept of a page, by its name (see `Page.name`); what it says must hold for as long as the page has this tag. */
+  readonly kept?: (name: string) => Promise<KeptPage | null>
 }
 
 export type Page = {
@@ -66,6 +79,12 @@ export type Page = {
   /** Where to go on; null: this was the last page. */
   readonly next: string | null
   readonly items: Elements
+  /** It is still what was kept of it: `items` are empty. */
+  readonly unchanged?: KeptPage
+  /** Tells the page from all others of this API, and of others; only of pages that may be kept. */
+  readonly name?: string
+  /** Its entity tag, where it has a name. */
+  readonly tag?: string
   /** What the API claims to be the number of records in the whole list. */
   readonly total: number | null
   readonly startedAt: Date

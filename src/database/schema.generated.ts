@@ -1296,6 +1296,15 @@ export type MirrorDatabase = {
     key: string
     released_at: Timestamp | null
   }
+  'sync.list_pages': {
+    stream: string
+    name: string
+    tag: string
+    keys: string[]
+    hash: string
+    next: string
+    read_at: Generated<Timestamp>
+  }
   'sync.migrations': {
     name: string
     timestamp: string

@@ -59,6 +59,12 @@ const finishedWork: readonly Rule[] = [
       where r.status <> 'running' and ${older('r.finished_at')} order by 1, 2, 3 limit $2)`,
   },
   {
+    name: 'sync.list_pages',
+    days: 'day',
+    sql: `delete from sync.list_pages where (stream, name) in
+      (select stream, name from sync.list_pages where ${older('read_at')} order by 1, 2 limit $2)`,
+  },
+  {
     name: 'sync.requests',
     days: 'day',
     sql: `delete from sync.requests where id in

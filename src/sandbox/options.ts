@@ -42,6 +42,8 @@ export const defaultOptions = {
   totalHeader: null as string | null,
   /** Pages the reference lists, too. */
   pageReferences: false,
+  /** Answers carry an entity tag, and one that is asked for with its tag is 304. */
+  entityTags: false,
   /** List items are a summary of the records. */
   summary: false,
   /** A change below a record moves its `lastModificationDatetime`. */

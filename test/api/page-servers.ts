@@ -60,16 +60,19 @@ export async function read(
   call: ListCall,
 ): Promise<{ pages: Page[]; asked: Record<string, string>[] }> {
   const asked: Record<string, string>[] = []
-  const fetch = async (address: PageAddress): Promise<Answer> => {
+  const fetch = async (address: PageAddress, { tag }: { readonly tag?: string | undefined } = {}): Promise<Answer> => {
     const query = queryOf(address)
     asked.push(query)
     if (asked.length > 1_000) throw new Error('a thousand requests')
     const { body, headers = {}, status = 200 } = server(query)
     if (status >= 400) throw failureOfAnswer({ ...refusedAnswer, status })
+    const same = tag !== undefined && headers.etag === tag
+    if (same)
+      return { status: 304, body: undefined, headers, startedAt: new Date(0), bytes: 0, retries: 0, sanitized: 0 }
     return { status, body, headers, startedAt: new Date(0), bytes: 1, retries: 0, sanitized: 0 }
   }
   const pages: Page[] = []
-  for await (const page of readPages(call, { fetch, linkBase })) pages.push(page)
+  for await (const page of readPages(call, { fetch, nameOf: JSON.stringify, linkBase })) pages.push(page)
   return { pages, asked }
 }
 

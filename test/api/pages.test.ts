@@ -2,7 +2,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ListCall } from '../../src/api/types.ts'
+import type { KeptPage, ListCall } from '../../src/api/types.ts'
+import type { Json } from '../../src/api/wire/json.ts'
 import { allIds, byCursor, byOffset, callOf, idsOf, numbered, read, records, type Server } from './page-servers.ts'
 
 describe('a list of 25', () => {
@@ -251,5 +252,50 @@ describe('a page that is refused', () => {
   it('fails a list by cursor, where the API itself named the page', async () => {
     const server = byCursor(25, (data, next) => ({ body: { data, nextCursor: next } }))
     await expect(read(refusing(410, server, 20), callOf('cursor'))).rejects.toMatchObject({ status: 410 })
+  })
+})
+
+describe('a list whose pages have entity tags', () => {
+  const tagged =
+    (server: Server): Server =>
+    (query) => {
+      const reply = server(query)
+      return { ...reply, headers: { ...reply.headers, etag: `W/"${JSON.stringify(reply.body)}"` } }
+    }
+  /** What is kept of a read, and what a second read then brings. */
+  const readAgain = async (
+    call: ListCall,
+    before: Server,
+    after = before,
+  ): Promise<readonly (number | 'unchanged')[]> => {
+    const kept = new Map<string, KeptPage>()
+    for (const { name, tag, next, items } of (await read(tagged(before), call)).pages)
+      if (name !== undefined && tag !== undefined && next !== null)
+        kept.set(name, { tag, next, keys: items.values().map((item) => String((item as { id: number }).id)) })
+    const { pages } = await read(tagged(after), { ...call, kept: async (name) => kept.get(name) ?? null })
+    return pages.map(({ unchanged, items }) => (unchanged === undefined ? items.length : 'unchanged'))
+  }
+
+  it('brings a page that is as it was kept without its records', async () => {
+    expect(await readAgain(callOf('page'), numbered(25))).toEqual(['unchanged', 'unchanged', 'unchanged'])
+    expect(await readAgain(callOf('offset'), byOffset(25))).toEqual(['unchanged', 'unchanged', 'unchanged'])
+    expect(await readAgain(callOf('page'), numbered(25), numbered(28))).toEqual(['unchanged', 'unchanged', 8])
+    expect(await readAgain(callOf('page'), numbered(30), numbered(31))).toEqual([...Array(3).fill('unchanged'), 1])
+  })
+
+  it('ends where the last page repeats, which is recognized by the keys that were kept', async () => {
+    expect(await readAgain(callOf('page'), numbered(25, { past: 'last' }))).toEqual(Array(3).fill('unchanged'))
+    const shorter = numbered(20, { past: 'last' })
+    expect(await readAgain(callOf('page'), numbered(25), shorter)).toEqual(['unchanged', 'unchanged'])
+  })
+
+  it('reads a page anew whose end says where the list goes on, and every page of a list of links', async () => {
+    const wrap = (data: Json[], page: number): Json => ({ data, next: page < 2 ? page + 2 : null })
+    expect(await readAgain(callOf('page'), numbered(25, { wrap }))).toEqual(['unchanged', 'unchanged', 5])
+    const linked = byCursor(25, (items, next) => ({
+      body: items,
+      headers: next === null ? {} : { link: `</v3/users?perPage=10&page=${next}>; rel="next"` },
+    }))
+    expect(await readAgain(callOf('link'), linked)).toEqual([10, 10, 5])
   })
 })

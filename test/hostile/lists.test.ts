@@ -243,7 +243,7 @@ describe('a list from a server that pages as it pleases', () => {
           try {
             for await (const each of readPages(
               { endpoint: 'GET /v3/rentals', paging, pageBase: 1 },
-              { fetch, linkBase },
+              { fetch, nameOf: JSON.stringify, linkBase },
             )) {
               yielded.push(each)
               assert(yielded.length <= 100, 'it does not end')

@@ -14,7 +14,7 @@ const history = 30
 
 async function fill(): Promise<void> {
   await mirror.db.pool.query(`
-    truncate mirror.change_log, sync.runs, sync.requests, mirror.resource_pricetable, mirror.resource_slots,
+    truncate mirror.change_log, sync.runs, sync.list_pages, sync.requests, mirror.resource_pricetable, mirror.resource_slots,
       mirror.resource_slot_options, mirror.resource_availability_years, outbox.queue cascade;
     insert into mirror.change_log (stream, key, operation, changed_at, diff)
       select 'x', '{}', 'insert', now() - make_interval(days => 40 - n), '{}' from generate_series(1, 40) n;
@@ -24,6 +24,8 @@ async function fill(): Promise<void> {
     update sync.streams set last_run_id = (select id from sync.runs order by id offset 4 limit 1) where stream = 'rentals';
     insert into sync.tasks (run_id, stream, kind) select id, 'rentals', 'sweep' from sync.runs;
     insert into sync.sweep_pages (run_id, pass, page, keys) select id, 1, 1, '{1}' from sync.runs;
+    insert into sync.list_pages (stream, name, tag, keys, hash, next, read_at)
+      select 'rentals', 'n' || n, 't', '{1}', 'h', '2', now() - make_interval(hours => n * 10) from generate_series(1, 4) n;
     insert into sync.requests (trigger, finished_at) values ('old', now() - interval '2 days'), ('new', now()), ('open', null);
     insert into mirror.resource_pricetable (resource_id, date, duration, _payload, _source, _read_at)
       select 'a', current_date - n, 'DAYS,1', '{}', 'x', now() from generate_series(0, 40) n;
@@ -55,6 +57,7 @@ it('deletes what is older than HISTORY_DAYS, and the traces of finished work aft
     'outbox.queue': 10, // eleven are old; an open change refers to one
     'sync.tasks': 30,
     'sync.sweep_pages': 30,
+    'sync.list_pages': 2,
     'sync.requests': 1,
     'mirror.resource_pricetable': 10,
     'mirror.resource_slots': 10,

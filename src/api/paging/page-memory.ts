@@ -14,27 +14,32 @@ type PageVerdict = 'new' | 'same-as-last' | 'nothing-new' | 'seen-before'
 type PageMemory = {
   /** Compares a page with those before it, and remembers it. An empty page is always new. */
   look(items: Elements): PageVerdict
+  /** The same for a page of which the keys are known. */
+  lookAtKeys(keys: readonly string[]): PageVerdict
 }
 
 export function createPageMemory(): PageMemory {
   let last: ReadonlySet<string> = new Set()
   let beforeLast: ReadonlySet<string> = new Set()
   const seen = new Set<string>()
+  const lookAtKeys: PageMemory['lookAtKeys'] = (keys) => {
+    if (keys.length === 0) return 'new'
+    const own = new Set(keys)
+    if (own.size === last.size && keys.every((key) => last.has(key))) return 'same-as-last'
+    const fingerprint = createHash('sha1').update(keys.join('\n')).digest('base64')
+    if (seen.has(fingerprint)) return 'seen-before'
+    if (keys.every((key) => last.has(key) || beforeLast.has(key))) return 'nothing-new'
+    seen.add(fingerprint)
+    beforeLast = last
+    last = own
+    return 'new'
+  }
   return {
-    look(items) {
-      if (items.length === 0) return 'new'
+    look: (items) => {
       const heads = Array.from({ length: items.length }, (_, index) => items.head(index))
-      const keys = keysOf(heads, () => items.values())
-      const own = new Set(keys)
-      if (own.size === last.size && keys.every((key) => last.has(key))) return 'same-as-last'
-      const fingerprint = createHash('sha1').update(keys.join('\n')).digest('base64')
-      if (seen.has(fingerprint)) return 'seen-before'
-      if (keys.every((key) => last.has(key) || beforeLast.has(key))) return 'nothing-new'
-      seen.add(fingerprint)
-      beforeLast = last
-      last = own
-      return 'new'
+      return lookAtKeys(items.length === 0 ? [] : keysOf(heads, () => items.values()))
     },
+    lookAtKeys,
   }
 }
 

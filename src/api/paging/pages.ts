@@ -3,7 +3,7 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { ApiError, BoatMirrorError } from '../../errors.ts'
-import type { Answer, ListCall, Page } from '../types.ts'
+import type { Answer, ListCall, Page, ReadCall } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import type { LinkBase } from './next-link.ts'
@@ -14,9 +14,11 @@ import { styles } from './styles.ts'
 type PageSource = {
   /**
    * One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own.
-   * @param mayBePastEnd the list may have ended before this page, so that a refusal is no failure of the API
+   * `mayBePastEnd`: the list may have ended before this page, so that a refusal is no failure of the API.
    */
-  readonly fetch: (address: PageAddress, mayBePastEnd: boolean) => Promise<Answer>
+  readonly fetch: (address: PageAddress, how: Pick<ReadCall, 'mayBePastEnd' | 'tag'>) => Promise<Answer>
+  /** Tells a page from those at all other addresses. */
+  readonly nameOf: (address: PageAddress) => string
   /** What the links of this API are measured against. */
   readonly linkBase: LinkBase
 }
@@ -43,46 +45,50 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
   let received = 0
   let firstLength = 0
   for (let index = 0; ; index++) {
+    const address = style.request(call, cursor, source.linkBase.prefix)
+    // Where an answer's headers may say how the list goes on, a page that is the same says nothing of it.
+    const name = style.needsNext ? undefined : source.nameOf(address)
+    const kept = name === undefined ? null : ((await call.kept?.(name)) ?? null)
     let answer: Answer
     try {
-      answer = await source.fetch(style.request(call, cursor, source.linkBase.prefix), before !== null)
+      answer = await source.fetch(address, { mayBePastEnd: before !== null, tag: kept?.tag })
     } catch (error) {
       if (!(error instanceof ApiError) || before === null || !pastEndStatuses.has(error.status)) throw error
       return assertPastEnd(call, error, { before, received: resumed ? null : received }, source)
     }
-    const envelope = named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging))
+    const unchanged = answer.status === 304 ? kept : null
+    // What headers say of a total is not covered by the tag.
+    const envelope =
+      unchanged === null ? named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging)) : leftOut
     const { total } = envelope
     const items = elementsAt(envelope.items, answer.elements)
-    if (index > 0 && items.length === 0) return
-    if (index === 0) firstLength = items.length
+    const length = unchanged?.keys.length ?? items.length
+    if (index > 0 && length === 0) return
+    if (index === 0) firstLength = length
 
     // Parsed a moment ago, compared in a moment: of a large page each takes long enough for others to have their turn between.
     if (items.length > largePage) await setImmediate()
-    const verdict = memory.look(items)
-    if (
-      verdict === 'same-as-last' &&
-      index === 1 &&
-      !resumed &&
-      items.length >= call.paging.pageSize &&
-      total !== received
-    )
+    const verdict = unchanged === null ? memory.look(items) : memory.lookAtKeys(unchanged.keys)
+    if (verdict === 'same-as-last' && index === 1 && !resumed && length >= call.paging.pageSize && total !== received)
       throw ignored(call)
     if (verdict === 'same-as-last' || verdict === 'nothing-new') return
     if (verdict === 'seen-before') throw endless(call, `page ${index + 1} is an earlier page again`)
     const most = total === null ? maxPagesOfAnyList : Math.max(total, firstLength) + 1
     if (index >= most) throw endless(call, `page ${index + 1} came, of a list that can have ${most - 1}`)
 
-    received += items.length
+    received += length
     // A resumed call has not seen what came before, so the total proves nothing to it.
     const more = !resumed && (total ?? 0) > received
-    const next =
-      items.length === 0 ? null : named(call, () => style.next(call, cursor, envelope, { base: source.linkBase, more }))
+    const goesOn = (): string | null => style.next(call, cursor, envelope, { base: source.linkBase, more })
+    const next = unchanged?.next ?? (length === 0 ? null : named(call, goesOn))
     if (next === null && index === 0 && !resumed) await assertEnded(call, envelope, more, source)
     yield {
       index,
       cursor,
       next,
       items,
+      ...(unchanged !== null && { unchanged }),
+      ...(name !== undefined && answer.headers.etag !== undefined && { name, tag: answer.headers.etag }),
       total,
       startedAt: answer.startedAt,
       bytes: answer.bytes,
@@ -95,6 +101,9 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
     cursor = next
   }
 }
+
+/** Stands for what a page says that is as it was kept. */
+const leftOut: Envelope = { items: [], total: null, next: undefined, envelope: 'array' }
 
 /** 204 is an empty list; a 200 without a body is none. */
 const bodyOf = (answer: Answer): Answer['body'] => (answer.status === 204 ? [] : answer.body)
@@ -109,7 +118,7 @@ async function assertEnded(call: ListCall, envelope: Envelope, more: boolean, so
   if (more) throw misread(call, `The answer holds ${count} of ${envelope.total} records and no next page`)
   if (!styles[style].needsNext || envelope.next === null || count !== pageSize || pageSize === 1) return
   const query = { [sizeParam]: String(pageSize - 1) }
-  const smaller = await source.fetch({ kind: 'query', query }, false)
+  const smaller = await source.fetch({ kind: 'query', query }, {})
   const probe = named(call, () => readEnvelope(bodyOf(smaller), smaller.headers, call.paging))
   if (probe.items.length < count && typeof probe.next !== 'string')
     throw misread(call, `The first page is full, there are more records, and no next ${style} was found`)
@@ -129,7 +138,7 @@ async function assertPastEnd(
 ): Promise<void> {
   let again: Answer
   try {
-    again = await source.fetch(styles[call.paging.style].request(call, before, source.linkBase.prefix), false)
+    again = await source.fetch(styles[call.paging.style].request(call, before, source.linkBase.prefix), {})
   } catch (error) {
     throw error instanceof ApiError && pastEndStatuses.has(error.status) ? refusal : error
   }

@@ -83,7 +83,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       const value = headers[name]
       if (value !== undefined) this.#headers[name] = typeof value === 'string' ? value : value.join(', ')
     }
-    if (status < 300 && (this.#headers['content-encoding'] ?? 'identity') === 'identity') return
+    if (status === 304 || (status < 300 && (this.#headers['content-encoding'] ?? 'identity') === 'identity')) return
     const stream = new Readable({
       read: () => controller.resume(),
       destroy: (error, done) => {

@@ -24,6 +24,8 @@ type TransportRequest = BuiltRequest & {
   readonly signal?: AbortSignal | undefined
   readonly exact?: boolean | undefined
   readonly undecoded?: 'page' | 'record' | undefined
+  /** Asked whether the answer still has this entity tag. */
+  readonly tag?: string | undefined
   /** Milliseconds from here to the last byte of the answer. */
   readonly timeoutMs: number
   /** Called in the moment in which a write is handed to its connection; when it throws, nothing leaves. */
@@ -40,7 +42,7 @@ type TransportAnswer = {
 }
 
 export type Transport = {
-  /** One attempt. @throws ApiError for everything but a 2xx whose body is JSON or empty */
+  /** One attempt. @throws ApiError for everything but a 2xx whose body is JSON or empty, and a 304 that was asked for */
   send(request: TransportRequest, now: () => Date): Promise<TransportAnswer>
   close(): Promise<void>
 }
@@ -75,12 +77,14 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
           origin: route.origin,
           method: request.method as Dispatcher.HttpMethod,
           path: `${route.prefix}${request.path}`,
-          headers: request.body === undefined ? baseHeaders : { ...baseHeaders, 'content-type': 'application/json' },
+          headers: headersOf(request, baseHeaders),
           body: request.body ?? null,
         },
         { progress, maxBytes: answerLimit.maxBytes, beforeLeaving: request.beforeLeaving },
       )
       const { status, headers, body } = await exchange.received
+      if (status === 304 && request.tag !== undefined)
+        return { status, headers, body: undefined, bytes: 0, sanitized: 0 }
       if (status >= 200 && status < 300) return await readAnswer({ status, headers, body }, request)
       const text = await readErrorText(body, headers, () => timedOut || signal?.aborted === true)
       if (status === 407) {
@@ -111,6 +115,11 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
   }
 
   return { send, close: () => route.dispatcher.destroy() }
+}
+
+function headersOf({ body, tag }: TransportRequest, base: Record<string, string>): Record<string, string> {
+  if (body !== undefined) return { ...base, 'content-type': 'application/json' }
+  return tag === undefined ? base : { ...base, 'if-none-match': tag }
 }
 
 async function readAnswer(

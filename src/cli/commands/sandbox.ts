@@ -86,6 +86,7 @@ export function registerSandbox(program: Command): void {
       wholeNumber(0, 1_000_000),
       d.rateLimit,
     )
+    .option('--entity-tags', 'answers carry an entity tag, and one that is asked for with its tag is 304', d.entityTags)
     .addOption(
       new Option('--retry-after <form>', 'form of Retry-After').choices(['seconds', 'date']).default(d.retryAfter),
     )

@@ -1,5 +1,6 @@
 // Serves the operations: credentials, rate limit, faults and latency around the handlers.
 
+import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Call, Failure, type Handler, type Handlers } from '../call.ts'
 import { type Operation, operations } from '../operations.ts'
@@ -126,6 +127,14 @@ function createPipeline({ world, options, faults, log }: Service) {
       entry.status = answer.status
       if (answer.headers) reply.headers(answer.headers)
       if (answer.status === 204) return reply.code(204).send()
+      if (options.entityTags && entry.method === 'GET' && answer.status === 200) {
+        const tag = `"${hash('sha256', answer.body, 'base64url').slice(0, 24)}"`
+        reply.header('etag', tag)
+        if (request.headers['if-none-match'] === tag) {
+          entry.status = 304
+          return reply.code(304).send()
+        }
+      }
       return reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.body)
     }
     const refusal = admit(request, query)

@@ -87,7 +87,7 @@ export async function changesOfPages(
   const found: Found[] = []
   for (const [index, page] of pages.entries()) {
     const { changed, records } = decodedOfPage[index] ?? { changed: [], records: [] }
-    const read = entriesOfPage[index]?.length ?? 0
+    const read = page.unchanged?.keys.length ?? entriesOfPage[index]?.length ?? 0
     if (page.first) found.push(answerFound(page), { counts: { pages: 1 } })
     found.push({ counts: { read, unchanged: read - changed.length }, records })
     for (const newKeys of [false, true]) {
@@ -96,7 +96,9 @@ export async function changesOfPages(
     }
     await othersTurn()
   }
-  const keysOfPart = entriesOfPage.map((entries) => entries.map((entry) => entry.key ?? keyOfContent(entry)))
+  const keysOfPart = entriesOfPage.map(
+    (entries, index) => pages[index]?.unchanged?.keys ?? entries.map((entry) => entry.key ?? keyOfContent(entry)),
+  )
   return { changes: changeSet(found), keysOfPart }
 }
 

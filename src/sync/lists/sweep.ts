@@ -1,7 +1,9 @@
 // A sweep: a full scan of a list, page after page, checkpointed; at its end the question what is missing.
 
+import type { PoolClient } from 'pg'
 import type { Page } from '../../api/client.ts'
 import { ApiError, messageOf } from '../../errors.ts'
+import { keepPages, type ListPage } from '../../state/list-pages.ts'
 import type { Task } from '../../state/tasks.ts'
 import { batches } from '../batches.ts'
 import type { ChangeSet } from '../change-set.ts'
@@ -11,6 +13,7 @@ import { changesOfPages, pageBatches } from './list-records.ts'
 import { doubtPageBase, resolvePaging } from './paging.ts'
 import { type Checkpoint, firstCheckpoint, nextVariant, passNumber } from './progress.ts'
 import { isSummary } from './summary.ts'
+import { keptPages, pageToKeep } from './unchanged-pages.ts'
 import { doubtWindows, type Pass, pagesOf, passesOf, refusalOfWindow } from './windows.ts'
 
 /** A sweep resumed later than this after its crash keeps its rows but proves no absence, in milliseconds. */
@@ -59,6 +62,8 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     paging,
     pageBase,
     signal,
+    // Whether the newest come first is judged by the records.
+    ...(pass.part === 'newest' ? {} : { kept: await keptPages(run, start) }),
     ...(start.next === null ? {} : { from: start.next }),
   })
   const ahead = batches(pagesOf(run, pass, source), { limit: rowsPerCommit, lingerMs: 0, weightOf })
@@ -97,6 +102,8 @@ type PageBatch = {
     readonly keys: readonly string[]
     readonly next: string | null
     readonly total: number | null
+    /** What is to be kept of a page with an entity tag. */
+    readonly kept: ListPage | null
   }[]
 }
 
@@ -110,10 +117,10 @@ async function* prepared(run: TaskRun<'list'>, source: AsyncIterable<readonly Pa
       run.signal.throwIfAborted()
       const { changes, keysOfPart } = await changesOfPages(run, parts, summary)
       const ended: PageBatch['pages'][number][] = []
-      for (const [index, { last, next, total }] of parts.entries()) {
+      for (const [index, part] of parts.entries()) {
         for (const key of keysOfPart[index] ?? []) keys.push(key)
-        if (!last) continue
-        ended.push({ keys, next, total })
+        if (!part.last) continue
+        ended.push({ keys, next: part.next, total: part.total, kept: part.first ? pageToKeep(part, keys) : null })
         keys = []
       }
       // Before the commit, to save its time.
@@ -143,6 +150,12 @@ async function commitPages(
     ),
   }
   const keys = pages.map((page) => page.keys)
-  await run.writer.commit(run, changes, { checkpoint, pages: { pass: passNumber(at), first: at.pages, keys, summary } })
+  const kept = pages.flatMap((page) => page.kept ?? [])
+  const also = (client: PoolClient): Promise<void> => keepPages(client, run.stream.name, kept)
+  await run.writer.commit(run, changes, {
+    checkpoint,
+    also,
+    pages: { pass: passNumber(at), first: at.pages, keys, summary },
+  })
   return checkpoint
 }
