@@ -109,9 +109,10 @@ export const rentals = {
   filledBy: {
     stream: 'rental_resources',
     columns: [
-      { column: 'resource_id', path: 'resource.id' },
-      { column: 'company_id', path: 'resource.company.id' },
+      { column: 'resource_id', path: 'resource.id', from: 'id' },
+      { column: 'company_id', path: 'resource.company.id', from: 'company_id' },
     ],
+    filter: { stream: 'resources', param: 'resourceId' },
   },
   writes: [
     {

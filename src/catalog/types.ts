@@ -129,7 +129,10 @@ export type StreamDef = {
   /** Columns that another stream's read fills (rentals: resource_id and company_id from the rental's resource). */
   readonly filledBy?: {
     readonly stream: string
-    readonly columns: readonly { readonly column: string; readonly path: string }[]
+    /** `from`: the column that says the same in the stream of `filter`; the first one's is its key. */
+    readonly columns: readonly { readonly column: string; readonly path: string; readonly from?: string }[]
+    /** The list may be asked, by this parameter, for those that belong to one record of another stream. */
+    readonly filter?: { readonly stream: string; readonly param: string }
   }
   /** The aggregate that this record's changes belong to, and those of everything below it. */
   readonly aggregate?: Aggregate

@@ -222,7 +222,7 @@ export function tombstoneCandidates(stream: StreamDef, shape: ScopeShape, source
  * Fills columns of live rows with what another stream's read brought; rows that have the values already are left alone.
  * Parameters: one text array per key column, then one per filled column. Returns one row per updated row.
  */
-export function fillStatement(stream: StreamDef, filled: readonly string[]): string {
+export function fillStatement(stream: StreamDef, filled: readonly string[], onlyEmpty: boolean): string {
   const { key, name } = stream
   const table = `mirror.${identifier(name)}`
   const assignments = filled.map((column) => `${identifier(column)} = l.${identifier(column)}`)
@@ -230,6 +230,7 @@ export function fillStatement(stream: StreamDef, filled: readonly string[]): str
       select g.*, ${filled.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')}
       from given g cross join lateral (select ${columnList(filled, 't')} from ${table} t
         where ${sameKey(key, 't', 'g')} and t._deleted_at is null and ${rowOf(filled, 't')} is distinct from ${rowOf(filled, 'g')}
+          ${onlyEmpty ? `and t.${identifier(filled[0] ?? '')} is null` : ''}
         for no key update) t
     ), updated as (
       update ${table} t set ${assignments.join(', ')}, _changed_at = clock_timestamp()

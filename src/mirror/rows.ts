@@ -48,6 +48,8 @@ export type TableWrite = {
 export type FilledWrite = {
   readonly stream: StreamDef
   readonly readAt: Date
+  /** Only where the first of the columns is empty. */
+  readonly onlyEmpty?: boolean
   readonly rows: readonly {
     readonly key: readonly string[]
     readonly values: Readonly<Record<string, string | null>>

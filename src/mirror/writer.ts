@@ -199,7 +199,7 @@ async function cascade(writing: Writing, { stream, keys, source, readAt }: Tombs
     )
 }
 
-async function fill(writing: Writing, { stream, rows }: FilledWrite): Promise<void> {
+async function fill(writing: Writing, { stream, rows, onlyEmpty = false }: FilledWrite): Promise<void> {
   const columns = (stream.filledBy?.columns ?? []).map(({ column }) => column)
   if (columns.length === 0 || rows.length === 0) return
   // The same record twice: the later row of the list stands.
@@ -210,7 +210,7 @@ async function fill(writing: Writing, { stream, rows }: FilledWrite): Promise<vo
     stream,
     distinct.map((row) => row.key),
   )
-  const { rowCount } = await writing.client.query(fillStatement(stream, columns), [...keys, ...values])
+  const { rowCount } = await writing.client.query(fillStatement(stream, columns, onlyEmpty), [...keys, ...values])
   tallyOf(writing, stream).updated += rowCount ?? 0
 }
 

@@ -181,7 +181,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.unknown_fields.times': 'In how many records.',
   'column sync.unknown_fields.sample': 'A value; of streams with personal data only its JSON type.',
 
-  'table sync.pinned': 'What was probed once: page base, envelope, summary lists, prices at once.',
+  'table sync.pinned':
+    'What was probed once: page base, envelope, summary lists, prices at once, filters that are honoured.',
   'column sync.pinned.key': 'What was probed.',
   'column sync.pinned.value': 'What was found.',
   'column sync.pinned.probed_at': 'When.',

@@ -11,7 +11,7 @@ const leaseMs = 10_000
 /** How often a lease is renewed. */
 export const heartbeatMs = 3_000
 
-type TaskKind = 'sweep' | 'plan' | 'details' | 'confirm' | 'release'
+type TaskKind = 'sweep' | 'plan' | 'links' | 'details' | 'confirm' | 'release'
 
 export type NewTask = {
   readonly kind: TaskKind

@@ -10,6 +10,7 @@ import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { analyzeGrown } from '../mirror/statistics.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
 import { detailStates, dueKeys, hashesFromList, isReadSince } from '../state/due.ts'
+import { linkKeys } from '../state/links.ts'
 import { insertNewRecords } from '../state/new-records.ts'
 import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from '../state/quarantine.ts'
 import { keyText, knownRecords, saveRecords } from '../state/records.ts'
@@ -21,6 +22,7 @@ import { type ChangeSet, changeSet } from './change-set.ts'
 import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'
 import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
+import { linkedStream } from './details/links.ts'
 import { judgePass, nextPass, nextVariant, passNumber } from './lists/progress.ts'
 import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
 import type { RequestValues } from './records/project.ts'
@@ -96,6 +98,11 @@ export const committing: TaskWriter = {
       ...(hot && { changedSince: runStartedAt }),
     })
     return await dueKeys(context.database.pool, stream, due)
+  },
+
+  linkKeys: async ({ context, stream }) => {
+    const target = linkedStream(stream)
+    return target === undefined ? [] : await linkKeys(context.database.pool, target)
   },
 
   isUrgentWaiting: ({ context, task }) =>

@@ -108,6 +108,8 @@ export type TaskWriter = {
   endSweep(run: TaskRun<'list'>, at: Checkpoint): Promise<void>
   /** The records whose details are to be read, in the order in which they are of use. */
   dueKeys(run: TaskRun): Promise<readonly DueKey[]>
+  /** The records of another stream by which the links that this stream fills are asked for. */
+  linkKeys(run: TaskRun): Promise<readonly string[]>
   /** Does something more urgent wait for a place that these details have? */
   isUrgentWaiting(run: TaskRun): Promise<boolean>
   /** Ends the task; `tasks` follow it. `swept`: so many records were found to be read. */

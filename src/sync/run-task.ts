@@ -8,6 +8,7 @@ import { committing } from './commit.ts'
 import { listReading, type SyncContext, type TaskRun, taskRun } from './context.ts'
 import { runConfirm, runRelease } from './deletions/confirm.ts'
 import { runDetails, runPlan } from './details/details.ts'
+import { runLinks } from './details/links.ts'
 import { runSweep } from './lists/sweep.ts'
 
 /** Attempts of a task that fails for a passing reason; each read was already retried by the api layer. */
@@ -65,6 +66,8 @@ export function carryOut(run: TaskRun): Promise<void> {
       return runSweep(listReading(run, stream))
     case 'plan':
       return runPlan(run)
+    case 'links':
+      return runLinks(run)
     case 'details':
       return runDetails(run)
     case 'confirm':

@@ -23,7 +23,8 @@ import { applyWrites } from '../../src/mirror/writer.ts'
 import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
 import { detailStates, dueKeys, isAnythingDue, isReadSince } from '../../src/state/due.ts'
-import { forgetRecords, saveRecords } from '../../src/state/records.ts'
+import { linkedValues, linkKeys } from '../../src/state/links.ts'
+import { forgetRecords, listedPayloads, saveRecords } from '../../src/state/records.ts'
 import { finishRequests, isRequested, openStreams } from '../../src/state/requests.ts'
 import { idleRuns, listRuns, runsOfRequest } from '../../src/state/runs.ts'
 import { countRows } from '../../src/state/stream-state.ts'
@@ -158,6 +159,9 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
   ['what the limit on deletions is judged by', 5 * size, (db) => deletionFacts(db, rentals)],
   ['details of rentals that are due', 10 * size, (db) => dueKeys(db, rentals, due)],
   ['payments that are due', 10 * size, (db) => dueKeys(db, payments, due)],
+  ['boats by which rentals are linked', 10 * size, (db) => linkKeys(db, rentals)],
+  ['what links to 200 boats are filled with', 4 * 200, (db) => linkedValues(db, rentals, spread(200).map(String))],
+  ['a few records of a list', 2 * size, (db) => listedPayloads(db, rentals, 'GET /v3/rentals', 6)],
   ['whether any payments are due', 10 * size, (db) => isAnythingDue(db, payments, due)],
   ['what is known of 200 details', 4 * 200, (db) => detailStates(db, rentals, spread(200).map(String))],
   ['whether a record was read', 10, (db) => isReadSince(db, rentals, '7', new Date())],

@@ -113,6 +113,7 @@ class StreamComparison implements TaskWriter {
   knownRecords = async (): Promise<ReadonlyMap<string, never>> => new Map<string, never>()
   knownDetails = this.knownRecords
   knownHashes = this.knownRecords
+  linkKeys = async (): Promise<readonly string[]> => []
   isUrgentWaiting = async (): Promise<boolean> => false
   /** Its list or its parent named it a moment ago. */
   isThere = async (): Promise<boolean> => true

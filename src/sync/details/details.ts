@@ -24,7 +24,10 @@ export async function runPlan(run: TaskRun): Promise<void> {
     const priority = detailPriority(stream.name, rank)
     return keyBatches(ofRank).map((keys) => ({ kind: 'details', priority, payload: { keys } }) as const)
   })
-  await writer.end(run, { tasks, swept: isSwept ? null : due.length })
+  const links = keyBatches(await writer.linkKeys(run)).map(
+    (keys) => ({ kind: 'links', priority: detailPriority(stream.name, 1), payload: { keys } }) as const,
+  )
+  await writer.end(run, { tasks: [...links, ...tasks], swept: isSwept ? null : due.length })
 }
 
 /** After this many failures in a row a batch gives up: the API is down, not the record bad. */

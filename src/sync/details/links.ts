@@ -1,0 +1,126 @@
+// Links to another stream's records that a list answers by a filter (rentals by their boat): one request for each of those
+// instead of one for each record. Whether the list honours the filter is found out by reads of single records; each
+// record's own read says the rest, and has the last word.
+
+import { streams } from '../../catalog/catalog.ts'
+import { columnType } from '../../catalog/columns.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { contradictDetected, readDetected, saveDetected } from '../../state/detected-settings.ts'
+import { type Linked, linkedValues } from '../../state/links.ts'
+import { keyText } from '../../state/records.ts'
+import { mapConcurrently } from '../batches.ts'
+import { answerFound, changeSet, type Found } from '../change-set.ts'
+import { listReading, type TaskRun } from '../context.ts'
+import { resolvePaging } from '../lists/paging.ts'
+import { convertValue } from '../records/convert.ts'
+import { keyOf, valueAt } from '../records/project.ts'
+import { parentValues } from './readers/children.ts'
+import { failedRead, readOutcome } from './single.ts'
+
+/** A filter that was not honoured is tried again after this long, in milliseconds. */
+const retryMs = 7 * 24 * 3_600_000
+/** Records of a task that are read singly before its answers count, while nobody knows about the filter and afterwards. */
+const compared = { unknown: 3, known: 1 }
+
+/** The stream whose links this one's reads fill, where its list can be asked for them. */
+export const linkedStream = ({ name }: StreamDef): StreamDef | undefined =>
+  streams.find(({ filledBy }) => filledBy?.stream === name && filledBy.filter !== undefined)
+
+/** Fills empty links that lead to the records of this task. */
+export async function runLinks(run: TaskRun): Promise<void> {
+  const { context, stream, task, writer } = run
+  const { pool } = context.database
+  const target = linkedStream(stream)
+  if (target === undefined) throw new Error(`${stream.name} fills no links.`)
+  const { keys } = task.payload as { readonly keys: readonly string[] }
+  const setting = `filter:${target.name}.${target.filledBy?.filter?.param}`
+  const detected = await readDetected(pool, setting)
+  const age = context.clock.now().getTime() - (detected?.probedAt.getTime() ?? 0)
+  const answers = new Answers(run, target)
+  if (detected?.value !== false || age > retryMs) {
+    const known = detected?.value === true
+    const isHonoured = await answers.judge(await linkedValues(pool, target, keys), known ? 'known' : 'unknown')
+    if (known && isHonoured === false)
+      await contradictDetected(pool, setting, `${target.name} were answered that belong elsewhere.`)
+    if (isHonoured === false || (isHonoured && !known)) await saveDetected(pool, setting, isHonoured)
+    if (isHonoured === true) answers.fill()
+  }
+  await writer.commit(run, changeSet(answers.found))
+  await writer.end(run)
+}
+
+/** What the list answers by its filter. */
+class Answers {
+  readonly found: Found[] = []
+  readonly #run: TaskRun
+  readonly #target: StreamDef
+  /** Whose each answered record is said to be. */
+  readonly #linkOf = new Map<string, Linked>()
+  /** False: the filter is refused, or not honoured; null: not everything was answered. */
+  #verdict: boolean | null = true
+
+  constructor(run: TaskRun, target: StreamDef) {
+    this.#run = run
+    this.#target = target
+  }
+
+  /** Asks for the records of each of these, and compares some with their own reads. Null: nothing can be said. */
+  async judge(links: readonly Linked[], state: keyof typeof compared): Promise<boolean | null> {
+    const asked = mapConcurrently(links, this.#run.context.settings.api.concurrency, (link) => this.#ask(link))
+    for await (const _ of asked) if (this.#verdict !== true) break
+    if (this.#verdict !== true) return this.#verdict
+    const sample = [...new Map([...this.#linkOf].map(([key, { key: link }]) => [link, key]))].slice(0, compared[state])
+    const own = await Promise.all(sample.map(async ([link, key]) => [link, await this.#ownLink(key)] as const))
+    if (own.some(([link, told]) => told !== undefined && told !== link)) return false
+    return own.filter(([, told]) => told !== undefined).length < compared[state] ? null : true
+  }
+
+  /** Adds what was answered to what was found. */
+  fill(): void {
+    const rows = [...this.#linkOf].map(([key, { values }]) => ({ key: [key], values }))
+    this.found.push({
+      filled: [{ stream: this.#target, readAt: this.#run.context.clock.now(), onlyEmpty: true, rows }],
+    })
+  }
+
+  async #ask(link: Linked): Promise<void> {
+    const { context, signal } = this.#run
+    const reading = listReading(this.#run, this.#target)
+    const query = { ...reading.reads.query, [this.#target.filledBy?.filter?.param ?? '']: link.key }
+    try {
+      const { paging, pageBase } = await resolvePaging(reading, query)
+      const call = { endpoint: reading.reads.list, query, paging, pageBase, priority: 'detail', signal } as const
+      for await (const page of context.api.list(call)) {
+        this.found.push(answerFound(page))
+        for (let index = 0; index < page.items.length; index++) {
+          const key = keyOf(this.#target, page.items.head(index), context.settings.timeZone)
+          if (key === null) continue
+          // A record belongs to one: who is answered for two was not asked for.
+          const other = this.#linkOf.get(keyText(key))
+          if (other !== undefined && other !== link) this.#verdict = false
+          this.#linkOf.set(keyText(key), link)
+        }
+        // Where a short page was not the last, the rest is linked by its own reads.
+        if (this.#verdict !== true || page.items.length < paging.pageSize) return
+      }
+    } catch (error) {
+      const { outcome, found } = failedRead(error)
+      this.found.push(found)
+      this.#verdict = outcome.kind === 'failed' && outcome.retry ? null : false
+    }
+  }
+
+  /** Where a record's own read says that it belongs; undefined where it does not say. */
+  async #ownLink(key: string): Promise<string | undefined> {
+    const { stream, reads } = this.#run
+    const [column] = this.#target.filledBy?.columns ?? []
+    if (reads.kind !== 'document' || column === undefined) return undefined
+    const { params } = parentValues(stream, key)
+    const { outcome, found } = await readOutcome(this.#run, { endpoint: reads.endpoint, params })
+    this.found.push(found)
+    if (outcome.kind !== 'there') return undefined
+    const told = valueAt(outcome.value.body, column.path)
+    const converted = convertValue(columnType(this.#target, column.column), told, 'UTC')
+    return converted.ok ? (converted.text ?? undefined) : undefined
+  }
+}
