@@ -1,12 +1,15 @@
 // `schedule --plan`: what a first sync and a day need in requests, against the rate limit.
 
 import { InvalidArgumentError } from 'commander'
-import { findStream, streams } from '../catalog/catalog.ts'
+import { findStream, streams, windowsOf } from '../catalog/catalog.ts'
+import { findTurn } from '../catalog/turns.ts'
 import { meant } from '../config/names.ts'
 import type { Config } from '../config.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { count, duration } from '../format.ts'
+import { type ScheduleFacts, wantedIntervals } from '../jobs/schedule.ts'
 import { scheduledShare, stretchFactor } from '../sync/plan.ts'
+import { listRequests, type RowsOf } from '../sync/read-costs.ts'
 import { changedADay, planRequests, scaledRows, soonShare } from '../sync/request-plan.ts'
 import { print, printJson, table } from './terminal/output.ts'
 
@@ -27,23 +30,33 @@ export function collectRows(text: string, before: ReadonlyMap<string, number>): 
 
 export type PlanFacts = {
   readonly config: Config
-  /** Wanted intervals by stream, in milliseconds. */
-  readonly intervals: ReadonlyMap<string, number>
+  readonly facts: ScheduleFacts
   /** Live rows by stream. */
   readonly mirrored: ReadonlyMap<string, number>
   /** Rows that are assumed instead. */
   readonly given: ReadonlyMap<string, number>
-  /** 0 is no limit. */
-  readonly ratePerSecond: number
+}
+
+/** Wanted intervals for a mirror of this size; windows count as honoured where no list was read that says otherwise. */
+function plannedIntervals({ config, facts, mirrored }: PlanFacts, rowsOf: RowsOf): ReadonlyMap<string, number> {
+  const pages = new Map<string, number>()
+  for (const stream of streams) {
+    const isHonoured = facts.pages.has(stream.name) || !mirrored.get(stream.name)
+    if (windowsOf(stream) !== undefined && isHonoured)
+      pages.set(stream.name, listRequests(stream, rowsOf(stream.name) ?? 0, config))
+  }
+  const intervals = wantedIntervals(config, { ...facts, pages })
+  return new Map(
+    [...intervals].filter(([name]) => findTurn(name)?.hot !== true || pages.has(findTurn(name)?.stream ?? '')),
+  )
 }
 
 /** Prints it. @throws BoatMirrorError USAGE where there is nothing to reckon with. */
-export function printRequestPlan(
-  { config, intervals, mirrored, given, ratePerSecond }: PlanFacts,
-  json: boolean,
-): void {
+export function printRequestPlan(planned: PlanFacts, json: boolean): void {
+  const { config, facts, mirrored, given } = planned
+  const { ratePerSecond } = facts
   const rowsOf = scaledRows((stream) => mirrored.get(stream) || null, given)
-  const plan = planRequests({ settings: config, intervals, rowsOf })
+  const plan = planRequests({ settings: config, intervals: plannedIntervals(planned, rowsOf), rowsOf })
   if (plan.streams.every(({ records }) => records === null))
     throw new BoatMirrorError('USAGE', 'The mirror is empty, and no sizes are given.', {
       remedy: 'Give them: --rows rentals=20000 --rows resources=1000 --rows users=10000.',
@@ -82,7 +95,7 @@ export function printRequestPlan(
 
 const dayS = 86_400
 
-const assumptions = `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back, ${changedADay * 100} % change within a day; a collection has two elements where the mirror shows none.`
+const assumptions = `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back (the hot window), ${changedADay * 100} % change within a day; a collection has two elements where the mirror shows none.`
 
 const takes = (requests: number, ratePerSecond: number): string =>
   `${count(requests)} requests${ratePerSecond === 0 ? '' : ` (${duration(requests / ratePerSecond)})`}`

@@ -54,7 +54,7 @@ export function assertKnownStreams({ schedules, targets, api }: Pick<Config, 'sc
 }
 
 /** What decides how often a list with windows is read as a whole. */
-type ScheduleFacts = {
+export type ScheduleFacts = {
   readonly ratePerSecond: number
   /** Pages of lists whose windows the API honours. */
   readonly pages: ReadonlyMap<string, number>

@@ -2,6 +2,7 @@
 // and costs are the real ones; what no setting says is assumed, and named here.
 
 import { parentOf, streamNamed, streams, withAncestors } from '../catalog/catalog.ts'
+import { turnName } from '../catalog/turns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isEnabled, type PlanSettings } from './plan.ts'
 import { detailRequests, listRequests, type ReadSettings, type RowsOf, recordsWithDetails } from './read-costs.ts'
@@ -30,7 +31,7 @@ export type PlannedStream = {
 
 export type RequestPlanInput = {
   readonly settings: ReadSettings & PlanSettings & { readonly detailMaxAgeMs: number }
-  /** Wanted intervals by stream, in milliseconds. */
+  /** Wanted intervals by turn, in milliseconds. */
   readonly intervals: ReadonlyMap<string, number>
   readonly rowsOf: RowsOf
 }
@@ -41,7 +42,8 @@ export type RequestPlan = Pick<PlannedStream, 'first' | 'pages' | 'perDay'> & {
 }
 
 /** Makes the plan. */
-export function planRequests({ settings, intervals, rowsOf }: RequestPlanInput): RequestPlan {
+export function planRequests(input: RequestPlanInput): RequestPlan {
+  const { settings, intervals, rowsOf } = input
   const planned = streams
     .filter((stream) => stream.reads.kind !== 'inside' && isEnabled(stream, settings))
     .map((stream) => {
@@ -50,11 +52,19 @@ export function planRequests({ settings, intervals, rowsOf }: RequestPlanInput):
       const details = (records ?? 0) * detailRequests(stream, rowsOf, settings)
       const intervalMs = intervals.get(stream.name) ?? null
       const turns = intervalMs === null ? 0 : dayMs / intervalMs
-      const perDay = turns * pages + details * readingsADay(stream, turns, settings.detailMaxAgeMs)
+      const perDay =
+        turns * pages + hotPages(input, stream) + details * readingsADay(stream, turns, settings.detailMaxAgeMs)
       return { stream: stream.name, records, intervalMs, first: pages + details, pages, perDay }
     })
   const sum = (name: 'first' | 'pages' | 'perDay'): number => planned.reduce((all, each) => all + each[name], 0)
   return { streams: planned, first: sum('first'), pages: sum('pages'), perDay: sum('perDay') }
+}
+
+/** Pages of a day's hot runs: one of what is new, and the window. */
+function hotPages({ settings, intervals, rowsOf }: RequestPlanInput, stream: StreamDef): number {
+  const intervalMs = intervals.get(turnName({ stream: stream.name, hot: true }))
+  if (intervalMs === undefined) return 0
+  return (dayMs / intervalMs) * (1 + listRequests(stream, soonShare * (rowsOf(stream.name) ?? 0), settings))
 }
 
 /** How often the details of one record are read within a day. */

@@ -167,7 +167,8 @@ describe('sync', () => {
       const [plan, larger] = [await of(), await of('--rows', `rentals=${rentals * 10}`)]
       expect(plan.streams.find((each) => each.stream === 'rentals')?.records).toBe(rentals)
       expect(larger.streams.find((each) => each.stream === 'rental_payments')?.records).toBe(rentals * 10)
-      expect(larger.perDay).toBeGreaterThan(2 * plan.perDay)
+      expect(larger.first).toBeGreaterThan(2 * plan.first)
+      expect(larger.perDay).toBeGreaterThan(plan.perDay)
       const { stdout } = await cli.run(['schedule', '--plan'])
       expect(stdout).toMatch(/^First sync: [\d,]+ requests; of them \d+ requests for the lists\.$/m)
       expect(await cli.run(['schedule', '--plan', '--rows', 'rental=1'])).toMatchObject({

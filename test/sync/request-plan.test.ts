@@ -21,6 +21,14 @@ function line(
   return plan.streams.find((each) => each.stream === stream)
 }
 
+it('hot runs read a page of what is new, and the window', () => {
+  const settings = readConfig({}, '/nonexistent')
+  const rowsOf = (name: string): number | null => (name === 'rentals' ? 1_000 : null)
+  const of = (...hot: readonly (readonly [string, number])[]): number =>
+    planRequests({ settings, intervals: new Map([['rentals', hours(1)], ...hot]), rowsOf }).perDay
+  expect(of(['rentals.hot', hours(0.5)]) - of()).toBeCloseTo(48 * (1 + 2), 6)
+})
+
 describe('the plan of requests', () => {
   it('counts the pages of each sweep, and what each record costs', () => {
     const cities = line('cities', { cities: 300 })

@@ -36,13 +36,14 @@ async function runSchedule(
 ): Promise<void> {
   await using app = await open({ schema: 'check', api: false, patienceMs: 0 })
   const { database, ratePerSecond } = app
-  const wanted = wantedIntervals(config, await scheduleFacts(database, ratePerSecond))
+  const facts = await scheduleFacts(database, ratePerSecond)
+  const wanted = wantedIntervals(config, facts)
   const effective = await effectiveIntervals(database, wanted, ratePerSecond)
   const costs = await turnCosts(database.pool)
   const states = new Map((await listStreams(database.pool)).map((state) => [state.stream, state]))
   if (plan) {
     const mirrored = new Map([...states].map(([stream, state]) => [stream, Number(state.rows)]))
-    return printRequestPlan({ config, intervals: wanted, mirrored, given, ratePerSecond }, json)
+    return printRequestPlan({ config, facts, mirrored, given }, json)
   }
   const planned = [...wanted].map(([turn, intervalMs]) => ({ intervalMs, cost: costs.get(turn) ?? 1 }))
   const neededPerSecond = planned.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)
