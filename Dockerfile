@@ -10,15 +10,22 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY scripts/build.mjs scripts/bundle.mjs scripts/
 COPY migrations migrations
 COPY src src
-RUN npm run build && find dist -name '*.d.ts' -delete
+RUN npm run build && mv dist/bundled.json . && find dist -name '*.d.ts' -delete
+RUN npm sbom --sbom-format=spdx > all.spdx.json
 
 FROM node:22-alpine AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
-# The list of packages (SBOM) is made of what is installed; what only a compiler or a debugger reads is left out.
+COPY scripts/sbom.mjs ./
+COPY --from=build /app/all.spdx.json /app/bundled.json ./
+# The list of packages (SBOM) is made of what is installed, the queue board with it, and of what the build put into the
+# program; what only a compiler or a debugger reads is left out.
 RUN npm ci --ignore-scripts --no-audit --no-fund --omit=dev --omit=optional \
+  && board="@bull-board/ui@$(node -p "require('./package.json').peerDependencies['@bull-board/ui']")" \
   && npm pkg delete devDependencies optionalDependencies peerDependencies \
-  && npm sbom --sbom-format=spdx > sbom.spdx.json \
+  && npm install --no-save --ignore-scripts --no-audit --no-fund "$board" \
+  && npm sbom --sbom-format=spdx > installed.spdx.json \
+  && node sbom.mjs installed.spdx.json all.spdx.json bundled.json > sbom.spdx.json \
   && npm cache clean --force \
   && find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete
 
@@ -27,7 +34,8 @@ COPY package.json ./
 RUN added=$(node -p "Object.entries(require('./package.json').peerDependencies).map((pair) => pair.join('@')).join(' ')") \
   && npm pkg delete devDependencies optionalDependencies peerDependencies \
   && npm install --no-save --ignore-scripts --no-audit --no-fund $added \
-  && npm sbom --sbom-format=spdx > sbom.spdx.json \
+  && npm sbom --sbom-format=spdx > installed.spdx.json \
+  && node sbom.mjs installed.spdx.json all.spdx.json bundled.json > sbom.spdx.json \
   && npm cache clean --force \
   && find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete
 

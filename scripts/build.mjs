@@ -1,8 +1,15 @@
 // `npm run build`, but for the declarations, which tsc adds: the program and the library, bundled into `dist/src`.
 
-import { rm } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { bundle } from './bundle.mjs'
 
 await rm('dist', { recursive: true, force: true }) // files of an earlier build have other names
-await bundle({ entry: 'src/cli/main.ts', outDir: 'dist/src/cli', name: 'main', packages: 'inside' })
-await bundle({ entry: 'src/index.ts', outDir: 'dist/src', name: 'index', packages: 'outside' })
+const program = await bundle({ entries: { main: 'src/cli/main.ts' }, outDir: 'dist/src/cli', packages: 'inside' })
+const library = await bundle({
+  entries: { index: 'src/index.ts', client: 'src/client.ts', 'sandbox/start': 'src/sandbox/start.ts' },
+  outDir: 'dist/src',
+  packages: 'inside',
+  besides: ['kysely', 'pg'], // what a program shares with the library
+})
+// Which packages these files hold, for the list of packages of the image.
+await writeFile('dist/bundled.json', JSON.stringify([...new Set([...program, ...library])].sort(), null, 2))

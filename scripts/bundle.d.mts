@@ -1,7 +1,6 @@
 export function bundle(wanted: {
-  readonly entry: string
+  readonly entries: Readonly<Record<string, string>>
   readonly outDir: string
-  /** Of the file to run, without its ending. */
-  readonly name: string
   readonly packages: 'inside' | 'outside'
-}): Promise<void>
+  readonly besides?: readonly string[]
+}): Promise<ReadonlySet<string>>

@@ -11,14 +11,16 @@ const banner =
   "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
 
 /**
- * Bundles `entry` (a TypeScript file) into `outDir` as `name`.js, what it loads later in files beside it, with source maps.
- * `packages`: `inside` the bundle, or `outside`, found in `node_modules` above `outDir`.
+ * Bundles `entries` (names with TypeScript files) into `outDir` as `NAME.js`, what they share or load later in files beside
+ * them, with source maps. `packages`: `inside` the bundle, but for those that `besides` names, or all `outside`, found in
+ * `node_modules` above `outDir`. Answers the packages inside.
  */
-export async function bundle({ entry, outDir, name, packages }) {
-  await build({
-    entryPoints: { [name]: entry },
+export async function bundle({ entries, outDir, packages, besides = [] }) {
+  const { metafile } = await build({
+    entryPoints: entries,
     outdir: outDir,
     bundle: true,
+    metafile: true,
     splitting: true,
     format: 'esm',
     platform: 'node',
@@ -27,6 +29,12 @@ export async function bundle({ entry, outDir, name, packages }) {
     sourcemap: true,
     sourcesContent: false,
     logLevel: 'warning',
-    ...(packages === 'outside' ? { packages: 'external' } : { external: outside, banner: { js: banner } }),
+    ...(packages === 'outside'
+      ? { packages: 'external' }
+      : { external: [...outside, ...besides], banner: { js: banner } }),
   })
+  const inside = Object.keys(metafile.inputs).map(
+    (file) => /^(?:.*\/)?node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1],
+  )
+  return new Set(inside.filter((name) => name !== undefined))
 }

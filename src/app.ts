@@ -60,7 +60,12 @@ export type AppOptions = {
   readonly patienceMs: number | null
   /** Ends the wait for another process that migrates. */
   readonly signal?: AbortSignal
+  /** OpenTelemetry's variables; without them there are no traces. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
 }
+
+/** Stands in for the API's address where nothing is read from it: nothing listens on the discard port. */
+export const noApi = 'http://127.0.0.1:9'
 
 /** Requests per second against a real API when nothing is configured; its own limit is not published. */
 const defaultRate = 10
@@ -189,7 +194,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
         const prefix = await queuePrefix(database)
-        const tracing = await openTracing(process.env, log)
+        const tracing = await openTracing(options.environment ?? {}, log)
         release.defer(() => tracing?.close())
         const backend = openBackend({
           telemetry: tracing?.telemetry,

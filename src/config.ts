@@ -16,11 +16,13 @@ import {
   shownLength,
 } from './config/file.ts'
 import { meant, misspeltNames, settingNames, unknownNames } from './config/names.ts'
+import { type SettingOptions, textsOf, withOptionNames } from './config/options.ts'
 import { BoatMirrorError } from './errors.ts'
 import { type Setting, settings } from './settings.ts'
 import { shownAddress } from './text.ts'
 
 export type { PagingSettings } from './config/file.ts'
+export type { SettingOptions } from './config/options.ts'
 export type { AuthSetting, PagingStyle } from './settings.ts'
 
 /** Proxies to the API, by the scheme of its address. */
@@ -119,12 +121,30 @@ function takeLogin(value: ParsedSettings, authGiven: boolean, problems: string[]
   return { ...value, baseUrl: url.href.replace(/\/+$/, ''), token, auth: { kind: 'basic' } }
 }
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 /**
  * Reads every setting. An empty variable counts as unset.
  * @throws BoatMirrorError CONFIG_INVALID with one line per wrong value: the variable, what it got, what it takes.
  */
-export function readConfig(env: Readonly<Record<string, string | undefined>>, cwd = process.cwd()): Config {
-  const file = readFile(env, cwd)
+export function readConfig(env: Environment, cwd = process.cwd()): Config {
+  return configFrom(env, readFile(env, cwd), cwd)
+}
+
+/**
+ * The settings that a program gives, and nothing of environment and files.
+ * @throws BoatMirrorError CONFIG_INVALID with one line per wrong value, each under its name as an option.
+ */
+export function readOptions(options: SettingOptions): Config {
+  try {
+    return configFrom({}, textsOf(options), process.cwd())
+  } catch (error) {
+    if (!(error instanceof BoatMirrorError)) throw error
+    throw new BoatMirrorError(error.code, withOptionNames(error.message), { cause: error })
+  }
+}
+
+function configFrom(env: Environment, file: Readonly<Record<string, unknown>>, cwd: string): Config {
   const problems: string[] = []
   const names = [...settingNames, ...fileSections]
   for (const key of Object.keys(file))

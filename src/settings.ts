@@ -121,12 +121,12 @@ function parseTimeZone(value: string): string | undefined {
   }
 }
 
-const define = <T, F extends string | null>(
-  name: string,
+const define = <const N extends string, T, F extends string | null>(
+  name: N,
   fallback: F,
   values: Values<T>,
   meaning: string,
-): Setting<T, F> => ({ name, fallback, meaning, ...values })
+): Setting<T, F> & { readonly name: N } => ({ name, fallback, meaning, ...values })
 
 const auth = { takes: 'bearer, basic, header:NAME, query:NAME or none', parse: parseAuth }
 const zone = { takes: 'an IANA zone such as Europe/Paris', parse: parseTimeZone }

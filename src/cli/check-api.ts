@@ -11,9 +11,9 @@ import { listDetected, readDetected } from '../state/detected-settings.ts'
 import { pageBaseSetting, pagingOf } from '../sync/lists/paging.ts'
 import { readWindows } from '../sync/lists/windows.ts'
 import { isEnabled } from '../sync/plan.ts'
+import { openProbeApi, type ProbeApi, type ProbeOptions, preflight } from '../sync/preflight.ts'
 import { shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
-import { openProbeApi, type ProbeApi, type ProbeOptions, preflight } from './preflight.ts'
 
 /** @param database where detected settings are kept; null: none is there yet. */
 export async function checkApi(options: ProbeOptions, database: Database | null): Promise<readonly Finding[]> {

@@ -1,6 +1,6 @@
 // Opens the app for a command, with the sandbox where no API is configured.
 
-import { type App, type AppOptions, openApp } from '../app.ts'
+import { type App, type AppOptions, noApi, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { attachSandbox } from './sandbox/host.ts'
@@ -10,15 +10,13 @@ export type OpenedApp = App & { readonly apiUrl: string; readonly sandbox: boole
 /** What a command needs of it; `api: false`: it reads nothing from the API. */
 export type OpenOptions = Pick<AppOptions, 'schema' | 'patienceMs' | 'signal'> & { readonly api?: boolean }
 
-/** Stands in for the API's address where a command reads nothing from it: nothing listens on the discard port. */
-const noApi = 'http://127.0.0.1:9'
-
 /** Opens all that a sync needs, and the sandbox where no API is configured. */
 export async function openFor(config: Config, log: Logger, { api = true, ...wanted }: OpenOptions): Promise<OpenedApp> {
   const sandbox = config.api.baseUrl === null && api ? await attachSandbox(config.dataDir, log) : null
   const apiUrl = config.api.baseUrl ?? sandbox?.url ?? noApi
   try {
-    const app = await openApp({ config, log, apiUrl, sandbox: config.api.baseUrl === null, ...wanted })
+    const environment = process.env
+    const app = await openApp({ config, log, apiUrl, sandbox: config.api.baseUrl === null, environment, ...wanted })
     const dispose = async (): Promise<void> => {
       await app[Symbol.asyncDispose]()
       await sandbox?.close()

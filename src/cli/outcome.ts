@@ -1,32 +1,11 @@
 // What came of a sync: a table per stream, what a person has to do, and the exit code.
 
-import { descendantsOf, streamNamed, streams } from '../catalog/catalog.ts'
+import { streams } from '../catalog/catalog.ts'
 import { count } from '../format.ts'
+import { type Outcome, quarantinedOf, runSeconds } from '../inspect/outcome.ts'
 import type { Run } from '../state/runs.ts'
 import type { ExitCode } from './context.ts'
 import { oneLine, table } from './terminal/output.ts'
-import { runSeconds } from './terminal/progress.ts'
-
-export type Outcome = {
-  readonly runs: readonly Run[]
-  /** Records in quarantine by stream. */
-  readonly quarantine: Readonly<Record<string, number>>
-}
-
-/** The streams these runs wrote: their own tables, and those read inside their records. */
-function tablesOf(runs: readonly Run[]): ReadonlySet<string> {
-  const inside = (name: string): string[] =>
-    descendantsOf(name)
-      .filter((stream) => stream.reads.kind === 'inside')
-      .map((stream) => stream.name)
-  return new Set(runs.flatMap((run) => [run.stream, ...inside(streamNamed(run.stream).name)]))
-}
-
-/** Records of these runs' tables that are in quarantine, by stream. */
-export function quarantinedOf({ runs, quarantine }: Outcome): Readonly<Record<string, number>> {
-  const tables = tablesOf(runs)
-  return Object.fromEntries(Object.entries(quarantine).filter(([stream]) => tables.has(stream)))
-}
 
 /** 1 when a run failed or is partial, 3 when deletions are held or records are in quarantine, else 0. */
 export function exitCodeOfSync(outcome: Outcome): ExitCode {
@@ -91,26 +70,5 @@ function adviceOf(run: Run): string[] {
         const named = warning.startsWith(run.stream) ? warning : `${run.stream}: ${warning}`
         return oneLine(named, 300)
       })
-  }
-}
-
-const allCounts = ['pages', 'requests', 'retries', ...rowCounts, 'quarantined', 'bytes'] as const
-
-/** A run as JSON shows it: names in camelCase, counts as numbers. */
-export function runJson(run: Run): Readonly<Record<string, unknown>> {
-  return {
-    id: Number(run.id),
-    stream: run.stream,
-    trigger: run.trigger,
-    status: run.status,
-    startedAt: run.started_at,
-    finishedAt: run.finished_at,
-    ...Object.fromEntries(allCounts.map((name) => [name, Number(run[name])])),
-    error: run.error,
-    fullRead: run.full_read,
-    phase: run.phase,
-    total: run.total === null ? null : Number(run.total),
-    plan: run.plan,
-    warnings: run.warnings,
   }
 }

@@ -47,7 +47,7 @@ const fitAgainMs = 10_000
 /** How often history that is old enough is deleted. */
 const pruneEveryMs = 3_600_000
 
-type SyncWorkerOptions = {
+export type SyncWorkerOptions = {
   /** Everything a sync needs; `onTasks` is set by the worker. */
   readonly context: Omit<SyncContext, 'onTasks'>
   readonly backend: QueueBackend

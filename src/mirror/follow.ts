@@ -1,10 +1,6 @@
 // Follows the feed: batch after batch, and at its end waits for more.
 
-import { sleep } from '../clock.ts'
-import { listen } from '../database/listen.ts'
 import type { Queryable } from '../database/sql.ts'
-import type { Logger } from '../log.ts'
-import { changesChannel } from './change-notifier.ts'
 
 /** A change as the feed gives it; `key` and `diff` as JSON text, so that no number loses a digit. */
 export type FeedEntry = {
@@ -19,6 +15,21 @@ export type FeedEntry = {
 
 /** Where to begin: where a consumer acknowledged, or after a cursor (null: at the start). */
 export type FeedPlace = { readonly consumer: string } | { readonly cursor: string | null }
+
+/** Where to begin by name; a new consumer is registered there. `from`: `start`, `now`, or a cursor. */
+export async function placeOf(
+  db: Queryable,
+  { consumer, from = 'start' }: { readonly consumer?: string | undefined; readonly from?: string | undefined },
+): Promise<FeedPlace> {
+  if (consumer === undefined) {
+    if (from !== 'now') return { cursor: from === 'start' ? null : from }
+    const { rows } = await db.query<{ cursor: string | null }>('select mirror.last_cursor() as cursor')
+    return { cursor: rows[0]?.cursor ?? null }
+  }
+  const isNew = 'not exists (select from sync.consumers where name = $1)'
+  await db.query(`select mirror.reset_consumer($1, $2) where ${isNew}`, [consumer, from])
+  return { consumer }
+}
 
 const batchSize = 1_000
 
@@ -40,26 +51,5 @@ export async function* followFeed(
     if (rows.length === batchSize) continue
     if (waitForMore === null) return
     await waitForMore()
-  }
-}
-
-/** What was committed below an older transaction is given when that one ends, which nobody announces. */
-const pollMs = 2_000
-
-/** Makes a wait that ends when changes are announced, or after two seconds; it rejects when the signal is aborted. */
-export function waitForChanges(url: string, log: Logger, signal: AbortSignal): () => Promise<void> {
-  let announced = false
-  let wake = (): void => {}
-  const onNotify = (): void => {
-    announced = true
-    wake()
-  }
-  void listen({ url, channel: changesChannel, onNotify, log, signal })
-  return async () => {
-    const woken = new Promise<void>((resolve) => {
-      wake = resolve
-    })
-    if (!announced) await Promise.race([woken, sleep(pollMs, signal)])
-    announced = false
   }
 }

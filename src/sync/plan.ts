@@ -28,6 +28,18 @@ export function streamsToRead(names: readonly string[], settings: PlanSettings):
   return streams.filter((stream) => chosen.has(stream.name) && isEnabled(stream, settings)).map((stream) => stream.name)
 }
 
+/**
+ * The same for a sync that somebody asks for.
+ * @throws BoatMirrorError USAGE, too, when the settings switch all of them off.
+ */
+export function streamsToSync(names: readonly string[], settings: PlanSettings): readonly string[] {
+  const wanted = streamsToRead(names, settings)
+  if (wanted.length > 0) return wanted
+  throw new BoatMirrorError('USAGE', `${names.join(', ')} is switched off by the configuration.`, {
+    remedy: 'MIRROR_DOCUMENTS, CALENDAR_YEARS, PRICE_DAYS, SLOT_DAYS and SLOT_DURATIONS switch streams on and off.',
+  })
+}
+
 function knownStream(name: string): StreamDef {
   const stream = findStream(name)
   if (stream !== undefined) return stream

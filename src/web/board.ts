@@ -144,14 +144,29 @@ export type Board = {
   close(): Promise<void>
 }
 
-/** Adds /queues. The queues are opened in the background: the pages do not wait for the backend. */
-export function registerBoard(server: FastifyInstance, context: OperatorContext): Board {
+const notInstalled =
+  'The queue board is not installed. Where boat-mirror is a package, add it beside: npm install @bull-board/ui@9\n'
+
+/** The interface on the server; null where its package, which need not be there, is not. */
+function openInterface(server: FastifyInstance): ReturnType<typeof createBullBoard> | null {
   const parts = new BoardParts()
   const uiConfig: UIConfig = { boardTitle: 'Boat Mirror', miscLinks: [{ text: 'Status', url: '/' }] }
-  const board = createBullBoard({ queues: [], serverAdapter: parts, options: { uiConfig } })
-  registerStatics(server, parts.statics)
-  if (parts.entry !== undefined) registerPages(server, parts, parts.entry)
-  registerReads(server, parts)
+  try {
+    const board = createBullBoard({ queues: [], serverAdapter: parts, options: { uiConfig } })
+    registerStatics(server, parts.statics)
+    if (parts.entry !== undefined) registerPages(server, parts, parts.entry)
+    registerReads(server, parts)
+    return board
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
+    server.get(base, (_request, reply) => reply.code(404).type('text/plain; charset=utf-8').send(notInstalled))
+    return null
+  }
+}
+
+/** Adds /queues. The queues are opened in the background: the pages do not wait for the backend. */
+export function registerBoard(server: FastifyInstance, context: OperatorContext): Board {
+  const board = openInterface(server)
 
   const opened: Queue[] = []
   let closed = false
@@ -159,7 +174,7 @@ export function registerBoard(server: FastifyInstance, context: OperatorContext)
     const queue = await context.queue.openQueue(name)
     if (closed || !(queue instanceof Queue)) return await queue.close()
     opened.push(queue)
-    board.addQueue(new BullMQAdapter(queue, { readOnlyMode: true, allowRetries: false }))
+    board?.addQueue(new BullMQAdapter(queue, { readOnlyMode: true, allowRetries: false }))
   }
   for (const name of context.queueNames)
     open(name).catch((error: unknown) => {

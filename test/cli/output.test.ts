@@ -3,11 +3,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exitCodeOfCheck } from '../../src/cli/check-sync.ts'
-import { advice, exitCodeOfSync, outcomeTable, quarantinedOf } from '../../src/cli/outcome.ts'
+import { advice, exitCodeOfSync, outcomeTable } from '../../src/cli/outcome.ts'
 import { parseSandboxFile } from '../../src/cli/sandbox/file.ts'
 import { newEntries } from '../../src/cli/sandbox/journal.ts'
 import { oneLine, table } from '../../src/cli/terminal/output.ts'
 import { lineView, runLine } from '../../src/cli/terminal/progress.ts'
+import { quarantinedOf } from '../../src/inspect/outcome.ts'
 import type { LoggedRequest } from '../../src/sandbox/index.ts'
 import type { Run } from '../../src/state/runs.ts'
 

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from 'vitest'
 import { describe as describeStatus } from '../../src/cli/commands/status.ts'
-import { readStatus } from '../../src/cli/status-facts.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Backlog, StreamStatus } from '../../src/inspect/queries.ts'
+import { readStatus } from '../../src/inspect/read-status.ts'
 import type { StatusFacts } from '../../src/inspect/status.ts'
 import { createGateStore } from '../../src/state/gate-store.ts'
 import { openMirror } from '../helpers/rows.ts'

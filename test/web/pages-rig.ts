@@ -1,8 +1,8 @@
 // The operator's pages over a whole mirror, for tests; and the readers of what they say.
 
 import { openApp } from '../../src/app.ts'
-import { readStatus } from '../../src/cli/status-facts.ts'
 import { readConfig } from '../../src/config.ts'
+import { readStatus } from '../../src/inspect/read-status.ts'
 import type { StatusFacts } from '../../src/inspect/status.ts'
 import { queueNames } from '../../src/jobs/queues.ts'
 import { createLogger } from '../../src/log.ts'

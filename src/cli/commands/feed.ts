@@ -1,9 +1,9 @@
 // `feed`: the changes of the mirror, one JSON object a line.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { on, type Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { type FeedEntry, type FeedPlace, followFeed, waitForChanges } from '../../mirror/follow.ts'
+import { type FeedEntry, followFeed, placeOf } from '../../mirror/follow.ts'
+import { waitForChanges } from '../../mirror/wait-for-changes.ts'
 import { withoutControls } from '../../text.ts'
 import { action, type CommandContext, existingStream, quiet } from '../context.ts'
 import { acknowledgeLines, createAcknowledger } from '../feed/acknowledge.ts'
@@ -85,18 +85,6 @@ async function writeFeed(context: CommandContext, options: FeedOptions): Promise
   } finally {
     process.stdin.destroy()
   }
-}
-
-/** Where to begin; a new consumer is registered there. */
-async function placeOf(db: Queryable, { consumer, from = 'start' }: FeedOptions): Promise<FeedPlace> {
-  if (consumer === undefined) {
-    if (from !== 'now') return { cursor: from === 'start' ? null : from }
-    const { rows } = await db.query<{ cursor: string | null }>('select mirror.last_cursor() as cursor')
-    return { cursor: rows[0]?.cursor ?? null }
-  }
-  const known = await on(db).selectFrom('sync.consumers').select('name').where('name', '=', consumer).executeTakeFirst()
-  if (known === undefined) await db.query('select mirror.reset_consumer($1, $2)', [consumer, from])
-  return { consumer }
 }
 
 const lineOf = ({ cursor, seq, stream, key, operation, changedAt, diff }: FeedEntry): string =>

@@ -4,10 +4,12 @@ import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { count, instant } from '../../format.ts'
+import { runFacts, runSeconds } from '../../inspect/outcome.ts'
 import { heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
 import { startSyncWorker } from '../../jobs/worker.ts'
 import { findRun, listRuns, type Run } from '../../state/runs.ts'
 import { startRelease } from '../../sync/deletions/confirm.ts'
+import { preflight } from '../../sync/preflight.ts'
 import {
   action,
   type CommandContext,
@@ -21,10 +23,9 @@ import {
   wholeNumber,
   withJson,
 } from '../context.ts'
-import { exitCodeOfSync, runJson } from '../outcome.ts'
-import { preflight } from '../preflight.ts'
+import { exitCodeOfSync } from '../outcome.ts'
 import { type Cell, oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
-import { runLine, runSeconds } from '../terminal/progress.ts'
+import { runLine } from '../terminal/progress.ts'
 
 type ListOptions = Json & { readonly limit: number }
 
@@ -61,7 +62,7 @@ async function runList(
   if (stream !== undefined) existingStream(stream)
   await using opened = await context.openDatabase()
   const runs = await listRuns(opened.database.pool, { limit, ...(stream === undefined ? {} : { stream }) })
-  if (json) printJson(runs.map(runJson))
+  if (json) printJson(runs.map(runFacts))
   else if (runs.length === 0) print('There is no run yet.')
   else
     print(
@@ -100,7 +101,7 @@ async function runShow(context: CommandContext, id: string, { json }: Json): Pro
   const run = await existing(opened, id)
   const tasks = await taskFacts(pool, id)
   const held = await heldKeyFacts(pool, id, shownKeys)
-  if (json) return printJson({ ...runJson(run), tasks, waitingDeletions: held })
+  if (json) return printJson({ ...runFacts(run), tasks, waitingDeletions: held })
   print(`Run ${run.id}, ${runLine(run)}`)
   print(`Started ${instant(run.started_at)} UTC by ${run.trigger}${run.full_read ? ', every detail' : ''}.`)
   if (tasks.length > 0)
@@ -156,7 +157,7 @@ async function runRelease(context: CommandContext, id: string, { json }: Json): 
   printNote(`Asking for ${count(keys)} records of ${held.stream}.`)
   const run = await carryOut(context, app, runId)
   const code = exitCodeOfSync({ runs: [run], quarantine: {} })
-  if (json) printJson({ exitCode: code, run: runJson(run) })
+  if (json) printJson({ exitCode: code, run: runFacts(run) })
   else print(runLine(run))
   return code
 }

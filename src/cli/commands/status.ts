@@ -6,10 +6,10 @@ import { bytes, count, counted, duration, freshAsOf, relative } from '../../form
 import { type Estimate, firstSyncText, timeLeft } from '../../inspect/estimate.ts'
 import { describeHolder } from '../../inspect/feed-holders.ts'
 import type { Backlog, StreamStatus } from '../../inspect/queries.ts'
+import { readStatus } from '../../inspect/read-status.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
 import { action, type CommandContext, type OpenedDatabase, quiet, withJson } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
-import { readStatus } from '../status-facts.ts'
 import { oneLine, print, table } from '../terminal/output.ts'
 
 /** Registers `status`. */

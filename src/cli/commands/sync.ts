@@ -2,14 +2,14 @@
 
 import type { Command } from 'commander'
 import { BoatMirrorError } from '../../errors.ts'
-import { startSyncWorker } from '../../jobs/worker.ts'
+import { type Outcome, quarantinedOf, runFacts } from '../../inspect/outcome.ts'
+import { syncNow } from '../../jobs/sync-now.ts'
 import { quarantineTotals } from '../../state/quarantine.ts'
-import { createRequest } from '../../state/requests.ts'
-import { streamsToRead } from '../../sync/plan.ts'
+import { streamsToSync } from '../../sync/plan.ts'
+import { preflight } from '../../sync/preflight.ts'
 import { runCheckSync } from '../check-sync.ts'
 import { action, type CommandContext, type ExitCode, type OpenedApp, withJson } from '../context.ts'
-import { advice, exitCodeOfSync, type Outcome, outcomeTable, quarantinedOf, runJson } from '../outcome.ts'
-import { preflight } from '../preflight.ts'
+import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
 import { print, printJson, printNote } from '../terminal/output.ts'
 import { watchRequest } from '../terminal/progress.ts'
 
@@ -38,11 +38,7 @@ async function runSync(context: CommandContext, names: readonly string[], option
   const { config, log, signal } = context
   if (options.check && options.full)
     throw new BoatMirrorError('USAGE', '--check and --full exclude each other: --check reads everything anyway.')
-  const streams = streamsToRead(names, config)
-  if (streams.length === 0)
-    throw new BoatMirrorError('USAGE', `${names.join(', ')} is switched off by the configuration.`, {
-      remedy: 'MIRROR_DOCUMENTS, CALENDAR_YEARS, PRICE_DAYS, SLOT_DAYS and SLOT_DURATIONS switch streams on and off.',
-    })
+  const streams = streamsToSync(names, config)
   await using app = await context.open({ schema: options.check ? 'check' : 'migrate', patienceMs })
   await preflight({ config, apiUrl: app.apiUrl, log, signal }, streams)
   if (options.check) return await runCheckSync(app, streams, { json: options.json, signal })
@@ -58,23 +54,20 @@ async function carryOut(
   full: boolean,
 ): Promise<Outcome['runs']> {
   const backend = await app.openQueue(signal)
-  await backend.ping() // a queue that is down is one message at once, not a minute of waiting
-  const requestId = await createRequest(app.database.pool, { trigger: 'command', streams, full })
-  const worker = await startSyncWorker({ context: app.syncContext, backend, log, beginsAtOnce: true })
   try {
-    return await watchRequest({ database: app.database, settings, requestId, signal, log })
+    return await syncNow({ context: app.syncContext, backend, log }, { streams, full }, (requestId) =>
+      watchRequest({ database: app.database, settings, requestId, signal, log }),
+    )
   } catch (error) {
     if (signal.aborted) printNote('Stopping. What was read is kept; the next sync or worker carries on from here.')
     throw error
-  } finally {
-    await worker.stop()
   }
 }
 
 function report(outcome: Outcome, json: boolean): ExitCode {
   const code = exitCodeOfSync(outcome)
   if (json) {
-    printJson({ exitCode: code, runs: outcome.runs.map(runJson), quarantine: quarantinedOf(outcome) })
+    printJson({ exitCode: code, runs: outcome.runs.map(runFacts), quarantine: quarantinedOf(outcome) })
     return code
   }
   print(outcomeTable(outcome))

@@ -1,12 +1,11 @@
 // Progress of a request, read from the tables: bars on a terminal, plain lines elsewhere. Writes to stderr.
 
 import { MultiBar, type SingleBar } from 'cli-progress'
-import { sleep } from '../../clock.ts'
 import type { Database } from '../../database/database.ts'
-import { translateDatabaseError } from '../../database/sql-states.ts'
-import { BoatMirrorError } from '../../errors.ts'
 import { count, duration, elapsed } from '../../format.ts'
+import { awaitFinished } from '../../inspect/await-request.ts'
 import { type Estimate, estimateOf, timeLeft } from '../../inspect/estimate.ts'
+import { runSeconds } from '../../inspect/outcome.ts'
 import { openRequest } from '../../inspect/queries.ts'
 import { openWork } from '../../inspect/work-queries.ts'
 import type { Logger } from '../../log.ts'
@@ -39,11 +38,8 @@ type WatchOptions = {
   readonly stream?: NodeJS.WriteStream
 }
 
-const pollMs = 500
 /** An estimate costs more than the rest. */
 const estimateEveryMs = 2_000
-/** A database that does not answer for this long ends the waiting. */
-const patienceMs = 60_000
 
 /** Reads where a request stands. */
 async function readSnapshot(database: Database, requestId: string): Promise<Omit<Snapshot, 'estimate'>> {
@@ -65,22 +61,13 @@ export async function watchRequest(options: WatchOptions): Promise<readonly Run[
   const bars = stream.isTTY === true && log.level === 'info'
   const view = bars ? barView(stream) : lineView(stream)
   if (bars) log.level = 'error'
-  let answeredAt = startedAt
   try {
-    for (;;) {
-      signal.throwIfAborted()
-      try {
-        const snapshot = { ...(await readSnapshot(database, requestId)), estimate: await estimate() }
-        answeredAt = performance.now()
-        view.show(snapshot, (answeredAt - startedAt) / 1_000)
-        if (snapshot.finished) return snapshot.runs
-      } catch (thrown) {
-        const error = translateDatabaseError(thrown)
-        const passing = error instanceof BoatMirrorError && error.kind === 'retry'
-        if (!passing || performance.now() - answeredAt > patienceMs) throw error
-      }
-      await sleep(pollMs, signal)
-    }
+    const { runs } = await awaitFinished(async () => {
+      const snapshot = { ...(await readSnapshot(database, requestId)), estimate: await estimate() }
+      view.show(snapshot, (performance.now() - startedAt) / 1_000)
+      return snapshot
+    }, signal)
+    return runs
   } finally {
     view.close()
     if (bars) log.level = 'info'
@@ -132,10 +119,6 @@ export function runLine(run: Run, said: ReadonlySet<string> = new Set()): string
   ]
   return `${run.stream}: ${parts.join(', ')}${run.error === null || said.has(run.error) ? '' : ` – ${oneLine(run.error, 200)}`}`
 }
-
-/** How long a run took, in seconds. */
-export const runSeconds = (run: Run): number =>
-  run.finished_at === null ? 0 : (run.finished_at.getTime() - run.started_at.getTime()) / 1_000
 
 const summaryEveryS = 5
 

@@ -3,17 +3,17 @@
 import { isGateState } from '../api/admission/breaker.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
-import { estimateOf } from '../inspect/estimate.ts'
-import { feedHolders } from '../inspect/feed-holders.ts'
-import { backlog, databaseClock, databaseFacts, endpointFacts, outboxFacts, streamStatus } from '../inspect/queries.ts'
-import type { StatusFacts } from '../inspect/status.ts'
-import { openWork } from '../inspect/work-queries.ts'
 import { statuses } from '../outbox/states.ts'
 import { createGateStore } from '../state/gate-store.ts'
 import { quarantineTotals } from '../state/quarantine.ts'
 import { heldRuns } from '../state/sweeps.ts'
 import { listUnknownFields } from '../state/unknown-fields.ts'
 import { shownAddress } from '../text.ts'
+import { estimateOf } from './estimate.ts'
+import { feedHolders } from './feed-holders.ts'
+import { backlog, databaseClock, databaseFacts, endpointFacts, outboxFacts, streamStatus } from './queries.ts'
+import type { StatusFacts } from './status.ts'
+import { openWork } from './work-queries.ts'
 
 /** Reads everything; the parts are read one after the other and may differ by moments. */
 export async function readStatus(

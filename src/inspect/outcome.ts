@@ -1,0 +1,71 @@
+// What came of a sync, as values.
+
+import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
+import type { Run } from '../state/runs.ts'
+
+export type Outcome = {
+  readonly runs: readonly Run[]
+  /** Records in quarantine by stream. */
+  readonly quarantine: Readonly<Record<string, number>>
+}
+
+/** The streams these runs wrote: their own tables, and those read inside their records. */
+function tablesOf(runs: readonly Run[]): ReadonlySet<string> {
+  const inside = (name: string): string[] =>
+    descendantsOf(name)
+      .filter((stream) => stream.reads.kind === 'inside')
+      .map((stream) => stream.name)
+  return new Set(runs.flatMap((run) => [run.stream, ...inside(streamNamed(run.stream).name)]))
+}
+
+/** Records of these runs' tables that are in quarantine, by stream. */
+export function quarantinedOf({ runs, quarantine }: Outcome): Readonly<Record<string, number>> {
+  const tables = tablesOf(runs)
+  return Object.fromEntries(Object.entries(quarantine).filter(([stream]) => tables.has(stream)))
+}
+
+/** How long a run took, in seconds. */
+export const runSeconds = (run: Run): number =>
+  run.finished_at === null ? 0 : (run.finished_at.getTime() - run.started_at.getTime()) / 1_000
+
+const counts = [
+  'pages',
+  'requests',
+  'retries',
+  'read',
+  'inserted',
+  'updated',
+  'unchanged',
+  'deleted',
+  'held',
+  'quarantined',
+  'bytes',
+] as const
+
+/** A run as JSON shows it: names in camelCase, counts as numbers. */
+export type RunFacts = Pick<Run, 'stream' | 'trigger' | 'status' | 'error' | 'phase' | 'plan' | 'warnings'> & {
+  readonly id: number
+  readonly startedAt: Date
+  readonly finishedAt: Date | null
+  readonly fullRead: boolean
+  readonly total: number | null
+} & Readonly<Record<(typeof counts)[number], number>>
+
+/** Makes {@link RunFacts} of a run. */
+export function runFacts(run: Run): RunFacts {
+  return {
+    id: Number(run.id),
+    stream: run.stream,
+    trigger: run.trigger,
+    status: run.status,
+    startedAt: run.started_at,
+    finishedAt: run.finished_at,
+    ...(Object.fromEntries(counts.map((name) => [name, Number(run[name])])) as Record<(typeof counts)[number], number>),
+    error: run.error,
+    fullRead: run.full_read,
+    phase: run.phase,
+    total: run.total === null ? null : Number(run.total),
+    plan: run.plan,
+    warnings: run.warnings,
+  }
+}

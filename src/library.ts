@@ -1,0 +1,149 @@
+// The mirror for a program of one's own: what the commands do, as functions. It reads neither environment nor files, and
+// works only while one of its functions is called.
+
+import { Kysely, PostgresDialect } from 'kysely'
+import { type App, noApi, openApp } from './app.ts'
+import { type Config, readOptions, type SettingOptions } from './config.ts'
+import type { MirrorDatabase } from './database/schema.generated.ts'
+import { BoatMirrorError } from './errors.ts'
+import { awaitFinished } from './inspect/await-request.ts'
+import { quarantinedOf, type RunFacts, runFacts } from './inspect/outcome.ts'
+import { readStatus } from './inspect/read-status.ts'
+import type { StatusFacts } from './inspect/status.ts'
+import type { QueueBackend } from './jobs/queues.ts'
+import { assertKnownStreams } from './jobs/schedule.ts'
+import { syncNow } from './jobs/sync-now.ts'
+import { createLogger } from './log.ts'
+import { changes, type Feed, type FeedOptions } from './mirror/changes.ts'
+import { type ChangeInfo, changesForPerson, listChanges } from './outbox/inspect.ts'
+import { createPusher } from './outbox/pusher.ts'
+import { quarantineTotals } from './state/quarantine.ts'
+import { runsOfRequest } from './state/runs.ts'
+import { streamsToSync } from './sync/plan.ts'
+import { preflight } from './sync/preflight.ts'
+
+/** The settings of the README under their names in camelCase; `databaseUrl` must be there. */
+export type MirrorOptions = Omit<SettingOptions, 'autoMigrate' | 'databaseUrl'> & {
+  readonly databaseUrl: string
+  /** Brings the schema up to date; else one that is not is refused. */
+  readonly migrate?: boolean
+}
+
+export type SyncOptions = {
+  /** Named by their tables, what they hang below is read too; all, where nothing is said. */
+  readonly streams?: readonly string[]
+  /** Reads every detail again. */
+  readonly full?: boolean
+  readonly signal?: AbortSignal
+}
+
+export type SyncResult = {
+  readonly runs: readonly RunFacts[]
+  /** Records of these runs' tables that could not be mirrored, by stream. */
+  readonly quarantine: Readonly<Record<string, number>>
+}
+
+export type PushOptions = { readonly signal?: AbortSignal }
+
+export type PushResult = {
+  /** What this push worked on, newest first; at most 1,000. */
+  readonly changes: readonly ChangeInfo[]
+  /** Ids of all changes that wait for a person. */
+  readonly needPerson: readonly string[]
+}
+
+export type Mirror = {
+  /** Every table and view; its connections give up a statement after 15 seconds. */
+  readonly db: Kysely<MirrorDatabase>
+  /** One complete sync now, as the command `sync`. A stream that fails is one of the runs, and no error. */
+  sync(options?: SyncOptions): Promise<SyncResult>
+  /** Sends what is queued, and ends when nothing can settle without a person, as the command `push`. */
+  push(options?: PushOptions): Promise<PushResult>
+  /** What `status --json` prints. */
+  status(): Promise<StatusFacts>
+  /** The feed; see `changes` of `boat-mirror/client`. */
+  changes(options?: FeedOptions): Feed
+  /** Ends what is under way, and closes every connection. */
+  close(): Promise<void>
+}
+
+/** How long a read waits while the API is paused: longer than the breaker's slowest probe. */
+const patienceMs = 75_000
+const listedChanges = 1_000
+
+/**
+ * Opens a mirror.
+ * @throws BoatMirrorError CONFIG_INVALID for an option that is wrong, DATABASE_SCHEMA where the schema is not up to date and
+ * `migrate` is not asked for
+ */
+export async function openMirror({ migrate = false, ...options }: MirrorOptions): Promise<Mirror> {
+  const config = readOptions({ logLevel: 'warn', ...options, autoMigrate: migrate })
+  if (config.databaseUrl === null) throw new BoatMirrorError('CONFIG_INVALID', 'databaseUrl is not set.')
+  assertKnownStreams(config)
+  const log = createLogger(config.logLevel, { pretty: false })
+  const apiUrl = config.api.baseUrl ?? noApi
+  const schema = migrate ? 'migrate' : 'check'
+  return mirrorOf(await openApp({ config, log, apiUrl, sandbox: false, schema, patienceMs }))
+}
+
+function mirrorOf(app: App): Mirror {
+  const { config, database, log, syncContext, pushContext, clock } = app
+  const closing = new AbortController()
+  const underWay = new Set<Promise<unknown>>()
+  let backend: Promise<QueueBackend> | undefined
+  /** Runs what calls the API until it ends, the caller's signal ends it, or the mirror is closed. */
+  const run = async <T>(work: (apiUrl: string, signal: AbortSignal) => Promise<T>, given?: AbortSignal): Promise<T> => {
+    const signal = given === undefined ? closing.signal : AbortSignal.any([closing.signal, given])
+    signal.throwIfAborted()
+    const running = work(apiUrlOf(config), signal)
+    underWay.add(running)
+    return await running.finally(() => underWay.delete(running))
+  }
+  const pool = { connect: () => database.pool.connect(), end: async () => {} } // closed with the mirror
+  const db = new Kysely<MirrorDatabase>({ dialect: new PostgresDialect({ pool }) })
+  return {
+    db,
+    sync: ({ streams = [], full = false, signal: given } = {}) =>
+      run(async (apiUrl, signal) => {
+        const wanted = streamsToSync(streams, config)
+        await preflight({ config, apiUrl, log, signal }, wanted)
+        backend ??= app.openQueue(closing.signal)
+        const work = { context: syncContext, backend: await backend, log }
+        const { runs } = await syncNow(work, { streams: wanted, full }, (requestId) =>
+          awaitFinished(() => runsOfRequest(database.pool, requestId), signal),
+        )
+        const quarantine = quarantinedOf({ runs, quarantine: await quarantineTotals(database.pool) })
+        return { runs: runs.map(runFacts), quarantine }
+      }, given),
+    push: ({ signal: given } = {}) =>
+      run(async (_, signal) => {
+        const since = clock.now()
+        const pusher = createPusher(pushContext)
+        try {
+          await pusher.drain(signal, { until: 'settled' })
+          signal.throwIfAborted()
+        } finally {
+          await pusher.close()
+        }
+        return {
+          changes: await listChanges(database.pool, { since, limit: listedChanges }),
+          needPerson: await changesForPerson(database.pool),
+        }
+      }, given),
+    status: () => readStatus(config, { database, url: app.databaseUrl }, null),
+    changes: (options) => changes(db, options),
+    close: async () => {
+      closing.abort(new BoatMirrorError('ABORTED', 'The mirror was closed.'))
+      await Promise.allSettled(underWay)
+      await app[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Where the API is. @throws BoatMirrorError CONFIG_INVALID when nothing says it: a program starts no sandbox by itself */
+function apiUrlOf({ api }: Config): string {
+  if (api.baseUrl !== null) return api.baseUrl
+  throw new BoatMirrorError('CONFIG_INVALID', 'apiBaseUrl is not set.', {
+    remedy: 'Give the root of the API; in tests that of startSandbox, of boat-mirror/sandbox.',
+  })
+}

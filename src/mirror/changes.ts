@@ -1,0 +1,82 @@
+// The feed for a program: an async iterator, with what acknowledges for a consumer.
+
+import { CompiledQuery, type QueryExecutorProvider, sql } from 'kysely'
+import type { QueryResult, QueryResultRow } from 'pg'
+import { sleep } from '../clock.ts'
+import type { Queryable } from '../database/sql.ts'
+import { followFeed, placeOf } from './follow.ts'
+
+/** One change of the mirror. */
+export type FeedChange = {
+  /** Its place in the feed. */
+  readonly cursor: string
+  readonly seq: string
+  readonly stream: string
+  readonly key: Readonly<Record<string, unknown>>
+  readonly operation: 'insert' | 'update' | 'delete'
+  readonly changedAt: Date
+  /** Column → before and after. */
+  readonly diff: Readonly<Record<string, readonly [unknown, unknown]>>
+}
+
+export type FeedOptions = {
+  /** Goes on after what this consumer acknowledged. */
+  readonly consumer?: string
+  /** `start`, `now`, or the cursor to go on after; a consumer begins there when it is new. The start, where nothing is said. */
+  readonly from?: string
+  /** Leaves other streams out. */
+  readonly streams?: readonly string[]
+  /** Waits for further changes instead of ending; asks once a second. */
+  readonly follow?: boolean
+  /** Ends the iterator, which throws its reason. */
+  readonly signal?: AbortSignal
+}
+
+export type Feed = AsyncGenerator<FeedChange, void, void> & {
+  /** Everything up to this cursor is done; `within` a transaction, when that commits. */
+  ack(cursor: string, within?: QueryExecutorProvider): Promise<void>
+}
+
+const pollMs = 1_000
+
+/**
+ * Every change of the mirror, in order: none is skipped, and those of one record keep their order.
+ * @param db Kysely on the mirror's database, of whatever schema
+ */
+export function changes(db: QueryExecutorProvider, options: FeedOptions = {}): Feed {
+  const { consumer, streams, follow = false, signal } = options
+  /** The last change that was given and not acknowledged. */
+  let open: string | null = null
+  const ack = async (cursor: string, within = db): Promise<void> => {
+    await sql`select mirror.ack_changes(${consumer ?? null}, ${cursor})`.execute(within)
+    if (cursor === open) open = null
+  }
+  async function* read(): AsyncGenerator<FeedChange, void, void> {
+    const queries = queryableOn(db)
+    const wait = follow ? () => sleep(pollMs, signal) : null
+    for await (const entries of followFeed(queries, await placeOf(queries, options), wait)) {
+      let given: string | undefined
+      for (const { key, diff, ...entry } of entries) {
+        if (streams !== undefined && !streams.includes(entry.stream)) continue
+        signal?.throwIfAborted()
+        open = given = entry.cursor
+        yield { ...entry, key: JSON.parse(key), diff: JSON.parse(diff) }
+      }
+      // What it leaves out is done with: a consumer of quiet streams shall not fall behind.
+      const last = entries.at(-1)?.cursor
+      if (consumer !== undefined && last !== undefined && last !== given && open === null) await ack(last)
+    }
+  }
+  return Object.assign(read(), { ack })
+}
+
+/** Runs statements by whatever Kysely runs. */
+function queryableOn(db: QueryExecutorProvider): Queryable {
+  return {
+    query: async <R extends QueryResultRow>(text: string, values: unknown[] = []) => {
+      const executor = db.getExecutor()
+      const { rows } = await executor.executeQuery<R>(CompiledQuery.raw(text, values))
+      return { rows } as QueryResult<R>
+    },
+  }
+}

@@ -1,0 +1,27 @@
+// Waits at the end of the feed until there is more.
+
+import { sleep } from '../clock.ts'
+import { listen } from '../database/listen.ts'
+import type { Logger } from '../log.ts'
+import { changesChannel } from './change-notifier.ts'
+
+/** What was committed below an older transaction is given when that one ends, which nobody announces. */
+const pollMs = 2_000
+
+/** Makes a wait that ends when changes are announced, or after two seconds; it rejects when the signal is aborted. */
+export function waitForChanges(url: string, log: Logger, signal: AbortSignal): () => Promise<void> {
+  let announced = false
+  let wake = (): void => {}
+  const onNotify = (): void => {
+    announced = true
+    wake()
+  }
+  void listen({ url, channel: changesChannel, onNotify, log, signal })
+  return async () => {
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve
+    })
+    if (!announced) await Promise.race([woken, sleep(pollMs, signal)])
+    announced = false
+  }
+}

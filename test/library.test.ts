@@ -1,0 +1,158 @@
+// The package as a program gets it: packed, in a project of its own that has nothing of ours besides.
+
+import { execFile, spawn } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import project from '../package.json' with { type: 'json' }
+import { kyselyOn } from '../src/database/sql.ts'
+import { changes, openMirror } from '../src/index.ts'
+import { createTestDatabase, type TestDatabase } from './helpers/database.ts'
+import { installOurselves, linkPackages } from './helpers/npm-package.ts'
+
+const execute = promisify(execFile)
+const compilerOptions = { target: 'es2022', module: 'nodenext', strict: true, skipLibCheck: true }
+
+/** Every type that a program sees is one: `any` would take whatever is asserted of it. */
+const typesSeen = `
+import { type MirrorOptions, openMirror } from 'boat-mirror'
+import type { Feed, MirrorRecord } from 'boat-mirror/client'
+import { type RunningSandbox, startSandbox } from 'boat-mirror/sandbox'
+
+type Mirror = Awaited<ReturnType<typeof openMirror>>
+type Given<T> = T extends AsyncGenerator<infer U> ? U : never
+type IsAny<T> = 0 extends 1 & T ? true : false
+type Seen<T extends false> = T
+export type All = [
+  Seen<IsAny<Mirror['db']>>,
+  Seen<IsAny<Awaited<ReturnType<Mirror['sync']>>['runs'][number]>>,
+  Seen<IsAny<Awaited<ReturnType<Mirror['push']>>['changes'][number]>>,
+  Seen<IsAny<Awaited<ReturnType<Mirror['status']>>['streams'][number]>>,
+  Seen<IsAny<Given<Feed>['diff']>>,
+  Seen<IsAny<MirrorRecord<'mirror.rentals'>['status']>>,
+  Seen<IsAny<Parameters<RunningSandbox['control']['mutate']>[0][number]>>,
+  Seen<IsAny<Parameters<RunningSandbox['control']['fault']>[0]>>,
+]
+export const options: MirrorOptions = { databaseUrl: '', apiPageSize: 50, detailMaxAge: '12h', mirrorDocuments: false }
+// @ts-expect-error no such option
+export const wrong: MirrorOptions = { databaseUrl: '', apiBaseUri: '' }
+// @ts-expect-error no such style
+export const wrongStyle: MirrorOptions = { databaseUrl: '', apiPaging: 'pages' }
+// @ts-expect-error no such option of the sandbox
+void startSandbox({ sise: 1 })
+`
+
+describe('the package', () => {
+  let folder: string
+  let database: TestDatabase
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'boat-mirror-package-'))
+    database = await createTestDatabase()
+    await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
+    await installOurselves(folder)
+    await linkPackages(folder, [...Object.keys(project.dependencies), '@types/node'])
+  }, 60_000)
+  afterAll(async () => {
+    await database[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const node = (...args: readonly string[]) =>
+    execute(process.execPath, args, {
+      cwd: folder,
+      env: { DATABASE_URL: database.url, API_PAGING: 'an environment that nobody reads' },
+    })
+
+  it('holds no source maps', async () => {
+    const files = await readdir(join(folder, 'node_modules/boat-mirror/dist'), { recursive: true })
+    expect(files.filter((file) => file.endsWith('.map'))).toEqual([])
+    expect(files).toContain('src/cli/main.js')
+  })
+
+  it('lets a client of the mirror load Kysely alone', async () => {
+    const home = join(folder, 'node_modules/boat-mirror/dist/src')
+    const packagesOf = async (file: string): Promise<string[]> => {
+      const text = await readFile(join(home, file), 'utf8')
+      const names = [...text.matchAll(/(?:^import|\bfrom|\bimport\()\s*"([^"]+)"/gm)].map(([, name]) => String(name))
+      return (await Promise.all(names.map((name) => (name.startsWith('./') ? packagesOf(name) : [name])))).flat()
+    }
+    expect(new Set(await packagesOf('client.js'))).toEqual(new Set(['kysely']))
+  })
+
+  it("runs README's program, and the compiler knows its types", async () => {
+    const [, program] = /^```ts\n(import .*?)^```/ms.exec(await readFile('README.md', 'utf8')) ?? []
+    await writeFile(join(folder, 'program.ts'), String(program))
+    await writeFile(join(folder, 'types.ts'), typesSeen)
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    await execute('node_modules/.bin/tsc', ['-p', folder]).catch((error) => expect.fail(error.stdout))
+    const { stdout, stderr } = await node('program.js')
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(/^true\n\[ 'done' \]\ninsert \{ id: \d+ \}\n/)
+    expect(stdout).toMatch(/\nupdate \{ id: \d+ \}\n$/)
+
+    const db = kyselyOn(database.pool)
+    const left = async (consumer: string): Promise<number> =>
+      (await database.pool.query('select * from mirror.next_changes($1)', [consumer])).rows.length
+    expect(await left('ledger'), 'acknowledged').toBe(0)
+    for await (const change of changes(db, { consumer: 'quiet', streams: ['users'] }))
+      expect(change.stream).toBe('users')
+    expect(await left('quiet'), 'what it left out is done with, what it was given is not').toBeGreaterThan(0)
+    for await (const _ of changes(db, { from: 'now' })) expect.fail('there is nothing after the end')
+  }, 90_000)
+
+  it('says how to add the queue board', async () => {
+    const main = 'node_modules/boat-mirror/dist/src/cli/main.js'
+    const worker = spawn(process.execPath, [main, 'worker'], {
+      cwd: folder,
+      env: { DATABASE_URL: database.url, API_BASE_URL: 'http://127.0.0.1:9', API_AUTH: 'none', PORT: '0' },
+    })
+    try {
+      const url = await new Promise<string>((resolve, reject) => {
+        let text = ''
+        worker.once('exit', () => reject(new Error(text)))
+        worker.stderr.on('data', (chunk) => {
+          text += chunk
+        })
+        worker.stdout.on('data', (chunk) => {
+          text += chunk
+          const found = /^Pages +(http\S+)$/m.exec(text)?.[1]
+          if (found !== undefined) resolve(found)
+        })
+      })
+      const answer = await fetch(`${url}/queues`)
+      expect(answer.status).toBe(404)
+      expect(await answer.text()).toContain('npm install @bull-board/ui')
+    } finally {
+      worker.kill('SIGKILL')
+    }
+  })
+})
+
+describe('openMirror', () => {
+  const databaseUrl = 'postgres://nobody@127.0.0.1:9/none'
+
+  it('names what is wrong as it was given', async () => {
+    await expect(openMirror({ databaseUrl, ...{ apiBaseUri: 'x' } })).rejects.toThrow(
+      'apiBaseUri is not an option; apiBaseUrl may be meant.',
+    )
+    await expect(openMirror({ databaseUrl, apiPageSize: 0 })).rejects.toThrow(
+      'apiPageSize is "0"; it takes a whole number from 1 to 10000.',
+    )
+    await expect(openMirror({ databaseUrl, apiBaseUrl: 'https://api.example.com' })).rejects.toThrow(
+      'apiToken is not set, and apiAuth is bearer: set apiToken, or apiAuth=none.',
+    )
+    await expect(openMirror({ databaseUrl: '' })).rejects.toThrow('databaseUrl is not set.')
+  })
+
+  it('migrates nothing by itself, and starts no sandbox', async () => {
+    await using empty = await createTestDatabase({ migrated: false })
+    await expect(openMirror({ databaseUrl: empty.url })).rejects.toMatchObject({ code: 'DATABASE_SCHEMA' })
+    await using migrated = await createTestDatabase()
+    const mirror = await openMirror({ databaseUrl: migrated.url })
+    await expect(mirror.sync()).rejects.toThrow('apiBaseUrl is not set.')
+    expect((await mirror.status()).streams.length).toBeGreaterThan(30)
+    await mirror.close()
+    await expect(mirror.push()).rejects.toMatchObject({ code: 'ABORTED' })
+  })
+})
