@@ -1,6 +1,6 @@
 // How much longer the present syncs take: the requests that are left, at the rate of the last minute. Pure.
 
-import { streamNamed } from '../catalog/catalog.ts'
+import { findStream, streamNamed } from '../catalog/catalog.ts'
 import { about, count } from '../format.ts'
 import { detailRequests, listRequests, type ReadSettings, type RowsOf, recordsWithDetails } from '../sync/read-costs.ts'
 import type { StreamStatus } from './queries.ts'
@@ -78,7 +78,7 @@ export const timeLeft = ({ secondsLeft }: Estimate): string | null =>
 export function firstSyncText(streams: readonly StreamStatus[], estimate: Estimate): string | null {
   if (streams.every(({ rowsSoFar }) => rowsSoFar === null)) return null
   const listed = streams
-    .filter(({ stream }) => streamNamed(stream).reads.kind === 'list')
+    .filter(({ stream }) => findStream(stream)?.reads.kind === 'list')
     .map(({ stream, rows, rowsSoFar }) => ({ stream, rows: rowsSoFar ?? rows }))
     .reduce((most, each) => (each.rows > most.rows ? each : most))
   if (listed.rows === 0) return null

@@ -1,7 +1,7 @@
 // What people ask the database: the state of streams, endpoints, runs, the outbox and the quarantine. Reads only.
 
 import { type NotNull, sql } from 'kysely'
-import { streamNamed } from '../catalog/catalog.ts'
+import { findStream } from '../catalog/catalog.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
 import type { RunStatus } from '../state/runs.ts'
 
@@ -87,7 +87,7 @@ export async function streamStatus(db: Queryable): Promise<readonly StreamStatus
   return rows.map(({ listed, written, ...stream }) => {
     const isFirst = stream.asOf === null && stream.lastRunStatus === 'running'
     // A run also counts what it writes of records inside its own.
-    const isList = streamNamed(stream.stream).reads.kind === 'list'
+    const isList = findStream(stream.stream)?.reads.kind === 'list'
     return { ...stream, rowsSoFar: isFirst ? (isList ? listed : written) : null }
   })
 }
