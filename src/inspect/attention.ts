@@ -2,12 +2,13 @@
 
 import { count, counted } from '../format.ts'
 import { oneLine } from '../text.ts'
+import { describeConsumer } from './consumers.ts'
 import { describeHolder } from './feed-holders.ts'
 import type { StreamFreshness } from './page-queries.ts'
 import type { StatusFacts } from './status.ts'
 
 export type Attention = {
-  readonly kind: 'held' | 'conflict' | 'unknown' | 'failed' | 'quarantine' | 'breaker' | 'failing' | 'feed'
+  readonly kind: 'held' | 'conflict' | 'unknown' | 'failed' | 'quarantine' | 'breaker' | 'failing' | 'feed' | 'consumer'
   readonly text: string
   /** Arguments of `boat-mirror` that show it or settle it. */
   readonly commands: readonly string[]
@@ -22,6 +23,9 @@ export function whatNeedsPeople(status: StatusFacts, freshness: readonly StreamF
     ...status.feedHeldBy.map(
       (holder): Attention => ({ kind: 'feed', text: `${describeHolder(holder)}.`, commands: ['check'] }),
     ),
+    ...status.consumers
+      .filter(({ state }) => state !== 'following')
+      .map((each): Attention => ({ kind: 'consumer', text: `${describeConsumer(each)}.`, commands: ['db psql'] })),
     ...changes(status),
     ...bad(status),
   ]

@@ -9,6 +9,7 @@ import { quarantineTotals } from '../state/quarantine.ts'
 import { heldRuns } from '../state/sweeps.ts'
 import { listUnknownFields } from '../state/unknown-fields.ts'
 import { shownAddress } from '../text.ts'
+import { consumerStatus } from './consumers.ts'
 import { estimateOf } from './estimate.ts'
 import { feedHolders } from './feed-holders.ts'
 import { backlog, databaseClock, databaseFacts, endpointFacts, outboxFacts, streamStatus } from './queries.ts'
@@ -52,6 +53,7 @@ export async function readStatus(
     quarantine: { total: Object.values(byStream).reduce((sum, count) => sum + count, 0), byStream },
     heldRuns: await heldRuns(db),
     feedHeldBy: await feedHolders(db),
+    consumers: await consumerStatus(db, config.historyDays),
     unknownFields: await listUnknownFields(db),
   }
 }

@@ -2,6 +2,7 @@
 
 import type { HeldRun } from '../state/sweeps.ts'
 import type { ListedField } from '../state/unknown-fields.ts'
+import type { ConsumerStatus } from './consumers.ts'
 import type { Estimate } from './estimate.ts'
 import type { FeedHolder } from './feed-holders.ts'
 import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
@@ -39,6 +40,7 @@ export type StatusFacts = {
   readonly heldRuns: readonly HeldRun[]
   /** Transactions that hold the change feed back for longer than a minute, the oldest first. */
   readonly feedHeldBy: readonly FeedHolder[]
+  readonly consumers: readonly ConsumerStatus[]
   readonly unknownFields: readonly ListedField[]
 }
 

@@ -124,7 +124,8 @@ begin
   delete from sync.consumer_positions c where c.name = known.name;
 end $$;
 
--- When the first change after a cursor was written; for the view sync.consumers, whose readers may not read the feed.
+-- When the first change after a cursor was written. Whoever reads the view sync.consumers calls it, and may not read the feed:
+-- it runs with its owner's rights, and everybody may call it.
 create or replace function mirror.waiting_since(cursor_text text) returns timestamptz
   language sql stable security definer set search_path = pg_catalog, pg_temp
   as $$ select changed_at from mirror.read_change_log($1, 1) $$;

@@ -84,25 +84,21 @@ const feedFunctions = `mirror.feed_epoch(), mirror.whole_diff(jsonb, jsonb, json
 const consumerFunctions = `mirror.caller(), mirror.own_consumer(text), mirror.following_consumer(text),
       mirror.register_consumer(text), mirror.given_position(text), mirror.mark_lost_consumers()`
 
-/** What readers of the view sync.consumers call. */
-const viewFunction = 'mirror.waiting_since(text)'
-
 /** Comes last, when all views exist. */
 export const grants: RepeatableStep = {
   name: 'grants',
   sql: [
-    `revoke all on function ${feedFunctions}, ${consumerFunctions}, ${viewFunction} from public;`,
+    `revoke all on function ${feedFunctions}, ${consumerFunctions} from public;`,
     grantTo('boat_mirror_reader', [
       'grant usage on schema sync, mirror_views, report to boat_mirror_reader',
       selectFrom(['sync', 'mirror_views', 'report'], 'boat_mirror_reader'),
-      `grant execute on function ${viewFunction} to boat_mirror_reader`,
       ...guardFromReader('quarantine'),
       ...guardFromReader('unknown_fields'),
     ]),
     grantTo('boat_mirror_partner', [
       'grant usage on schema sync, mirror, mirror_views, report to boat_mirror_partner',
       selectFrom(['sync', 'mirror', 'mirror_views', 'report'], 'boat_mirror_partner'),
-      `grant execute on function ${feedFunctions}, ${viewFunction} to boat_mirror_partner`,
+      `grant execute on function ${feedFunctions} to boat_mirror_partner`,
     ]),
   ].join('\n'),
 }

@@ -1,6 +1,6 @@
 // /metrics for Prometheus: what the database knows (the same on every worker) is read when asked for; calls of the API
 // are counted in this process. Names begin with boat_mirror_, units are seconds and bytes, labels are streams, endpoint
-// templates and states, never ids.
+// templates, consumers of the feed and states, never ids.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { CallRecord } from '../api/types.ts'
@@ -55,6 +55,17 @@ const gauges = {
     'For how long an open transaction has held mirror.changes_since back; 0 below a minute.',
     [],
   ],
+  consumerBehind: [
+    'boat_mirror_consumer_behind_seconds',
+    'Age of the oldest change that a consumer of the feed has not acknowledged.',
+    ['consumer'],
+  ],
+  consumerLost: [
+    'boat_mirror_consumer_lost',
+    '1 when changes are gone that a consumer had not acknowledged.',
+    ['consumer'],
+  ],
+  consumerLate: ['boat_mirror_consumer_late', '1 when it is behind by more than half of HISTORY_DAYS.', ['consumer']],
   unknownFields: ['boat_mirror_unknown_fields', 'Fields seen upstream that the catalog does not know.', []],
   outbox: ['boat_mirror_outbox_changes', 'Changes by state.', ['status']],
   oldest: ['boat_mirror_outbox_oldest_queued_age_seconds', 'Age of the oldest queued change; 0 when none waits.', []],
@@ -171,6 +182,11 @@ function fill(facts: PageFacts, set: SetGauge): void {
   const { oldestQueuedAt } = status.outbox
   set('oldest', {}, oldestQueuedAt instanceof Date ? (now.getTime() - oldestQueuedAt.getTime()) / 1_000 : 0)
   set('feedHeld', {}, Math.max(0, ...status.feedHeldBy.map(({ since }) => (now.getTime() - since.getTime()) / 1_000)))
+  for (const { name, behindS, state } of status.consumers) {
+    set('consumerBehind', { consumer: name }, behindS)
+    set('consumerLost', { consumer: name }, state === 'lost' ? 1 : 0)
+    set('consumerLate', { consumer: name }, state === 'late' ? 1 : 0)
+  }
   set('unknownFields', {}, status.unknownFields.length)
   set('breaker', {}, status.api.breaker === 'open' ? 1 : 0)
   set('databaseSize', {}, status.database.size)

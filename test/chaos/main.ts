@@ -30,7 +30,7 @@ type Options = {
   readonly queue: Queue | 'both'
   readonly workers: number
   readonly size: number
-  readonly only: 'storm' | 'syncs' | 'changes' | 'all'
+  readonly only: 'storm' | 'syncs' | 'changes' | 'feed' | 'all'
 }
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -38,12 +38,13 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`)
 /** Runs the campaigns of one fault at a time, in full. Returns the exit code. */
 function runMatrix(only: Options['only']): number {
   const files = {
-    syncs: ['kill-campaign'],
-    changes: ['push-campaign'],
-    all: ['kill-campaign', 'push-campaign'],
+    syncs: ['chaos/kill-campaign'],
+    changes: ['chaos/push-campaign'],
+    feed: ['mirror/consumers'],
+    all: ['chaos/kill-campaign', 'chaos/push-campaign', 'mirror/consumers'],
     storm: [],
   }
-  const args = files[only].map((name) => `test/chaos/${name}.test.ts`)
+  const args = files[only].map((name) => `test/${name}.test.ts`)
   if (args.length === 0) return 0
   const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
     stdio: 'inherit',
@@ -103,8 +104,11 @@ const program = new Command('npm run chaos --')
   .option('--workers <n>', 'processes of `boat-mirror worker`', number(2, 4, true), 2)
   .option('--size <n>', 'rentals of the world', number(60, 2_000, true), 80)
   .addOption(
-    new Option('--only <campaign>', 'storm: all faults at once; syncs, changes: one fault at a time; all: all of them')
-      .choices(['storm', 'syncs', 'changes', 'all'])
+    new Option(
+      '--only <campaign>',
+      'storm: all faults at once; syncs, changes, feed: one fault at a time; all: all of them',
+    )
+      .choices(['storm', 'syncs', 'changes', 'feed', 'all'])
       .default('storm'),
   )
   .allowExcessArguments(false)

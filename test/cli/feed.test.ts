@@ -1,9 +1,14 @@
 // `feed`: what a line says, acknowledgements from standard input, and how it ends.
 
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { readFileSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { streamNamed } from '../../src/catalog/catalog.ts'
 import { changesChannel } from '../../src/mirror/change-notifier.ts'
-import { feedSettled, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { at, feedSettled, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 import { type CommandLine, openCommandLine, type Started } from './program.ts'
 
 let mirror: Mirror
@@ -62,14 +67,14 @@ it('prints the changes of the streams that are wanted, no digit lost', async () 
 })
 
 it('follows, acknowledges what it reads and what is not wanted, ends with 0 when told to stop, and goes on there', async () => {
-  const args = ['feed', '--consumer', 'crm', '--from', 'now', '--streams', 'harbours', '--follow']
+  const args = ['feed', '--consumer', 'follower', '--from', 'now', '--streams', 'harbours', '--follow']
   const first = cli.start(args, {}, 'pipe')
-  await vi.waitFor(async () => expect(await acknowledged('crm')).toBeDefined(), { timeout: 20_000, interval: 50 })
+  await vi.waitFor(async () => expect(await acknowledged('follower')).toBeDefined(), { timeout: 20_000, interval: 50 })
   await harbours(11, 12)
   const lines = await printed(first, 2)
   expect(lines.map(({ key }) => key.id)).toEqual([11, 12])
   first.process.stdin?.write(`${lines[0]?.cursor}\n`)
-  await vi.waitFor(async () => expect(await acknowledged('crm')).toBe(lines[0]?.cursor), { timeout: 20_000 })
+  await vi.waitFor(async () => expect(await acknowledged('follower')).toBe(lines[0]?.cursor), { timeout: 20_000 })
   first.process.kill('SIGTERM')
   expect(await first.ended).toMatchObject({ code: 0, stderr: '' })
 
@@ -78,7 +83,7 @@ it('follows, acknowledges what it reads and what is not wanted, ends with 0 when
   await mirror.write({ tables: [tableOf('cities', 1, [rowOf('cities', { id: 2 })])] })
   await vi.waitFor(async () => expect(await end()).not.toBe(lines[1]?.cursor), { timeout: 20_000 })
   second.process.stdin?.write(`${lines[1]?.cursor}\n`)
-  await vi.waitFor(async () => expect(await acknowledged('crm')).toBe(await end()), { timeout: 20_000 })
+  await vi.waitFor(async () => expect(await acknowledged('follower')).toBe(await end()), { timeout: 20_000 })
   second.process.stdin?.write('yesterday\n')
   expect(await second.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("The cursor is 'yesterday'") })
 })
@@ -119,3 +124,57 @@ it.each([
   ['--streams', 'ships'],
   ['--ack', 'printed'],
 ])('refuses %s %s with 2', async (...args) => expect((await cli.run(['feed', ...args])).code).toBe(2))
+
+describe('docs/feed.md', () => {
+  const document = readFileSync(new URL('../../docs/feed.md', import.meta.url), 'utf8')
+  const blocks = (language: string): string[] =>
+    [...document.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, text = '']) => text)
+
+  it('copies a table and follows it with its statements', async () => {
+    const [first = '', again = ''] = blocks('sql')
+    await mirror.all(first)
+    await harbours(101)
+    await mirror.write({
+      tables: [tableOf('harbours', 1_000, [rowOf('harbours', { id: 1, name: 'Groix' })])],
+      tombstones: [{ stream: streamNamed('harbours'), keys: [['2']], source: 'GET /v3/harbours/2', readAt: at(1_000) }],
+    })
+    await feedSettled(mirror)
+    for (let turn = 0; turn < 2; turn++) await mirror.all(again)
+    const wanted = await mirror.all('select id, name from mirror.harbours where _deleted_at is null order by id')
+    expect(await mirror.all('select id, name from crm.harbours order by id')).toEqual(wanted)
+    expect(await acknowledged('crm')).toBe(await end())
+  })
+
+  const hasPython = spawnSync('python3', ['--version']).status === 0
+  for (const [language, program] of [
+    ['js', process.execPath],
+    ['python', 'python3'],
+  ] as const)
+    it(`follows in ${language}`, async ({ skip }) => {
+      if (language === 'python' && !hasPython) skip('This machine has no Python.')
+      const cache = resolve('node_modules/.cache')
+      await mkdir(cache, { recursive: true })
+      const folder = await mkdtemp(join(cache, 'feed-'))
+      await writeFile(
+        join(folder, 'boat-mirror'),
+        `#!/bin/sh\nexec ${process.execPath} ${resolve('dist/src/cli/main.js')} "$@"\n`,
+      )
+      await chmod(join(folder, 'boat-mirror'), 0o755)
+      const file = join(folder, `follow.${language === 'js' ? 'mjs' : 'py'}`)
+      await writeFile(file, blocks(language)[0] ?? '')
+      const name = language === 'js' ? 'node' : 'python'
+      await mirror.all('select mirror.reset_consumer($1, $2)', [name, 'now'])
+      const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, DATABASE_URL: mirror.url }
+      const child = spawn(program, [file], { env, cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+      let text = ''
+      child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+      await harbours(language === 'js' ? 201 : 202)
+      await vi.waitFor(async () => expect(await acknowledged(name)).toBe(await end()), { timeout: 20_000 })
+      expect(text).toMatch(/^insert harbours \{ ?'?id'?: '?20[12]'? ?\}\n$/)
+      child.kill('SIGKILL')
+      await once(child, 'close')
+      await rm(folder, { recursive: true, force: true })
+    })
+})

@@ -90,6 +90,7 @@ describe('sync', () => {
         'quarantine',
         'heldRuns',
         'feedHeldBy',
+        'consumers',
         'unknownFields',
       ])
       expect(status.api).toMatchObject({ url: sandbox.url, sandbox: false, breaker: 'closed', pausedUntil: null })

@@ -28,6 +28,17 @@ describe('the commands beside what waits for a person', () => {
     expect(commandsOf({ heldRuns: [held] })).toEqual(['runs show 42', 'runs release 42'])
   })
 
+  it('lead to the database for a consumer that is late or lost, whose statement the text has', () => {
+    const consumer = { registeredAt: new Date(), ackedAt: null, behindS: 201 * 86_400 }
+    const consumers = (['following', 'late', 'lost'] as const).map((state) => ({ ...consumer, name: state, state }))
+    const told = whatNeedsPeople(statusFacts({ consumers }), [])
+    expect(told.map(({ commands }) => commands)).toEqual([['db psql'], ['db psql']])
+    expect(told[0]?.text).toMatch(
+      /late has not acknowledged changes for 201 d.*select mirror\.drop_consumer\('late'\)\.$/,
+    )
+    expect(told[1]?.text).toContain(`select mirror.reset_consumer('lost', 'now')`)
+  })
+
   it('are none where nothing waits', () => {
     expect(commandsOf({ outbox: { done: 9, oldestQueuedAt: null }, firstChanges: { done: 1 } })).toEqual([])
   })

@@ -15,6 +15,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   quarantine: { total: 0, byStream: {} },
   heldRuns: [],
   feedHeldBy: [],
+  consumers: [],
   unknownFields: [],
   ...wishes,
 })

@@ -1,7 +1,8 @@
 // Consumers of the feed: where each goes on, who may have it, what is refused, and what happens when one falls behind or dies.
 
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { consumerStatus } from '../../src/inspect/consumers.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { feedSettled, type Mirror, openMirror } from '../helpers/rows.ts'
 
@@ -180,7 +181,10 @@ describe('retention', () => {
         { name: 'other', late: false },
       ],
     )
+    const states = async () => (await consumerStatus(mirror.db.pool, 30)).map(({ state }) => state)
+    expect(await states()).toEqual(['late', 'late', 'following'])
     await pruneHistory(mirror.db.pool, { historyDays: 30, batch: 2 })
+    expect(await states()).toEqual(['lost', 'lost', 'following'])
     expect(await mirror.all('select name, lost from sync.consumers order by 1')).toEqual([
       { name: 'crm', lost: true },
       { name: 'new', lost: true },
@@ -198,9 +202,12 @@ describe('retention', () => {
   })
 })
 
+// In full for `npm run chaos`.
+const [size, wantedKills] = process.env.CHAOS === 'full' ? [25_000, 20] : [500, 4]
+vi.setConfig({ testTimeout: 300_000 })
+
 describe('a consumer that is killed', () => {
   it('is given every change, in order, and has applied each once, while writers roll back', async () => {
-    const size = 500
     let running = 4
     const writer = async (number: number): Promise<void> => {
       const client = new pg.Client(mirror.url)
@@ -224,7 +231,7 @@ describe('a consumer that is killed', () => {
         const client = new pg.Client(mirror.url)
         client.on('error', () => undefined)
         await client.connect()
-        const dies = turn % 3 === 1 && kills < 4
+        const dies = turn % 3 === 1 && kills < wantedKills
         await client.query('begin')
         const { rows } = await client.query(
           `with read as materialized (select * from mirror.next_changes($1, 40)),
@@ -246,7 +253,7 @@ describe('a consumer that is killed', () => {
     await Promise.all([...[1, 2, 3, 4].map(writer), follow('crm'), follow('crm')])
     await feedSettled(mirror)
     await follow('crm')
-    expect(kills).toBe(4)
+    expect(kills).toBe(wantedKills)
     const applied = await mirror.all<{ seq: string }>('select seq from public.done order by place')
     const written = await mirror.all<{ seq: string }>('select seq from mirror.change_log order by xid, seq')
     expect(applied).toEqual(written)

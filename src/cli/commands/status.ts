@@ -3,6 +3,7 @@
 import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
 import { bytes, count, counted, duration, freshAsOf, relative } from '../../format.ts'
+import { describeConsumer } from '../../inspect/consumers.ts'
 import { type Estimate, firstSyncText, timeLeft } from '../../inspect/estimate.ts'
 import { describeHolder } from '../../inspect/feed-holders.ts'
 import type { Backlog, StreamStatus } from '../../inspect/queries.ts'
@@ -146,7 +147,7 @@ function endpointsText(
 const changesForPeople = ['conflict', 'unknown', 'failed'] as const
 
 /** What waits and what needs a person, with the command that helps. */
-function attention({ outbox, quarantine, heldRuns, feedHeldBy, unknownFields }: StatusFacts): string[] {
+function attention({ outbox, quarantine, heldRuns, feedHeldBy, consumers, unknownFields }: StatusFacts): string[] {
   const waiting = Object.entries(outbox).filter(([name, changes]) => name !== 'oldestQueuedAt' && Number(changes) > 0)
   const lines: string[] = []
   if (waiting.length > 0) {
@@ -158,6 +159,11 @@ function attention({ outbox, quarantine, heldRuns, feedHeldBy, unknownFields }: 
       `${run.stream}: ${count(run.held)} deletions wait for a person. See: boat-mirror runs show ${run.id}. Let them happen: boat-mirror runs release ${run.id}`,
     )
   lines.push(...feedHeldBy.map((holder) => `${describeHolder(holder)}.`))
+  if (consumers.length > 0)
+    lines.push(
+      `Consumers: ${consumers.map(({ name, behindS }) => `${name} ${behindS === 0 ? 'has everything' : `${duration(behindS)} behind`}`).join(', ')}.`,
+    )
+  lines.push(...consumers.filter(({ state }) => state !== 'following').map((each) => `${describeConsumer(each)}.`))
   if (quarantine.total > 0)
     lines.push(`${count(quarantine.total)} records cannot be mirrored. See: boat-mirror quarantine`)
   if (unknownFields.length > 0) {

@@ -16,21 +16,24 @@ export type Acknowledger = {
 export function createAcknowledger(db: Queryable, consumer: string): Acknowledger {
   let lastRead: string | null = null
   let lastWritten: string | null = null
+  const acknowledge = async (cursors: readonly string[]): Promise<void> => {
+    const written = lastWritten
+    const read = written === null || cursors.includes(written) ? lastRead : null
+    const done = read === null ? cursors : [...cursors, read]
+    if (done.length > 0)
+      await db.query('select mirror.ack_changes($1, c.cursor) from unnest($2::text[]) c (cursor)', [consumer, done])
+    if (read === null) return
+    if (lastWritten === written) lastWritten = null
+    if (lastRead === read) lastRead = null
+    // Meanwhile more was gone through, of which nothing was written out.
+    else if (lastWritten === null) await acknowledge([])
+  }
   return {
     gives: (read, written) => {
       lastRead = read
       lastWritten = written ?? lastWritten
     },
-    acknowledge: async (cursors) => {
-      const written = lastWritten
-      const read = written === null || cursors.includes(written) ? lastRead : null
-      const done = read === null ? cursors : [...cursors, read]
-      if (done.length > 0)
-        await db.query('select mirror.ack_changes($1, c.cursor) from unnest($2::text[]) c (cursor)', [consumer, done])
-      if (read === null) return
-      if (lastWritten === written) lastWritten = null
-      if (lastRead === read) lastRead = null
-    },
+    acknowledge,
     isOpen: () => lastWritten !== null,
   }
 }

@@ -1,0 +1,44 @@
+// Who follows the change feed, and who is about to lose, or has lost, changes to retention.
+
+import { sql } from 'kysely'
+import { on, type Queryable } from '../database/sql.ts'
+import { duration } from '../format.ts'
+
+export type ConsumerStatus = {
+  readonly name: string
+  readonly registeredAt: Date
+  readonly ackedAt: Date | null
+  /** Age of the oldest change that it has not acknowledged; 0: there is none. */
+  readonly behindS: number
+  /** `late`: behind by more than half of HISTORY_DAYS. `lost`: what it had not acknowledged is gone. */
+  readonly state: 'following' | 'late' | 'lost'
+}
+
+/** All consumers, by name. */
+export async function consumerStatus(db: Queryable, historyDays: number): Promise<readonly ConsumerStatus[]> {
+  const rows = await on(db)
+    .selectFrom('sync.consumers')
+    .select([
+      'name',
+      'registered_at as registeredAt',
+      'acked_at as ackedAt',
+      sql<number>`extract(epoch from behind)::float8`.as('behindS'),
+      'lost',
+    ])
+    .$narrowType<{ name: string; registeredAt: Date; lost: boolean }>()
+    .orderBy('name')
+    .execute()
+  const lateS = (historyDays * 86_400) / 2
+  return rows.map(({ lost, ...consumer }) => ({
+    ...consumer,
+    state: lost ? 'lost' : consumer.behindS > lateS ? 'late' : 'following',
+  }))
+}
+
+/** What a late or lost consumer needs, in words. */
+export function describeConsumer({ name, behindS, state }: ConsumerStatus): string {
+  const forget = `or forget it: select mirror.drop_consumer('${name}')`
+  return state === 'lost'
+    ? `The consumer ${name} is lost: changes that it had not acknowledged are gone. Begin again: select mirror.reset_consumer('${name}', 'now'), then copy the tables it needs; ${forget}`
+    : `The consumer ${name} has not acknowledged changes for ${duration(behindS)}; they go after HISTORY_DAYS. Start what follows by this name, ${forget}`
+}
