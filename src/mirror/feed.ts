@@ -80,8 +80,8 @@ const utcText = ({ type }: Column, value: string): string =>
     ? `rtrim(to_jsonb(${value} at time zone 'UTC')::text, '"') || '+00:00"'`
     : `to_jsonb(${value})::text`
 
-/** The row beside the entry `c`, as the diff of an insert; of a row that is not there its key. */
-function presentRow(): string {
+/** What `result` makes of the diff that an insert of the row beside the entry `c` would have; null where there is no row. */
+export function presentRow(result: (diff: string) => string): string {
   const branches = streams.map((stream) => {
     const same = stream.key.map(
       (column) => `t.${identifier(column)} = (c.key ->> ${literal(column)})::${columnType(stream, column)}`,
@@ -91,10 +91,9 @@ function presentRow(): string {
       const column = texts.get(name)
       return column === undefined ? value : utcText(column, value)
     })
-    return `when ${literal(stream.name)} then (select ${diff} from mirror.${identifier(stream.name)} t where ${same.join(' and ')})`
+    return `when ${literal(stream.name)} then (select ${result(diff)} from mirror.${identifier(stream.name)} t where ${same.join(' and ')})`
   })
-  return `coalesce(case c.stream ${branches.join('\n    ')} end,
-    (select jsonb_object_agg(name, jsonb_build_array(null, value)) from jsonb_each(c.key) k (name, value)), '{}')`
+  return `case c.stream ${branches.join('\n    ')} end`
 }
 
 /**
@@ -102,7 +101,7 @@ function presentRow(): string {
  * entries the first. `offset 0` keeps the search for the key by itself, or a Postgres without statistics reads all that was
  * logged later.
  */
-const laterValues = `(select jsonb_object_agg(held.name, jsonb_build_array(null, held.value) order by l.seq desc)
+export const laterValues = `(select jsonb_object_agg(held.name, jsonb_build_array(null, held.value) order by l.seq desc)
     from (select * from mirror.change_log k where k.key = c.key offset 0) l cross join lateral (
       select d.name, d.pair -> 0 as value from jsonb_each(l.diff) d (name, pair)
       where l.operation = 'update' and left(d.name, 1) <> '_'
@@ -110,6 +109,9 @@ const laterValues = `(select jsonb_object_agg(held.name, jsonb_build_array(null,
       select b.name, b.value from jsonb_each(l.diff -> '${beforeMember}') b (name, value)
     ) held
     where l.stream = c.stream and l.seq > c.seq)`
+
+/** The key of the entry `c` as the diff of an insert, where its row is not there. */
+const givenKey = `(select jsonb_object_agg(name, jsonb_build_array(null, value)) from jsonb_each(c.key) k (name, value)), '{}'`
 
 /** The change log for who reads it as a table. */
 export const feedView: RepeatableStep = {
@@ -127,7 +129,7 @@ export const feedView: RepeatableStep = {
         operation: ['c.operation', 'insert (a revival too), update or delete.'],
         changed_at: ['c.changed_at', 'Database clock when the entry was written.'],
         diff: [
-          `case when c.whole then c.diff - '${beforeMember}' else mirror.whole_diff(${presentRow()}, ${laterValues}, c.diff) end`,
+          `case when c.whole then c.diff - '${beforeMember}' else mirror.whole_diff(coalesce(${presentRow((diff) => diff)}, ${givenKey}), ${laterValues}, c.diff) end`,
           '{column: [old, new]}; _payload only where no column changed. The values of an erased person are gone.',
         ],
       },

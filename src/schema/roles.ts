@@ -78,7 +78,8 @@ const guardFromReader = (table: string): readonly string[] => [
 const feedFunctions = `mirror.feed_epoch(), mirror.whole_diff(jsonb, jsonb, jsonb), mirror.cursor_parts(text),
       mirror.read_change_log(text, int), mirror.changes_since(text, int), mirror.last_cursor(),
       mirror.next_changes(text, int), mirror.ack_changes(text, text), mirror.reset_consumer(text, text),
-      mirror.drop_consumer(text)`
+      mirror.drop_consumer(text), mirror.record_before_log(text, jsonb), mirror.history(text, jsonb),
+      mirror.record_at(text, jsonb, timestamptz)`
 
 /** What the functions of consumers call as their owner. */
 const consumerFunctions = `mirror.caller(), mirror.own_consumer(text), mirror.following_consumer(text),

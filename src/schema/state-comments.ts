@@ -36,6 +36,10 @@ export const syncComments: Readonly<Record<string, string>> = {
   'function mirror.reset_consumer(text, text)':
     'Sets a consumer to a cursor that the log still has, to now, or (null) to the start; registers it where it is unknown.',
   'function mirror.drop_consumer(text)': 'Forgets a consumer.',
+  'function mirror.history(text, jsonb)':
+    'The versions of a record, oldest first, its columns as they were at the time; of the time after a deletion the record is null. Key as in mirror.change_log. The first version has no operation where the log no longer has its insert. Persons who were erased are null.',
+  'function mirror.record_at(text, jsonb, timestamptz)':
+    'What a record was at a time: its version in mirror.history. Null: there was none, it was deleted, or the log does not reach back so far.',
   'function mirror.feed_epoch()': 'Identity of the cluster, its timeline and this database, as a number.',
 
   'table sync.consumer_positions': 'What sync.consumers shows, with the cursor in its parts.',

@@ -131,7 +131,7 @@ describe('docs/feed.md', () => {
     [...document.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, text = '']) => text)
 
   it('copies a table and follows it with its statements', async () => {
-    const [first = '', again = ''] = blocks('sql')
+    const [first = '', again = '', versions = ''] = blocks('sql')
     await mirror.all(first)
     await harbours(101)
     await mirror.write({
@@ -143,6 +143,7 @@ describe('docs/feed.md', () => {
     const wanted = await mirror.all('select id, name from mirror.harbours where _deleted_at is null order by id')
     expect(await mirror.all('select id, name from crm.harbours order by id')).toEqual(wanted)
     expect(await acknowledged('crm')).toBe(await end())
+    await mirror.all(versions)
   })
 
   const hasPython = spawnSync('python3', ['--version']).status === 0

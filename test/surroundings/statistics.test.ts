@@ -260,6 +260,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
       await db.query('select * from sync.consumers')
     },
   ],
+  ['versions of a rental', size, (db) => db.query(`select * from mirror.history('rentals', '{"id": 7}')`)],
   ['changes of a rental', size, (db) => recordHistory(db, rentals, ['7'], 10)],
   ['500 resources of rentals', 4 * size, (db) => applyWrites(db, { filled: [resourcesOf(500)] })],
 ]
