@@ -4,7 +4,7 @@ import { count } from '../format.ts'
 import { type CheckOptions, checkStreams } from '../sync/check/check.ts'
 import { isDifferent, type StreamCheck } from '../sync/check/tally.ts'
 import type { ExitCode, OpenedApp } from './context.ts'
-import { oneLine, print, printJson, printNote, table } from './terminal/output.ts'
+import { oneLine, printJson, printNote, printText, table } from './terminal/output.ts'
 
 const shownSamples = 5
 const shownColumns = 4
@@ -19,7 +19,7 @@ export async function runCheckSync(
   const checks = await checkStreams({ ...app.syncContext, onTasks: () => {} }, streams, { signal, onStream })
   const code = exitCodeOfCheck(checks)
   if (json) printJson({ exitCode: code, streams: checks })
-  else print(checksText(checks))
+  else printText(checksText(checks))
   return code
 }
 

@@ -5,6 +5,7 @@ import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../api/wire/request.ts'
 import { exitCodeOf } from '../errors.ts'
 import { printError } from './context.ts'
+import type { CommandName } from './terminal/hints.ts'
 
 /** Whatever slips through. */
 const onUncaught = (error: unknown): void => {
@@ -34,7 +35,7 @@ const program = new Command('boat-mirror')
   )
 
 /** In the order of the help. */
-const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+const commands: Readonly<Record<CommandName, () => Promise<(program: Command) => void>>> = {
   worker: async () => (await import('./commands/worker.ts')).registerWorker,
   sync: async () => (await import('./commands/sync.ts')).registerSync,
   push: async () => (await import('./commands/push.ts')).registerPush,

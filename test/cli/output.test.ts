@@ -6,6 +6,7 @@ import { exitCodeOfCheck } from '../../src/cli/check-sync.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../../src/cli/outcome.ts'
 import { parseSandboxFile } from '../../src/cli/sandbox/file.ts'
 import { newEntries } from '../../src/cli/sandbox/journal.ts'
+import { asCalled } from '../../src/cli/terminal/hints.ts'
 import { oneLine, table } from '../../src/cli/terminal/output.ts'
 import { lineView, runLine } from '../../src/cli/terminal/progress.ts'
 import { quarantinedOf } from '../../src/inspect/outcome.ts'
@@ -182,4 +183,17 @@ describe('the journal of the built-in sandbox', () => {
     for (const text of ['', '{', 'null', '{}', JSON.stringify({ ...good, genesis: 'never' })])
       expect(parseSandboxFile(text)).toBeNull()
   })
+})
+
+it('hints name the command as it was called', () => {
+  const hint = 'See: boat-mirror runs show 7. Use the newer version of boat-mirror with it.'
+  const inCheckout = hint.replace('boat-mirror', 'npm run cli --')
+  expect(asCalled(hint, { npm_package_name: 'boat-mirror', npm_lifecycle_event: 'cli' })).toBe(inCheckout)
+  expect(asCalled(hint, { npm_package_name: 'boat-mirror', npm_lifecycle_event: 'start' })).toBe(inCheckout)
+  for (const elsewhere of [
+    {},
+    { npm_lifecycle_event: 'npx' },
+    { npm_package_name: 'ours', npm_lifecycle_event: 'start' },
+  ])
+    expect(asCalled(hint, elsewhere)).toBe(hint)
 })

@@ -21,7 +21,7 @@ import {
   wholeNumber,
   withJson,
 } from '../context.ts'
-import { oneLine, print, printJson, table } from '../terminal/output.ts'
+import { oneLine, print, printJson, printText, table } from '../terminal/output.ts'
 import { changesTable } from './push.ts'
 
 /** Registers `changes` and its subcommands. */
@@ -117,7 +117,7 @@ async function runShow(context: CommandContext, id: string, { json }: Json): Pro
   const change = await existing(opened.database, id)
   const neighbours = await neighboursOf(opened.database.pool, id)
   if (json) printJson({ ...change, ...neighbours })
-  else print(describe(change, neighbours))
+  else printText(describe(change, neighbours))
 }
 
 const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'null', 300)

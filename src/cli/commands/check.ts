@@ -24,7 +24,7 @@ import { checkPooler } from '../check-pooler.ts'
 import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
 import { type Finding, failed, findingsText, ok, warn } from '../findings.ts'
 import { attachSandbox } from '../sandbox/host.ts'
-import { print, printJson } from '../terminal/output.ts'
+import { printJson, printText } from '../terminal/output.ts'
 
 /** Registers `check`. */
 export function registerCheck(program: Command): void {
@@ -47,7 +47,7 @@ async function runCheck(context: CommandContext, { json }: Json): Promise<ExitCo
   findings.push(...(await checkTheApi(context, current)))
   const bad = findings.some((finding) => finding.status === 'fail')
   if (json) printJson({ ok: !bad, findings })
-  else print(`${findingsText(findings)}\n\n${bad ? 'Something is wrong.' : 'All that is needed works.'}`)
+  else printText(`${findingsText(findings)}\n\n${bad ? 'Something is wrong.' : 'All that is needed works.'}`)
   return bad ? 1 : 0
 }
 

@@ -11,7 +11,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { type Explanation, explainRecord } from '../../inspect/explain.ts'
 import { action, type CommandContext, existingStream, quiet, withJson } from '../context.ts'
-import { oneLine, print, table } from '../terminal/output.ts'
+import { oneLine, print, printText, table } from '../terminal/output.ts'
 
 /** Registers `explain`. */
 export function registerExplain(program: Command): void {
@@ -115,10 +115,10 @@ function printExplanation(explanation: Explanation, payload: boolean): void {
     ['Part of', parent && `${parent.stream} ${oneLine(parent.key)}, ${stateWords[parent.state]}`],
   ]
   print(`${explanation.stream} ${Object.values(explanation.key).join(' ')}: ${stateWords[explanation.state]}`)
-  for (const [name, value] of facts) if (value) print(`${name.padEnd(9)}${value}`)
+  for (const [name, value] of facts) if (value) printText(`${name.padEnd(9)}${value}`)
   for (const section of [values, below, history, changes, quarantine]) {
     const text = section(explanation)
-    if (text !== null) print(`\n${text}`)
+    if (text !== null) printText(`\n${text}`)
   }
   if (payload && row !== null) print(`\n${row.payload}`)
 }

@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { openServer, prepareSchema } from '../../app.ts'
 import { isCurrent, type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
 import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
-import { print, printJson, table } from '../terminal/output.ts'
+import { print, printJson, printText, table } from '../terminal/output.ts'
 
 /** Registers `migrate`. */
 export function registerMigrate(program: Command): void {
@@ -55,6 +55,6 @@ function showStatus(status: MigrationStatus, json: boolean): ExitCode {
   ]
   print(table(['MIGRATION', 'STATE'], rows))
   if (status.unknown.length > 0) print('\nUse the newer version of boat-mirror with this database.')
-  else if (!current) print('\nApply what is missing with: boat-mirror migrate')
+  else if (!current) printText('\nApply what is missing with: boat-mirror migrate')
   return current ? 0 : 1
 }

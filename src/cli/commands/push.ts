@@ -8,7 +8,7 @@ import { type ChangeInfo, changesForPerson, listChanges } from '../../outbox/ins
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { action, type CommandContext, type ExitCode, type OpenedApp, quiet, wholeNumber, withJson } from '../context.ts'
-import { oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
+import { oneLine, print, printJson, printNote, printText, table } from '../terminal/output.ts'
 
 type PushOptions = { readonly dryRun: boolean; readonly limit: number; readonly json: boolean }
 
@@ -82,7 +82,7 @@ function report(changes: readonly ChangeInfo[], waiting: readonly string[]): voi
   if (changes.length === 0) print('Nothing is queued.')
   else print(changesTable(changes))
   if (waiting.length === 0) return
-  print(`\nA person has to decide: ${waiting.join(', ')}. See: boat-mirror changes show ID`)
+  printText(`\nA person has to decide: ${waiting.join(', ')}. See: boat-mirror changes show ID`)
 }
 
 /** Changes as a table, oldest first. Bodies are not shown: they hold personal data. */

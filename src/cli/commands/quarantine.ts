@@ -25,7 +25,7 @@ import {
   wholeNumber,
   withJson,
 } from '../context.ts'
-import { oneLine, print, printJson, table } from '../terminal/output.ts'
+import { oneLine, print, printJson, printText, table } from '../terminal/output.ts'
 
 type ListOptions = Json & { readonly limit: number }
 
@@ -83,7 +83,7 @@ async function runList(
   )
   const all = Object.values(byStream).reduce((sum, count) => sum + count, 0)
   if (stream === undefined && all > entries.length) print(`\n${entries.length} of ${all}; see more with --limit.`)
-  print(
+  printText(
     `\nLook at one with: boat-mirror quarantine show ${newest.id}. Try again with: boat-mirror quarantine retry ${newest.id}`,
   )
 }

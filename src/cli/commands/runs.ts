@@ -24,7 +24,7 @@ import {
   withJson,
 } from '../context.ts'
 import { exitCodeOfSync } from '../outcome.ts'
-import { type Cell, oneLine, print, printJson, printNote, table } from '../terminal/output.ts'
+import { type Cell, oneLine, print, printJson, printNote, printText, table } from '../terminal/output.ts'
 import { runLine } from '../terminal/progress.ts'
 
 type ListOptions = Json & { readonly limit: number }
@@ -102,7 +102,7 @@ async function runShow(context: CommandContext, id: string, { json }: Json): Pro
   const tasks = await taskFacts(pool, id)
   const held = await heldKeyFacts(pool, id, shownKeys)
   if (json) return printJson({ ...runFacts(run), tasks, waitingDeletions: held })
-  print(`Run ${run.id}, ${runLine(run)}`)
+  printText(`Run ${run.id}, ${runLine(run)}`)
   print(`Started ${instant(run.started_at)} UTC by ${run.trigger}${run.full_read ? ', every detail' : ''}.`)
   if (tasks.length > 0)
     print(
@@ -111,12 +111,12 @@ async function runShow(context: CommandContext, id: string, { json }: Json): Pro
         tasks.map((each) => [each.kind, each.status, each.tasks, each.attempts, each.error]),
       )}`,
     )
-  for (const warning of run.warnings) print(`\nWarning: ${oneLine(warning, 500)}`)
+  for (const warning of run.warnings) printText(`\nWarning: ${oneLine(warning, 500)}`)
   if (run.plan !== null) print(`\n${planText(run.plan)}`)
   if (held.count > 0) {
     const more = held.count > held.keys.length ? ` and ${count(held.count - held.keys.length)} more` : ''
     print(`\n${count(held.count)} deletions wait: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`)
-    print(`Let them happen with: boat-mirror runs release ${run.id}`)
+    printText(`Let them happen with: boat-mirror runs release ${run.id}`)
   }
 }
 

@@ -11,7 +11,7 @@ import { readStatus } from '../../inspect/read-status.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
 import { action, type CommandContext, type OpenedDatabase, quiet, withJson } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
-import { oneLine, print, table } from '../terminal/output.ts'
+import { oneLine, print, printText, table } from '../terminal/output.ts'
 
 /** Registers `status`. */
 export function registerStatus(program: Command): void {
@@ -36,7 +36,8 @@ async function runStatus(context: CommandContext, options: StatusOptions): Promi
   for (;;) {
     const text = await statusText(context, opened, options)
     if (options.watch && process.stdout.isTTY) process.stdout.write(clearScreen)
-    print(text)
+    if (options.json) print(text)
+    else printText(text)
     if (!options.watch) return
     await sleep(watchMs, context.signal)
   }

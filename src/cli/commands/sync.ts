@@ -10,7 +10,7 @@ import { preflight } from '../../sync/preflight.ts'
 import { runCheckSync } from '../check-sync.ts'
 import { action, type CommandContext, type ExitCode, type OpenedApp, withJson } from '../context.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
-import { print, printJson, printNote } from '../terminal/output.ts'
+import { print, printJson, printNote, printText } from '../terminal/output.ts'
 import { watchRequest } from '../terminal/progress.ts'
 
 type SyncOptions = { readonly full: boolean; readonly check: boolean; readonly json: boolean }
@@ -72,6 +72,6 @@ function report(outcome: Outcome, json: boolean): ExitCode {
   }
   print(outcomeTable(outcome))
   const lines = advice(outcome)
-  if (lines.length > 0) print(`\n${lines.join('\n')}`)
+  if (lines.length > 0) printText(`\n${lines.join('\n')}`)
   return code
 }

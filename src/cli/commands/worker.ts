@@ -15,7 +15,7 @@ import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { startOperatorServer } from '../../web/server.ts'
 import { action, type CommandContext } from '../context.ts'
-import { print } from '../terminal/output.ts'
+import { print, printText } from '../terminal/output.ts'
 import { watchFirstSync } from '../terminal/progress.ts'
 
 /** Registers `worker`. */
@@ -72,13 +72,13 @@ async function runWorker(context: CommandContext): Promise<void> {
   const pushing = await startPushWorker({ listenUrl, backend: late, pusher, clock: app.clock, log })
   try {
     print(`API       ${shownAddress(app.apiUrl)}${app.sandbox ? ' (the built-in sandbox)' : ''}`)
-    print(`Database  ${shownAddress(app.databaseUrl)}   (in full: npm run --silent cli -- db)`)
+    printText(`Database  ${shownAddress(app.databaseUrl)}   (in full: boat-mirror db)`)
     print(`Queue     ${backend.kind === 'redis' ? 'Redis' : 'Postgres, beside the mirror'}`)
     print(`Pages     ${pages.url ?? 'not served by this process'}`)
     await watchFirstSync({ database: app.database, settings: app.config, signal, log })
     if (!signal.aborted) {
-      print(
-        'Up, and on schedule. Look at it with: npm run cli -- status   Open the database with: npm run cli -- db psql',
+      printText(
+        'Up, and on schedule. Look at it with: boat-mirror status   Open the database with: boat-mirror db psql',
       )
       await once(signal, 'abort')
     }

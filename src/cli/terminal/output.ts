@@ -3,6 +3,7 @@
 import Table from 'cli-table3'
 import { count } from '../../format.ts'
 import { oneLine, withoutControls } from '../../text.ts'
+import { asCalled } from './hints.ts'
 
 export { oneLine } from '../../text.ts'
 
@@ -43,9 +44,12 @@ export const print = (text: string): void => {
   process.stdout.write(`${withoutControls(text)}\n`)
 }
 
+/** Writes a text of ours to stdout; what it says to type is as this command was called. */
+export const printText = (text: string): void => print(asCalled(text, process.env))
+
 /** Writes what is no result to stderr: progress, errors, what to do. */
 export const printNote = (text: string): void => {
-  process.stderr.write(`${withoutControls(text)}\n`)
+  process.stderr.write(`${withoutControls(asCalled(text, process.env))}\n`)
 }
 
 /** Writes a value as JSON to stdout. */

@@ -1,0 +1,33 @@
+// Hints name the command as it was called: by its name where it is installed, through npm in a checkout.
+
+/** The commands, in the order of the help. */
+const commandNames = [
+  'worker',
+  'sync',
+  'push',
+  'changes',
+  'status',
+  'runs',
+  'schedule',
+  'quarantine',
+  'report',
+  'explain',
+  'feed',
+  'drift',
+  'check',
+  'migrate',
+  'sandbox',
+  'db',
+] as const
+
+export type CommandName = (typeof commandNames)[number]
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const hint = new RegExp(`\\bboat-mirror (?=(?:${commandNames.join('|')})\\b)`, 'g')
+
+/** A text of ours, whose commands begin with `boat-mirror`, with what the caller would have to type. Pure. */
+export function asCalled(text: string, { npm_package_name: name, npm_lifecycle_event: script }: Environment): string {
+  const inCheckout = name === 'boat-mirror' && (script === 'cli' || script === 'start')
+  return inCheckout ? text.replace(hint, 'npm run cli -- ') : text
+}
