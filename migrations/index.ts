@@ -13,6 +13,7 @@ import * as changeLogWhole from './0008_change_log_whole.ts'
 import * as consumers from './0009_consumers.ts'
 import * as hotRuns from './0010_hot_runs.ts'
 import * as listPages from './0011_list_pages.ts'
+import * as reads from './0012_reads.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -27,4 +28,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0009_consumers': consumers,
   '0010_hot_runs': hotRuns,
   '0011_list_pages': listPages,
+  '0012_reads': reads,
 }

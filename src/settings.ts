@@ -246,6 +246,12 @@ export const settings = {
     { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
     'rentals that depart within this time, or departed within the last seven days, are listed each minute by `worker`',
   ),
+  readEconomy: define(
+    'READ_ECONOMY',
+    'on',
+    onOff,
+    'reads that only repeat what lists show are left out, but for samples; off: everything is read',
+  ),
   historyDays: define(
     'HISTORY_DAYS',
     '400',

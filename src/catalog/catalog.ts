@@ -95,6 +95,23 @@ export function readsOf(stream: StreamDef): readonly ReadEndpoint[] {
 export const windowsOf = ({ reads }: StreamDef): ListWindows | undefined =>
   reads.kind === 'list' ? reads.windows : undefined
 
+/** A read whose answer repeats a record that another read has brought, if the API repeats itself: that is learned. */
+type Repeat = {
+  readonly endpoint: ReadEndpoint
+  /** The other read; behind a `#` the place of the record inside what it brings. */
+  readonly sameAs: string
+}
+
+/** The reads of one stream that repeat others, its single first. */
+export function repeatsOf({ reads }: StreamDef): readonly Repeat[] {
+  if ((reads.kind !== 'list' && reads.kind !== 'collection') || reads.single === undefined) return []
+  const related = reads.kind === 'list' ? (reads.related ?? []) : []
+  return [
+    { endpoint: reads.single.endpoint, sameAs: reads.list },
+    ...related.map(({ endpoint, path }) => ({ endpoint, sameAs: `${reads.list}#${path}` })),
+  ]
+}
+
 /** All read endpoints, in catalog order. */
 export const readEndpoints: readonly ReadEndpoint[] = streams.flatMap(readsOf)
 

@@ -97,6 +97,7 @@ export const rentals = {
     related: [{ endpoint: 'GET /v3/rentals/{rentalId}/user', stream: 'users', path: 'user' }],
   },
   freshness: 'detail',
+  modified: 'lastModificationDatetime',
   eventful: { begin: 'departure_datetime', end: 'arrival_datetime' },
   every: '1m',
   hotEvery: '1m',

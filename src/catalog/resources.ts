@@ -68,6 +68,7 @@ export const resources: StreamDef = {
     paged: true,
   },
   freshness: 'detail',
+  modified: 'lastModificationDatetime',
   every: '15m',
   alsoKnown: ['durations'],
   embeds: [

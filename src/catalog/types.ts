@@ -118,6 +118,8 @@ export type StreamDef = {
   readonly needs?: readonly string[]
   /** Columns of the record's begin and end: its details are read more often shortly before the one and after the other. */
   readonly eventful?: { readonly begin: string; readonly end: string }
+  /** Path of the record's modification time: where it moved between two reads, they are no two answers about the same record. */
+  readonly modified?: string
   /** Default interval of the schedule in the worker, as in the configuration: 15m, 24h. */
   readonly every: string
   /** The same for its hot runs, which read what is most likely to have changed. */

@@ -86,6 +86,7 @@ export const users = {
     extraPasses: [{ deactivated: 'true' }],
   },
   freshness: 'detail',
+  modified: 'lastModificationDatetime',
   every: '5m',
   alsoKnown: ['language.name', 'addressCountry.name', 'nationality.name'],
   aggregate: 'user',

@@ -1333,6 +1333,16 @@ export type MirrorDatabase = {
     points: Generated<number>
     expire: Int8 | null
   }
+  'sync.reads': {
+    endpoint: string
+    same_as: string
+    state: Generated<'learning' | 'redundant' | 'needed'>
+    compared: Generated<Int8>
+    differed: Generated<Int8>
+    skipped: Generated<Int8>
+    since: Generated<Timestamp>
+    sampled_at: Timestamp | null
+  }
   'sync.records': {
     stream: string
     key: string
@@ -1341,6 +1351,8 @@ export type MirrorDatabase = {
     detail_read_at: Timestamp | null
     projection: Generated<number>
     changed_at: Generated<Timestamp>
+    listed_at: Timestamp | null
+    partly: boolean | null
   }
   'sync.repeatable': {
     only_row: Generated<boolean>

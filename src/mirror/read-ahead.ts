@@ -30,15 +30,15 @@ function repairStatement(stream: StreamDef): string {
     ), forgotten as (
       insert into sync.records (stream, key) select distinct '${place.stream}', record from ahead where alive order by 2
       on conflict (stream, key) do update
-        set list_hash = null, detail_hash = null, detail_read_at = null, changed_at = statement_timestamp()
+        set list_hash = null, detail_hash = null, detail_read_at = null, listed_at = null, changed_at = statement_timestamp()
     )
     select count(*)::int as rows from ahead`
 }
 
 /** Details that were read later than now would not fall due before that. */
 const repairRecords = `update sync.records set list_hash = null, detail_hash = null, detail_read_at = null,
-    changed_at = ${toldRead('changed_at')}
-  where stream = $1 and (detail_read_at > statement_timestamp() or changed_at > statement_timestamp())`
+    listed_at = null, changed_at = ${toldRead('changed_at')}
+  where stream = $1 and greatest(detail_read_at, listed_at, changed_at) > statement_timestamp()`
 
 /**
  * Repairs a stream and what stands inside its records, in the caller's transaction: they are read and compared anew.

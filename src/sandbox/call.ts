@@ -77,7 +77,7 @@ export const notFound = (what: string): Failure => new Failure(404, 'NOT_FOUND',
 export const conflict = (message: string): Failure => new Failure(409, 'CONFLICT', message)
 
 /** The answer with one stored record. */
-export const recordAnswer = ({ world }: Call, entity: Entity): Answer => ({ kind: 'record', text: world.text(entity) })
+export const recordAnswer = ({ world }: Call, entity: Entity): Answer => ({ kind: 'record', text: world.whole(entity) })
 
 const param = ({ params }: Call, name: string): string => params[name] ?? ''
 

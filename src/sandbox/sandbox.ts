@@ -5,6 +5,7 @@ import { randomRound } from './control/random-round.ts'
 import { type TruthOptions, truthText } from './control/truth.ts'
 import type { Service } from './http/api-routes.ts'
 import type { FaultRule } from './http/faults.ts'
+import { isTable } from './world/entity.ts'
 import { createRandom } from './world/random.ts'
 
 /** One record of the truth: its key fields, by the column names of a mirror, and the record as the API shows it. */
@@ -33,6 +34,12 @@ export function handlesOf({ world, options, faults, log }: Service) {
       randomRound(world, count, seed, spares),
     /** Serves a record as this JSON text, verbatim; inserts the record if it does not exist. */
     raw: (target: Omit<Change, 'op' | 'set'>, text: string) => overrideText(world, random, target, text),
+    /** From now on the single of one in so many records of a table says more than lists; 0: of none. */
+    richSingles: (table: string, oneIn: number) => {
+      if (!isTable(table)) throw new RangeError(`There is no table ${table}`)
+      world.richSingles.delete(table)
+      if (oneIn > 0) world.richSingles.set(table, oneIn)
+    },
     /** What a complete mirror must hold, by table. Numbers beyond 2^53 lose digits here; `truthText` keeps them. */
     truth: (wanted?: TruthOptions) =>
       JSON.parse(truthText(world, wanted)) as Readonly<Record<string, readonly TruthRow[]>>,

@@ -1,7 +1,7 @@
 // The repeatable steps in their order, and the version they have together.
 
 import { createHash } from 'node:crypto'
-import { readEndpoints, streams } from '../catalog/catalog.ts'
+import { readEndpoints, repeatsOf, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal } from '../database/sql.ts'
 import { consumerFunctions, consumersView } from '../mirror/consumers.ts'
@@ -12,13 +12,16 @@ import { reportFunctions, reports } from '../reports/report-views.ts'
 import { comments } from './comments.ts'
 import { grants, roles, views } from './roles.ts'
 
-const rows = (values: readonly string[]): string => values.map((value) => `(${literal(value)})`).join(', ')
+const rows = (values: readonly (readonly string[])[]): string =>
+  values.map((row) => `(${row.map(literal).join(', ')})`).join(', ')
 
-/** A row for each stream and for each endpoint that is read, from the start. */
+/** A row for each stream, for each endpoint that is read and for each that repeats another, from the start. */
 const seeds: RepeatableStep = {
   name: 'seeds',
-  sql: `insert into sync.streams (stream) values ${rows(streams.map((stream) => stream.name))} on conflict do nothing;
-insert into sync.endpoints (endpoint) values ${rows(readEndpoints)} on conflict do nothing;`,
+  sql: `insert into sync.streams (stream) values ${rows(streams.map((stream) => [stream.name]))} on conflict do nothing;
+insert into sync.endpoints (endpoint) values ${rows(readEndpoints.map((endpoint) => [endpoint]))} on conflict do nothing;
+insert into sync.reads (endpoint, same_as)
+  values ${rows(streams.flatMap(repeatsOf).map(({ endpoint, sameAs }) => [endpoint, sameAs]))} on conflict do nothing;`,
 }
 
 /** Run in this order, all of them or none, in one transaction. */

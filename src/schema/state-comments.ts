@@ -136,6 +136,19 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.endpoints.last_called_at': 'When it was last called.',
   'column sync.endpoints.last_error': 'What went wrong last; null after a success.',
 
+  'table sync.reads':
+    'Reads whose answer repeats a record that another read has brought: whether they ever tell more, and how often they were left out.',
+  'column sync.reads.endpoint': 'The read that repeats another: method and path template.',
+  'column sync.reads.same_as':
+    'The read that brings the same record; behind a # its place inside the record of that read.',
+  'column sync.reads.state':
+    'learning: each is read and compared. redundant: none differed, so all but samples are left out. needed: one differed, so all are read.',
+  'column sync.reads.compared': 'Answers that were compared as whole records since learning last began.',
+  'column sync.reads.differed': 'Those among them that differed.',
+  'column sync.reads.skipped': 'Requests that were left out.',
+  'column sync.reads.since': 'When it came to be in this state.',
+  'column sync.reads.sampled_at': 'When a sample was last read; null: not since the verdict.',
+
   'table sync.records':
     'What is known of each record between reads; beside the mirror because it changes at every read.',
   'column sync.records.stream': 'Name of the stream.',
@@ -144,6 +157,9 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.records.detail_hash': 'Hash of the record as its detail last answered it.',
   'column sync.records.detail_read_at': 'When its details were last read.',
   'column sync.records.projection': 'Version of the projection that made the row.',
+  'column sync.records.listed_at':
+    'When the row was last written from, or compared with, the record as its list shows it.',
+  'column sync.records.partly': 'Reads that repeat others were left out when its details were last read: sync.reads.',
   'column sync.records.changed_at': 'When a change was last seen: details older than this are read again.',
 
   'table sync.sweep_pages': 'What a sweep saw, one row a page.',

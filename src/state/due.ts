@@ -1,9 +1,10 @@
 // Which details are due, as SQL.
 
 import { sql } from 'kysely'
-import { parentOf } from '../catalog/catalog.ts'
+import { parentOf, repeatsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { isStub, keySql, on, type Queryable } from '../database/sql.ts'
+import { isStub, keySql, literal, on, type Queryable } from '../database/sql.ts'
+import { isOlder } from './detail-age.ts'
 import { askedJoin, rememberedJoin } from './records.ts'
 
 export type DueSettings = {
@@ -16,17 +17,9 @@ export type DueSettings = {
   /** First and last day of the horizon of slots, `YYYY-MM-DD`. */
   readonly from: string
   readonly to: string
+  /** Reads that repeat others and are redundant are not due; false: what was left out is due. */
+  readonly leavesOut: boolean
 }
-
-/** A number from 0 to 1 that follows from the key, so that records of one age do not fall due together. */
-const spread = (key: string): string => `(('x' || substr(md5(${key}), 1, 4))::bit(16)::int / 65536.0)`
-
-/** Rentals about to depart or just back are read four times as often. */
-const soonerFor = ({ eventful }: StreamDef, alias: string): string =>
-  eventful === undefined
-    ? '1'
-    : `case when ${alias}.${eventful.begin} between now() and now() + interval '30 days'
-        or ${alias}.${eventful.end} between now() - interval '7 days' and now() then 0.25 else 1 end`
 
 /** The rows whose details this stream reads: its own for a list, its parent's otherwise. */
 const holderOf = (stream: StreamDef): StreamDef =>
@@ -50,25 +43,43 @@ const useOrder = ({ eventful, key }: StreamDef): string => {
   return ['rank', begin, `m.${eventful.end} desc`, ...byKey].join(', ')
 }
 
+/**
+ * A list whose singles are redundant says itself what it changed, and its sweep compares old rows with it. Otherwise what
+ * was left out is due again: `partly` tells of the reads that are left out one by one.
+ */
 function dueSql(stream: StreamDef, select: string, tail: string): string {
   const holder = holderOf(stream)
   const key = keySql(holder, 'm')
+  const isList = stream.reads.kind === 'list'
   const changedAt = holder.reads.kind === 'list' ? 'p.changed_at' : 'm._changed_at'
   const parentState =
     holder.reads.kind === 'list' ? `left join sync.records p on p.stream = '${holder.name}' and p.key = ${key}` : ''
   const horizon = holder.horizon === 'date' ? 'm.date between w.first_day and w.last_day' : 'true'
+  const repeats = repeatsOf(stream).map(({ endpoint }) => endpoint)
+  const known = isList
+    ? 'case when w.listed then greatest(d.detail_read_at, d.listed_at) else d.detail_read_at end'
+    : 'd.detail_read_at'
+  const aged = isOlder('d.detail_read_at', holder, { row: 'm', key, maxAgeMs: 'w.max_age_ms' })
   const stale =
     stream.freshness === 'always'
       ? 'true'
-      : `(d.detail_read_at is null or d.detail_read_at < ${changedAt} or d.detail_read_at < w.before
-         or d.detail_read_at < now() - w.max_age_ms * ${soonerFor(holder, 'm')} * (0.75 + 0.25 * ${spread(key)}) * interval '1 ms')`
-  return `with w(before, max_age_ms, first_day, last_day, changed_since) as (
-      values ($1::timestamptz, $2::float8, $3::date, $4::date, $5::timestamptz))
+      : `(${known} is null or ${known} < ${changedAt} or ${known} < w.before
+         or not w.listed and ${aged} or d.partly and not w.partly)`
+  return `with w(before, max_age_ms, first_day, last_day, changed_since, listed, partly) as (
+      select $1::timestamptz, $2::float8, $3::date, $4::date, $5::timestamptz,
+        ${isList} and $6::boolean and ${areRedundant(repeats)},
+        $6::boolean and ${areRedundant(isList ? repeats.slice(1) : repeats)})
     select ${select} from w cross join mirror.${holder.name} m ${parentState}
     left join sync.records d on d.stream = '${stream.name}' and d.key = ${key}
     where m._deleted_at is null and not ${isStub('m')} and ${horizon}
       and (w.changed_since is null or ${changedAt} >= w.changed_since) and ${stale} ${tail}`
 }
+
+/** Are all of these reads left out? */
+const areRedundant = (endpoints: readonly string[]): string =>
+  endpoints.length === 0
+    ? 'false'
+    : `coalesce((select bool_and(state = 'redundant') from sync.reads where endpoint in (${endpoints.map(literal).join(', ')})), false)`
 
 const parameters = (settings: DueSettings): unknown[] => [
   settings.before,
@@ -76,6 +87,7 @@ const parameters = (settings: DueSettings): unknown[] => [
   settings.from,
   settings.to,
   settings.changedSince,
+  settings.leavesOut,
 ]
 
 /** A record (for streams below another: a parent) whose details are due. `rank`: lower ranks are of use sooner. */
@@ -89,6 +101,42 @@ export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSet
     parameters(settings),
   )
   return rows
+}
+
+/** Keys of records of a list that were not read singly since then, at random. */
+export async function drawnKeys(
+  db: Queryable,
+  stream: StreamDef,
+  settings: DueSettings,
+  count: number,
+): Promise<readonly string[]> {
+  const { rows } = await db.query<{ key: string }>(
+    dueSql(stream, `${keySql(stream, 'm')} as key`, 'order by random() limit $7'),
+    [...parameters({ ...settings, leavesOut: false }), count],
+  )
+  return rows.map((row) => row.key)
+}
+
+/** How many records of a list would be due, had they not been listed since then. */
+export async function countListed(
+  db: Queryable,
+  stream: StreamDef,
+  settings: DueSettings,
+  since: Date,
+): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    dueSql(stream, 'count(*)::int as count', 'and d.listed_at >= $7'),
+    [...parameters({ ...settings, leavesOut: false }), since],
+  )
+  return rows[0]?.count ?? 0
+}
+
+/** Live rows of a stream, stubs left out. */
+export async function liveRows(db: Queryable, { name }: StreamDef): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*)::int as count from mirror.${name} m where m._deleted_at is null and not ${isStub('m')}`,
+  )
+  return rows[0]?.count ?? 0
 }
 
 /** True when at least one record is due. */
@@ -114,23 +162,29 @@ export async function detailStates(
   return new Map(rows.map(({ key, ...state }) => [key, state]))
 }
 
-/**
- * Hashes of those of these records whose row is alive and still as the list brought it, and whose details were never
- * read; `list` is the list's endpoint. Whatever is read again is compared with the row itself, which repairs a row that
- * somebody changed.
- */
-export async function hashesFromList(
+/** What a list said of a record. */
+export type Listed = {
+  readonly hash: string
+  /**
+   * The row is still as the list brought it, and its details were never read. Whatever is read again is compared
+   * with the row itself, which repairs a row that somebody changed.
+   */
+  readonly mirrored: boolean
+}
+
+/** What the list, by its endpoint, said of these records, of those that are alive. */
+export async function listedRecords(
   db: Queryable,
   stream: StreamDef,
   list: string,
   keys: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await db.query<{ key: string; hash: string }>(
-    `select asked.key, r.list_hash as hash from ${askedJoin(stream)} ${rememberedJoin}
-     where r.list_hash is not null and r.detail_read_at is null and t._source = $3 and t._deleted_at is null`,
+): Promise<ReadonlyMap<string, Listed>> {
+  const { rows } = await db.query<Listed & { key: string }>(
+    `select asked.key, r.list_hash as hash, r.detail_read_at is null and t._source = $3 as mirrored
+     from ${askedJoin(stream)} ${rememberedJoin} where r.list_hash is not null and t._deleted_at is null`,
     [keys, stream.name, list],
   )
-  return new Map(rows.map(({ key, hash }) => [key, hash]))
+  return new Map(rows.map(({ key, ...listed }) => [key, listed]))
 }
 
 /** Was this record's single read since then? */

@@ -10,8 +10,9 @@ import { compareStates, isKept, type RecordState } from './records.ts'
 const fewestCopied = 50
 
 function* linesOf(states: readonly RecordState[], now: Date): Generator<string> {
-  for (const { stream, key, listHash = null, projection } of states)
-    yield `${stream}\t${copyText(key)}\t${copyText(listHash)}\t${projection ?? 0}\t${now.toISOString()}\n`
+  const moment = now.toISOString()
+  for (const { stream, key, listHash = null, projection, listed } of states)
+    yield `${stream}\t${copyText(key)}\t${copyText(listHash)}\t${projection ?? 0}\t${moment}\t${copyText(listed ? moment : null)}\n`
 }
 
 /**
@@ -32,7 +33,7 @@ export async function insertNewRecords(
   // Of several statements pg gives several results, which its types do not say.
   const [, { rows }] = begun as unknown as readonly [unknown, QueryResult<{ now: Date }>]
   try {
-    const statement = 'copy sync.records (stream, key, list_hash, projection, changed_at) from stdin'
+    const statement = 'copy sync.records (stream, key, list_hash, projection, changed_at, listed_at) from stdin'
     await copyRows(client, statement, linesOf(found, rows[0]?.now ?? new Date(0)))
   } catch (error) {
     if (!isUniqueViolation(error)) throw error

@@ -4,7 +4,8 @@
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, isStub, keySql, now, on, type Queryable, toldRead } from '../database/sql.ts'
+import { identifier, isStub, now, on, type Queryable, toldRead } from '../database/sql.ts'
+import { isOlder } from './detail-age.ts'
 
 /** A key as one text: a single column as it is, several as a JSON array of texts. */
 export function keyText(parts: readonly string[]): string {
@@ -32,6 +33,8 @@ export type KnownRecord = {
   readonly alive: boolean
   /** The row is known only from inside another record. */
   readonly stub: boolean
+  /** Time to compare the row with its list again, because its single is left out. */
+  readonly aged: boolean
 }
 
 /**
@@ -53,20 +56,25 @@ export function askedJoin(stream: StreamDef): string {
 export const rememberedJoin =
   'left join lateral (select * from sync.records r where r.stream = $2 and r.key = asked.key offset 0) r on true'
 
-/** What is known of these keys, in one query. Keys of which nothing is known are there too, with `exists: false`. */
+/**
+ * What is known of these keys, in one query. Keys of which nothing is known are there too, with `exists: false`.
+ * @param listAgeMs rows that were compared with list and single longer ago than this are `aged`; null: none is.
+ */
 export async function knownRecords(
   db: Queryable,
   stream: StreamDef,
   keys: readonly string[],
+  listAgeMs: number | null = null,
 ): Promise<Map<string, KnownRecord>> {
   if (keys.length === 0) return new Map()
   const { rows } = await db.query<KnownRecord & { key: string }>(
     `select asked.key, r.list_hash as "listHash", r.detail_hash as "detailHash", r.detail_read_at as "detailReadAt",
        coalesce(r.projection, 0) as projection, t._read_at is not null as exists,
        t._read_at is not null and t._deleted_at is null as alive,
-       coalesce(${isStub('t')}, false) as stub
+       coalesce(${isStub('t')}, false) as stub,
+       $3::float8 is not null and coalesce(${isOlder('greatest(r.detail_read_at, r.listed_at)', stream, { row: 't', key: 'asked.key', maxAgeMs: '$3::float8' })}, true) as aged
      from ${askedJoin(stream)} ${rememberedJoin}`,
-    [[...new Set(keys)], stream.name],
+    [[...new Set(keys)], stream.name, listAgeMs],
   )
   return new Map(rows.map(({ key, ...known }) => [key, known]))
 }
@@ -95,39 +103,6 @@ export async function knownSources(
   return found
 }
 
-/** JSON text of a row's payload, exact, and where it came from. */
-export type Payload = { readonly payload: string; readonly source: string }
-
-/** The payloads of live records; stubs are left out. */
-export async function readPayloads(
-  db: Queryable,
-  stream: StreamDef,
-  keys: readonly string[],
-): Promise<Map<string, Payload>> {
-  if (keys.length === 0) return new Map()
-  const { rows } = await db.query<{ key: string; payload: string; source: string }>(
-    `select asked.key, t._payload::text as payload, t._source as source from ${askedJoin(stream)}
-     where t._deleted_at is null and not ${isStub('t')}`,
-    [[...new Set(keys)]],
-  )
-  return new Map(rows.map(({ key, payload, source }) => [key, { payload, source }]))
-}
-
-/** Some records as this list answered them. */
-export async function listedPayloads(
-  db: Queryable,
-  stream: StreamDef,
-  list: string,
-  limit: number,
-): Promise<readonly { readonly key: string; readonly payload: string }[]> {
-  const { rows } = await db.query<{ key: string; payload: string }>(
-    `select ${keySql(stream, 't')} as key, t._payload::text as payload from mirror.${stream.name} t
-     where t._source = $1 and t._deleted_at is null limit $2`,
-    [list, limit],
-  )
-  return rows
-}
-
 /** What is to be remembered of a record; what is left out or null keeps its value. */
 export type RecordState = {
   readonly stream: string
@@ -140,6 +115,10 @@ export type RecordState = {
   readonly changed?: boolean
   /** Nobody knew the record a moment ago: see `insertNewRecords`. */
   readonly isNew?: boolean
+  /** The row is written from, or compared with, the record of its list. */
+  readonly listed?: boolean
+  /** Whether reads that repeat others were left out. */
+  readonly partly?: boolean
   /** Details were read and equal those of `detailHash`: to be remembered only where that is what is known still. */
   readonly unchanged?: boolean
 }
@@ -177,26 +156,31 @@ const savedDetailHash = `case when excluded.detail_hash is null then r.detail_ha
       when excluded.detail_read_at < r.changed_at then null else excluded.detail_hash end`
 
 const saveStatement = (changed: boolean): string => `insert into sync.records as r
-    (stream, key, list_hash, detail_hash, detail_read_at, projection)
-  select g.stream, g.key, g.list_hash, g.detail_hash, ${toldRead('g.detail_read_at')}, coalesce(g.projection, 0)
-  from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[])
-    with ordinality as g(stream, key, list_hash, detail_hash, detail_read_at, projection, place) order by place
+    (stream, key, list_hash, detail_hash, detail_read_at, projection, listed_at, partly, changed_at)
+  select g.stream, g.key, g.list_hash, g.detail_hash, ${toldRead('g.detail_read_at')}, coalesce(g.projection, 0),
+    case when g.listed then moment end, g.partly, moment
+  from (select clock_timestamp()) as m(moment),
+    unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[], $7::boolean[], $8::boolean[])
+    with ordinality as g(stream, key, list_hash, detail_hash, detail_read_at, projection, listed, partly, place) order by place
   on conflict (stream, key) do update set
     list_hash = coalesce(excluded.list_hash, r.list_hash),
     detail_hash = ${savedDetailHash},
     detail_read_at = greatest(excluded.detail_read_at, r.detail_read_at),
-    projection = case when excluded.projection = 0 then r.projection else excluded.projection end
-    ${changed ? ', changed_at = clock_timestamp()' : unlessSame}`
+    projection = case when excluded.projection = 0 then r.projection else excluded.projection end,
+    listed_at = coalesce(excluded.listed_at, r.listed_at),
+    partly = coalesce(excluded.partly, r.partly)
+    ${changed ? ', changed_at = excluded.changed_at' : unlessSame}`
 
 const unlessSame = `where (coalesce(excluded.list_hash, r.list_hash), ${savedDetailHash},
-      greatest(excluded.detail_read_at, r.detail_read_at))
-    is distinct from (r.list_hash, r.detail_hash, r.detail_read_at)
-    or (excluded.projection <> 0 and excluded.projection <> r.projection)`
+      greatest(excluded.detail_read_at, r.detail_read_at), coalesce(excluded.partly, r.partly))
+    is distinct from (r.list_hash, r.detail_hash, r.detail_read_at, r.partly)
+    or (excluded.projection <> 0 and excluded.projection <> r.projection) or excluded.listed_at is not null`
 
-/** Parameters: streams, keys, hashes, reading times. */
-const renewStatement = `update sync.records r set detail_read_at = greatest(${toldRead('k.read_at')}, r.detail_read_at)
-  from (select r.stream, r.key, g.read_at from sync.records r
-      join unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) as g(stream, key, hash, read_at)
+/** Parameters: streams, keys, hashes, reading times, whether reads were left out. */
+const renewStatement = `update sync.records r set detail_read_at = greatest(${toldRead('k.read_at')}, r.detail_read_at),
+    partly = coalesce(k.partly, r.partly)
+  from (select r.stream, r.key, g.read_at, g.partly from sync.records r
+      join unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::boolean[]) as g(stream, key, hash, read_at, partly)
         on g.stream = r.stream and g.key = r.key and g.hash = r.detail_hash
       order by r.stream, r.key for no key update of r) k
   where r.stream = k.stream and r.key = k.key`
@@ -213,6 +197,7 @@ export async function saveRecords(db: Queryable, states: readonly RecordState[])
       renewed.map((state) => state.key),
       renewed.map((state) => state.detailHash ?? null),
       renewed.map((state) => state.detailReadAt ?? null),
+      renewed.map((state) => state.partly ?? null),
     ])
   const merged = await belowLiving(db, mergedStates(states.filter((state) => state.unchanged !== true)))
   for (const changed of [true, false]) {
@@ -225,6 +210,8 @@ export async function saveRecords(db: Queryable, states: readonly RecordState[])
       group.map((state) => state.detailHash ?? null),
       group.map((state) => state.detailReadAt ?? null),
       group.map((state) => state.projection ?? null),
+      group.map((state) => state.listed ?? false),
+      group.map((state) => state.partly ?? null),
     ])
   }
 }

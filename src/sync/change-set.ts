@@ -3,8 +3,9 @@
 
 import { type Json, stringifyJson } from '../api/wire/json.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import type { FilledWrite, Row, TableWrite, Tombstones } from '../mirror/rows.ts'
+import type { FilledWrite, SourcedRow, TableWrite, Tombstones } from '../mirror/rows.ts'
 import type { BadRecord } from '../state/quarantine.ts'
+import type { ReadCount } from '../state/reads.ts'
 import type { RecordState } from '../state/records.ts'
 import type { RunCounts } from '../state/runs.ts'
 import type { UnknownField } from '../state/unknown-fields.ts'
@@ -40,6 +41,8 @@ export type ChangeSet = {
   readonly records: readonly RecordState[]
   readonly bad: readonly BadRecord[]
   readonly unknown: readonly UnknownField[]
+  /** What came of reads that repeat others. */
+  readonly reads: readonly ReadCount[]
   readonly warnings: readonly string[]
   /** Why something could not be read; the run is then not `done`. */
   readonly problems: readonly string[]
@@ -58,6 +61,7 @@ const nothing: ChangeSet = {
   records: [],
   bad: [],
   unknown: [],
+  reads: [],
   warnings: [],
   problems: [],
   counts: {},
@@ -107,33 +111,36 @@ export type Received = {
   /** Values of columns that do not stand in the record. */
   readonly request?: RequestValues
   readonly endpoint: string
+  /** The endpoint that answered, where it is not that of the table's write. */
+  readonly source?: string | undefined
   readonly timeZone: string
   /** The record as JSON text, where that is known already. */
   readonly payload?: string
 }
 
 /** Projects a record: its row, or a bad record; and which of its fields are unknown. */
-export function projected(received: Received): { readonly row?: Row; readonly found: Found } {
-  const { stream, record, request = {}, endpoint, timeZone, payload = stringifyJson(record) } = received
+export function projected(received: Received): { readonly row?: SourcedRow; readonly found: Found } {
+  const { stream, record, request = {}, endpoint, source, timeZone, payload = stringifyJson(record) } = received
   const result = projectReceived(stream, { record, payload }, request, timeZone)
   if (!result.ok) {
     const { key, reason } = result
     return { found: { bad: [{ stream: stream.name, key, endpoint, payload, reason, request }] } }
   }
+  const row = source === undefined ? result.row : { ...result.row, source }
   const fields = [...unknownFields(stream, record)]
-  if (fields.length === 0) return { row: result.row, found: nothing }
+  if (fields.length === 0) return { row, found: nothing }
   const unknown = fields.map(([path, value]) => ({
     stream: stream.name,
     path,
     sample: stringifyJson(value).slice(0, 200),
     times: 1,
   }))
-  return { row: result.row, found: { unknown } }
+  return { row, found: { unknown } }
 }
 
 /** Projects several records; `complete` when each has a row. */
 export function projectedAll(received: readonly Received[]): {
-  readonly rows: readonly Row[]
+  readonly rows: readonly SourcedRow[]
   readonly complete: boolean
   readonly found: Found
 } {

@@ -9,10 +9,11 @@ import { repairReadAhead } from '../mirror/read-ahead.ts'
 import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { analyzeGrown } from '../mirror/statistics.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
-import { detailStates, dueKeys, hashesFromList, isReadSince } from '../state/due.ts'
+import { detailStates, dueKeys, isReadSince, listedRecords } from '../state/due.ts'
 import { linkKeys } from '../state/links.ts'
 import { insertNewRecords } from '../state/new-records.ts'
 import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from '../state/quarantine.ts'
+import { noteReads, repeatingReadsOf } from '../state/reads.ts'
 import { keyText, knownRecords, saveRecords } from '../state/records.ts'
 import { addWarnings, markSwept, noteRunError } from '../state/runs.ts'
 import { passFacts, saveSweepPages } from '../state/sweeps.ts'
@@ -22,7 +23,9 @@ import { type ChangeSet, changeSet } from './change-set.ts'
 import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'
 import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
+import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
 import { linkedStream } from './details/links.ts'
+import { economyOf } from './economy.ts'
 import { judgePass, nextPass, nextVariant, passNumber } from './lists/progress.ts'
 import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
 import type { RequestValues } from './records/project.ts'
@@ -51,10 +54,19 @@ export const committing: TaskWriter = {
       )
   },
 
-  knownRecords: ({ context, stream }, keys) => knownRecords(context.database.pool, stream, keys),
+  knownRecords: ({ context, stream }, keys, comparesAged) =>
+    knownRecords(context.database.pool, stream, keys, comparesAged ? context.settings.detailMaxAgeMs : null),
   knownDetails: ({ context, stream }, keys) => detailStates(context.database.pool, stream, keys),
-  knownHashes: ({ context, stream, reads }, keys) => hashesFromList(context.database.pool, stream, reads.list, keys),
+  listed: ({ context, stream, reads }, keys) => listedRecords(context.database.pool, stream, reads.list, keys),
   isThere: ({ context, stream }, key, since) => isReadSince(context.database.pool, stream, key, since),
+
+  economy: async (run) => {
+    const { context, stream } = run
+    const reads = await repeatingReadsOf(context.database.pool, stream)
+    return economyOf(reads, { leavesOut: leavesOut(run), now: context.clock.now() })
+  },
+
+  learn,
 
   /** Rows that Postgres refuses are found, quarantined, and the rest is committed. */
   commit: async (run, found, extras = {}) => {
@@ -108,9 +120,12 @@ export const committing: TaskWriter = {
   isUrgentWaiting: ({ context, task }) =>
     isUrgentWaiting(context.database.pool, moreUrgentThan(task.priority), placeMs),
 
-  end: async ({ context, task }, next) => {
+  end: async (run, next) => {
+    const { context, task } = run
     if (next === undefined) return await endTask(context.database.pool, task, { error: null })
+    const leftOut = await leftOutByLists(run)
     await context.database.transaction(async (client) => {
+      await noteReads(client, leftOut)
       if (next.swept !== null) await markSwept(client, task.runId, next.swept)
       await addTasks(client, task.runId, task.stream, next.tasks)
       await endTask(client, task, { error: null })
@@ -138,6 +153,7 @@ async function writeAll(
     await saveSweepPages(client, { ...extras.pages, runId: task.runId }, extras.pages.keys)
   await extras.also?.(client)
   await addWarnings(client, task.runId, [...new Set(changes.warnings)])
+  await noteReads(client, changes.reads)
   if (changes.problems[0] !== undefined) await noteRunError(client, task.runId, problemText(changes.problems))
   await checkpointTask(client, task, {
     checkpoint: extras.checkpoint,

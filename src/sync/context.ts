@@ -8,10 +8,11 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
-import type { DetailState, DueKey } from '../state/due.ts'
+import type { DetailState, DueKey, Listed } from '../state/due.ts'
 import type { KnownRecord } from '../state/records.ts'
 import type { NewTask, Task } from '../state/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
+import type { Economy } from './economy.ts'
 import type { Checkpoint } from './lists/progress.ts'
 
 type SyncSettings = Pick<
@@ -19,6 +20,7 @@ type SyncSettings = Pick<
   | 'timeZone'
   | 'detailMaxAgeMs'
   | 'hotWindowMs'
+  | 'readEconomy'
   | 'deleteLimit'
   | 'mirrorDocuments'
   | 'calendarYears'
@@ -92,12 +94,16 @@ export type TaskWriter = {
   readonly takesStubs: boolean
   /** Before the first read of a stream. */
   begin(run: TaskRun): Promise<void>
-  /** What is known of records of a list, by key. */
-  knownRecords(run: Reading, keys: readonly string[]): Promise<ReadonlyMap<string, KnownRecord>>
+  /** What is known of records of a list, by key; `comparesAged`: also which of them are to be compared because of their age. */
+  knownRecords(run: Reading, keys: readonly string[], comparesAged: boolean): Promise<ReadonlyMap<string, KnownRecord>>
   /** What is known of the details of records, by key. */
   knownDetails(run: Reading, keys: readonly string[]): Promise<ReadonlyMap<string, DetailState>>
-  /** Hashes of what the rows hold, by key, where they are as the list answered them. */
-  knownHashes(run: Reading<'list'>, keys: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** What the list said of records, by key. */
+  listed(run: Reading<'list'>, keys: readonly string[]): Promise<ReadonlyMap<string, Listed>>
+  /** Which of the stream's reads that repeat others are left out. */
+  economy(run: TaskRun): Promise<Economy>
+  /** Reads some details before the others, to learn whether the others are needed. Returns what is still due. */
+  learn(run: TaskRun, due: readonly DueKey[]): Promise<readonly DueKey[]>
   /** Was this record read since then? */
   isThere(run: Reading, key: string, since: Date): Promise<boolean>
   /** Takes what was found. @throws BoatMirrorError LEASE_LOST when another worker took the task over. */

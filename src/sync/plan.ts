@@ -117,7 +117,8 @@ export function dueSettings(
 ): DueSettings {
   const from = dateIn(settings.timeZone, clock.now())
   const to = addDays(from, Math.max(0, settings.slotDays - 1))
-  return { maxAgeMs: settings.detailMaxAgeMs, before, changedSince, from, to }
+  const leavesOut = settings.readEconomy && before === null
+  return { maxAgeMs: settings.detailMaxAgeMs, before, changedSince, from, to, leavesOut }
 }
 
 /** The share of the request budget that scheduled reads may take. */

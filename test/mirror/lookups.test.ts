@@ -6,8 +6,9 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { tombstonedUsers } from '../../src/mirror/redact.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { hashesFromList } from '../../src/state/due.ts'
-import { knownRecords, knownSources, readPayloads } from '../../src/state/records.ts'
+import { listedRecords } from '../../src/state/due.ts'
+import { readPayloads } from '../../src/state/payloads.ts'
+import { knownRecords, knownSources } from '../../src/state/records.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const rentals = streamNamed('rentals')
@@ -33,7 +34,7 @@ afterAll(() => mirror[Symbol.asyncDispose]())
 const lookups: readonly (readonly [string, number, (db: Queryable) => Promise<{ readonly size: number }>])[] = [
   ['what is known of records', 200, (db) => knownRecords(db, rentals, asked)],
   ['payloads of living records', 100, (db) => readPayloads(db, rentals, asked)],
-  ['hashes of living records from their list', 100, (db) => hashesFromList(db, rentals, 'GET /v3/rentals', asked)],
+  ['what the list said of records', 100, (db) => listedRecords(db, rentals, 'GET /v3/rentals', asked)],
   ['users who are gone', 100, (db) => tombstonedUsers(db, asked)],
   [
     'records that were read themselves',

@@ -8,6 +8,7 @@ import { contradictDetected, listDetected, readDetected, saveDetected } from '..
 import { createEndpointRecorder } from '../../src/state/endpoint-stats.ts'
 import { createGateStore } from '../../src/state/gate-store.ts'
 import { insertNewRecords } from '../../src/state/new-records.ts'
+import { readPayloads } from '../../src/state/payloads.ts'
 import {
   type BadRecord,
   clearQuarantine,
@@ -23,7 +24,6 @@ import {
   keyText,
   knownRecords,
   type RecordState,
-  readPayloads,
   saveRecords,
 } from '../../src/state/records.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/state/unknown-fields.ts'

@@ -22,9 +22,10 @@ import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
-import { detailStates, dueKeys, isAnythingDue, isReadSince } from '../../src/state/due.ts'
+import { countListed, detailStates, drawnKeys, dueKeys, isAnythingDue, isReadSince } from '../../src/state/due.ts'
 import { linkedValues, linkKeys } from '../../src/state/links.ts'
-import { forgetRecords, listedPayloads, saveRecords } from '../../src/state/records.ts'
+import { listedPayloads } from '../../src/state/payloads.ts'
+import { forgetRecords, saveRecords } from '../../src/state/records.ts'
 import { finishRequests, isRequested, openStreams } from '../../src/state/requests.ts'
 import { idleRuns, listRuns, runsOfRequest } from '../../src/state/runs.ts'
 import { countRows } from '../../src/state/stream-state.ts'
@@ -42,7 +43,14 @@ const size = 20_000
 const rentals = streamNamed('rentals')
 const payments = streamNamed('rental_payments')
 
-const due = { maxAgeMs: 86_400_000, before: null, changedSince: null, from: '2026-01-01', to: '2027-01-01' }
+const due = {
+  maxAgeMs: 86_400_000,
+  before: null,
+  changedSince: null,
+  from: '2026-01-01',
+  to: '2027-01-01',
+  leavesOut: true,
+}
 
 const window = { column: 'departure_datetime', from: '2026-01-01', to: '2027-01-01', timeZone: 'UTC' }
 
@@ -162,6 +170,8 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
   ['boats by which rentals are linked', 10 * size, (db) => linkKeys(db, rentals)],
   ['what links to 200 boats are filled with', 4 * 200, (db) => linkedValues(db, rentals, spread(200).map(String))],
   ['a few records of a list', 2 * size, (db) => listedPayloads(db, rentals, 'GET /v3/rentals', 6)],
+  ['200 rentals at random, to compare', 10 * size, (db) => drawnKeys(db, rentals, due, 200)],
+  ['rentals that their list made needless to read', 10 * size, (db) => countListed(db, rentals, due, new Date(0))],
   ['whether any payments are due', 10 * size, (db) => isAnythingDue(db, payments, due)],
   ['what is known of 200 details', 4 * 200, (db) => detailStates(db, rentals, spread(200).map(String))],
   ['whether a record was read', 10, (db) => isReadSince(db, rentals, '7', new Date())],

@@ -60,6 +60,7 @@ it('details are due by rank: what departs soonest, what is back since shortest, 
       maxAgeMs: dayMs,
       from: '2000-01-01',
       to: '2000-01-01',
+      leavesOut: false,
     }
     const keys = await dueKeys(pool, streamNamed('rentals'), due)
     const { rows } = await pool.query<{ id: string; begin: number; end: number }>(

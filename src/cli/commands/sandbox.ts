@@ -98,8 +98,8 @@ export function registerSandbox(program: Command): void {
     )
     .addHelpText(
       'after',
-      '\nWhile it runs: GET /openapi.json describes the API; under /_sandbox/ it takes faults, clock, mutate and raw' +
-        '\n(POST), and gives requests, stats and truth (GET).',
+      '\nWhile it runs: GET /openapi.json describes the API; under /_sandbox/ it takes faults, clock, mutate, raw' +
+        '\nand singles (POST), and gives requests, stats and truth (GET).',
     )
   withJson(command).action(action(runSandbox, { stoppedCode: 0 }))
 }

@@ -69,6 +69,13 @@ function overrideRaw(sandbox: Sandbox, body: Body): unknown {
   return { done: true }
 }
 
+function enrichSingles(sandbox: Sandbox, { record, oneIn }: Body): unknown {
+  if (typeof record !== 'string' || typeof oneIn !== 'number')
+    throw new Failure(400, 'BAD_REQUEST', 'record must be a table and oneIn a number')
+  attempt(() => sandbox.richSingles(record, oneIn))
+  return { record, oneIn }
+}
+
 /** Registers the control routes of a sandbox. */
 export function registerControl(server: FastifyInstance, sandbox: Sandbox): void {
   const post = (path: string, action: (body: unknown) => unknown): void => {
@@ -92,6 +99,7 @@ export function registerControl(server: FastifyInstance, sandbox: Sandbox): void
   server.get('/_sandbox/clock', (_request, reply) => reply.send({ now: new Date(sandbox.clock.now()).toISOString() }))
   post('clock', (body) => moveClock(sandbox, body as Body))
   post('mutate', (body) => change(sandbox, body as Body))
+  post('singles', (body) => enrichSingles(sandbox, body as Body))
   post('raw', (body) => overrideRaw(sandbox, body as Body))
   server.get<{ Querystring: Record<string, string | undefined> }>('/_sandbox/truth', (request, reply) =>
     reply

@@ -37,7 +37,7 @@ const row = (key: Readonly<Record<string, string>>, record: string): Row =>
 
 function entityRow(world: World, entity: Entity, above: Readonly<Record<string, string>> = {}): Row {
   const { field } = tableKeys[entity.table]
-  return row(field ? { ...above, [field]: keyLiteral(entity) } : above, world.text(entity))
+  return row(field ? { ...above, [field]: keyLiteral(entity) } : above, world.whole(entity))
 }
 
 /** A list inside a resource's record, also when the record's text is overridden. */

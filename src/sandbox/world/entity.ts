@@ -39,6 +39,8 @@ export const tableKeys = {
   ...Object.fromEntries(referenceTables.map((table) => [table, references[table].firstId === null ? code : integerId])),
 } as Readonly<Record<Table, TableKey>>
 
+export const isTable = (name: string): name is Table => Object.hasOwn(tableKeys, name)
+
 type Own = Record<string, unknown>
 
 /** Where a linked field's JSON comes from: another record as it is now, a text kept from earlier, or null. */

@@ -6,6 +6,7 @@ import type { SandboxClock } from './clock.ts'
 import { byKey, Collection, compareKeys, Order } from './collection.ts'
 import { dateOf } from './dates.ts'
 import { type Entity, type Rental, type Resource, render, type Table, type User } from './entity.ts'
+import { createRandom } from './random.ts'
 
 /** A rental still pending this long after its creation is gone (docs/sources.md, guides/RentalWorkflow). */
 const PENDING_MS = 15 * 60_000
@@ -25,6 +26,8 @@ export class World {
   readonly clock: SandboxClock
   /** Whether a change below a record moves the record's `lastModificationDatetime`. */
   readonly touchParents: boolean
+  /** Of so many records of a table, one's single says more than lists. */
+  readonly richSingles = new Map<Table, number>()
 
   readonly activeUsers = new Order<User>(byKey, (user) => !isDeactivated(user))
   readonly deactivatedUsers = new Order<User>(byKey, isDeactivated)
@@ -64,6 +67,15 @@ export class World {
   /** JSON text of a record as it is now. */
   text(entity: Entity): string {
     return render(entity, this.#epoch)
+  }
+
+  /** JSON text of a record as its single shows it. */
+  whole(entity: Entity): string {
+    const text = this.text(entity)
+    const oneIn = this.richSingles.get(entity.table)
+    const isRich =
+      oneIn !== undefined && createRandom(this.seed, `rich/${entity.table}/${entity.key}`).chance(1 / oneIn)
+    return isRich ? `${text.slice(0, -1)},"remark":"Only the single shows this."}` : text
   }
 
   /** Looks a reference record up by its code or its `name`; throws when the data are inconsistent. */

@@ -12,6 +12,7 @@ import type { NewTask, Task } from '../../state/tasks.ts'
 import type { ChangeSet } from '../change-set.ts'
 import { type CommitExtras, type SyncContext, type TaskRun, type TaskWriter, taskRun } from '../context.ts'
 import { confirmationsOf } from '../deletions/missing.ts'
+import { type Economy, noEconomy } from '../economy.ts'
 import { nextVariant } from '../lists/progress.ts'
 import { dueSettings, planTask, sweepTask } from '../plan.ts'
 import { carryOut } from '../run-task.ts'
@@ -112,9 +113,11 @@ class StreamComparison implements TaskWriter {
   async begin(): Promise<void> {}
   knownRecords = async (): Promise<ReadonlyMap<string, never>> => new Map<string, never>()
   knownDetails = this.knownRecords
-  knownHashes = this.knownRecords
   linkKeys = async (): Promise<readonly string[]> => []
   isUrgentWaiting = async (): Promise<boolean> => false
+  listed = this.knownRecords
+  economy = async (): Promise<Economy> => noEconomy
+  learn = async (_: TaskRun, due: readonly DueKey[]): Promise<readonly DueKey[]> => due
   /** Its list or its parent named it a moment ago. */
   isThere = async (): Promise<boolean> => true
   /** What a moving list leaves out is asked for by its single. */

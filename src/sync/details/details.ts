@@ -18,7 +18,8 @@ export async function runPlan(run: TaskRun): Promise<void> {
   const isSwept = stream.reads.kind === 'list'
   if (isSwept) await probeFirst(listReading(run, stream))
   else await writer.begin(run)
-  const due = await writer.dueKeys(run)
+  const all = await writer.dueKeys(run)
+  const due = await writer.learn(run, all)
   const tasks = [...new Set(due.map(({ rank }) => rank))].flatMap((rank) => {
     const ofRank = due.flatMap((each) => (each.rank === rank ? each.key : []))
     const priority = detailPriority(stream.name, rank)
@@ -27,7 +28,7 @@ export async function runPlan(run: TaskRun): Promise<void> {
   const links = keyBatches(await writer.linkKeys(run)).map(
     (keys) => ({ kind: 'links', priority: detailPriority(stream.name, 1), payload: { keys } }) as const,
   )
-  await writer.end(run, { tasks: [...links, ...tasks], swept: isSwept ? null : due.length })
+  await writer.end(run, { tasks: [...links, ...tasks], swept: isSwept ? null : all.length })
 }
 
 /** After this many failures in a row a batch gives up: the API is down, not the record bad. */
@@ -39,19 +40,32 @@ const commitEveryMs = 1_000
 /** Details fall due from three quarters of their age on (`dueKeys`). */
 const repairAgeMs = ({ settings }: SyncContext): number => settings.detailMaxAgeMs * 0.75
 
-/**
- * Fetches the details of a batch of records. What a killed worker had done of it is left out, and when
- * something more urgent waits for a place, what is not begun becomes a task of its own.
- */
+/** Fetches the details of a task's records; when something more urgent waits for a place, the rest becomes a task of its own. */
 export async function runDetails(run: TaskRun): Promise<void> {
+  const { task, writer } = run
+  const rest = await readDetails(run, (task.payload as { readonly keys: readonly string[] }).keys)
+  const tasks = [{ kind: 'details', priority: task.priority, payload: { keys: rest } }] as const
+  await writer.end(run, rest.length === 0 ? undefined : { tasks, swept: null })
+}
+
+/**
+ * Fetches the details of records. What a killed worker had done of it is left out.
+ * @param options.sample also the reads that repeat others, whatever is known of them
+ * @returns what was not begun, because something more urgent than the task waits for a place
+ */
+export async function readDetails(
+  run: TaskRun,
+  keys: readonly string[],
+  { sample = false }: { readonly sample?: boolean } = {},
+): Promise<readonly string[]> {
   const { context, stream, task, writer } = run
-  const { keys } = task.payload as { readonly keys: readonly string[] }
   const known = await writer.knownDetails(run, keys)
   const open = keys.filter((key) => {
     const readAt = known.get(key)?.readAt
     return readAt === undefined || readAt === null || readAt < task.runStartedAt
   })
-  const read = await prepareReader(run, open)
+  const economy = await writer.economy(run)
+  const read = await prepareReader(run, open, sample ? { ...economy, skips: () => false } : economy)
   // What is read again because of a full sync or its age is compared with the rows: rows that somebody changed are repaired.
   const trustedSince = task.fullRead ? Number.POSITIVE_INFINITY : context.clock.now().getTime() - repairAgeMs(context)
   const left = open.values()
@@ -77,9 +91,7 @@ export async function runDetails(run: TaskRun): Promise<void> {
       )
     makesWay ||= await writer.isUrgentWaiting(run)
   }
-  const rest = [...left]
-  const tasks = [{ kind: 'details', priority: task.priority, payload: { keys: rest } }] as const
-  await writer.end(run, rest.length === 0 ? undefined : { tasks, swept: null })
+  return [...left]
 }
 
 /** Takes from `items` until `stops`; what was not taken stays in it. */
@@ -112,9 +124,10 @@ async function fetchDetail(
     case 'absent':
       return { found: [found, { tables: writes }, await judgeGone(run, key, startedAt)], failed: false }
     case 'there': {
+      const partly = (found.reads ?? []).some(({ skipped = 0 }) => skipped > 0)
       if (stream.reads.kind === 'list') {
         const isKnown = (found.records ?? []).length > 0
-        const records = isKnown ? [] : [{ stream: stream.name, key, detailReadAt: startedAt }]
+        const records = [{ stream: stream.name, key, partly, ...(!isKnown && { detailReadAt: startedAt }) }]
         return { found: [found, { tables: writes, records }], failed: false }
       }
       const detailHash = hashOfWrites(writes)
@@ -126,6 +139,7 @@ async function fetchDetail(
         detailHash,
         detailReadAt: startedAt,
         projection: projectionVersion,
+        partly,
         unchanged,
       }
       return {

@@ -5,9 +5,12 @@ import type { Json } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError, messageOf } from '../../errors.ts'
+import type { Listed } from '../../state/due.ts'
 import { keyParts, keyText } from '../../state/records.ts'
 import { answerFound, changeSet, type Found, projected } from '../change-set.ts'
 import type { Reading } from '../context.ts'
+import { type Economy, noEconomy } from '../economy.ts'
+import { comparedRead, isAsListed } from './comparison.ts'
 import { foundInside, personRedaction } from './embeds.ts'
 
 export type Outcome<T> =
@@ -73,14 +76,17 @@ export const singleParams = ({ stream, reads }: Reading<'list'>, key: string): R
   [reads.single.param]: keyParts(stream, key)[0] ?? key,
 })
 
+/** What the list said of a record whose single is read, and what is learned from that. */
+export type Known = { readonly listed?: Listed | undefined; readonly economy: Economy }
+
 /**
  * Reads the single of a record of a list stream, and finds what it leads to: row, stubs, rows inside, hash.
- * @param mirroredHash hash of what the row holds, where that is known: an answer that equals it leads to nothing more.
+ * @param known an answer that equals what the list said leads to nothing more, where the row still holds that.
  */
 export async function readSingleRecord(
   reading: Reading<'list'>,
   key: string,
-  mirroredHash?: string,
+  known: Known = { economy: noEconomy },
 ): Promise<Answered<ReadValue>> {
   const { outcome, found } = await readOutcome(reading, {
     endpoint: reading.reads.single.endpoint,
@@ -88,25 +94,29 @@ export async function readSingleRecord(
     undecoded: 'record',
   })
   if (outcome.kind !== 'there') return { outcome, found }
-  const own = await recordFound(reading, key, outcome.value, mirroredHash)
+  const own = await recordFound(reading, key, outcome.value, known)
   return { outcome, found: changeSet([found, { counts: { read: 1 } }, ...own]) }
 }
 
 async function recordFound(
-  { context, stream, reads }: Reading<'list'>,
+  reading: Reading<'list'>,
   key: string,
   value: ReadValue,
-  mirroredHash: string | undefined,
+  { listed, economy }: Known,
 ): Promise<readonly Found[]> {
+  const { context, stream, reads } = reading
   const { startedAt } = value
   const answer = value.undecoded ?? elementsAt([value.body], undefined)
   const detailHash = answer.hash(0)
   const state = { stream: stream.name, key, detailHash, detailReadAt: startedAt }
-  if (detailHash === mirroredHash) return [{ counts: { unchanged: 1 }, records: [state] }]
+  const { endpoint } = reads.single
+  const compares = economy.compares(endpoint) && listed !== undefined
+  const sameBytes = detailHash === listed?.hash
+  const compared = compares && sameBytes ? comparedRead(endpoint, true) : {}
+  if (sameBytes && listed.mirrored) return [{ counts: { unchanged: 1 }, records: [state] }, compared]
   const body = answer.value(0)
   const redact = await personRedaction(context.database.pool, stream, [body])
   const record = redact(body)
-  const { endpoint } = reads.single
   const { timeZone } = context.settings
   const received = { stream, record, endpoint, timeZone }
   const { row, found } = projected({ ...received, ...(record === body && { payload: answer.text(0, body) }) })
@@ -118,7 +128,8 @@ async function recordFound(
     return [found, { bad: [{ stream: stream.name, key, endpoint, payload: row.payload, reason, request: {} }] }]
   }
   const table = { stream, mode: 'record', source: endpoint, readAt: startedAt, rows: [row] } as const
-  return [found, { tables: [table], records: [state] }, ...foundInside(received, key, startedAt)]
+  const differing = compares && !sameBytes ? comparedRead(endpoint, await isAsListed(reading, key, record)) : {}
+  return [found, { tables: [table], records: [state] }, compared, differing, ...foundInside(received, key, startedAt)]
 }
 
 /** The topmost parent of a key that has a single read of its own: whom to ask when the read of a child answers 404. */

@@ -6,8 +6,9 @@ import type { Elements } from '../../api/wire/elements.ts'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { SourcedRow } from '../../mirror/rows.ts'
+import { type Payload, readPayloads } from '../../state/payloads.ts'
 import { contentKey } from '../../state/quarantine.ts'
-import { type KnownRecord, keyText, type Payload, type RecordState, readPayloads } from '../../state/records.ts'
+import { type KnownRecord, keyText, type RecordState } from '../../state/records.ts'
 import { answerFound, type ChangeSet, changeSet, type Found, projected } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { foundInside, personRedaction } from '../details/embeds.ts'
@@ -54,13 +55,14 @@ export function* pageBatches(pages: readonly Page[], limit: number): Generator<r
 
 /**
  * What pages lead to: bad records to quarantine, unchanged ones to nothing, the others to rows, stubs and due details.
- * @param summary the list's records are summaries: they are laid over what the detail said.
+ * @param list.summary the list's records are summaries: they are laid over what the detail said.
+ * @param list.comparesAged rows are compared with the list because of their age.
  * @returns the changes, and the keys of each part; a record without one is told by its content.
  */
 export async function changesOfPages(
   run: TaskRun<'list'>,
   pages: readonly PagePart[],
-  summary: boolean,
+  { summary, comparesAged }: { readonly summary: boolean; readonly comparesAged: boolean },
 ): Promise<{ readonly changes: ChangeSet; readonly keysOfPart: readonly (readonly string[])[] }> {
   const { context, stream, writer } = run
   const { pool } = context.database
@@ -68,6 +70,7 @@ export async function changesOfPages(
   const known = await writer.knownRecords(
     run,
     entriesOfPage.flatMap((entries) => entries.flatMap(({ key }) => key ?? [])),
+    comparesAged,
   )
   const isThere = ({ key }: Decoded): boolean => key === null || known.get(key)?.exists === true
   const decodedOfPage: ReturnType<typeof decodeChanged>[] = []
@@ -132,10 +135,10 @@ function decodeChanged(
     const state = key === null ? undefined : known.get(key)
     const isOwn = state?.alive === true && !state.stub
     const isProjected = isOwn && state.projection === projectionVersion
-    if (isProjected && state.listHash === hash) continue
+    if (isProjected && state.listHash === hash && !state.aged) continue
     const record = items.value(index)
     const isSame = isOwn && (state.listHash === hash || isHashOfText(state.listHash, record))
-    if (isProjected && isSame && key !== null) records.push({ stream, key, listHash: hash })
+    if (isProjected && isSame && !state.aged && key !== null) records.push({ stream, key, listHash: hash })
     else changed.push({ record, text: items.text(index, record), hash, key, changed: !isSame })
   }
   return { changed, records }
@@ -175,6 +178,7 @@ function changedRecords(
       projection: projectionVersion,
       changed: entry.changed,
       isNew: newKeys,
+      listed: true,
     }
     return [own, { records: [state] }, ...foundInside({ ...of, record: listed }, key, readAt)]
   })

@@ -6,8 +6,10 @@ import { isObject, type Json, parseJson } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
 import { contradictDetected, readDetected, saveDetected } from '../../state/detected-settings.ts'
-import { listedPayloads } from '../../state/records.ts'
+import { listedPayloads } from '../../state/payloads.ts'
+import { noteReads } from '../../state/reads.ts'
 import type { Reading, TaskRun } from '../context.ts'
+import { comparedRead, isSame } from '../details/comparison.ts'
 import { keyOf } from '../records/project.ts'
 
 /** How long a probe of summary lists is trusted, in milliseconds. */
@@ -47,7 +49,13 @@ type Listed = readonly [key: string, record: Json]
 async function probe(run: TaskRun<'list'>, listed: Iterable<Listed>, detected?: boolean): Promise<boolean> {
   const { pool } = run.context.database
   const name = settingOf(run.stream)
-  const { compared, missing, failure } = await compareWithSingles(run, listed)
+  const { compared, same, missing, failure } = await compareWithSingles(run, listed)
+  const { endpoint } = run.reads.single
+  if ((await run.writer.economy(run)).compares(endpoint))
+    await noteReads(
+      pool,
+      same.flatMap((each) => comparedRead(endpoint, each).reads ?? []),
+    )
   if (compared === 0 && detected === undefined && failure !== undefined) throw failure
   if (compared === 0) return detected ?? false
   const summary = missing.size > 0
@@ -57,12 +65,18 @@ async function probe(run: TaskRun<'list'>, listed: Iterable<Listed>, detected?: 
   return summary
 }
 
+type Comparison = {
+  readonly compared: number
+  /** For each: was it the same as a whole? */
+  readonly same: readonly (boolean | null)[]
+  readonly missing: ReadonlySet<string>
+  readonly failure?: ApiError
+}
+
 /** Compares records of a list with their singles, until enough could be read or enough could not. */
-async function compareWithSingles(
-  reading: Reading<'list'>,
-  listed: Iterable<Listed>,
-): Promise<{ readonly compared: number; readonly missing: ReadonlySet<string>; readonly failure?: ApiError }> {
+async function compareWithSingles(reading: Reading<'list'>, listed: Iterable<Listed>): Promise<Comparison> {
   const missing = new Set<string>()
+  const same: (boolean | null)[] = []
   let [compared, unread] = [0, 0]
   let failure: ApiError | undefined
   for (const [key, record] of listed) {
@@ -74,9 +88,10 @@ async function compareWithSingles(
       continue
     }
     compared += 1
+    same.push(isSame(reading.stream, record, single))
     for (const path of missingInList(record, single)) missing.add(path)
   }
-  return { compared, missing, ...(failure === undefined ? {} : { failure }) }
+  return { compared, same, missing, ...(failure === undefined ? {} : { failure }) }
 }
 
 function* recordsOf({ stream, context }: Reading, pages: readonly Page[]): Generator<Listed> {

@@ -9,6 +9,7 @@ import { batches } from '../batches.ts'
 import type { ChangeSet } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { withStubs } from '../details/embeds.ts'
+import { comparesAged } from '../economy.ts'
 import { changesOfPages, pageBatches } from './list-records.ts'
 import { doubtPageBase, resolvePaging } from './paging.ts'
 import { type Checkpoint, firstCheckpoint, nextVariant, passNumber } from './progress.ts'
@@ -111,11 +112,12 @@ type PageBatch = {
 async function* prepared(run: TaskRun<'list'>, source: AsyncIterable<readonly Page[]>): AsyncGenerator<PageBatch> {
   let summary: boolean | undefined
   let keys: string[] = []
+  const aged = comparesAged(await run.writer.economy(run), run.stream)
   for await (const pages of source) {
     summary ??= await isSummary(run, pages)
     for (const parts of pageBatches(pages, rowsPerCommit)) {
       run.signal.throwIfAborted()
-      const { changes, keysOfPart } = await changesOfPages(run, parts, summary)
+      const { changes, keysOfPart } = await changesOfPages(run, parts, { summary, comparesAged: aged })
       const ended: PageBatch['pages'][number][] = []
       for (const [index, part] of parts.entries()) {
         for (const key of keysOfPart[index] ?? []) keys.push(key)

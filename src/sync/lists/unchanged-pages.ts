@@ -5,6 +5,7 @@ import type { KeptPage, Page } from '../../api/client.ts'
 import { keptNames, keptPage, type ListPage } from '../../state/list-pages.ts'
 import type { KnownRecord } from '../../state/records.ts'
 import type { TaskRun } from '../context.ts'
+import { comparesAged } from '../economy.ts'
 import { hashOf, projectionVersion } from '../records/project.ts'
 import type { Checkpoint } from './progress.ts'
 
@@ -17,9 +18,9 @@ export function pageToKeep({ name, tag, next, items, unchanged }: Page, keys: re
   return { name, tag, keys, hash: hashOfPage(keys.map((_, index) => items.hash(index))), next }
 }
 
-/** The row is the record's own and made by this version: while its hash is the same, so is the row. */
+/** The row is the record's own, made by this version and not to be compared anew: while its hash is the same, so is the row. */
 const isProjected = (state: KnownRecord | undefined): state is KnownRecord =>
-  state?.alive === true && !state.stub && state.projection === projectionVersion
+  state?.alive === true && !state.stub && !state.aged && state.projection === projectionVersion
 
 /**
  * Finds what is kept of a page, for `ListCall.kept`. Each page is received whole once in a DETAIL_MAX_AGE all the same, so
@@ -32,11 +33,12 @@ export async function keptPages(
   const { context, stream, task, writer } = run
   const { pool } = context.database
   const isTrusted = !task.fullRead && at.pass === 1
+  const aged = comparesAged(await writer.economy(run), stream)
   const names = isTrusted ? await keptNames(pool, stream.name, context.settings.detailMaxAgeMs) : new Set()
   return async (name) => {
     const page = names.has(name) ? await keptPage(pool, stream.name, name) : null
     if (page === null) return null
-    const known = await writer.knownRecords(run, page.keys)
+    const known = await writer.knownRecords(run, page.keys, aged)
     const records = page.keys.map((key) => known.get(key))
     return records.every(isProjected) && hashOfPage(records.map(({ listHash }) => listHash)) === page.hash ? page : null
   }

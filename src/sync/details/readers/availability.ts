@@ -7,6 +7,7 @@ import type { Scope, SourcedRow, TableWrite } from '../../../mirror/rows.ts'
 import { contradictDetected, readDetected, saveDetected } from '../../../state/detected-settings.ts'
 import { changeSet, type Found, projected } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
+import { keyBatches } from '../../plan.ts'
 import { type Answered, type ReadValue, readOutcome } from '../single.ts'
 import { type DetailRead, detailRead, notRead, parentValues, readItems } from './children.ts'
 import { slotDates } from './slots.ts'
@@ -16,6 +17,7 @@ const orderSetting = 'availability_order'
 export const batchSize = 50
 
 type Cell = { readonly resourceId: string; readonly date: string; readonly duration: string }
+type Batch = Omit<Cell, 'resourceId'> & { readonly ids: readonly string[]; readonly isChecked: boolean }
 type Answer = { readonly body: Json; readonly startedAt: Date }
 
 const cellKey = ({ resourceId, date, duration }: Cell): string => `${date}\n${duration}\n${resourceId}`
@@ -32,14 +34,19 @@ export class AvailabilityBatches {
   /** Reads all cells of these resources by batches, as far as the order of a batch is proven. */
   async prefetch(durationsOf: ReadonlyMap<string, readonly string[]>): Promise<Found> {
     const found: Found[] = []
-    for (const date of slotDates(this.#reading.context))
-      for (const [duration, ids] of groupByDuration(durationsOf))
-        for (let start = 0; start < ids.length; start += batchSize)
-          found.push(...(await this.#readBatch(ids.slice(start, start + batchSize), date, duration)))
+    const batches = [...groupByDuration(durationsOf)].flatMap(([duration, ids]) =>
+      keyBatches(ids, batchSize, batchSize).map((batch) => ({ duration, ids: batch })),
+    )
+    for (const date of slotDates(this.#reading.context)) {
+      // One element a day is asked for singly, so that a change of the order shows.
+      const spot = Math.floor(Math.random() * batches.length)
+      for (const [index, { duration, ids }] of batches.entries())
+        found.push(...(await this.#readBatch({ ids, date, duration, isChecked: index === spot })))
+    }
     return changeSet(found)
   }
 
-  async #readBatch(ids: readonly string[], date: string, duration: string): Promise<readonly Found[]> {
+  async #readBatch({ ids, date, duration, isChecked }: Batch): Promise<readonly Found[]> {
     const { pool } = this.#reading.context.database
     const isTrusted = (await readDetected(pool, orderSetting))?.value === 'request'
     const { answer, found } = await this.#batchAnswer(ids, date, duration)
@@ -48,16 +55,14 @@ export class AvailabilityBatches {
     const cells = ids.map((resourceId) => ({ resourceId, date, duration }))
     const textAt = (index: number): string => stringifyJson(items[index] ?? null)
     if (isTrusted) {
-      // One element of each batch is asked for singly, so that a change of the order shows.
       const spot = Math.floor(Math.random() * ids.length)
-      const single = await this.single(cells[spot] as Cell)
-      const { outcome } = single
-      if (outcome.kind === 'there' && stringifyJson(outcome.value.body) !== textAt(spot))
+      const single = isChecked ? await this.single(cells[spot] as Cell) : undefined
+      if (single?.outcome.kind === 'there' && stringifyJson(single.outcome.value.body) !== textAt(spot))
         await contradictDetected(pool, orderSetting, 'An element of a batch differs from its single.')
       else
         for (const [index, cell] of cells.entries())
           this.#answers.set(cellKey(cell), { body: items[index] ?? null, startedAt })
-      return [found, single.found]
+      return single === undefined ? [found] : [found, single.found]
     }
     const singles = await Promise.all(cells.map((cell) => this.single(cell)))
     for (const [index, { outcome }] of singles.entries())

@@ -4,14 +4,20 @@ import type { Json } from '../../../api/wire/json.ts'
 import { dateIn } from '../../../clock.ts'
 import { changeSet, type Found, projectedAll } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
+import type { Economy } from '../../economy.ts'
 import { overlay } from '../../lists/summary.ts'
 import { convertValue } from '../../records/convert.ts'
 import { contentKeys, valueAt } from '../../records/project.ts'
+import { comparedRead, isSame } from '../comparison.ts'
 import { readOutcome } from '../single.ts'
 import { type DetailRead, detailRead, notRead, parentValues, readItems } from './children.ts'
 
-/** Reads a collection and its singles. */
-export async function readCollection(reading: Reading<'collection'>, parentKey: string): Promise<DetailRead> {
+/** Reads a collection, and its singles but those that are left out. */
+export async function readCollection(
+  reading: Reading<'collection'>,
+  parentKey: string,
+  economy: Economy,
+): Promise<DetailRead> {
   const { context, stream, reads } = reading
   const { timeZone } = context.settings
   const { params, request, scope } = parentValues(stream, parentKey)
@@ -20,12 +26,13 @@ export async function readCollection(reading: Reading<'collection'>, parentKey: 
   const { outcome, found } = await readItems(reading, { endpoint: reads.list, params, query })
   if (outcome.kind !== 'there') return notRead(outcome, [found])
   const { items, startedAt } = outcome.value
-  const singles = await Promise.all(items.map((item) => withSingle(reading, params, item)))
+  const singles = await Promise.all(items.map((item) => withSingle(reading, { item, params, economy })))
   const keys = stream.keyed === 'content' ? contentKeys(singles.map(({ record }) => record)) : []
   const all = projectedAll(
-    singles.map(({ record }, index) => ({
+    singles.map(({ record, source }, index) => ({
       stream,
       record,
+      source,
       request: { ...request, key: keys[index] ?? null, position: String(index) },
       endpoint: reads.list,
       timeZone,
@@ -40,25 +47,37 @@ export async function readCollection(reading: Reading<'collection'>, parentKey: 
   )
 }
 
-/** The element's own single, laid over the element; the element itself where there is no single or it is not to be had. */
+type Element = { readonly item: Json; readonly params: Record<string, string>; readonly economy: Economy }
+
+/**
+ * The element's own single, laid over the element; the element itself where there is no single, or it is left out or not to
+ * be had.
+ */
 async function withSingle(
   reading: Reading<'collection'>,
-  params: Record<string, string>,
-  item: Json,
-): Promise<{ readonly record: Json; readonly found: Found }> {
+  { item, params, economy }: Element,
+): Promise<{ readonly record: Json; readonly source?: string; readonly found: Found }> {
   const { single } = reading.reads
   const found: Found[] = []
   const paths = single === undefined ? [] : ['id', single.fallbackPath].filter((path) => path !== undefined)
   for (const path of paths) {
     const id = convertValue('text', valueAt(item, path), 'UTC')
     if (single === undefined || !id.ok || id.text === null || id.text === '') continue
+    const { endpoint } = single
+    if (found.length === 0 && economy.skips(endpoint))
+      return { record: item, source: reading.reads.list, found: { reads: [{ endpoint, skipped: 1 }] } }
     const { outcome, found: own } = await readOutcome(reading, {
-      endpoint: single.endpoint,
+      endpoint,
       params: { ...params, [single.param]: id.text },
     })
     found.push(own)
     // Laid over the element, because "nothing is dropped" holds for what only the list says as well.
-    if (outcome.kind === 'there') return { record: overlay(item, outcome.value.body), found: changeSet(found) }
+    if (outcome.kind === 'there') {
+      const { body } = outcome.value
+      if (economy.compares(endpoint))
+        found.push(comparedRead(endpoint, isSame(reading.stream, item, body), economy.isRedundant(endpoint)))
+      return { record: overlay(item, body), found: changeSet(found) }
+    }
     if (outcome.kind === 'failed') {
       found.push({ problems: [`${reading.stream.name}: ${outcome.reason}`] })
       break

@@ -1,0 +1,36 @@
+// Whether a read told the same record that another read has brought.
+
+import { isObject, type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { listedPayload } from '../../state/payloads.ts'
+import type { Found } from '../change-set.ts'
+import type { Reading } from '../context.ts'
+import { valueAt } from '../records/project.ts'
+
+/** Are these one record, whole, whatever the order of its members? Null: it was changed between the two reads. Pure. */
+export function isSame({ modified }: StreamDef, first: Json, second: Json): boolean | null {
+  const sameText = (a: Json, b: Json): boolean => stringifyJson(a) === stringifyJson(b)
+  if (sameText(first, second) || sameText(sorted(first), sorted(second))) return true
+  const moved = modified !== undefined && !sameText(valueAt(first, modified) ?? null, valueAt(second, modified) ?? null)
+  return moved ? null : false
+}
+
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isObject(value)) return value
+  const names = Object.keys(value).sort()
+  return Object.fromEntries(names.map((name) => [name, sorted(value[name] ?? null)]))
+}
+
+/** Is this answer of a single, whose bytes differ, what the list said? Null: it was changed in between, or nobody knows. */
+export async function isAsListed(reading: Reading<'list'>, key: string, record: Json): Promise<boolean | null> {
+  const { context, stream } = reading
+  const row = await listedPayload(context.database.pool, stream, key)
+  if (row === null) return null
+  const same = isSame(stream, parseJson(row.payload).value, record)
+  return same === true ? row.listed : same
+}
+
+/** The count of a read that was compared, if it was. */
+export const comparedRead = (endpoint: string, same: boolean | null, sampled = false): Found =>
+  same === null ? {} : { reads: [{ endpoint, compared: 1, differed: same ? 0 : 1, sampled }] }

@@ -1,0 +1,108 @@
+// Reads that repeat what lists show: learned to be redundant, left out, and noticed when they tell more.
+
+import { describe, expect, it, vi } from 'vitest'
+import type { RepeatingRead } from '../../src/state/reads.ts'
+import { repeatingReads } from '../../src/state/reads.ts'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const rental = 'GET /v3/rentals/{rentalId}'
+const payment = 'GET /v3/rentals/{rentalId}/payments/{paymentId}'
+
+const stateOf = async (mirror: TestMirror, endpoint: string): Promise<RepeatingRead['state'] | undefined> =>
+  (await repeatingReads(mirror.app.database.pool)).find((read) => read.endpoint === endpoint)?.state
+
+/** Syncs these streams; how often each endpoint was called. */
+async function calls(
+  mirror: TestMirror,
+  streams: readonly string[],
+  full = false,
+): Promise<(endpoint: string) => number> {
+  mirror.sandbox.resetRequests()
+  await mirror.sync({ streams, full })
+  const templates = mirror.sandbox.requests().map(({ template }) => template)
+  return (endpoint) => templates.filter((template) => template === endpoint).length
+}
+
+const differences = async (mirror: TestMirror, stream: string): Promise<readonly string[]> =>
+  (await mirror.differences()).filter((line) => line.startsWith(`${stream} `) && !line.includes('resource_id'))
+
+describe('singles that repeat their list', () => {
+  it('are left out but for samples, repaired from the list, and read again where they are needed', async () => {
+    await using mirror = await openTestMirror({ size: 150 })
+    const { pool } = mirror.app.database
+    const streams = ['rentals']
+    // A fifth, for which the rentals' users are compared as well, and three to see whether the list is a summary.
+    expect((await calls(mirror, streams))(rental)).toBe(33)
+    expect(await stateOf(mirror, rental)).toBe('redundant')
+    expect(await differences(mirror, 'rentals')).toEqual([])
+    // A sample of 2 % at the next run, then none for a day.
+    expect((await calls(mirror, streams))(rental)).toBe(3)
+    expect((await calls(mirror, streams))(rental)).toBe(0)
+
+    // Rows that somebody spoilt are compared with the list when their details would have been read again.
+    await pool.query(`update mirror.rentals set message = 'spoilt'`)
+    await pool.query(`update sync.records set listed_at = now() - interval '2 days', detail_read_at = null`)
+    expect((await calls(mirror, streams))(rental)).toBe(0)
+    expect(await differences(mirror, 'rentals')).toEqual([])
+
+    // A rental whose list shows a change is not read, either.
+    const [{ id }] = (await pool.query<{ id: string }>('select id from mirror.rentals limit 1')).rows as [
+      { id: string },
+    ]
+    mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id, set: { message: 'changed' } }])
+    expect((await calls(mirror, streams))(rental)).toBe(0)
+    expect(await differences(mirror, 'rentals')).toEqual([])
+
+    // Where one differs, what was left out is due at once.
+    mirror.sandbox.richSingles('rentals', 5)
+    expect(await stateOf(mirror, rental)).toBe('redundant')
+    expect((await calls(mirror, streams, true))(rental)).toBeGreaterThanOrEqual(150)
+    expect(await stateOf(mirror, rental)).toBe('needed')
+    expect(await differences(mirror, 'rentals')).toEqual([])
+    await pool.query(`update sync.records set detail_read_at = null`)
+    expect((await calls(mirror, streams))(rental)).toBe(150)
+  })
+
+  it('are all read by the first sync where some say more', async () => {
+    await using mirror = await openTestMirror({ size: 300 })
+    mirror.sandbox.richSingles('rentals', 5)
+    expect((await calls(mirror, ['rentals']))(rental)).toBeGreaterThanOrEqual(300)
+    expect(await stateOf(mirror, rental)).toBe('needed')
+    expect(await differences(mirror, 'rentals')).toEqual([])
+  })
+
+  it('are all read with READ_ECONOMY=off, and nothing is left out that was', async () => {
+    await using mirror = await openTestMirror({ size: 70 }, { READ_ECONOMY: 'off' })
+    const streams = ['rentals', 'rental_payments']
+    const payments = mirror.sandbox.truth().rental_payments?.length
+    const called = await calls(mirror, streams)
+    expect([called(rental), called(payment)]).toEqual([73, payments])
+    await mirror.app.database.pool.query(`update sync.reads set state = 'redundant'`)
+    await mirror.app.database.pool.query(`update sync.records set partly = true where stream = 'rental_payments'`)
+    expect((await calls(mirror, streams))(payment)).toBe(payments)
+  })
+})
+
+describe('singles that repeat their collection', () => {
+  it('are left out but for samples, and read again where they are needed', async () => {
+    await using mirror = await openTestMirror({ size: 150 })
+    const streams = ['rentals', 'rental_payments']
+    const { pool } = mirror.app.database
+    const payments = mirror.sandbox.truth().rental_payments?.length ?? 0
+    expect((await calls(mirror, streams))(payment)).toBeLessThan(payments / 2)
+    expect(await stateOf(mirror, payment)).toBe('redundant')
+    expect(await differences(mirror, 'rental_payments')).toEqual([])
+    const { rows } = await pool.query(`select _source, count(*)::int from mirror.rental_payments group by 1 order by 1`)
+    expect(rows).toHaveLength(2)
+
+    await pool.query(`update sync.reads set state = 'needed', since = now() where endpoint = $1`, [payment])
+    const again = (await calls(mirror, streams))(payment)
+    expect(again).toBeGreaterThan(payments / 2)
+    expect((await calls(mirror, streams))(payment)).toBe(0)
+    await pool.query(`update sync.reads set since = now() - interval '8 days' where endpoint = $1`, [payment])
+    await calls(mirror, streams)
+    expect(await stateOf(mirror, payment)).toBe('learning')
+  })
+})
