@@ -6,6 +6,7 @@ import type { Database } from '../database/database.ts'
 import { statuses } from '../outbox/states.ts'
 import { createGateStore } from '../state/gate-store.ts'
 import { quarantineTotals } from '../state/quarantine.ts'
+import { repeatingReads } from '../state/reads.ts'
 import { heldRuns } from '../state/sweeps.ts'
 import { listUnknownFields } from '../state/unknown-fields.ts'
 import { shownAddress } from '../text.ts'
@@ -45,6 +46,7 @@ export async function readStatus(
     backlog: await backlog(db),
     estimate: estimateOf(await openWork(db), config),
     endpoints: await endpointFacts(db),
+    reads: await repeatingReads(db),
     outbox: {
       ...Object.fromEntries(statuses.map((status) => [status, outbox.counts[status] ?? 0])),
       oldestQueuedAt: outbox.oldestQueuedAt,

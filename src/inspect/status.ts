@@ -1,5 +1,6 @@
 // What is known of a mirror at one moment, as `status --json` and /api/status show it whole.
 
+import type { RepeatingRead } from '../state/reads.ts'
 import type { HeldRun } from '../state/sweeps.ts'
 import type { ListedField } from '../state/unknown-fields.ts'
 import type { ConsumerStatus } from './consumers.ts'
@@ -33,6 +34,8 @@ export type StatusFacts = {
   /** What is left of the open syncs, and how long that takes. */
   readonly estimate: Estimate
   readonly endpoints: readonly EndpointFacts[]
+  /** Reads that repeat others, and whether they are left out. */
+  readonly reads: readonly RepeatingRead[]
   readonly outbox: Readonly<Record<string, number | Date | null>>
   /** The oldest change in each state, by its id; states without changes left out. */
   readonly firstChanges: Readonly<Record<string, number>>

@@ -78,6 +78,8 @@ const gauges = {
   endpointFailures: ['boat_mirror_endpoint_failures', 'Failed calls of a read endpoint, by all workers.', ['endpoint']],
   endpointOk: ['boat_mirror_endpoint_ok', '1 when the last call of a read endpoint was answered.', ['endpoint']],
   databaseSize: ['boat_mirror_database_size_bytes', 'Size of the database.', []],
+  readsSkipped: ['boat_mirror_reads_skipped', 'Requests left out because they repeat others.', ['endpoint']],
+  readState: ['boat_mirror_read_state', '1 for the state a read that may repeat another is in.', ['endpoint', 'state']],
   queueUp: ['boat_mirror_queue_up', '1 when the queue did all that is needed of it at this scrape.', []],
   jobs: ['boat_mirror_queue_jobs', 'Jobs of BullMQ by queue and state.', ['queue', 'state']],
   info: ['boat_mirror_info', 'Always 1; the version is the label.', ['version']],
@@ -195,6 +197,10 @@ function fill(facts: PageFacts, set: SetGauge): void {
     set('endpointCalls', { endpoint }, calls)
     set('endpointFailures', { endpoint }, failures)
     if (calls > 0) set('endpointOk', { endpoint }, isFailing(each) ? 0 : 1)
+  }
+  for (const { endpoint, state, skipped } of status.reads) {
+    set('readsSkipped', { endpoint }, skipped)
+    set('readState', { endpoint, state }, 1)
   }
 }
 

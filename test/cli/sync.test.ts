@@ -85,6 +85,7 @@ describe('sync', () => {
         'backlog',
         'estimate',
         'endpoints',
+        'reads',
         'outbox',
         'firstChanges',
         'quarantine',

@@ -10,6 +10,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   backlog: null,
   estimate: { requestsMade: 0, requestsLeft: 0, perSecond: null, secondsLeft: 0 },
   endpoints: [],
+  reads: [],
   outbox: { oldestQueuedAt: null },
   firstChanges: {},
   quarantine: { total: 0, byStream: {} },

@@ -73,7 +73,7 @@ describe('known records', () => {
       { stream: 'harbours', key: '1', listHash: 'l', detailReadAt: at(1), projection: 2 },
     ])
     const known = await knownRecords(mirror.db.pool, harbours, ['1', '2', '3', '4', '1'])
-    const nothing = { listHash: null, detailHash: null, detailReadAt: null, projection: 0 }
+    const nothing = { listHash: null, detailHash: null, detailReadAt: null, projection: 0, aged: false }
     expect(Object.fromEntries(known)).toEqual({
       1: {
         listHash: 'l',
@@ -83,6 +83,7 @@ describe('known records', () => {
         exists: true,
         alive: true,
         stub: false,
+        aged: false,
       },
       2: { ...nothing, exists: true, alive: false, stub: false },
       3: { ...nothing, exists: true, alive: true, stub: true },

@@ -11,12 +11,14 @@ import { openDatabaseServer } from '../../embedded/embedded-postgres.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { describeHolder, feedHolders } from '../../inspect/feed-holders.ts'
 import { mayCreate } from '../../inspect/queries.ts'
+import { readsSummary } from '../../inspect/reads.ts'
 import { openBackend } from '../../jobs/backend.ts'
 import type { Logger } from '../../log.ts'
 import { assertColumnsOptional } from '../../mirror/partner-objects.ts'
 import { isCurrent, type MigrationStatus, migrationStatus, missingOf } from '../../schema/migrate.ts'
 import { roleGaps } from '../../schema/roles.ts'
 import { assertNamesFree, assertSuitable } from '../../schema/suitable.ts'
+import { repeatingReads } from '../../state/reads.ts'
 import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { checkApi } from '../check-api.ts'
@@ -102,7 +104,7 @@ async function checkDatabase(config: Config, log: Logger, findings: Finding[]): 
     findings.push(await schemaFinding(config, database, schema))
     if (isCurrent(schema)) findings.push(await rolesFinding(database), await columnsFinding(database))
     findings.push(await clockFinding(database, config))
-    if (isCurrent(schema)) findings.push(...(await feedFindings(database)))
+    if (isCurrent(schema)) findings.push(...(await feedFindings(database)), await readsFinding(config, database))
     return { direct, database, current: isCurrent(schema), [Symbol.asyncDispose]: dispose }
   } catch (error) {
     findings.push(failed('database', translateDatabaseError(error, url ?? undefined)))
@@ -114,6 +116,14 @@ const feedFindings = async ({ pool }: Database): Promise<readonly Finding[]> =>
   (await feedHolders(pool)).map((holder) =>
     warn('change feed', describeHolder(holder), 'Readers of the feed wait; the mirror itself goes on.'),
   )
+
+/** Which reads are left out because they repeat others. */
+async function readsFinding({ readEconomy }: Config, { pool }: Database): Promise<Finding> {
+  const reads = await repeatingReads(pool)
+  const leftOut = reads.filter(({ state }) => state === 'redundant').map(({ endpoint }) => endpoint)
+  const names = leftOut.length === 0 ? '' : ` (${leftOut.join(', ')})`
+  return ok('reads', readEconomy ? `${readsSummary(reads)}${names}` : 'all are made: READ_ECONOMY is off')
+}
 
 async function schemaFinding(config: Config, database: Database, schema: MigrationStatus): Promise<Finding> {
   if (isCurrent(schema)) return ok('schema', `up to date: ${schema.applied.at(-1) ?? 'nothing applied'}`)

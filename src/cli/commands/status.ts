@@ -8,6 +8,7 @@ import { type Estimate, firstSyncText, timeLeft } from '../../inspect/estimate.t
 import { describeHolder } from '../../inspect/feed-holders.ts'
 import type { Backlog, StreamStatus } from '../../inspect/queries.ts'
 import { readStatus } from '../../inspect/read-status.ts'
+import { readsSummary } from '../../inspect/reads.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
 import { action, type CommandContext, type OpenedDatabase, quiet, withJson } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
@@ -57,6 +58,7 @@ export function describe(facts: StatusFacts, options: { readonly now: Date; read
     streamsTable(facts, options.now),
     ...(facts.backlog === null ? [] : [workText(facts.backlog, facts)]),
     endpointsText(facts, options),
+    readsText(facts, options.now),
     ...attention(facts),
   ]
   return parts.join('\n\n')
@@ -142,6 +144,17 @@ function endpointsText(
     each.lastError === null ? '' : oneLine(each.lastError, 80),
   ])
   return `${summary}\n\n${table(['ENDPOINT', 'CALLS', 'FAILURES', 'STATUS', 'LAST CALL', 'LAST ERROR'], rows)}`
+}
+
+/** Which reads are left out, why, and what that saved. */
+function readsText({ reads }: StatusFacts, now: Date): string {
+  const decided = reads.filter(({ state }) => state !== 'learning')
+  if (decided.length === 0) return `${readsSummary(reads)}.`
+  const rows = decided.map(({ endpoint, sameAs, state, compared, differed, skipped, since }) => [
+    ...[endpoint, sameAs, state, compared, differed, skipped],
+    relative(since, now),
+  ])
+  return `${readsSummary(reads)}.\n\n${table(['READ', 'SAME AS', 'STATE', 'COMPARED', 'DIFFERED', 'LEFT OUT', 'SINCE'], rows)}`
 }
 
 /** Changes that a person has to look at. */

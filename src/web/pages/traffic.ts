@@ -3,7 +3,9 @@
 import { count, counted, duration, relative } from '../../format.ts'
 import type { TrafficPoint } from '../../inspect/page-queries.ts'
 import type { EndpointFacts } from '../../inspect/queries.ts'
+import { readsSummary } from '../../inspect/reads.ts'
 import { isFailing, wasAnswered } from '../../inspect/status.ts'
+import type { RepeatingRead } from '../../state/reads.ts'
 import { oneLine } from '../../text.ts'
 import { type PageFacts, trafficShown } from '../page-facts.ts'
 import { type Html, html } from '../parts/html.ts'
@@ -83,7 +85,16 @@ function endpointRow(each: EndpointFacts, now: Date): Html {
 <td data-label="Last call">${relative(each.lastCalledAt, now) ?? 'never'}${failing && error !== '' && html` <span class="note">${error}</span>`}</td></tr>`
 }
 
-/** Plots of the last hours, and all endpoints. */
+const readTones = { redundant: 'ok', needed: 'warn', learning: 'mute' } as const
+
+const readRow = (read: RepeatingRead, now: Date): Html => html`<tr><th scope="row">${read.endpoint}</th>
+<td data-label="Same as">${read.sameAs}</td>
+<td data-label="State"><span class="state ${readTones[read.state]}">${read.state}</span> <span class="note">${relative(read.since, now)}</span></td>
+<td data-label="Compared" class="number">${count(read.compared)}</td>
+<td data-label="Differed" class="number">${count(read.differed)}</td>
+<td data-label="Left out" class="number">${count(read.skipped)}</td></tr>`
+
+/** Plots of the last hours, all endpoints, and the reads that repeat others. */
 export function trafficSection({ status, traffic, now }: PageFacts): Html {
   const answered = status.endpoints.filter(wasAnswered).length
   const figures = [ratePlot(traffic), errorPlot(traffic), latencyPlot(traffic)].map(
@@ -96,5 +107,9 @@ export function trafficSection({ status, traffic, now }: PageFacts): Html {
 <details id="endpoints"><summary>${count(answered)} of ${counted(status.endpoints.length, 'read endpoint')} called with success</summary>
 <div class="wide" tabindex="0" role="region" aria-label="Endpoints"><table><caption class="hidden">Every read endpoint with its calls and the last result</caption>
 <thead><tr><th scope="col">Endpoint</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Failures</th><th scope="col">Last status</th><th scope="col">Last call</th></tr></thead>
-<tbody>${endpoints.map((each) => endpointRow(each, now))}</tbody></table></div></details></section>`
+<tbody>${endpoints.map((each) => endpointRow(each, now))}</tbody></table></div></details>
+<details id="reads"><summary>${readsSummary(status.reads)}</summary>
+<div class="wide" tabindex="0" role="region" aria-label="Reads that repeat others"><table><caption class="hidden">Reads that may repeat others, whether they are left out, and what that saved</caption>
+<thead><tr><th scope="col">Read</th><th scope="col">Same as</th><th scope="col">State</th><th scope="col" class="number">Compared</th><th scope="col" class="number">Differed</th><th scope="col" class="number">Left out</th></tr></thead>
+<tbody>${status.reads.map((each) => readRow(each, now))}</tbody></table></div></details></section>`
 }
