@@ -1,7 +1,7 @@
 // The operator's pages over a whole mirror, for tests; and the readers of what they say.
 
-import { openApp } from '../../src/app.ts'
-import { readConfig } from '../../src/config.ts'
+import { type App, openApp } from '../../src/app.ts'
+import { type Config, readConfig } from '../../src/config.ts'
 import { readStatus } from '../../src/inspect/read-status.ts'
 import type { StatusFacts } from '../../src/inspect/status.ts'
 import { queueNames } from '../../src/jobs/queues.ts'
@@ -28,8 +28,17 @@ const readerOf = (url: string): Pages['get'] => {
 export async function openPages(mirror: TestMirror, env: Readonly<Record<string, string>> = {}): Promise<Pages> {
   const { app } = mirror
   const config = readConfig({ DATABASE_URL: app.databaseUrl, PORT: '0', ...env }, '/nonexistent')
+  const { server, ...pages } = await servePages(app, config, mirror.sandbox.url)
+  return { ...pages, [Symbol.asyncDispose]: () => server.close() }
+}
+
+async function servePages(
+  app: App,
+  config: Config,
+  sandboxUrl: string | null,
+): Promise<Omit<Pages, typeof Symbol.asyncDispose> & { readonly server: OperatorServer }> {
   const status = (): Promise<StatusFacts> =>
-    readStatus(config, { database: app.database, url: app.databaseUrl }, mirror.sandbox.url)
+    readStatus(config, { database: app.database, url: app.databaseUrl }, sandboxUrl)
   const server = await startOperatorServer({
     config,
     log,
@@ -41,7 +50,7 @@ export async function openPages(mirror: TestMirror, env: Readonly<Record<string,
     version: '1.2.3',
   })
   const url = served(server)
-  return { url, get: readerOf(url), status, [Symbol.asyncDispose]: () => server.close() }
+  return { url, server, get: readerOf(url), status }
 }
 
 /** The address of pages that must be there. */
@@ -74,27 +83,13 @@ export async function openBarePages(
     schema: 'migrate',
     patienceMs: 5_000,
   })
-  const status = (): Promise<StatusFacts> => readStatus(config, { database: app.database, url: database.url }, null)
-  const server = await startOperatorServer({
-    config,
-    log,
-    database: app.database,
-    readStatus: status,
-    onCall: app.onCall,
-    queue: await app.openQueue(new AbortController().signal),
-    queueNames,
-    version: '1.2.3',
-  })
-  const url = served(server)
+  const pages = await servePages(app, config, null)
   return {
-    url,
-    server,
+    ...pages,
     databaseUrl: database.url,
-    get: readerOf(url),
-    status,
     dropDatabase: async () => await database[Symbol.asyncDispose](),
     [Symbol.asyncDispose]: async () => {
-      await server.close()
+      await pages.server.close()
       await app[Symbol.asyncDispose]()
       await database[Symbol.asyncDispose]()
     },
