@@ -14,7 +14,8 @@ import { openBarePages, readMetrics } from '../web/pages-rig.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
-it('a transaction that writes is named after a minute, not before, and no longer when it has ended', async () => {
+// Each waits out the minute after which a holder is named: together.
+it.concurrent('a transaction that writes is named after a minute, not before, and no longer when it has ended', async () => {
   // On a server of its own: on the common one it would hold the feeds of all other tests back.
   const server = await openOwnPostgres(join(inject('runFolder'), 'long-transaction'))
   await migrate(server.url)
@@ -45,7 +46,7 @@ it('a transaction that writes is named after a minute, not before, and no longer
   }
 })
 
-it('a session and a prepared transaction of another database are named wherever an operator looks, and to a role that sees no statistics of others', async () => {
+it.concurrent('a session and a prepared transaction of another database are named wherever an operator looks, and to a role that sees no statistics of others', async () => {
   // Prepared transactions need a server that allows them.
   const own = await openOwnPostgres(join(inject('runFolder'), 'held-feed'), { max_prepared_transactions: '5' })
   const opened: pg.Client[] = []
