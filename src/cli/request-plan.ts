@@ -8,6 +8,7 @@ import type { Config } from '../config.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { count, duration } from '../format.ts'
 import { type ScheduleFacts, wantedIntervals } from '../jobs/schedule.ts'
+import type { RepeatingRead } from '../state/reads.ts'
 import { scheduledShare, stretchFactor } from '../sync/plan.ts'
 import { listRequests, type RowsOf } from '../sync/read-costs.ts'
 import { changedADay, planRequests, scaledRows, soonShare } from '../sync/request-plan.ts'
@@ -31,6 +32,7 @@ export function collectRows(text: string, before: ReadonlyMap<string, number>): 
 export type PlanFacts = {
   readonly config: Config
   readonly facts: ScheduleFacts
+  readonly reads: readonly RepeatingRead[]
   /** Live rows by stream. */
   readonly mirrored: ReadonlyMap<string, number>
   /** Rows that are assumed instead. */
@@ -56,7 +58,12 @@ export function printRequestPlan(planned: PlanFacts, json: boolean): void {
   const { config, facts, mirrored, given } = planned
   const { ratePerSecond } = facts
   const rowsOf = scaledRows((stream) => mirrored.get(stream) || null, given)
-  const plan = planRequests({ settings: config, intervals: plannedIntervals(planned, rowsOf), rowsOf })
+  const plan = planRequests({
+    settings: config,
+    intervals: plannedIntervals(planned, rowsOf),
+    rowsOf,
+    needed: new Set(planned.reads.flatMap(({ endpoint, state }) => (state === 'needed' ? endpoint : []))),
+  })
   if (plan.streams.every(({ records }) => records === null))
     throw new BoatMirrorError('USAGE', 'The mirror is empty, and no sizes are given.', {
       remedy: 'Give them: --rows rentals=20000 --rows resources=1000 --rows users=10000.',
@@ -95,7 +102,7 @@ export function printRequestPlan(planned: PlanFacts, json: boolean): void {
 
 const dayS = 86_400
 
-const assumptions = `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back (the hot window), ${changedADay * 100} % change within a day; a collection has two elements where the mirror shows none.`
+const assumptions = `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back (the hot window), ${changedADay * 100} % change within a day; a collection has two elements where the mirror shows none; a read that repeats others is left out where none was seen to tell more.`
 
 const takes = (requests: number, ratePerSecond: number): string =>
   `${count(requests)} requests${ratePerSecond === 0 ? '' : ` (${duration(requests / ratePerSecond)})`}`

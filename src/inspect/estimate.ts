@@ -2,7 +2,15 @@
 
 import { findStream, streamNamed } from '../catalog/catalog.ts'
 import { about, count } from '../format.ts'
-import { detailRequests, listRequests, type ReadSettings, type RowsOf, recordsWithDetails } from '../sync/read-costs.ts'
+import {
+  type Costs,
+  detailRequests,
+  firstRequests,
+  listRequests,
+  type ReadSettings,
+  type RowsOf,
+  recordsWithDetails,
+} from '../sync/read-costs.ts'
 import type { StreamStatus } from './queries.ts'
 import type { OpenRun, OpenWork } from './work-queries.ts'
 
@@ -26,7 +34,7 @@ export function estimateOf(work: OpenWork, settings: ReadSettings): Estimate {
   )
   const rowsOf: RowsOf = (stream) => totals.get(stream) ?? (work.rows.get(stream) || null)
   const requestsMade = work.runs.reduce((sum, { requests }) => sum + requests, 0)
-  const parts = work.runs.map((run) => requestsOfRun(run, rowsOf, settings))
+  const parts = work.runs.map((run) => requestsOfRun(run, { rowsOf, settings, needed: work.needed }))
   const requestsLeft = parts.includes(null)
     ? null
     : Math.round(parts.reduce<number>((sum, part) => sum + (part ?? 0), 0))
@@ -46,18 +54,20 @@ function rateOf({ runs, elapsedS, lately }: OpenWork, made: number): number | nu
 }
 
 /** Requests that one run still has to make; null while nobody knows. */
-function requestsOfRun(run: OpenRun, rowsOf: RowsOf, settings: ReadSettings): number | null {
+function requestsOfRun(run: OpenRun, costs: Costs): number | null {
   const stream = streamNamed(run.stream)
-  const ofOne = detailRequests(stream, rowsOf, settings)
   if (run.state === 'ended') return 0
-  if (run.state === 'detailed') return requestsOfTasks(run, ofOne)
+  if (run.state === 'detailed') return requestsOfTasks(run, detailRequests(stream, costs))
   const isListed = run.state === 'swept' || !isList(run.stream)
-  const records = isListed ? 0 : rowsOf(run.stream)
+  const records = isListed ? 0 : costs.rowsOf(run.stream)
   // Of records that were read before nobody knows which are due until their list is through.
   const isWhole = run.isWhole || stream.freshness === 'always'
-  const due = isWhole ? recordsWithDetails(stream, rowsOf, settings) : 0
+  const due = isWhole ? recordsWithDetails(stream, costs) : 0
   if (records === null || due === null) return null
-  return (isListed ? 0 : Math.max(0, listRequests(stream, records, settings) - run.pages)) + due * ofOne
+  return (
+    (isListed ? 0 : Math.max(0, listRequests(stream, records, costs.settings) - run.pages)) +
+    firstRequests(stream, due, costs)
+  )
 }
 
 /** Requests for the records that tasks still hold; of tasks under way half of them. */

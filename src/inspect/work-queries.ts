@@ -26,6 +26,8 @@ export type OpenWork = {
   readonly runs: readonly OpenRun[]
   /** Rows by stream, as counted when a run last ended. */
   readonly rows: ReadonlyMap<string, number>
+  /** Reads that tell more than those they repeat. */
+  readonly needed: ReadonlySet<string>
   /** Since the oldest of the runs began, in seconds; 0: none began. */
   readonly elapsedS: number
   /** Reads since the minute before the present one began, and how long that is. */
@@ -88,6 +90,7 @@ export async function openWork(db: Queryable): Promise<OpenWork> {
       't.waiting',
       't.running',
       't.done',
+      sql<string[]>`array(select endpoint from sync.reads where state = 'needed')`.as('needed'),
       sql<number>`extract(epoch from clock_timestamp() - min(r.started_at) over ())::float8`.as('elapsedS'),
       sql<number>`(select coalesce(sum(calls), 0) from sync.traffic where minute >= ${lately} and starts_with(endpoint, 'GET '))::float8`.as(
         'reads',
@@ -105,6 +108,7 @@ export async function openWork(db: Queryable): Promise<OpenWork> {
         : [{ stream, state, isWhole, requests, pages, total, keys: { waiting, running, done } } as OpenRun],
     ),
     rows: new Map(rows.map(({ stream, rows }) => [stream, rows])),
+    needed: new Set(rows[0]?.needed ?? []),
     elapsedS: rows[0]?.elapsedS ?? 0,
     lately: { reads: rows[0]?.reads ?? 0, seconds: rows[0]?.seconds ?? 0 },
   }

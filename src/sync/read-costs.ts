@@ -1,21 +1,30 @@
 // What reads cost in requests: a list, and the details of one record. Pure; the readers are what is counted here.
 
 import { styles } from '../api/paging/styles.ts'
-import { parentOf } from '../catalog/catalog.ts'
+import { parentOf, repeatsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { SyncContext } from './context.ts'
 import { batchSize } from './details/readers/availability.ts'
 import { priceRanges } from './details/readers/prices.ts'
+import { alwaysRead, dailySample, learningSample } from './economy.ts'
 import { pagingOf } from './lists/paging.ts'
 
 /** The settings that decide how much is asked for. */
 export type ReadSettings = Pick<
   SyncContext['settings'],
-  'calendarYears' | 'priceDays' | 'slotDays' | 'slotDurations'
+  'calendarYears' | 'priceDays' | 'slotDays' | 'slotDurations' | 'readEconomy'
 > & { readonly api: Pick<SyncContext['settings']['api'], 'paging' | 'lists'> }
 
 /** How many rows a stream has; null: nobody knows yet. */
 export type RowsOf = (stream: string) => number | null
+
+/** What the costs of reads follow from. */
+export type Costs = {
+  readonly settings: ReadSettings
+  readonly rowsOf: RowsOf
+  /** Reads that tell more than those they repeat: they are always made. */
+  readonly needed: ReadonlySet<string>
+}
 
 /** Elements of a collection, and slots of a boat, where no rows show how many there are. */
 const assumedElements = 2
@@ -27,13 +36,14 @@ function elementsOf({ name, parent }: StreamDef, rowsOf: RowsOf): number {
 }
 
 /** The records whose details a stream reads, all of them: its own for a list, its parent's otherwise. Null: nobody knows yet. */
-export function recordsWithDetails(stream: StreamDef, rowsOf: RowsOf, settings: ReadSettings): number | null {
+export function recordsWithDetails(stream: StreamDef, costs: Costs): number | null {
+  const { rowsOf, settings } = costs
   const above = parentOf(stream)
   if (stream.reads.kind === 'list' || above === undefined) return rowsOf(stream.name)
   if (above.reads.kind === 'list') return rowsOf(above.name)
-  const boats = recordsWithDetails(above, rowsOf, settings)
+  const boats = recordsWithDetails(above, costs)
   // Slots of past days stay as rows; nothing is asked for them.
-  const most = Math.max(assumedElements, detailRequests(above, rowsOf, settings))
+  const most = Math.max(assumedElements, ownRequests(above, settings))
   return boats === null ? null : boats * Math.min(elementsOf(above, rowsOf), most)
 }
 
@@ -46,15 +56,14 @@ export function listRequests(stream: StreamDef, records: number, settings: ReadS
   return Math.ceil(records / pageSize) + (styles[style].needsNext ? passes - 1 : passes)
 }
 
-/** Requests for the details of one record (for streams below another: of one record of the parent). */
-export function detailRequests(stream: StreamDef, rowsOf: RowsOf, settings: ReadSettings): number {
-  const { reads } = stream
+/** Requests for the details of one record, but those that repeat what other reads bring. */
+function ownRequests({ reads }: StreamDef, settings: ReadSettings): number {
   const { calendarYears, priceDays, slotDays, slotDurations } = settings
   switch (reads.kind) {
     case 'list':
-      return 1 + (reads.related ?? []).length
+    case 'inside':
+      return 0
     case 'collection':
-      return 1 + (reads.single === undefined ? 0 : elementsOf(stream, rowsOf))
     case 'document':
       return 1
     case 'pricetable':
@@ -67,9 +76,41 @@ export function detailRequests(stream: StreamDef, rowsOf: RowsOf, settings: Read
     case 'availability':
       // A batch, and one of it singly; without a proven order each is asked singly.
       return (slotDays * slotDurations * 2) / batchSize
-    case 'inside':
-      return 0
     default:
       return reads satisfies never
   }
+}
+
+/** How many elements the reads that repeat others have to be made for below one record: itself, or those of its collection. */
+const repeatedElements = (stream: StreamDef, { rowsOf }: Costs): number =>
+  stream.reads.kind === 'list' ? 1 : elementsOf(stream, rowsOf)
+
+/** Is this read left out, but for samples, once it was learned from? */
+const isLeftOut = (endpoint: string, { settings, needed }: Costs): boolean =>
+  settings.readEconomy && !needed.has(endpoint)
+
+/** Requests for the details of one record that is due (for streams below another: of one record of the parent). */
+export function detailRequests(stream: StreamDef, costs: Costs): number {
+  const made = repeatsOf(stream).filter(({ endpoint }) => stream.reads.kind === 'list' || !isLeftOut(endpoint, costs))
+  return ownRequests(stream, costs.settings) + made.length * repeatedElements(stream, costs)
+}
+
+/** Requests for the details of so many records, all of them: of what repeats other reads a sample is learned from. */
+export function firstRequests(stream: StreamDef, records: number, costs: Costs): number {
+  const elements = records * repeatedElements(stream, costs)
+  const repeated = repeatsOf(stream).reduce((sum, { endpoint }) => {
+    const sampled = isLeftOut(endpoint, costs) && elements > alwaysRead
+    return sum + (sampled ? Math.min(elements, learningSample(elements)) : elements)
+  }, 0)
+  return records * ownRequests(stream, costs.settings) + repeated
+}
+
+/** Requests for the details of so many records within a day in which each is due so many times. */
+export function dailyRequests(stream: StreamDef, records: number, times: number, costs: Costs): number {
+  const elements = records * repeatedElements(stream, costs)
+  const repeated = repeatsOf(stream).reduce((sum, { endpoint }) => {
+    const sampled = isLeftOut(endpoint, costs) && elements > alwaysRead
+    return sum + (sampled ? dailySample(elements, false) : elements * times)
+  }, 0)
+  return records * ownRequests(stream, costs.settings) * times + repeated
 }

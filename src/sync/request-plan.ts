@@ -5,7 +5,15 @@ import { parentOf, streamNamed, streams, withAncestors } from '../catalog/catalo
 import { turnName } from '../catalog/turns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isEnabled, type PlanSettings } from './plan.ts'
-import { detailRequests, listRequests, type ReadSettings, type RowsOf, recordsWithDetails } from './read-costs.ts'
+import {
+  type Costs,
+  dailyRequests,
+  firstRequests,
+  listRequests,
+  type ReadSettings,
+  type RowsOf,
+  recordsWithDetails,
+} from './read-costs.ts'
 
 /** Of records with a begin and an end so many are about to begin or ended lately, and are read so many times as often. */
 export const soonShare = 0.1
@@ -29,11 +37,10 @@ export type PlannedStream = {
   readonly perDay: number
 }
 
-export type RequestPlanInput = {
+export type RequestPlanInput = Costs & {
   readonly settings: ReadSettings & PlanSettings & { readonly detailMaxAgeMs: number }
   /** Wanted intervals by turn, in milliseconds. */
   readonly intervals: ReadonlyMap<string, number>
-  readonly rowsOf: RowsOf
 }
 
 export type RequestPlan = Pick<PlannedStream, 'first' | 'pages' | 'perDay'> & {
@@ -43,17 +50,19 @@ export type RequestPlan = Pick<PlannedStream, 'first' | 'pages' | 'perDay'> & {
 
 /** Makes the plan. */
 export function planRequests(input: RequestPlanInput): RequestPlan {
-  const { settings, intervals, rowsOf } = input
+  const { settings, intervals } = input
   const planned = streams
     .filter((stream) => stream.reads.kind !== 'inside' && isEnabled(stream, settings))
     .map((stream) => {
-      const records = recordsWithDetails(stream, rowsOf, settings)
+      const records = recordsWithDetails(stream, input)
       const pages = listRequests(stream, records ?? 0, settings)
-      const details = (records ?? 0) * detailRequests(stream, rowsOf, settings)
+      const details = firstRequests(stream, records ?? 0, input)
       const intervalMs = intervals.get(stream.name) ?? null
       const turns = intervalMs === null ? 0 : dayMs / intervalMs
       const perDay =
-        turns * pages + hotPages(input, stream) + details * readingsADay(stream, turns, settings.detailMaxAgeMs)
+        turns * pages +
+        hotPages(input, stream) +
+        dailyRequests(stream, records ?? 0, readingsADay(stream, turns, settings.detailMaxAgeMs), input)
       return { stream: stream.name, records, intervalMs, first: pages + details, pages, perDay }
     })
   const sum = (name: 'first' | 'pages' | 'perDay'): number => planned.reduce((all, each) => all + each[name], 0)

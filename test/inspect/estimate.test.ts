@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config.ts'
 import { type Estimate, estimateOf } from '../../src/inspect/estimate.ts'
 import type { OpenRun, OpenWork } from '../../src/inspect/work-queries.ts'
 
-const settings = readConfig({}, '/nonexistent')
+const settings = readConfig({ READ_ECONOMY: 'off' }, '/nonexistent')
 
 const run = (stream: string, state: OpenRun['state'], wishes: Partial<OpenRun> = {}): OpenRun => ({
   stream,
@@ -22,7 +22,7 @@ const estimate = (
   runs: readonly OpenRun[],
   rows: Readonly<Record<string, number>> = {},
   rate: Pick<OpenWork, 'elapsedS' | 'lately'> = { elapsedS: 0, lately: { reads: 0, seconds: 90 } },
-): Estimate => estimateOf({ runs, rows: new Map(Object.entries(rows)), ...rate }, settings)
+): Estimate => estimateOf({ runs, rows: new Map(Object.entries(rows)), needed: new Set(), ...rate }, settings)
 
 const left = (...of: Parameters<typeof estimate>): number | null => estimate(...of).requestsLeft
 
@@ -56,6 +56,19 @@ it('what was not begun is told by what it hangs below', () => {
   expect(left([resources, run('resource_slots', 'waiting'), run('resource_slot_tides', 'waiting')])).toBe(30 + 20)
   // Of slots of past days nothing is read.
   expect(left([run('resource_slot_tides', 'waiting')], { resources: 10, resource_slots: 900 })).toBe(30)
+})
+
+it('of reads that repeat others samples are left, but of those that tell more', () => {
+  const economical = readConfig({}, '/nonexistent')
+  const of = (run: OpenRun, needed: readonly string[] = []): number | null =>
+    estimateOf(
+      { runs: [run], rows: new Map(), needed: new Set(needed), elapsedS: 0, lately: { reads: 0, seconds: 90 } },
+      economical,
+    ).requestsLeft
+  const rentals = run('rentals', 'swept', { total: 1_500 })
+  expect(of(rentals)).toBe(200 + 200)
+  expect(of(rentals, ['GET /v3/rentals/{rentalId}'])).toBe(1_500 + 200)
+  expect(of(run('cities', 'swept', { total: 40 }))).toBe(40)
 })
 
 it('tasks under way count half, and what was done tells what a record costs', () => {

@@ -12,20 +12,21 @@ function line(
   every = 24,
   env: Readonly<Record<string, string>> = {},
 ): PlannedStream | undefined {
-  const settings = readConfig(env, '/nonexistent')
+  const settings = readConfig({ READ_ECONOMY: 'off', ...env }, '/nonexistent')
   const plan = planRequests({
     settings,
     intervals: new Map([[stream, hours(every)]]),
     rowsOf: (name) => rows[name] ?? null,
+    needed: new Set(),
   })
   return plan.streams.find((each) => each.stream === stream)
 }
 
 it('hot runs read a page of what is new, and the window', () => {
-  const settings = readConfig({}, '/nonexistent')
+  const settings = readConfig({ READ_ECONOMY: 'off' }, '/nonexistent')
   const rowsOf = (name: string): number | null => (name === 'rentals' ? 1_000 : null)
   const of = (...hot: readonly (readonly [string, number])[]): number =>
-    planRequests({ settings, intervals: new Map([['rentals', hours(1)], ...hot]), rowsOf }).perDay
+    planRequests({ settings, intervals: new Map([['rentals', hours(1)], ...hot]), rowsOf, needed: new Set() }).perDay
   expect(of(['rentals.hot', hours(0.5)]) - of()).toBeCloseTo(48 * (1 + 2), 6)
 })
 
@@ -52,6 +53,13 @@ describe('the plan of requests', () => {
     const wide = { SLOT_DAYS: '10', SLOT_DURATIONS: '2' }
     expect(line('resource_slots', { resources: 10 }, 1, wide)).toMatchObject({ first: 200, perDay: 24 * 200 })
     expect(line('resource_slots', { resources: 10 }, 1, { SLOT_DAYS: '0' })).toBe(undefined)
+  })
+
+  it('counts samples of what repeats other reads', () => {
+    const users = line('users', { users: 1_000 }, 1, { READ_ECONOMY: 'on' })
+    expect(users).toMatchObject({ first: 12 + 200, perDay: 24 * 12 + 20 })
+    const payments = line('rental_payments', { rentals: 100, rental_payments: 500 }, 1, { READ_ECONOMY: 'on' })
+    expect(payments?.first).toBe(100 + 100)
   })
 
   it('says that nobody knows how many there are', () => {
