@@ -14,6 +14,7 @@ import * as consumers from './0009_consumers.ts'
 import * as hotRuns from './0010_hot_runs.ts'
 import * as listPages from './0011_list_pages.ts'
 import * as reads from './0012_reads.ts'
+import * as unexpectedChanges from './0013_unexpected_changes.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -29,4 +30,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0010_hot_runs': hotRuns,
   '0011_list_pages': listPages,
   '0012_reads': reads,
+  '0013_unexpected_changes': unexpectedChanges,
 }

@@ -8,6 +8,10 @@ const withSlots = { onlyWith: ['slotDays', 'slotDurations'] } as const
 /** What is asked for the first durations of a resource. */
 const byDuration = { ...withSlots, needs: ['resource_durations'] } as const
 
+/** A new, changed or gone rental changes what is free of its boat. */
+const dueByRentals = <const T extends string>(otherwise: T) =>
+  ({ hotEvery: '1m', dueBy: { stream: 'rentals', column: 'resource_id', otherwise } }) as const
+
 const askedDate = fromRequest('date', 'date', 'Day of departure that was asked for.')
 const askedDuration = fromRequest('duration', 'text', 'Duration that was asked for, as TYPE,VALUE.')
 
@@ -38,7 +42,8 @@ export const resourceAvailability: StreamDef = {
   },
   freshness: 'always',
   horizon: 'date',
-  every: '1h',
+  every: '2h',
+  ...dueByRentals('1h'),
 }
 
 export const resourceAvailabilityYears: StreamDef = {
@@ -56,7 +61,8 @@ export const resourceAvailabilityYears: StreamDef = {
   freshness: 'always',
   horizon: 'year',
   onlyWith: ['calendarYears'],
-  every: '10m',
+  every: '1h',
+  ...dueByRentals('10m'),
 }
 
 export const resourceUnavailabilities: StreamDef = {
@@ -75,7 +81,8 @@ export const resourceUnavailabilities: StreamDef = {
   ],
   reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/unavailabilities' },
   freshness: 'always',
-  every: '10m',
+  every: '6h',
+  ...dueByRentals('10m'),
 }
 
 export const resourceSlots: StreamDef = {
@@ -100,7 +107,8 @@ export const resourceSlots: StreamDef = {
   reads: { kind: 'slots', list: 'GET /v3/resources/{resourceId}/slots' },
   freshness: 'always',
   horizon: 'date',
-  every: '1h',
+  every: '2h',
+  ...dueByRentals('1h'),
 }
 
 const slotId: Column = fromRequest('slot_id', 'text', 'Slot: resource_slots.id.')
@@ -130,7 +138,8 @@ export const resourceSlotOptions: StreamDef = {
   ],
   reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/slots/{slotId}/options' },
   freshness: 'always',
-  every: '1h',
+  scheduledAs: 'detail',
+  every: '10m',
   alsoKnown: ['option'],
 }
 
@@ -151,5 +160,5 @@ export const resourceSlotTides: StreamDef = {
   ],
   reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/slots/{slotId}/tides' },
   freshness: 'detail',
-  every: '1h',
+  every: '10m',
 }

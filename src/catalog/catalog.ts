@@ -133,6 +133,18 @@ export function withAncestors(stream: StreamDef): readonly StreamDef[] {
   return parent === undefined ? [stream] : [...withAncestors(parent), stream]
 }
 
+/** Is a turn of this stream worth a run only where details are due? */
+export const isDetailOnSchedule = ({ freshness, scheduledAs }: StreamDef): boolean =>
+  freshness === 'detail' || scheduledAs === 'detail'
+
+/** What a change of a stream's rows makes due: details below them, and what names them or the rows they fill in `dueBy`. */
+export function followersOf(name: string): { readonly details: readonly string[]; readonly hot: readonly string[] } {
+  const details = childrenOf(name).filter((child) => child.reads.kind !== 'inside' && isDetailOnSchedule(child))
+  const filled = streams.filter(({ filledBy }) => filledBy?.stream === name).map((stream) => stream.name)
+  const hot = streams.filter(({ dueBy }) => dueBy !== undefined && [name, ...filled].includes(dueBy.stream))
+  return { details: details.map((stream) => stream.name), hot: hot.map((stream) => stream.name) }
+}
+
 /** The person that a record embeds: the rental's user. */
 export type EmbeddedPerson = {
   /** Where they stand in the record. */

@@ -108,6 +108,13 @@ export type StreamDef = {
    * `always`: others change it without a trace in the record, read at every sync.
    */
   readonly freshness: 'detail' | 'always'
+  /** `always` holds for a one-off sync; on the schedule it is read as a detail. */
+  readonly scheduledAs?: 'detail'
+  /**
+   * Rows of another stream whose changes make it due at once, by the column that names the parent. `otherwise` is the interval
+   * where too much changes without them.
+   */
+  readonly dueBy?: { readonly stream: string; readonly column: string; readonly otherwise: string }
   /** `content`: the `key` column is the record's own id, else a hash of its content with a counter. */
   readonly keyed?: 'content'
   /** Rows of past days stay until HISTORY_DAYS; only the asked range is replaced. */

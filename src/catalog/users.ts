@@ -87,7 +87,7 @@ export const users = {
   },
   freshness: 'detail',
   modified: 'lastModificationDatetime',
-  every: '5m',
+  every: '15m',
   alsoKnown: ['language.name', 'addressCountry.name', 'nationality.name'],
   aggregate: 'user',
   person: true,

@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from 'commander'
 import { findStream, streams, windowsOf } from '../catalog/catalog.ts'
-import { findTurn } from '../catalog/turns.ts'
+import { turnName } from '../catalog/turns.ts'
 import { meant } from '../config/names.ts'
 import type { Config } from '../config.ts'
 import { BoatMirrorError } from '../errors.ts'
@@ -42,15 +42,15 @@ export type PlanFacts = {
 /** Wanted intervals for a mirror of this size; windows count as honoured where no list was read that says otherwise. */
 function plannedIntervals({ config, facts, mirrored }: PlanFacts, rowsOf: RowsOf): ReadonlyMap<string, number> {
   const pages = new Map<string, number>()
+  const idle = new Set<string>()
   for (const stream of streams) {
-    const isHonoured = facts.pages.has(stream.name) || !mirrored.get(stream.name)
-    if (windowsOf(stream) !== undefined && isHonoured)
-      pages.set(stream.name, listRequests(stream, rowsOf(stream.name) ?? 0, config))
+    const { name } = stream
+    if (windowsOf(stream) === undefined) continue
+    if (facts.pages.has(name) || !mirrored.get(name)) pages.set(name, listRequests(stream, rowsOf(name) ?? 0, config))
+    else idle.add(turnName({ stream: name, hot: true }))
   }
   const intervals = wantedIntervals(config, { ...facts, pages })
-  return new Map(
-    [...intervals].filter(([name]) => findTurn(name)?.hot !== true || pages.has(findTurn(name)?.stream ?? '')),
-  )
+  return new Map([...intervals].filter(([turn]) => !idle.has(turn)))
 }
 
 /** Prints it. @throws BoatMirrorError USAGE where there is nothing to reckon with. */

@@ -1398,6 +1398,7 @@ export type MirrorDatabase = {
     plan: Json | null
     warnings: Generated<Json>
     hot: Generated<boolean>
+    unexpected: Generated<Int8>
   }
   'sync.settings': {
     only_row: Generated<boolean>

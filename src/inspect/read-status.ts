@@ -7,6 +7,7 @@ import { statuses } from '../outbox/states.ts'
 import { createGateStore } from '../state/gate-store.ts'
 import { quarantineTotals } from '../state/quarantine.ts'
 import { repeatingReads } from '../state/reads.ts'
+import { unexpectedShares } from '../state/stream-state.ts'
 import { heldRuns } from '../state/sweeps.ts'
 import { listUnknownFields } from '../state/unknown-fields.ts'
 import { shownAddress } from '../text.ts'
@@ -52,6 +53,7 @@ export async function readStatus(
       oldestQueuedAt: outbox.oldestQueuedAt,
     },
     firstChanges: outbox.first,
+    unexpected: await unexpectedShares(db),
     quarantine: { total: Object.values(byStream).reduce((sum, count) => sum + count, 0), byStream },
     heldRuns: await heldRuns(db),
     feedHeldBy: await feedHolders(db),

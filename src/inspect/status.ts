@@ -1,6 +1,7 @@
 // What is known of a mirror at one moment, as `status --json` and /api/status show it whole.
 
 import type { RepeatingRead } from '../state/reads.ts'
+import type { UnexpectedShare } from '../state/stream-state.ts'
 import type { HeldRun } from '../state/sweeps.ts'
 import type { ListedField } from '../state/unknown-fields.ts'
 import type { ConsumerStatus } from './consumers.ts'
@@ -39,6 +40,8 @@ export type StatusFacts = {
   readonly outbox: Readonly<Record<string, number | Date | null>>
   /** The oldest change in each state, by its id; states without changes left out. */
   readonly firstChanges: Readonly<Record<string, number>>
+  /** Streams that change more often than they are made due, with that share of their reads: they are read oftener. */
+  readonly unexpected: readonly UnexpectedShare[]
   readonly quarantine: { readonly total: number; readonly byStream: Readonly<Record<string, number>> }
   readonly heldRuns: readonly HeldRun[]
   /** Transactions that hold the change feed back for longer than a minute, the oldest first. */

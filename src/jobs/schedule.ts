@@ -1,7 +1,7 @@
 // The schedule: which stream is due when. One writer under an advisory lock keeps BullMQ's schedulers equal to what is
 // wanted; a tick asks the tables whether the stream is really due.
 
-import { streamNamed, streams, windowsOf } from '../catalog/catalog.ts'
+import { isDetailOnSchedule, streamNamed, streams, windowsOf } from '../catalog/catalog.ts'
 import { findTurn, turnName, turns } from '../catalog/turns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { meant } from '../config/names.ts'
@@ -19,6 +19,7 @@ import {
   saveIntervals,
   takeTurn,
   turnCosts,
+  unexpectedShares,
 } from '../state/stream-state.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { readWindows } from '../sync/lists/windows.ts'
@@ -58,6 +59,8 @@ export type ScheduleFacts = {
   readonly ratePerSecond: number
   /** Pages of lists whose windows the API honours. */
   readonly pages: ReadonlyMap<string, number>
+  /** Streams that change too often without what should make them due. */
+  readonly unexpected: ReadonlySet<string>
 }
 
 /** The share of the rate limit for complete sweeps of a list with windows, and how long they may take to come, in milliseconds. */
@@ -73,7 +76,8 @@ export async function scheduleFacts({ pool }: Database, ratePerSecond: number): 
     const known = isHonoured ? await pagesOfList(pool, stream.name) : null
     if (known !== null) pages.set(stream.name, known)
   }
-  return { ratePerSecond, pages }
+  const unexpected = new Set((await unexpectedShares(pool)).map(({ stream }) => stream))
+  return { ratePerSecond, pages, unexpected }
 }
 
 /** Wanted intervals by turn, in milliseconds, before stretching; nothing is hot where nothing is complete. */
@@ -83,7 +87,8 @@ export function wantedIntervals(config: ScheduleConfig, facts?: ScheduleFacts): 
     const stream = streamNamed(turn.stream)
     const name = turnName(turn)
     if (!isEnabled(stream, config) || (turn.hot && !intervals.has(turn.stream))) continue
-    const every = parseDuration((turn.hot ? stream.hotEvery : stream.every) ?? '') ?? 0
+    const usual = facts?.unexpected.has(turn.stream) ? stream.dueBy?.otherwise : stream.every
+    const every = parseDuration((turn.hot ? stream.hotEvery : usual) ?? '') ?? 0
     const intervalMs = config.schedules[name] ?? (turn.hot ? every : completeEvery(turn.stream, every, facts))
     if (intervalMs > 0) intervals.set(name, intervalMs)
   }
@@ -168,10 +173,11 @@ export async function tick(
   const { pool } = context.database
   if (!(await takeTurn(pool, turn, earlyS))) return 'early'
   if (await isRequested(pool, turn)) return 'waiting'
-  if (!turn.hot && stream.parent !== undefined && stream.freshness === 'detail') {
+  if (!turn.hot && stream.parent !== undefined && isDetailOnSchedule(stream)) {
     const fresh = await isFresh(context, stream, stream.parent)
     if (fresh) return 'fresh'
   }
+  if (turn.hot && stream.dueBy !== undefined) return await tickMadeDue(context, stream)
   // Before a complete sweep, which it would have to wait for, and in its own turn.
   const hot = { stream: turn.stream, hot: true }
   const asksHot = windowsOf(stream) !== undefined && (await mayReadWindows(context, turn.stream))
@@ -180,6 +186,16 @@ export async function tick(
     await createRequest(pool, { trigger: 'schedule', streams: [turn.stream], full: false, hot: true })
   if (!turn.hot) await createRequest(pool, { trigger: 'schedule', streams: [turn.stream], full: false })
   log.debug({ event: 'tick', turn: name }, 'a turn is due')
+  return 'asked'
+}
+
+/** Asks for a hot run of what a change made due; before a first complete run everything is due anyway. */
+async function tickMadeDue(context: SyncContext, stream: StreamDef): Promise<'asked' | 'fresh' | 'waiting'> {
+  const { pool } = context.database
+  const known = (await listStreams(pool)).find((state) => state.stream === stream.name)
+  if (known?.as_of == null) return 'waiting'
+  if (!(await isAnythingDue(pool, stream, dueSettings(context, { scope: 'hot' })))) return 'fresh'
+  await createRequest(pool, { trigger: 'schedule', streams: [stream.name], full: false, hot: true })
   return 'asked'
 }
 

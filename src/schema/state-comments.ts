@@ -87,7 +87,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.runs.error': 'What went wrong.',
   'column sync.runs.full_read': 'Every detail is read again.',
   'column sync.runs.hot':
-    'It reads only what is most likely to have changed: new rentals, and those that depart in the hot window.',
+    'It reads only what is most likely to have changed: new rentals and those that depart in the hot window, or what a change of them made due.',
+  'column sync.runs.unexpected': 'Details that had changed although nothing had made them due.',
   'column sync.runs.phase': 'sweep, details or finished.',
   'column sync.runs.swept_at': 'When the sweep was complete.',
   'column sync.runs.total': 'Records the list holds, as far as known.',

@@ -1,13 +1,15 @@
 // Which details are due, as SQL.
 
 import { sql } from 'kysely'
-import { parentOf, repeatsOf } from '../catalog/catalog.ts'
+import { isDetailOnSchedule, parentOf, repeatsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { isStub, keySql, literal, on, type Queryable } from '../database/sql.ts'
+import { identifier, isStub, keySql, literal, on, type Queryable } from '../database/sql.ts'
 import { isOlder } from './detail-age.ts'
 import { askedJoin, rememberedJoin } from './records.ts'
 
 export type DueSettings = {
+  /** What asks: a one-off sync, the schedule, or a hot run. */
+  readonly scope: 'sync' | 'schedule' | 'hot'
   /** Details older than this are read again, in milliseconds; ages are spread over its last quarter. */
   readonly maxAgeMs: number
   /** Everything read before this instant is due as well (`--full`); null: only what is new, changed or old. */
@@ -43,11 +45,17 @@ const useOrder = ({ eventful, key }: StreamDef): string => {
   return ['rank', begin, `m.${eventful.end} desc`, ...byKey].join(', ')
 }
 
+/** Did a row that makes this stream due change since its details `d` below the record of this key were read? */
+const isExpected = ({ dueBy }: StreamDef, key: string): string =>
+  dueBy === undefined
+    ? 'false'
+    : `exists (select from mirror.${identifier(dueBy.stream)} x where x.${identifier(dueBy.column)} = ${key} and x._changed_at > d.detail_read_at)`
+
 /**
  * A list whose singles are redundant says itself what it changed, and its sweep compares old rows with it. Otherwise what
  * was left out is due again: `partly` tells of the reads that are left out one by one.
  */
-function dueSql(stream: StreamDef, select: string, tail: string): string {
+function dueSql(stream: StreamDef, scope: DueSettings['scope'], select: string, tail: string): string {
   const holder = holderOf(stream)
   const key = keySql(holder, 'm')
   const isList = stream.reads.kind === 'list'
@@ -60,8 +68,11 @@ function dueSql(stream: StreamDef, select: string, tail: string): string {
     ? 'case when w.listed then greatest(d.detail_read_at, d.listed_at) else d.detail_read_at end'
     : 'd.detail_read_at'
   const aged = isOlder('d.detail_read_at', holder, { row: 'm', key, maxAgeMs: 'w.max_age_ms' })
-  const stale =
-    stream.freshness === 'always'
+  const isWhole = stream.freshness === 'always' && !(scope === 'schedule' && isDetailOnSchedule(stream))
+  const isMadeDue = scope === 'hot' && stream.dueBy !== undefined
+  const stale = isMadeDue
+    ? `(d.detail_read_at is null or d.detail_read_at < ${changedAt} or ${isExpected(stream, key)})`
+    : isWhole
       ? 'true'
       : `(${known} is null or ${known} < ${changedAt} or ${known} < w.before
          or not w.listed and ${aged} or d.partly and not w.partly)`
@@ -97,7 +108,12 @@ export type DueKey = { readonly key: string; readonly rank: number }
 export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSettings): Promise<readonly DueKey[]> {
   const holder = holderOf(stream)
   const { rows } = await db.query<DueKey>(
-    dueSql(stream, `${keySql(holder, 'm')} as key, ${useRank(holder)} as rank`, `order by ${useOrder(holder)}`),
+    dueSql(
+      stream,
+      settings.scope,
+      `${keySql(holder, 'm')} as key, ${useRank(holder)} as rank`,
+      `order by ${useOrder(holder)}`,
+    ),
     parameters(settings),
   )
   return rows
@@ -111,7 +127,7 @@ export async function drawnKeys(
   count: number,
 ): Promise<readonly string[]> {
   const { rows } = await db.query<{ key: string }>(
-    dueSql(stream, `${keySql(stream, 'm')} as key`, 'order by random() limit $7'),
+    dueSql(stream, settings.scope, `${keySql(stream, 'm')} as key`, 'order by random() limit $7'),
     [...parameters({ ...settings, leavesOut: false }), count],
   )
   return rows.map((row) => row.key)
@@ -125,7 +141,7 @@ export async function countListed(
   since: Date,
 ): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    dueSql(stream, 'count(*)::int as count', 'and d.listed_at >= $7'),
+    dueSql(stream, settings.scope, 'count(*)::int as count', 'and d.listed_at >= $7'),
     [...parameters({ ...settings, leavesOut: false }), since],
   )
   return rows[0]?.count ?? 0
@@ -141,11 +157,16 @@ export async function liveRows(db: Queryable, { name }: StreamDef): Promise<numb
 
 /** True when at least one record is due. */
 export async function isAnythingDue(db: Queryable, stream: StreamDef, settings: DueSettings): Promise<boolean> {
-  const { rowCount } = await db.query(dueSql(stream, '1', 'limit 1'), parameters(settings))
+  const { rowCount } = await db.query(dueSql(stream, settings.scope, '1', 'limit 1'), parameters(settings))
   return (rowCount ?? 0) > 0
 }
 
-export type DetailState = { readonly hash: string | null; readonly readAt: Date | null }
+export type DetailState = {
+  readonly hash: string | null
+  readonly readAt: Date | null
+  /** What makes it due has changed since. */
+  readonly expected: boolean
+}
 
 /** What is known of the details of these keys. */
 export async function detailStates(
@@ -154,8 +175,9 @@ export async function detailStates(
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, DetailState>> {
   const rows = await on(db)
-    .selectFrom('sync.records')
+    .selectFrom('sync.records as d')
     .select(['key', 'detail_hash as hash', 'detail_read_at as readAt'])
+    .select(sql<boolean>`${sql.raw(isExpected(stream, 'd.key'))}`.as('expected'))
     .where('stream', '=', stream.name)
     .where((eb) => eb('key', '=', eb.fn.any(eb.val(keys))))
     .execute()

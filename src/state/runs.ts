@@ -5,7 +5,7 @@ import { descendantsOf, streamNamed, windowsOf } from '../catalog/catalog.ts'
 import type { Turn } from '../catalog/turns.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
-import { affectedBy, countRows } from './stream-state.ts'
+import { affectedBy, countRows, makeFollowersDue } from './stream-state.ts'
 
 type RunRow = Selectable<MirrorDatabase['sync.runs']>
 
@@ -23,6 +23,7 @@ export type RunCounts = {
   readonly quarantined: number
   readonly held: number
   readonly bytes: number
+  readonly unexpected: number
 }
 
 const countNames = [
@@ -37,6 +38,7 @@ const countNames = [
   'quarantined',
   'held',
   'bytes',
+  'unexpected',
 ] as const
 
 export type Run = Readonly<Omit<RunRow, 'warnings'>> & { readonly warnings: readonly string[] }
@@ -168,10 +170,11 @@ export async function finishRun(
   db: Queryable,
   { id, stream, status, error }: Pick<Run, 'id' | 'stream' | 'status' | 'error'>,
 ): Promise<void> {
-  const { hot, trigger, started_at, changed } = await updateRun(db, id)
+  const { hot, trigger, started_at, grown, changed } = await updateRun(db, id)
     .set({ status, error, phase: 'finished', finished_at: now })
     .set((eb) => ({ swept_at: eb.fn.coalesce('swept_at', now) }))
-    .returning(['hot', 'trigger', 'started_at', sql<boolean>`inserted + deleted > 0`.as('changed')])
+    .returning(['hot', 'trigger', 'started_at', sql<boolean>`inserted + deleted > 0`.as('grown')])
+    .returning(sql<boolean>`inserted + updated + deleted > 0`.as('changed'))
     .executeTakeFirstOrThrow()
   const inside = descendantsOf(stream).filter((child) => child.reads.kind === 'inside')
   const isFresh = status === 'done' && trigger !== 'release'
@@ -187,7 +190,8 @@ export async function finishRun(
       .set(facts)
       .where('stream', 'in', [stream, ...inside.map(({ name }) => name)])
       .execute()
-  if (changed) await countRows(db, affectedBy(stream))
+  if (grown) await countRows(db, affectedBy(stream))
+  if (changed) await makeFollowersDue(db, stream)
 }
 
 /** Whole runs, their warnings as they are written. */

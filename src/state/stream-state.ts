@@ -1,7 +1,7 @@
 // When streams are due: sync.streams holds the schedule's truth, BullMQ's schedulers only wake us.
 
 import { type Selectable, sql } from 'kysely'
-import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
+import { descendantsOf, followersOf, streamNamed } from '../catalog/catalog.ts'
 import { type Turn, turnName } from '../catalog/turns.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
@@ -122,6 +122,44 @@ export async function pagesOfList(db: Queryable, stream: string): Promise<number
     .limit(1)
     .executeTakeFirst()
   return run === undefined ? null : Number(run.pages)
+}
+
+/** Above this share of unexpected changes a stream is read as often as if nothing made it due; known after so many reads. */
+const unexpectedAllowed = 0.01
+const readsToTell = 100
+
+export type UnexpectedShare = { readonly stream: string; readonly share: number }
+
+/** Streams of whose details, as the schedule read them within a week, too many had changed although nothing had made them due. */
+export async function unexpectedShares(db: Queryable): Promise<readonly UnexpectedShare[]> {
+  return await on(db)
+    .selectFrom('sync.runs')
+    .select('stream')
+    .select(sql<number>`sum(unexpected)::float8 / sum(total)::float8`.as('share'))
+    .where('trigger', '=', 'schedule')
+    .where('hot', '=', false)
+    .where('started_at', '>', inMs(-7 * 86_400_000))
+    .groupBy('stream')
+    .having(sql<number>`sum(total)`, '>=', readsToTell)
+    .having(sql<boolean>`sum(unexpected) > sum(total) * ${unexpectedAllowed}::float8`)
+    .orderBy('stream')
+    .execute()
+}
+
+/** Makes the turns due that follow from changed rows of a stream. */
+export async function makeFollowersDue(db: Queryable, stream: string): Promise<void> {
+  const followers = followersOf(stream)
+  for (const hot of [false, true]) {
+    const names = hot ? followers.hot : followers.details
+    const { dueAt, interval } = columnsOf({ hot })
+    if (names.length === 0) continue
+    await on(db)
+      .updateTable('sync.streams')
+      .set({ [dueAt]: sql`least(${sql.ref(dueAt)}, clock_timestamp())` })
+      .where('stream', 'in', names)
+      .where(interval, 'is not', null)
+      .execute()
+  }
 }
 
 /** The tables a run of this stream may have added rows to or taken rows from. */

@@ -37,6 +37,8 @@ export type Task = {
   readonly fullRead: boolean
   /** Its run reads only what is most likely to have changed. */
   readonly hot: boolean
+  /** A worker's schedule asked for its run. */
+  readonly isScheduled: boolean
 }
 
 /** Adds tasks to a run. Returns their ids. */
@@ -87,6 +89,7 @@ export async function claimTask(db: Queryable, id: string, owner: string): Promi
     .select(['c.id', 'c.run_id as runId', 'c.stream', 'c.kind', 'c.payload', 'c.priority', 'c.fence', 'c.attempts'])
     .select('c.checkpoint')
     .select(['r.started_at as runStartedAt', 'r.full_read as fullRead', 'r.hot'])
+    .select(sql<boolean>`r.trigger = 'schedule'`.as('isScheduled'))
     .select(
       sql<number | null>`extract(epoch from clock_timestamp() - c.checkpoint_at)::float8 * 1000`.as('checkpointAgeMs'),
     )

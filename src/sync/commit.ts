@@ -104,10 +104,12 @@ export const committing: TaskWriter = {
   dueKeys: async ({ context, stream, task }) => {
     await analyzeGrown(context.database.pool, context.log)
     if (!isEnabled(stream, context.settings)) return []
-    const { fullRead, hot, runStartedAt } = task
+    const { fullRead, hot, isScheduled, runStartedAt } = task
     const due = dueSettings(context, {
+      scope: hot ? 'hot' : isScheduled ? 'schedule' : 'sync',
       ...(fullRead && { before: runStartedAt }),
-      ...(hot && { changedSince: runStartedAt }),
+      // The changes that its own sweep found.
+      ...(hot && stream.reads.kind === 'list' && { changedSince: runStartedAt }),
     })
     return await dueKeys(context.database.pool, stream, due)
   },

@@ -110,15 +110,19 @@ export const detailPriority = (stream: string, rank: number): number =>
 /** What details of this priority make way for: everything that is no detail, and details of lower ranks. */
 export const moreUrgentThan = (priority: number): number => firstOfRank(Math.floor((priority - firstOfRank(0)) / 100))
 
-/** What decides which details are due now; `before` and `changedSince`: see `DueSettings`. */
+/** What decides which details are due now; `scope`, `before` and `changedSince`: see `DueSettings`. */
 export function dueSettings(
   { settings, clock }: Pick<SyncContext, 'settings' | 'clock'>,
-  { before = null, changedSince = null }: Partial<Pick<DueSettings, 'before' | 'changedSince'>> = {},
+  {
+    scope = 'schedule',
+    before = null,
+    changedSince = null,
+  }: Partial<Pick<DueSettings, 'scope' | 'before' | 'changedSince'>> = {},
 ): DueSettings {
   const from = dateIn(settings.timeZone, clock.now())
   const to = addDays(from, Math.max(0, settings.slotDays - 1))
   const leavesOut = settings.readEconomy && before === null
-  return { maxAgeMs: settings.detailMaxAgeMs, before, changedSince, from, to, leavesOut }
+  return { scope, maxAgeMs: settings.detailMaxAgeMs, before, changedSince, from, to, leavesOut }
 }
 
 /** The share of the request budget that scheduled reads may take. */

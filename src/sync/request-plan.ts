@@ -1,13 +1,14 @@
 // What a first sync and a day of the schedule need in requests, for a mirror of a given size. Pure: intervals, page sizes
 // and costs are the real ones; what no setting says is assumed, and named here.
 
-import { parentOf, streamNamed, streams, withAncestors } from '../catalog/catalog.ts'
+import { isDetailOnSchedule, parentOf, streamNamed, streams, windowsOf, withAncestors } from '../catalog/catalog.ts'
 import { turnName } from '../catalog/turns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isEnabled, type PlanSettings } from './plan.ts'
 import {
   type Costs,
   dailyRequests,
+  detailRequests,
   firstRequests,
   listRequests,
   type ReadSettings,
@@ -62,6 +63,7 @@ export function planRequests(input: RequestPlanInput): RequestPlan {
       const perDay =
         turns * pages +
         hotPages(input, stream) +
+        madeDue(input, stream) +
         dailyRequests(stream, records ?? 0, readingsADay(stream, turns, settings.detailMaxAgeMs), input)
       return { stream: stream.name, records, intervalMs, first: pages + details, pages, perDay }
     })
@@ -72,13 +74,20 @@ export function planRequests(input: RequestPlanInput): RequestPlan {
 /** Pages of a day's hot runs: one of what is new, and the window. */
 function hotPages({ settings, intervals, rowsOf }: RequestPlanInput, stream: StreamDef): number {
   const intervalMs = intervals.get(turnName({ stream: stream.name, hot: true }))
-  if (intervalMs === undefined) return 0
+  if (intervalMs === undefined || windowsOf(stream) === undefined) return 0
   return (dayMs / intervalMs) * (1 + listRequests(stream, soonShare * (rowsOf(stream.name) ?? 0), settings))
+}
+
+/** Details that changes of other rows make due within a day, each of them once. */
+function madeDue(input: RequestPlanInput, stream: StreamDef): number {
+  const isHot = input.intervals.has(turnName({ stream: stream.name, hot: true }))
+  if (stream.dueBy === undefined || !isHot) return 0
+  return changedADay * (input.rowsOf(stream.dueBy.stream) ?? 0) * detailRequests(stream, input)
 }
 
 /** How often the details of one record are read within a day. */
 function readingsADay(stream: StreamDef, turns: number, maxAgeMs: number): number {
-  if (stream.freshness === 'always') return turns
+  if (!isDetailOnSchedule(stream)) return turns
   const holder = stream.reads.kind === 'list' ? stream : parentOf(stream)
   const byAge = dayMs / (maxAgeMs * meanAge)
   const soon = holder?.eventful === undefined ? 0 : soonShare

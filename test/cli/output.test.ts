@@ -17,6 +17,7 @@ const run = (facts: Partial<Run>): Run => ({
   id: '7',
   stream: 'rentals',
   hot: false,
+  unexpected: '0',
   trigger: 'command',
   status: 'done',
   started_at: new Date('2030-01-01T00:00:00Z'),

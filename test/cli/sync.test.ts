@@ -88,6 +88,7 @@ describe('sync', () => {
         'reads',
         'outbox',
         'firstChanges',
+        'unexpected',
         'quarantine',
         'heldRuns',
         'feedHeldBy',

@@ -24,6 +24,7 @@ export type TestMirror = {
     readonly streams?: readonly string[]
     readonly full?: boolean
     readonly hot?: boolean
+    readonly trigger?: string
   }): Promise<readonly Run[]>
   /** Differences between the mirror and the sandbox's truth. */
   differences(): Promise<readonly string[]>
@@ -80,11 +81,11 @@ export async function openTestMirror(
       await running.close()
       running = await open()
     },
-    sync: async ({ streams = [], full = false, hot = false } = {}) => {
+    sync: async ({ streams = [], full = false, hot = false, trigger = 'test' } = {}) => {
       const { pool } = running.app.database
       const id = await createRequest(pool, {
-        trigger: 'test',
-        streams: hot ? streams : streamsToRead(streams, config),
+        trigger,
+        streams: hot || trigger === 'schedule' ? streams : streamsToRead(streams, config),
         full,
         hot,
       })

@@ -13,6 +13,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   reads: [],
   outbox: { oldestQueuedAt: null },
   firstChanges: {},
+  unexpected: [],
   quarantine: { total: 0, byStream: {} },
   heldRuns: [],
   feedHeldBy: [],

@@ -42,8 +42,10 @@ vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 const size = 20_000
 const rentals = streamNamed('rentals')
 const payments = streamNamed('rental_payments')
+const calendars = streamNamed('resource_availability_years')
 
 const due = {
+  scope: 'schedule' as const,
   maxAgeMs: 86_400_000,
   before: null,
   changedSince: null,
@@ -102,6 +104,10 @@ beforeAll(async () => {
     `insert into mirror.rentals (id, user_id, resource_id, departure_datetime, arrival_datetime, _payload, _source, _read_at, _deleted_at)
      select id, id, 'r' || id % 500, now() + (id % 700 - 350) * interval '1 day', now() + (id % 700 - 349) * interval '1 day',
        jsonb_build_object('id', id), 'GET /v3/rentals', now() - interval '1 hour', ${gone} from generate_series(1, ${size}) id`,
+    `insert into mirror.resources (id, _payload, _source, _read_at)
+     select 'r' || id, '{}', 'GET /v3/resources', now() - interval '1 hour' from generate_series(0, 499) id`,
+    `insert into sync.records (stream, key, detail_hash, detail_read_at)
+     select 'resource_availability_years', 'r' || id, 'h', now() + interval '1 hour' from generate_series(0, 499) id`,
     `insert into mirror.users (id, _payload, _source, _read_at, _deleted_at)
      select id, '{}', 'GET /v3/users', now() - interval '1 hour', ${gone} from generate_series(1, ${size}) id`,
     `insert into mirror.rental_payments (rental_id, id, price, _payload, _source, _read_at)
@@ -173,6 +179,17 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
   ['200 rentals at random, to compare', 10 * size, (db) => drawnKeys(db, rentals, due, 200)],
   ['rentals that their list made needless to read', 10 * size, (db) => countListed(db, rentals, due, new Date(0))],
   ['whether any payments are due', 10 * size, (db) => isAnythingDue(db, payments, due)],
+  ['calendars that a rental made due', 10 * size, (db) => dueKeys(db, calendars, { ...due, scope: 'hot' })],
+  [
+    'what is known of 200 calendars',
+    50 * 200,
+    (db) =>
+      detailStates(
+        db,
+        calendars,
+        spread(200).map((id) => `r${id % 500}`),
+      ),
+  ],
   ['what is known of 200 details', 4 * 200, (db) => detailStates(db, rentals, spread(200).map(String))],
   ['whether a record was read', 10, (db) => isReadSince(db, rentals, '7', new Date())],
   ['500 records that are remembered', size, (db) => saveRecords(db, spread(500).map(rememberedAs))],

@@ -55,6 +55,7 @@ it('details are due by rank: what departs soonest, what is back since shortest, 
   const { pool } = mirror.app.database
   const days = async (): Promise<readonly (readonly [number, number])[]> => {
     const due = {
+      scope: 'schedule' as const,
       before: new Date(Date.now() + dayMs),
       changedSince: null,
       maxAgeMs: dayMs,

@@ -2,6 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
+import { wantedIntervals } from '../../src/jobs/schedule.ts'
+import { stretchFactor } from '../../src/sync/plan.ts'
 import { type PlannedStream, planRequests, scaledRows } from '../../src/sync/request-plan.ts'
 
 const hours = (number: number): number => number * 3_600_000
@@ -65,6 +67,20 @@ describe('the plan of requests', () => {
   it('says that nobody knows how many there are', () => {
     expect(line('users', {})).toMatchObject({ records: null, first: 2 })
   })
+})
+
+// 10 % of the rentals depart soon, 2 % change within a day, a boat has two slots, a collection two elements, and no single tells
+// more than its list.
+it('a day of 20,000 rentals, 1,000 boats and 10,000 users stretches no interval at ten requests a second', () => {
+  const config = readConfig({ API_RATE_LIMIT: '10' }, '/nonexistent')
+  const rows = new Map(Object.entries({ rentals: 20_000, resources: 1_000, users: 10_000, companies: 100 }))
+  const facts = { ratePerSecond: 10, pages: new Map([['rentals', 201]]), unexpected: new Set<string>() }
+  const intervals = wantedIntervals(config, facts)
+  expect(intervals.get('rentals')).toBeCloseTo((201 * 1_000) / 0.3, 6)
+  const rowsOf = (name: string): number | null => rows.get(name) ?? null
+  const { perDay } = planRequests({ settings: config, intervals, rowsOf, needed: new Set() })
+  expect(perDay).toBeLessThanOrEqual(330_000)
+  expect(stretchFactor([{ intervalMs: 86_400_000, cost: perDay }], 10)).toBe(1)
 })
 
 it('what hangs below a record grows with it; other rows stay', () => {

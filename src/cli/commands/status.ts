@@ -56,6 +56,7 @@ export function describe(facts: StatusFacts, options: { readonly now: Date; read
   const parts = [
     placesText(facts, options.now),
     streamsTable(facts, options.now),
+    ...facts.unexpected.map(unexpectedText),
     ...(facts.backlog === null ? [] : [workText(facts.backlog, facts)]),
     endpointsText(facts, options),
     readsText(facts, options.now),
@@ -63,6 +64,9 @@ export function describe(facts: StatusFacts, options: { readonly now: Date; read
   ]
   return parts.join('\n\n')
 }
+
+const unexpectedText = ({ stream, share }: StatusFacts['unexpected'][number]): string =>
+  `${stream}: ${count(share * 100)} % of what was read within a week had changed although no rental of its boat had; it is read as often as if rentals told nothing.`
 
 function placesText({ api, database, queue }: StatusFacts, now: Date): string {
   const state =

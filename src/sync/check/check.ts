@@ -105,6 +105,7 @@ class StreamComparison implements TaskWriter {
           checkpointAgeMs: null,
           fullRead: false,
           hot: false,
+          isScheduled: false,
         },
         ...{ stream: this.#stream.name, kind, payload, priority, runStartedAt: this.#context.clock.now() },
       })
@@ -174,7 +175,7 @@ class StreamComparison implements TaskWriter {
     const mirrored = await dueKeys(
       this.#context.database.pool,
       this.#stream,
-      dueSettings(this.#context, { before: endOfTime }),
+      dueSettings(this.#context, { scope: 'sync', before: endOfTime }),
     )
     const missing = mirrored.flatMap(({ key }) => (this.#listed.has(key) ? [] : key))
     this.#add([planTask, ...confirmationsOf(missing, { kind: 'confirm' })])

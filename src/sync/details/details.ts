@@ -1,8 +1,10 @@
 // Batches of details: fetched with overlap, compared by hash, committed together.
 
 import { createHash } from 'node:crypto'
+import { dateIn } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
+import type { DetailState } from '../../state/due.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type SyncContext, type TaskRun } from '../context.ts'
@@ -76,7 +78,7 @@ export async function readDetails(
     (key) => {
       const state = known.get(key)
       const isTrusted = (state?.readAt?.getTime() ?? 0) >= trustedSince
-      return fetchDetail(run, read, { key, knownHash: isTrusted ? (state?.hash ?? null) : null })
+      return fetchDetail(run, read, { key, state, knownHash: isTrusted ? (state?.hash ?? null) : null })
     },
   )
   let failuresInARow = 0
@@ -109,7 +111,11 @@ type Fetched = { readonly found: readonly Found[]; readonly failed: boolean }
 async function fetchDetail(
   run: TaskRun,
   read: Reader,
-  { key, knownHash }: { readonly key: string; readonly knownHash: string | null },
+  {
+    key,
+    state: before,
+    knownHash,
+  }: { readonly key: string; readonly state: DetailState | undefined; readonly knownHash: string | null },
 ): Promise<Fetched> {
   const { context, stream } = run
   const startedAt = context.clock.now()
@@ -142,14 +148,31 @@ async function fetchDetail(
         partly,
         unchanged,
       }
+      const unexpected = { counts: { unexpected: isUnexpected(run, before, state) ? 1 : 0 } }
       return {
-        found: [found, unchanged ? { counts: { unchanged: rows } } : { tables: writes }, { records: [state] }],
+        found: [
+          found,
+          unchanged ? { counts: { unchanged: rows } } : { tables: writes },
+          { records: [state] },
+          unexpected,
+        ],
         failed: false,
       }
     }
     default:
       return outcome satisfies never
   }
+}
+
+/** Did details change within a day although nothing had made them due? Overnight their horizon moves. */
+function isUnexpected(
+  { context: { settings }, stream, task }: TaskRun,
+  before: DetailState | undefined,
+  { detailHash, detailReadAt }: { readonly detailHash: string; readonly detailReadAt: Date },
+): boolean {
+  if (stream.dueBy === undefined || !task.isScheduled || task.hot) return false
+  if (!before?.hash || before.readAt === null || before.expected || before.hash === detailHash) return false
+  return dateIn(settings.timeZone, before.readAt) === dateIn(settings.timeZone, detailReadAt)
 }
 
 /** A hash of what a collection's answer leads to, and of the range it covers. */

@@ -76,8 +76,10 @@ export async function* pagesOf(
   if (part === undefined) return yield* pages
   let earliest = Number.POSITIVE_INFINITY
   for await (const page of pages) {
-    if (part === 'soon') assertInWindow(run, page)
-    else earliest = await assertNewestFirst(run, page, earliest)
+    // A page that need not be received again was judged when it was.
+    const isJudged = page.unchanged !== undefined
+    if (part === 'soon' && !isJudged) assertInWindow(run, page)
+    if (part === 'newest' && !isJudged) earliest = await assertNewestFirst(run, page, earliest)
     yield page
     if (part === 'newest' && (await isPageKnown(run.context.database.pool, run.stream, keysOf(run, page)))) return
   }
