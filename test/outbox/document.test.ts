@@ -97,7 +97,8 @@ describe('docs/outbox.md', () => {
     const given = `import type { Kysely } from 'kysely'\ndeclare const db: Kysely<object>\ndeclare const resourceId: string, slotId: string\n`
     await writeFile(join(folder, 'example.ts'), given + block('ts', 'resultOf(booking)'))
     const compilerOptions = { paths: { 'boat-mirror': [resolve('src/index.ts')] }, noUnusedLocals: false }
-    const settings = { extends: resolve('tsconfig.json'), compilerOptions, include: ['*.ts'] }
+    const include = ['*.ts', resolve('src/database/sql-files.d.ts')]
+    const settings = { extends: resolve('tsconfig.json'), compilerOptions, include }
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(settings))
     const tsc = resolve('node_modules/typescript/bin/tsc')
     const compiled = promisify(execFile)(process.execPath, [tsc, '-p', folder])
