@@ -209,16 +209,29 @@ export async function listedRecords(
   return new Map(rows.map(({ key, ...listed }) => [key, listed]))
 }
 
-/** Was this record's single read since then? */
-export async function isReadSince(db: Queryable, stream: StreamDef, key: string, since: Date): Promise<boolean> {
-  const read = await on(db)
+export type Seen = {
+  readonly since: Date
+  /** By its list as well as by its single. */
+  readonly byList: boolean
+}
+
+/** Was this record seen since then? */
+export async function isSeenSince(
+  db: Queryable,
+  stream: StreamDef,
+  key: string,
+  { since, byList }: Seen,
+): Promise<boolean> {
+  const seen = await on(db)
     .selectFrom('sync.records')
     .select('key')
     .where('stream', '=', stream.name)
     .where('key', '=', key)
-    .where('detail_read_at', '>=', since)
+    .where((eb) =>
+      eb(byList ? eb.fn<Date>('greatest', ['detail_read_at', 'listed_at']) : 'detail_read_at', '>=', since),
+    )
     .executeTakeFirst()
-  return read !== undefined
+  return seen !== undefined
 }
 
 /** Durations of resources in the order they were answered: resource id → `TYPE,VALUE`, the first `count` of each. */

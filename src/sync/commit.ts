@@ -9,7 +9,7 @@ import { repairReadAhead } from '../mirror/read-ahead.ts'
 import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { analyzeGrown } from '../mirror/statistics.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
-import { detailStates, dueKeys, isReadSince, listedRecords } from '../state/due.ts'
+import { detailStates, dueKeys, isSeenSince, listedRecords } from '../state/due.ts'
 import { linkKeys } from '../state/links.ts'
 import { insertNewRecords } from '../state/new-records.ts'
 import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from '../state/quarantine.ts'
@@ -58,7 +58,7 @@ export const committing: TaskWriter = {
     knownRecords(context.database.pool, stream, keys, comparesAged ? context.settings.detailMaxAgeMs : null),
   knownDetails: ({ context, stream }, keys) => detailStates(context.database.pool, stream, keys),
   listed: ({ context, stream, reads }, keys) => listedRecords(context.database.pool, stream, reads.list, keys),
-  isThere: ({ context, stream }, key, since) => isReadSince(context.database.pool, stream, key, since),
+  isThere: ({ context, stream }, key, seen) => isSeenSince(context.database.pool, stream, key, seen),
 
   economy: async (run) => {
     const { context, stream } = run

@@ -8,7 +8,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
-import type { DetailState, DueKey, Listed } from '../state/due.ts'
+import type { DetailState, DueKey, Listed, Seen } from '../state/due.ts'
 import type { KnownRecord } from '../state/records.ts'
 import type { NewTask, Task } from '../state/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
@@ -104,8 +104,8 @@ export type TaskWriter = {
   economy(run: TaskRun): Promise<Economy>
   /** Reads some details before the others, to learn whether the others are needed. Returns what is still due. */
   learn(run: TaskRun, due: readonly DueKey[]): Promise<readonly DueKey[]>
-  /** Was this record read since then? */
-  isThere(run: Reading, key: string, since: Date): Promise<boolean>
+  /** Was this record seen since then? */
+  isThere(run: Reading, key: string, seen: Seen): Promise<boolean>
   /** Takes what was found. @throws BoatMirrorError LEASE_LOST when another worker took the task over. */
   commit(run: TaskRun, changes: ChangeSet, extras?: CommitExtras): Promise<void>
   /** Judges a pass through a list whose pages are all committed. Returns where to go on. */

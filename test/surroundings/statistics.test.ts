@@ -22,7 +22,7 @@ import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
-import { countListed, detailStates, drawnKeys, dueKeys, isAnythingDue, isReadSince } from '../../src/state/due.ts'
+import { countListed, detailStates, drawnKeys, dueKeys, isAnythingDue, isSeenSince } from '../../src/state/due.ts'
 import { linkedValues, linkKeys } from '../../src/state/links.ts'
 import { listedPayloads } from '../../src/state/payloads.ts'
 import { forgetRecords, saveRecords } from '../../src/state/records.ts'
@@ -191,7 +191,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
       ),
   ],
   ['what is known of 200 details', 4 * 200, (db) => detailStates(db, rentals, spread(200).map(String))],
-  ['whether a record was read', 10, (db) => isReadSince(db, rentals, '7', new Date())],
+  ['whether a record was seen', 10, (db) => isSeenSince(db, rentals, '7', { since: new Date(), byList: true })],
   ['500 records that are remembered', size, (db) => saveRecords(db, spread(500).map(rememberedAs))],
   [
     '500 records that are forgotten',

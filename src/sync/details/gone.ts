@@ -8,8 +8,8 @@ import { judgeDeletions } from '../deletions/threshold.ts'
 import { parentValues } from './readers/children.ts'
 import { askableParent, readSingleRecord } from './single.ts'
 
-/** A parent whose single was read within this time is known to be there, in milliseconds. */
-const recentlyReadMs = 10 * 60_000
+/** A parent that was seen within this time is known to be there, in milliseconds. */
+const recentlySeenMs = 10 * 60_000
 
 /** Decides what a 404 (or, for a collection, an answer without content) on `key` means. */
 export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Promise<Found> {
@@ -22,9 +22,11 @@ export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Pro
       records: [{ stream: stream.name, key, detailReadAt: startedAt }],
     }
   const parent = listReading(run, asked.stream)
-  const since = new Date(startedAt.getTime() - recentlyReadMs)
+  const since = new Date(startedAt.getTime() - recentlySeenMs)
+  // That a record has no document is nothing unusual: that its list has just named it is proof enough.
+  const byList = reads.kind === 'document' && reads.optional
   const found: Found[] = []
-  if (!(await run.writer.isThere(parent, asked.key, since))) {
+  if (!(await run.writer.isThere(parent, asked.key, { since, byList }))) {
     const answered = await readSingleRecord(parent, asked.key)
     found.push(answered.found)
     if (answered.outcome.kind === 'gone') return changeSet([...found, await goneParent(parent, asked.key)])

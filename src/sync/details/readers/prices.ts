@@ -15,6 +15,8 @@ import { type DetailRead, detailRead, notRead, parentValues } from './children.t
 const rangeDays = 31
 /** Of reads at once so many are compared with the same, asked a month at a time. */
 const comparedShare = 0.02
+/** When so many resources of a task have too few prices to tell, its others are read by months. */
+const triedResources = 3
 /** What was found out about longer ranges. */
 const atOnceSetting = 'prices_at_once'
 
@@ -59,23 +61,36 @@ export async function preparePrices(reading: Reading<'pricetable'>): Promise<(ke
   const whole = [{ from: today, to: last.to }]
   const detected = (await readDetected(pool, atOnceSetting))?.value as { days: number; whole: boolean } | undefined
   let known = detected?.days === priceDays ? detected.whole : undefined
+  let unproven = 0
+  /** The read that finds it out; the others wait for it. */
+  let findingOut: Promise<void> | undefined
 
-  return async (key) => {
+  const read = async (key: string): Promise<DetailRead> => {
     if (known === false) return readRanges(reading, key, months)
     const before = known
-    known ??= false // the others do not wait for what this one finds out
     const atOnce = await readRanges(reading, key, whole)
     if (before === true && reaches(atOnce, last.from) && Math.random() >= comparedShare) return atOnce
     const byMonths = await readRanges(reading, key, months)
     const same = isSame(atOnce, byMonths, months.length)
-    if (same === null && before === undefined) known = undefined
-    else if (same !== null) known = same
+    if (same !== null) known = same
+    else if (before === undefined && ++unproven === triedResources) known = false
     if (same === false && before === true)
       await contradictDetected(pool, atOnceSetting, `Prices of ${key} by months are others than at once.`)
     else if (same !== null && before === undefined)
       await saveDetected(pool, atOnceSetting, { days: priceDays, whole: same })
     const [kept, other] = same === true ? [atOnce, byMonths] : [byMonths, atOnce]
     return { ...kept, found: changeSet([{ counts: { ...other.found.counts, read: 0 } }, kept.found]) }
+  }
+
+  return async (key) => {
+    while (known === undefined && findingOut !== undefined) await findingOut
+    if (known !== undefined) return read(key)
+    const own = read(key)
+    const ended = (): void => {
+      findingOut = undefined
+    }
+    findingOut = own.then(ended, ended)
+    return own
   }
 }
 
