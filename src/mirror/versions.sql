@@ -5,8 +5,8 @@ create or replace function mirror.record_before_log(stream text, key jsonb, out 
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
   select coalesce((select jsonb_object_agg(d.name, d.pair -> 1) from jsonb_each(
-        -- Who was inside it then, only entries tell: the row may hold somebody else, whom erasing the first has left there.
-        coalesce(w.present -> 'diff', '{}') - case when w.later is null then '{}' else {{embedded}} end
+        -- Where an entry names somebody else, the row holds what is that person's, which erasing the first has left there.
+        coalesce(w.present -> 'diff', '{}') - case when w.later ? {{person}} then {{embedded}} else '{}' end
           || coalesce(w.later, '{}')
       ) d (name, pair)), '{}'), coalesce((w.present -> 'live')::boolean, false)
     into record, live

@@ -20,12 +20,16 @@ const shape = ({ key, columns }: StreamDef): string =>
 const personInside = (stream: StreamDef): string =>
   `array[${(embeddedPerson(stream)?.texts ?? []).map(({ column }) => literal(column)).join(', ')}]::text[]`
 
+/** The column that says who it is. */
+const personId = (stream: StreamDef): string => literal(embeddedPerson(stream)?.column ?? '')
+
 /** `mirror.history` and `mirror.record_at`. */
 export const versionFunctions: RepeatableStep = {
   name: 'version-functions',
   sql: fillSql(versions, {
     present: presentRow((diff) => `jsonb_build_object('diff', ${diff}, 'live', t._deleted_at is null)`),
     later: laterValues,
+    person: `case record_before_log.stream ${byStream(personId)} end`,
     embedded: `case record_before_log.stream ${byStream(personInside)} end`,
     shapes: byStream(shape),
   }),
