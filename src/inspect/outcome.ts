@@ -1,7 +1,7 @@
 // What came of a sync, as values.
 
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
-import type { Run } from '../state/runs.ts'
+import { countNames, type Run } from '../state/runs.ts'
 
 export type Outcome = {
   readonly runs: readonly Run[]
@@ -28,20 +28,6 @@ export function quarantinedOf({ runs, quarantine }: Outcome): Readonly<Record<st
 export const runSeconds = (run: Run): number =>
   run.finished_at === null ? 0 : (run.finished_at.getTime() - run.started_at.getTime()) / 1_000
 
-const counts = [
-  'pages',
-  'requests',
-  'retries',
-  'read',
-  'inserted',
-  'updated',
-  'unchanged',
-  'deleted',
-  'held',
-  'quarantined',
-  'bytes',
-] as const
-
 /** A run as JSON shows it: names in camelCase, counts as numbers. */
 export type RunFacts = Pick<Run, 'stream' | 'trigger' | 'status' | 'error' | 'phase' | 'plan' | 'warnings'> & {
   readonly id: number
@@ -49,7 +35,7 @@ export type RunFacts = Pick<Run, 'stream' | 'trigger' | 'status' | 'error' | 'ph
   readonly finishedAt: Date | null
   readonly fullRead: boolean
   readonly total: number | null
-} & Readonly<Record<(typeof counts)[number], number>>
+} & Readonly<Record<(typeof countNames)[number], number>>
 
 /** Makes {@link RunFacts} of a run. */
 export function runFacts(run: Run): RunFacts {
@@ -60,7 +46,10 @@ export function runFacts(run: Run): RunFacts {
     status: run.status,
     startedAt: run.started_at,
     finishedAt: run.finished_at,
-    ...(Object.fromEntries(counts.map((name) => [name, Number(run[name])])) as Record<(typeof counts)[number], number>),
+    ...(Object.fromEntries(countNames.map((name) => [name, Number(run[name])])) as Record<
+      (typeof countNames)[number],
+      number
+    >),
     error: run.error,
     fullRead: run.full_read,
     phase: run.phase,

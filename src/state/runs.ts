@@ -26,7 +26,8 @@ export type RunCounts = {
   readonly unexpected: number
 }
 
-const countNames = [
+/** What is counted of a run, by its columns. */
+export const countNames = [
   'pages',
   'requests',
   'retries',

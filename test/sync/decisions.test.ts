@@ -59,7 +59,7 @@ describe('the fuse', () => {
       'hold',
     ],
     [
-      'a window of many that is halved is held, whatever the list holds besides',
+      'a window of many that is halved is asked for whole, whatever the list holds besides',
       { live: 1000, seen: 500, missing: 20, deletedLately: 0, limit: 1, inWindow: 40 },
       'confirm-all',
     ],
