@@ -2,7 +2,7 @@
 
 import type { Static, TObject } from 'typebox'
 import { Compile } from 'typebox/compile'
-import type { Compare } from './world/collection.ts'
+import type { Compare, Sequence } from './world/collection.ts'
 import { isDate } from './world/dates.ts'
 import type { Entity, Rental, Resource, User } from './world/entity.ts'
 import type { World } from './world/world.ts'
@@ -30,7 +30,7 @@ export type Answer =
   | { readonly kind: 'texts'; readonly texts: readonly string[] }
   | {
       readonly kind: 'list'
-      readonly items: readonly Entity[]
+      readonly items: Sequence<Entity>
       readonly compare: Compare<Entity>
       /** Fields that a summary of an item keeps. */
       readonly summary: readonly string[]

@@ -64,7 +64,8 @@ export async function createSandbox(
 ): Promise<Sandbox> {
   const options: SandboxOptions = { ...defaultOptions, ...wishes }
   const clock = createClock(options.now ?? undefined)
-  const world = generateWorld({ seed: options.seed, size: options.size, clock, touchParents: options.touch })
+  const { seed, size, heldAtMost, touch: touchParents } = options
+  const world = generateWorld({ seed, size, heldAtMost, clock, touchParents })
   const faults = new FaultSet(options.seed)
   const log = new RequestLog()
   for (const rule of options.faults) faults.add(rule)

@@ -17,6 +17,8 @@ export const defaultOptions = {
   seed: 1,
   /** Number of rentals; everything else is in proportion. */
   size: 200,
+  /** More rentals than that are not held: each is made from the seed and its number whenever it is asked for. */
+  heldAtMost: 100_000,
   /** Where the sandbox clock stands still; null: it runs with the host's. */
   now: null as Date | null,
   /** `none`, `bearer`, `basic` (the token is `user:password`), `header:NAME`, `query:NAME`. */

@@ -2,6 +2,7 @@
 // default each change leaves a trace in some list.
 
 import { messages } from '../data/people.ts'
+import type { Sequence } from '../world/collection.ts'
 import type { Entity } from '../world/entity.ts'
 import { createRandom, type Random } from '../world/random.ts'
 import type { World } from '../world/world.ts'
@@ -18,8 +19,8 @@ const about =
     const entity = choose(world, random)
     return entity && make(entity, random)
   }
-const anyOf = <E>({ items }: { readonly items: readonly E[] }, random: Random): E | null =>
-  items.length > 0 ? random.pick(items) : null
+const anyOf = <E>({ items }: { readonly items: Sequence<E> }, random: Random): E | null =>
+  items.length > 0 ? (items.at(random.int(0, items.length - 1)) ?? null) : null
 const ofRental = about((world, random) => anyOf(world.rentalsById, random))
 const ofUser = about((world, random) => anyOf(world.activeUsers, random))
 const ofResource = about((world, random) => anyOf(world.listedResources, random))

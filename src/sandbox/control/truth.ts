@@ -159,7 +159,10 @@ export function truthText(world: World, options: TruthOptions = {}): string {
     add(table, () => world.listedResources.items.flatMap((resource) => rows(world, resource, horizons)))
   }
   for (const [table, rows] of Object.entries(rentalTables)) {
-    add(table, () => world.rentalsById.items.flatMap((rental) => rows(world, rental)))
+    add(table, () => {
+      const { items } = world.rentalsById
+      return items.slice(0, items.length).flatMap((rental) => rows(world, rental))
+    })
   }
   for (const [table, rows] of Object.entries(userTables)) {
     add(table, () => [...world.activeUsers.items, ...world.deactivatedUsers.items].flatMap((user) => rows(world, user)))

@@ -30,6 +30,13 @@ export function createAuthCheck(auth: string, token: string): (request: Credenti
   throw new RangeError(`auth must be none, bearer, basic, header:NAME or query:NAME, not ${auth}`)
 }
 
+/** What a 401 says it wants: the scheme, and where and under which name a key is to stand. */
+export function challengeOf(auth: string): string {
+  const [kind, name] = auth.split(/:(.*)/s)
+  if (kind === 'basic') return 'Basic realm="sandbox"'
+  return kind === 'header' || kind === 'query' ? `ApiKey in="${kind}", name="${name}"` : 'Bearer'
+}
+
 interface RateLimit {
   /** Counts a request; the value for `Retry-After` when it is one too many, else null. */
   readonly take: () => string | null

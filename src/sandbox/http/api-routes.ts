@@ -12,7 +12,7 @@ import { rentalHandlers } from '../rules/rentals.ts'
 import { userHandlers } from '../rules/users.ts'
 import { createRandom } from '../world/random.ts'
 import type { World } from '../world/world.ts'
-import { createAuthCheck, createRateLimit } from './admission.ts'
+import { challengeOf, createAuthCheck, createRateLimit } from './admission.ts'
 import { brokenAnswer, sendBroken } from './broken.ts'
 import type { FaultAction, FaultSet } from './faults.ts'
 import { type HttpAnswer, renderAnswer } from './render-answer.ts'
@@ -83,7 +83,7 @@ function createPipeline({ world, options, faults, log }: Service) {
   function admit(request: FastifyRequest, query: Query): HttpAnswer | null {
     if (!isAuthorized({ headers: request.headers, query })) {
       const failure = new Failure(401, 'UNAUTHORIZED', 'Authorization missing or invalid')
-      return { ...failureAnswer(failure), headers: { 'WWW-Authenticate': 'Bearer' } }
+      return { ...failureAnswer(failure), headers: { 'WWW-Authenticate': challengeOf(options.auth) } }
     }
     const retryAfter = rateLimit.take()
     if (retryAfter === null) return null

@@ -2,7 +2,7 @@
 
 import { badField } from '../call.ts'
 import type { SandboxOptions } from '../options.ts'
-import { type Compare, countBefore } from '../world/collection.ts'
+import { type Compare, countBefore, type Sequence, viewOf } from '../world/collection.ts'
 import { createEntity, type Entity } from '../world/entity.ts'
 import type { FaultAction } from './faults.ts'
 
@@ -28,7 +28,7 @@ function wholeNumber(name: string, text: string | undefined, otherwise: number):
 }
 
 function pageSize(query: Query, options: PagingOptions): number {
-  const alias = options.paging === 'offset' ? query.limit : undefined
+  const alias = options.paging === 'offset' || options.paging === 'cursor' ? query.limit : undefined
   const size = wholeNumber(options.sizeParam, query[options.sizeParam] ?? alias, options.defaultPageSize)
   if (size < 1) throw badField(options.sizeParam, 'must be at least 1')
   return Math.min(size, options.maxPageSize)
@@ -54,7 +54,7 @@ function encodeCursor({ key, own }: Entity): string {
 }
 
 /** Index of the first item after a cursor. */
-function afterCursor(cursor: string, items: readonly Entity[], compare: Compare<Entity>): number {
+function afterCursor(cursor: string, items: Sequence<Entity>, compare: Compare<Entity>): number {
   let position: unknown
   try {
     position = JSON.parse(Buffer.from(cursor, 'base64url').toString())
@@ -68,9 +68,9 @@ function afterCursor(cursor: string, items: readonly Entity[], compare: Compare<
 }
 
 /** The list as a fault lets it be seen. */
-export function distortItems(items: readonly Entity[], fault: FaultAction | undefined): readonly Entity[] {
+export function distortItems(items: Sequence<Entity>, fault: FaultAction | undefined): Sequence<Entity> {
   if (fault === 'empty') return []
-  return fault === 'half' ? items.slice(0, Math.floor(items.length / 2)) : items
+  return fault === 'half' ? viewOf(items, Math.floor(items.length / 2), (index) => index) : items
 }
 
 function distortStart(start: number, size: number, fault: FaultAction | undefined): number {
@@ -82,7 +82,7 @@ function distortStart(start: number, size: number, fault: FaultAction | undefine
 
 /** The page a query asks for; 400 when it asks wrongly. */
 export function cutPage(
-  list: { readonly items: readonly Entity[]; readonly compare: Compare<Entity> },
+  list: { readonly items: Sequence<Entity>; readonly compare: Compare<Entity> },
   query: Query,
   options: PagingOptions,
   fault?: FaultAction,

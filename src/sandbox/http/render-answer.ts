@@ -133,5 +133,5 @@ export function renderAnswer(answer: Answer, call: Call, { options, address, fau
   const items = distortItems(answer.items, fault)
   const wrapper = answer.paging === 'reference' ? envelope : sublist
   const total = totals ? items.length : undefined
-  return { status: 200, body: wrapList(wrapper, items.map(textOf), { total }) }
+  return { status: 200, body: wrapList(wrapper, items.slice(0, items.length).map(textOf), { total }) }
 }

@@ -14,20 +14,20 @@ import {
 import { references, referenceTables } from '../records/references.ts'
 import { writableStatuses } from '../records/rentals.ts'
 import { organizationTypes } from '../records/users.ts'
-import { byKey, type Compare, type Order } from '../world/collection.ts'
+import { byKey, type Compare, type Ordered, viewOf } from '../world/collection.ts'
 import type { Entity, Rental, User } from '../world/entity.ts'
 import { byCreation } from '../world/world.ts'
 
 type Test<E> = (entity: E) => boolean
 
 function listAnswer<E extends Entity>(
-  order: Pick<Order<E>, 'items' | 'compare'>,
+  order: Ordered<E>,
   tests: readonly Test<E>[],
   summary: readonly string[],
 ): Answer {
-  const items = tests.length === 0 ? order.items : order.items.filter((entity) => tests.every((test) => test(entity)))
   // Items and their order come from the same collection, so the comparison only ever meets records of that kind.
-  return { kind: 'list', items, compare: order.compare as Compare<Entity>, summary, paging: 'paginated' }
+  const compare = order.compare as Compare<Entity>
+  return { kind: 'list', items: order.select({ name: '', tests }), compare, summary, paging: 'paginated' }
 }
 
 /** A test on an integer id in the query. */
@@ -78,6 +78,15 @@ function rangeTests(call: Call): Test<Rental>[] {
   })
 }
 
+const filters = [
+  'id',
+  'customerId',
+  'companyId',
+  'resourceId',
+  'status',
+  ...Object.keys(rangeFields).flatMap((name) => [`${name}MinDate`, `${name}MaxDate`]),
+]
+
 const companyKey = (rental: Rental): string | undefined => {
   const { company } = rental.resource.links
   return typeof company === 'object' ? company?.key : undefined
@@ -102,11 +111,17 @@ function listRentals(call: Call): Answer {
   if (companyId) tests.push((rental) => companyKey(rental) === companyId)
   if (status === 'CANCELED') tests.push(({ own }) => String(own.status).startsWith('CANCELED'))
   else if (status) tests.push(({ own }) => own.status === status)
-  const summary = ['id', 'status', 'departureDatetime', 'arrivalDatetime', 'lastModificationDatetime']
-  if (!sort) return listAnswer(world.rentalsById, tests, summary)
-  if (sort === 'creationDateAsc') return listAnswer(world.rentalsByCreation, tests, summary)
-  const descending: Compare<Rental> = (a, b) => byCreation(b, a)
-  return listAnswer({ items: world.rentalsByCreation.items.toReversed(), compare: descending }, tests, summary)
+  const within = world.rentalSource?.departing(query.departureMinDate, query.departureMaxDate)
+  const name = JSON.stringify(Object.entries(query).filter(([parameter]) => filters.includes(parameter)))
+  const items = (sort ? world.rentalsByCreation : world.rentalsById).select({ name, tests, within })
+  const descending = sort === 'creationDateDesc'
+  return {
+    kind: 'list',
+    items: descending ? viewOf(items, items.length, (index) => items.length - 1 - index) : items,
+    compare: (a, b) => (sort ? byCreation(a, b) : byKey(a, b)) * (descending ? -1 : 1),
+    summary: ['id', 'status', 'departureDatetime', 'arrivalDatetime', 'lastModificationDatetime'],
+    paging: 'paginated',
+  }
 }
 
 const referenceHandlers: Handlers = Object.fromEntries(

@@ -35,8 +35,8 @@ const overlaps = (a: Span, b: Span): boolean => a.from < b.to && b.from < a.to
 export function freeBoats(world: World, resource: Resource, span: Span, except?: Rental): number {
   if (resource.unavailabilities.some((block) => overlaps(blockSpan(block), span))) return 0
   let taken = 0
-  for (const rental of world.rentalsOfBoat(resource.boatId)) {
-    if (rental !== except && holdsSlot(rental) && overlaps(rentalSpan(rental), span)) taken++
+  for (const rental of world.rentalsOfBoat(resource.boatId, span)) {
+    if (rental.key !== except?.key && holdsSlot(rental) && overlaps(rentalSpan(rental), span)) taken++
   }
   return Math.max(0, resource.fleet - taken)
 }
@@ -58,14 +58,16 @@ export function yearBits(world: World, resource: Resource, year: number): string
     }
   }
   for (const block of resource.unavailabilities) mark(blockSpan(block), resource.fleet)
-  for (const rental of world.rentalsOfBoat(resource.boatId)) if (holdsSlot(rental)) mark(rentalSpan(rental), 1)
+  const wholeYear = { from: start, to: start + taken.length * DAY_MS }
+  for (const rental of world.rentalsOfBoat(resource.boatId, wholeYear))
+    if (holdsSlot(rental)) mark(rentalSpan(rental), 1)
   return taken.map((boats) => (boats >= resource.fleet ? '1' : '0')).join('')
 }
 
 /** JSON texts of the times a boat is taken, from today on: the company's blocks, then one for each rental. */
 export function unavailabilities(world: World, resource: Resource, today: string): string[] {
   const from = Date.parse(`${today}T00:00:00Z`)
-  const rentals = [...world.rentalsOfBoat(resource.boatId)]
+  const rentals = [...world.rentalsOfBoat(resource.boatId, { from, to: Number.POSITIVE_INFINITY })]
     .filter((rental) => holdsSlot(rental) && rentalSpan(rental).to >= from)
     .sort((a, b) => rentalSpan(a).from - rentalSpan(b).from)
   return [

@@ -14,21 +14,73 @@ export function compareKeys(a: string, b: string): number {
 /** The order of ids. */
 export const byKey: Compare<Entity> = (a, b) => compareKeys(a.key, b.key)
 
+/** A list of which single records and pages are taken: an array, or one whose records are made when they are asked for. */
+export interface Sequence<E> {
+  readonly length: number
+  at(index: number): E | undefined
+  slice(start: number, end: number): readonly E[]
+}
+
+/** Places of a list in another order, or some of them: `length` places, each by its place in the list. */
+export function viewOf<E>(items: Sequence<E>, length: number, placeOf: (index: number) => number): Sequence<E> {
+  const at = (index: number): E | undefined => (index < length ? items.at(placeOf(index)) : undefined)
+  return {
+    length,
+    at,
+    slice: (start, end) =>
+      Array.from({ length: Math.max(0, Math.min(end, length) - start) }, (_, index) => at(start + index)).filter(
+        (item) => item !== undefined,
+      ),
+  }
+}
+
 /** How many of a sorted list's first items lie before a place; by halves. */
-export function countBefore<E>(items: readonly E[], isBefore: (item: E) => boolean): number {
+export function countBefore<E>(items: Pick<Sequence<E>, 'length' | 'at'>, isBefore: (item: E) => boolean): number {
   let low = 0
   let high = items.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    const item = items[middle]
+    const item = items.at(middle)
     if (item !== undefined && isBefore(item)) low = middle + 1
     else high = middle
   }
   return low
 }
 
+/** Filters of a list. */
+export interface Selection<E> {
+  /** Says which they are: the same name, the same tests. */
+  readonly name: string
+  readonly tests: readonly ((entity: E) => boolean)[]
+  /** Records that are made when they are asked for need not be tried outside these numbers. */
+  readonly within?: readonly [from: number, to: number] | undefined
+}
+
+/** A list in an order. */
+export interface Ordered<E> {
+  readonly compare: Compare<E>
+  readonly items: Sequence<E>
+  /** The records that pass all tests, in order. */
+  select(selection: Selection<E>): Sequence<E>
+}
+
+/** Records found by key, each of which may be changed. */
+export interface Records<E extends Entity> {
+  readonly size: number
+  get(key: string): E | undefined
+  /** Those that are kept. */
+  values(): IterableIterator<E>
+  load(entities: Iterable<E>): void
+  add(entity: E): void
+  remove(entity: E): void
+  /** Edits a record and puts it where it then belongs. */
+  change(entity: E, edit: () => void): void
+  /** Keeps a record that was changed in place. */
+  keep(entity: E): void
+}
+
 /** A sorted view of a collection, optionally of some of its records only. */
-export class Order<E extends Entity> {
+export class Order<E extends Entity> implements Ordered<E> {
   readonly compare: Compare<E>
   readonly #accepts: (entity: E) => boolean
   #items: E[] = []
@@ -41,6 +93,10 @@ export class Order<E extends Entity> {
   /** The records in order; not to be changed by the reader. */
   get items(): readonly E[] {
     return this.#items
+  }
+
+  select({ tests }: Selection<E>): Sequence<E> {
+    return tests.length === 0 ? this.#items : this.#items.filter((entity) => tests.every((test) => test(entity)))
   }
 
   load(entities: Iterable<E>): void {
@@ -61,7 +117,7 @@ export class Order<E extends Entity> {
   }
 }
 
-export class Collection<E extends Entity> {
+export class Collection<E extends Entity> implements Records<E> {
   readonly #byKey = new Map<string, E>()
   readonly #orders: readonly Order<E>[]
 
@@ -99,10 +155,12 @@ export class Collection<E extends Entity> {
     for (const order of this.#orders) order.remove(entity)
   }
 
-  /** Edits a record and puts it where it then belongs. */
   change(entity: E, edit: () => void): void {
     for (const order of this.#orders) order.remove(entity)
     edit()
     for (const order of this.#orders) order.add(entity)
   }
+
+  /** All of them are kept. */
+  keep(): void {}
 }

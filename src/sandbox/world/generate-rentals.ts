@@ -14,8 +14,11 @@ import type { World } from './world.ts'
 const FIRST_DAY = -400
 const LAST_DAY = 200
 
+/** What of a world rentals and their parts are made with. */
+export type Making = Pick<World, 'text' | 'references' | 'nextId'> & { readonly clock: Pick<World['clock'], 'now'> }
+
 /** The fields a new rental has, before anything is attached to it. */
-export function createRental(world: World, key: string, slot: Slot, createdAt: string): Rental {
+export function createRental(world: Making, key: string, slot: Slot, createdAt: string): Rental {
   const { resource, span, price } = slot
   const harbour = resource.links.harbour ?? null
   return {
@@ -56,7 +59,12 @@ export function createRental(world: World, key: string, slot: Slot, createdAt: s
 }
 
 /** An option booked with a rental: it keeps the option as it is now. */
-export function createRentalOption(world: World, slotDayCount: number, option: Entity, quantity: number): RentalOption {
+export function createRentalOption(
+  world: Making,
+  slotDayCount: number,
+  option: Entity,
+  quantity: number,
+): RentalOption {
   const price = optionPrice(option, slotDayCount)
   return {
     ...createEntity(
@@ -70,22 +78,22 @@ export function createRentalOption(world: World, slotDayCount: number, option: E
 }
 
 /** A payment line; `method` is a record of the payment methods, kept as it is now. */
-export const createPayment = (world: World, method: Entity, fields: Entity['own']): Entity =>
+export const createPayment = (world: Making, method: Entity, fields: Entity['own']): Entity =>
   createEntity('rental_payments', world.nextId('rental_payments', 400_001), fields, { method: world.text(method) })
 
 /** A person on board. */
-export const createCrewMember = (world: World, fields: Entity['own']): Entity =>
+export const createCrewMember = (world: Making, fields: Entity['own']): Entity =>
   createEntity('rental_crew_members', world.nextId('rental_crew_members', 500_001), fields)
 
 /** A crew member with a made-up name. */
-export function makeCrewMember(world: World, random: Random): Entity {
+export function makeCrewMember(world: Making, random: Random): Entity {
   const { firstName, lastName } = makeName(random)
   const email = random.chance(0.6) ? `crew.${random.int(1000, 9999)}@example.com` : null
   return createCrewMember(world, { firstName, lastName, email, type: random.chance(0.75) ? 'ADULT' : 'CHILD' })
 }
 
 /** A payment line of an amount. */
-export function makePayment(world: World, random: Random, price: number, currency: string): Entity {
+export function makePayment(world: Making, random: Random, price: number, currency: string): Entity {
   const method = random.pick([...world.references.rental_payment_methods.records.values()])
   return createPayment(world, method, { currency, price, reference: `PAY-${random.int(100_000, 999_999)}` })
 }
@@ -106,7 +114,7 @@ interface Furnishing {
 }
 
 /** Gives a bare rental its status, customer, options, payments and crew; `complete` ones have everything. */
-export function furnish(world: World, random: Random, { rental, slot, users, complete = false }: Furnishing): void {
+export function furnish(world: Making, random: Random, { rental, slot, users, complete = false }: Furnishing): void {
   const { own, links, resource } = rental
   const past = own.departureDatetime !== undefined && slot.span.to < world.clock.now()
   own.status = !complete && random.chance(0.17) ? random.pick(canceled) : 'VALIDATED'

@@ -7,15 +7,21 @@ import { generateCompanies, generateVersions } from './generate-companies.ts'
 import { generateRentals } from './generate-rentals.ts'
 import { generateUsers } from './generate-users.ts'
 import { createRandom } from './random.ts'
+import { streamRentals } from './streamed-rentals.ts'
 import { World } from './world.ts'
 
 interface WorldOptions {
   readonly seed: number
   /** Number of rentals; everything else is in proportion. */
   readonly size: number
+  /** More rentals than that are not held. */
+  readonly heldAtMost: number
   readonly clock: SandboxClock
   readonly touchParents: boolean
 }
+
+/** Where rentals are not held, the rest, which is, does not grow beyond what belongs to so many. */
+const SURROUNDING_SIZE = 20_000
 
 /** Counts for a size: 200 rentals give 40 resources, 8 companies, 120 users; 20,000 give some 1,000 resources. */
 export const countsFor = (size: number) => ({
@@ -40,13 +46,15 @@ function generateReferences(world: World): void {
 }
 
 /** A world of believable data. */
-export function generateWorld({ seed, size, clock, touchParents }: WorldOptions): World {
+export function generateWorld({ seed, size, heldAtMost, clock, touchParents }: WorldOptions): World {
   const world = new World(seed, clock, touchParents)
-  const counts = countsFor(size)
+  const isStreamed = size > heldAtMost
+  const counts = countsFor(isStreamed ? Math.min(size, SURROUNDING_SIZE) : size)
   generateReferences(world)
   generateVersions(world)
   generateCompanies(world, createRandom(seed, 'companies'), counts)
   generateUsers(world, createRandom(seed, 'users'), counts.users)
-  generateRentals(world, createRandom(seed, 'rentals'), counts.rentals)
+  if (isStreamed) streamRentals(world, size)
+  else generateRentals(world, createRandom(seed, 'rentals'), counts.rentals)
   return world
 }

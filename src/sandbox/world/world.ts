@@ -3,22 +3,23 @@
 
 import { type ReferenceTable, references, referenceTables } from '../records/references.ts'
 import type { SandboxClock } from './clock.ts'
-import { byKey, Collection, compareKeys, Order } from './collection.ts'
-import { dateOf } from './dates.ts'
+import { byKey, Collection, compareKeys, Order, type Ordered, type Records } from './collection.ts'
+import { dateOf, type Span } from './dates.ts'
 import { type Entity, type Rental, type Resource, render, type Table, type User } from './entity.ts'
 import { createRandom } from './random.ts'
+import { type CalendarSource, StreamedRecords } from './streamed.ts'
 
 /** A rental still pending this long after its creation is gone (docs/sources.md, guides/RentalWorkflow). */
 const PENDING_MS = 15 * 60_000
 
 const isDeactivated = (user: User): boolean => user.own.deactivated === true
-const creation = (rental: Rental): string => String(rental.own.creationDatetime)
+const creation = (rental: Pick<Entity, 'own'>): string => String(rental.own.creationDatetime)
 
 /** Records whose text is part of the kept texts of others. */
 const isEmbedded = (table: Table): boolean => table in references || table === 'companies' || table === 'versions'
 
 /** Oldest creation first, ids breaking ties. */
-export const byCreation = (a: Rental, b: Rental): number =>
+export const byCreation = (a: Entity, b: Entity): number =>
   creation(a) < creation(b) ? -1 : creation(a) > creation(b) ? 1 : compareKeys(a.key, b.key)
 
 export class World {
@@ -32,9 +33,6 @@ export class World {
   readonly activeUsers = new Order<User>(byKey, (user) => !isDeactivated(user))
   readonly deactivatedUsers = new Order<User>(byKey, isDeactivated)
   readonly users = new Collection<User>([this.activeUsers, this.deactivatedUsers])
-  readonly rentalsById = new Order<Rental>(byKey)
-  readonly rentalsByCreation = new Order<Rental>(byCreation)
-  readonly rentals = new Collection<Rental>([this.rentalsById, this.rentalsByCreation])
   readonly listedResources = new Order<Resource>(byKey, (resource) => !resource.isTest)
   readonly resourcesById = new Order<Resource>(byKey)
   readonly resources = new Collection<Resource>([this.listedResources, this.resourcesById])
@@ -48,6 +46,10 @@ export class World {
     }),
   ) as Readonly<Record<ReferenceTable, { order: Order<Entity>; records: Collection<Entity> }>>
 
+  readonly #heldById = new Order<Rental>(byKey)
+  readonly #heldByCreation = new Order<Rental>(byCreation)
+  #rentals: Records<Rental> = new Collection<Rental>([this.#heldById, this.#heldByCreation])
+  #streamed: { readonly records: StreamedRecords<Rental>; readonly source: CalendarSource<Rental> } | null = null
   readonly #rentalsOfBoat = new Map<string, Set<Rental>>()
   readonly #pending = new Set<Rental>()
   readonly #lastIds = new Map<Table, number>()
@@ -99,9 +101,34 @@ export class World {
     if (Number.isSafeInteger(number) && number > (this.#lastIds.get(table) ?? 0)) this.#lastIds.set(table, number)
   }
 
-  /** Records of the same boat, whichever harbour it is offered in. */
-  rentalsOfBoat(boatId: string): Iterable<Rental> {
-    return this.#rentalsOfBoat.get(boatId) ?? []
+  get rentals(): Records<Rental> {
+    return this.#rentals
+  }
+
+  get rentalsById(): Ordered<Rental> {
+    return this.#streamed?.records.orders[0] ?? this.#heldById
+  }
+
+  get rentalsByCreation(): Ordered<Rental> {
+    return this.#streamed?.records.orders[1] ?? this.#heldByCreation
+  }
+
+  /** Where rentals come from that are made when they are asked for; null: all are held. */
+  get rentalSource(): CalendarSource<Rental> | null {
+    return this.#streamed?.source ?? null
+  }
+
+  /** From now on rentals are made when they are asked for; changes lie over them. */
+  streamRentals(source: CalendarSource<Rental>): void {
+    const records = new StreamedRecords(source, [byKey, byCreation])
+    this.#streamed = { records, source }
+    this.#rentals = records
+  }
+
+  /** Rentals of the same boat, whichever harbour it is offered in: all that may reach into a time, and perhaps others. */
+  *rentalsOfBoat(boatId: string, time: Span): Iterable<Rental> {
+    yield* this.#rentalsOfBoat.get(boatId) ?? []
+    if (this.#streamed !== null) yield* this.#streamed.records.made(this.#streamed.source.ofBoat(boatId, time))
   }
 
   addRental(rental: Rental): void {
@@ -120,7 +147,7 @@ export class World {
     this.#pending.delete(rental)
   }
 
-  /** Removes a user; rentals lose their customer, for the person is gone. */
+  /** Removes a user; rentals lose their customer, for the person is gone. Those that are not held look for theirs when they are made. */
   removeUser(user: User): void {
     this.users.remove(user)
     for (const rental of this.rentals.values()) {
@@ -134,7 +161,7 @@ export class World {
       edit()
       this.#stamp(rental)
     })
-    this.#watchExpiry(rental)
+    this.#index(rental)
   }
 
   changeUser(user: User, edit: () => void): void {
@@ -153,6 +180,7 @@ export class World {
 
   /** Notes that something below a record changed. */
   changedBelow(parent: Entity): void {
+    if (parent.table === 'rentals') this.rentals.keep(parent as Rental)
     if (this.touchParents) this.#stamp(parent)
   }
 
