@@ -15,6 +15,17 @@ import * as hotRuns from './0010_hot_runs.ts'
 import * as listPages from './0011_list_pages.ts'
 import * as reads from './0012_reads.ts'
 import * as unexpectedChanges from './0013_unexpected_changes.ts'
+import * as senders from './0014_senders.ts'
+import * as detailTags from './0015_detail_tags.ts'
+import * as refreshes from './0016_refreshes.ts'
+import * as live from './0017_live.ts'
+import * as workers from './0018_workers.ts'
+import * as turns from './0019_turns.ts'
+import * as sweepRanges from './0020_sweep_ranges.ts'
+import * as alerts from './0021_alerts.ts'
+import * as rowChanges from './0022_row_changes.ts'
+import * as autovacuum from './0023_autovacuum.ts'
+import * as runningRuns from './0024_running_runs.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -31,4 +42,15 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0011_list_pages': listPages,
   '0012_reads': reads,
   '0013_unexpected_changes': unexpectedChanges,
+  '0014_senders': senders,
+  '0015_detail_tags': detailTags,
+  '0016_refreshes': refreshes,
+  '0017_live': live,
+  '0018_workers': workers,
+  '0019_turns': turns,
+  '0020_sweep_ranges': sweepRanges,
+  '0021_alerts': alerts,
+  '0022_row_changes': rowChanges,
+  '0023_autovacuum': autovacuum,
+  '0024_running_runs': runningRuns,
 }

@@ -12,8 +12,467 @@ type Json = ColumnType<unknown, string, string>
 /** May be left out of an insert. */
 type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
 
-/** Every table and view of the schemas mirror, mirror_views, outbox, report and sync. Columns of views may be null as far as Postgres tells. */
+/** Every table and view of the schemas live, mirror, mirror_views, outbox, report and sync. Columns of views may be null as far as Postgres tells. */
 export type MirrorDatabase = {
+  'live.administrative_area_level1': {
+    id: Int8 | null
+    name: string | null
+    country_code: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.administrative_area_level2': {
+    id: Int8 | null
+    name: string | null
+    administrative_area_level1_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.characteristics': {
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.cities': {
+    id: Int8 | null
+    name: string | null
+    latitude: Numeric | null
+    longitude: Numeric | null
+    postal_code: string | null
+    navigation_area_id: Int8 | null
+    administrative_area_level2_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.companies': {
+    id: Int8 | null
+    address_city_id: Int8 | null
+    address_postal_code: string | null
+    address_street1: string | null
+    address_street2: string | null
+    company_brand_name: string | null
+    company_contact_email: string | null
+    company_contact_phone: Json | null
+    company_legal_form_id: Int8 | null
+    company_legal_reason: string | null
+    company_logo: string | null
+    company_siret_number: string | null
+    company_vat_number: string | null
+    company_website_url: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.company_legal_forms': {
+    id: Int8 | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.countries': {
+    code: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.equipments': {
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.harbours': {
+    id: Int8 | null
+    name: string | null
+    latitude: Numeric | null
+    longitude: Numeric | null
+    city_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.navigation_areas': {
+    id: Int8 | null
+    name: string | null
+    country_code: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.rental_crew_members': {
+    rental_id: Int8 | null
+    id: Int8 | null
+    email: string | null
+    first_name: string | null
+    last_name: string | null
+    type: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.rental_options': {
+    rental_id: Int8 | null
+    id: Int8 | null
+    option_id: Int8 | null
+    price: Numeric | null
+    quantity: Int8 | null
+    fees: Numeric | null
+    vat_rate: Numeric | null
+    down_payment_rate: Numeric | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.rental_payment_methods': {
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.rental_payments': {
+    rental_id: Int8 | null
+    id: Int8 | null
+    currency: string | null
+    method: Json | null
+    method_id: Int8 | null
+    price: Numeric | null
+    reference: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.rental_resources': {
+    rental_id: Int8 | null
+    id: Int8 | null
+    price: Numeric | null
+    fees: Numeric | null
+    vat_rate: Numeric | null
+    down_payment_price: Numeric | null
+    down_payment_rate: Numeric | null
+    resource_id: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.rentals': {
+    id: Int8 | null
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    departure_harbour_id: Int8 | null
+    arrival_harbour_id: Int8 | null
+    crew_adults: Int8 | null
+    crew_children: Int8 | null
+    message: string | null
+    status: string | null
+    deposit_status: string | null
+    deposit_price: Numeric | null
+    deposit_currency: string | null
+    payment_progress: Numeric | null
+    total_paid: Numeric | null
+    total_to_pay: Numeric | null
+    rental_price: Numeric | null
+    discount_price: Numeric | null
+    commission_price: Numeric | null
+    contract_link: string | null
+    order_link: string | null
+    reference_id: string | null
+    user_id: Int8 | null
+    resource_id: string | null
+    company_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_availability': {
+    resource_id: string | null
+    date: string | null
+    duration: string | null
+    is_available: boolean | null
+    price: Numeric | null
+    currency: string | null
+    rental_delay_min: string | null
+    rental_delay_is_too_small: boolean | null
+    rental_duration_min: string | null
+    rental_duration_is_too_small: boolean | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_availability_years': {
+    resource_id: string | null
+    year: Int8 | null
+    days: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_characteristics': {
+    resource_id: string | null
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    family_name: string | null
+    comment: string | null
+    unit: string | null
+    value: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_durations': {
+    resource_id: string | null
+    type: string | null
+    value: string | null
+    position: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_equipments': {
+    resource_id: string | null
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    family_name: string | null
+    comment: string | null
+    unit: string | null
+    value: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_options': {
+    resource_id: string | null
+    id: Int8 | null
+    name: string | null
+    description: string | null
+    is_mandatory: boolean | null
+    type: Json | null
+    subtype: Json | null
+    prices: Json | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_pricetable': {
+    resource_id: string | null
+    date: string | null
+    duration: string | null
+    base_price: Numeric | null
+    currency: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_pricings': {
+    resource_id: string | null
+    key: string | null
+    id: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_slot_options': {
+    resource_id: string | null
+    slot_id: string | null
+    id: Int8 | null
+    option_id: Int8 | null
+    is_included: boolean | null
+    is_stock_limited: boolean | null
+    price: Numeric | null
+    quantity_min: Int8 | null
+    quantity_max: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_slot_tides': {
+    resource_id: string | null
+    slot_id: string | null
+    key: string | null
+    id: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_slots': {
+    resource_id: string | null
+    id: string | null
+    date: string | null
+    duration: string | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    price: Numeric | null
+    currency: string | null
+    nb_resources_available: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resource_unavailabilities': {
+    resource_id: string | null
+    key: string | null
+    id: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.resources': {
+    id: string | null
+    boat_id: Int8 | null
+    name: string | null
+    description: string | null
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    min_price: Numeric | null
+    is_license_mandatory: boolean | null
+    is_rentable: boolean | null
+    is_skipper_available: boolean | null
+    is_skipper_mandatory: boolean | null
+    company_id: Int8 | null
+    harbour_id: Int8 | null
+    images: Json | null
+    version_id: Int8 | null
+    version_name: string | null
+    version_description: string | null
+    version_images: Json | null
+    model_id: Int8 | null
+    model_name: string | null
+    model_description: string | null
+    range_id: Int8 | null
+    range_name: string | null
+    range_description: string | null
+    builder_id: Int8 | null
+    builder_name: string | null
+    builder_description: string | null
+    subtype_id: Int8 | null
+    type_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.subtypes': {
+    id: Int8 | null
+    name: string | null
+    description: string | null
+    type_id: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.types': {
+    id: Int8 | null
+    name: string | null
+    description: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.user_identities': {
+    user_id: Int8 | null
+    number: string | null
+    type: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.user_license_types': {
+    id: Int8 | null
+    key: string | null
+    name: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.user_licenses': {
+    user_id: Int8 | null
+    country_code: string | null
+    number: string | null
+    type_id: Int8 | null
+    year: Int8 | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
+  'live.users': {
+    id: Int8 | null
+    creation_datetime: Timestamp | null
+    last_modification_datetime: Timestamp | null
+    deactivated: boolean | null
+    civility: string | null
+    first_name: string | null
+    last_name: string | null
+    birth_date: string | null
+    email: string | null
+    landline_phone: string | null
+    mobile_phone: string | null
+    address_street1: string | null
+    address_street2: string | null
+    address_postal_code: string | null
+    address_city: string | null
+    address_state: string | null
+    address_country_code: string | null
+    nationality_code: string | null
+    language_code: string | null
+    organization_type: string | null
+    organization_name: string | null
+    organization_vat_number: string | null
+    _payload: Json | null
+    _source: string | null
+    _read_at: Timestamp | null
+    _changed_at: Timestamp | null
+  }
   'mirror.administrative_area_level1': {
     id: Int8
     name: string | null
@@ -1159,6 +1618,7 @@ export type MirrorDatabase = {
     currency: string | null
     balance: Numeric | null
     deposit_status: string | null
+    takes_place: boolean | null
   }
   'report.fleet': {
     resource_id: string | null
@@ -1246,6 +1706,8 @@ export type MirrorDatabase = {
     deposit_status: string | null
     deposit_price: Numeric | null
     deposit_currency: string | null
+    takes_place: boolean | null
+    creation_date: string | null
   }
   'report.revenue': {
     company_id: Int8 | null
@@ -1259,6 +1721,13 @@ export type MirrorDatabase = {
     rental_price: Numeric | null
     discount_price: Numeric | null
     commission_price: Numeric | null
+  }
+  'sync.alerts': {
+    kind: string
+    about: string
+    since: Timestamp
+    told: Generated<boolean>
+    gone_since: Timestamp | null
   }
   'sync.consumer_positions': {
     name: string
@@ -1277,6 +1746,13 @@ export type MirrorDatabase = {
     acked_at: Timestamp | null
     behind: Interval | null
     lost: boolean | null
+  }
+  'sync.detail_tags': {
+    stream: string
+    key: string
+    detail_hash: string
+    answers: Json
+    read_at: Generated<Timestamp>
   }
   'sync.endpoints': {
     endpoint: string
@@ -1354,6 +1830,17 @@ export type MirrorDatabase = {
     listed_at: Timestamp | null
     partly: boolean | null
   }
+  'sync.refreshes': {
+    id: Int8 | null
+    stream: string | null
+    key: string | null
+    role: string | null
+    requested_at: Timestamp | null
+    finished_at: Timestamp | null
+    state: string | null
+    error: string | null
+    run_id: Int8 | null
+  }
   'sync.repeatable': {
     only_row: Generated<boolean>
     version: string
@@ -1371,6 +1858,15 @@ export type MirrorDatabase = {
     requested_at: Generated<Timestamp>
     finished_at: Timestamp | null
     hot: Generated<boolean>
+    stream: string | null
+    record_key: string | null
+    role: string | null
+    error: string | null
+  }
+  'sync.row_changes': {
+    id: GeneratedAlways<string>
+    stream: string
+    difference: Int8
   }
   'sync.runs': {
     id: GeneratedAlways<string>
@@ -1399,10 +1895,25 @@ export type MirrorDatabase = {
     warnings: Generated<Json>
     hot: Generated<boolean>
     unexpected: Generated<Int8>
+    record_key: string | null
+  }
+  'sync.senders': {
+    name: 'webhook' | 'alert'
+    owner: string | null
+    lease_until: Timestamp | null
+    fence: Generated<Int8>
+    address: string | null
+    attempts: Generated<number>
+    failing_since: Timestamp | null
+    next_attempt_at: Timestamp | null
+    last_error: string | null
+    delivered: Generated<Int8>
+    delivered_at: Timestamp | null
   }
   'sync.settings': {
     only_row: Generated<boolean>
     time_zone: Generated<string>
+    outbox_limit: number | null
   }
   'sync.streams': {
     stream: string
@@ -1415,12 +1926,26 @@ export type MirrorDatabase = {
     hot_as_of: Timestamp | null
     hot_next_due_at: Timestamp | null
     hot_interval_s: Numeric | null
+    rows_proven_at: Timestamp | null
   }
   'sync.sweep_pages': {
     run_id: Int8
     pass: number
     page: number
     keys: string[]
+  }
+  'sync.sweep_parts': {
+    run_id: Int8
+    range: number
+    pass: number
+    page: number
+    keys: string[]
+  }
+  'sync.sweep_ranges': {
+    run_id: Int8
+    range: number
+    begins: string | null
+    missing: Generated<string[]>
   }
   'sync.tasks': {
     id: GeneratedAlways<string>
@@ -1458,5 +1983,23 @@ export type MirrorDatabase = {
     last_seen_at: Generated<Timestamp>
     times: Generated<Int8>
     sample: Json | null
+  }
+  'sync.webhook_batch': {
+    id: string
+    only_one: Generated<boolean>
+    after_cursor: string | null
+    end_cursor: string
+    changes: number
+    body: string
+    made_at: Generated<Timestamp>
+  }
+  'sync.workers': {
+    id: string
+    host: string
+    pid: number
+    version: string
+    started_at: Generated<Timestamp>
+    seen_at: Generated<Timestamp>
+    doing: string | null
   }
 }

@@ -101,7 +101,6 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     refuseNewer(before)
     await assertSuitable(database.pool, 'migrate')
     if (isCurrent(before) && (await roleGaps(database.pool)).ungranted.length === 0) return { applied: [] }
-    if (before.applied.length === 0) await assertNamesFree(database.pool)
     const applied = await database.transaction((client) =>
       watchLocks({ pool: database.pool, client, what: 'migrate', log, signal }, () => upgrade(client, signal)),
     )
@@ -121,6 +120,7 @@ async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): 
   const { pending } = status
   refuseNewer(status)
   if (isCurrent(status) && (await roleGaps(client)).ungranted.length === 0) return [] // another migrate was here
+  await assertNamesFree(client, pending)
   // As Kysely's own Migrator keeps it. That one takes a lock of the session, which a pooler hands to whoever comes next.
   await client.query(`create schema if not exists sync;
     create table if not exists sync.migrations (name varchar(255) primary key, timestamp varchar(255) not null)`)

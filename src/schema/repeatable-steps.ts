@@ -9,8 +9,10 @@ import { feedFunctions, feedView } from '../mirror/feed.ts'
 import { versionFunctions } from '../mirror/versions.ts'
 import { outboxSteps } from '../outbox/sql/steps.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
+import { refreshesView, refreshFunction } from '../state/refreshes.ts'
 import { comments } from './comments.ts'
-import { grants, roles, views } from './roles.ts'
+import { grants, roles } from './roles.ts'
+import { liveViews, readerViews } from './table-views.ts'
 
 const rows = (values: readonly (readonly string[])[]): string =>
   values.map((row) => `(${row.map(literal).join(', ')})`).join(', ')
@@ -32,10 +34,13 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   consumerFunctions,
   consumersView,
   versionFunctions,
+  refreshFunction,
+  refreshesView,
   comments,
   seeds,
-  views,
+  readerViews,
   reportFunctions,
+  liveViews,
   reports,
   ...outboxSteps,
   grants,

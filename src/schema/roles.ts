@@ -1,13 +1,10 @@
-// The three roles for readers and partners, and what the first two may read: schema mirror_views has each table as
-// `boat_mirror_reader` may see it, without documents and what is personal. Roles belong to the cluster and may have
+// The three roles for readers and partners, and what the first two may read. Roles belong to the cluster and may have
 // to be created by somebody else: without the right to do so they are skipped with a notice, never a failure.
 
 import { holdsPerson, streams } from '../catalog/catalog.ts'
-import { bookkeepingComments } from '../catalog/columns.ts'
-import type { StreamDef } from '../catalog/types.ts'
-import type { RepeatableStep, ViewDef } from '../database/repeatable-step.ts'
-import { identifier, literal, type Queryable } from '../database/sql.ts'
-import { columnComment, tableComment } from './comments.ts'
+import type { RepeatableStep } from '../database/repeatable-step.ts'
+import { literal, type Queryable } from '../database/sql.ts'
+import { liveGrants } from './table-views.ts'
 
 const roleNames = ['boat_mirror_reader', 'boat_mirror_partner', 'boat_mirror_enqueue'] as const
 
@@ -25,31 +22,6 @@ end $$;`
 /** Comes first: later steps grant to these roles where they exist. */
 export const roles: RepeatableStep = { name: 'roles', sql: roleNames.map(createRole).join('\n') }
 
-/** A table without personal columns, and with its payload only where the record holds no person. */
-function view(stream: StreamDef): ViewDef {
-  const shown = stream.columns.filter((column) => column.personal !== true)
-  const bookkeeping = Object.entries(bookkeepingComments).filter(
-    ([name]) => name !== '_payload' || !holdsPerson(stream),
-  )
-  return {
-    schema: 'mirror_views',
-    name: stream.name,
-    comment: tableComment(stream),
-    columns: Object.fromEntries([
-      ...shown.map((column) => [column.name, [identifier(column.name), columnComment(column)]]),
-      ...bookkeeping.map(([name, text]) => [name, [name, text]]),
-    ]),
-    source: `from mirror.${identifier(stream.name)}`,
-  }
-}
-
-/** The views of mirror_views. */
-export const views: RepeatableStep = {
-  name: 'views',
-  views: streams.filter((stream) => stream.document !== true).map(view),
-  sql: '',
-}
-
 const grantTo = (role: string, statements: readonly string[]): string => `do $$ declare relation regclass; begin
   if exists (select from pg_catalog.pg_roles where rolname = ${literal(role)}) then
     ${statements.map((statement) => `${statement};`).join('\n    ')}
@@ -65,21 +37,21 @@ const selectFrom = (schemas: readonly string[], role: string): string => `for re
 
 const personalStreams = streams.filter(holdsPerson).map((stream) => literal(stream.name))
 
-/** Rows of quarantine and samples that may quote a person are hidden from the reader, and from nobody else. */
-const guardFromReader = (table: string): readonly string[] => [
+/** Rows that may quote a person are hidden from the reader, and from nobody else. `shown`: those that may not. */
+const guardFromReader = (table: string, shown = `stream not in (${personalStreams.join(', ')})`): readonly string[] => [
   `alter table sync.${table} enable row level security`,
   `drop policy if exists everyone on sync.${table}`,
   `create policy everyone on sync.${table} using (true) with check (true)`,
   `drop policy if exists no_persons on sync.${table}`,
   `create policy no_persons on sync.${table} as restrictive for select to boat_mirror_reader
-      using (stream not in (${personalStreams.join(', ')}))`,
+      using (${shown})`,
 ]
 
-const feedFunctions = `mirror.feed_epoch(), mirror.whole_diff(jsonb, jsonb, jsonb), mirror.cursor_parts(text),
+const partnerFunctions = `mirror.feed_epoch(), mirror.whole_diff(jsonb, jsonb, jsonb), mirror.cursor_parts(text),
       mirror.read_change_log(text, int), mirror.changes_since(text, int), mirror.last_cursor(),
       mirror.next_changes(text, int), mirror.ack_changes(text, text), mirror.reset_consumer(text, text),
       mirror.drop_consumer(text), mirror.record_before_log(text, jsonb), mirror.history(text, jsonb),
-      mirror.record_at(text, jsonb, timestamptz)`
+      mirror.record_at(text, jsonb, timestamptz), mirror.refresh(text, jsonb)`
 
 /** What the functions of consumers call as their owner. */
 const consumerFunctions = `mirror.caller(), mirror.own_consumer(text), mirror.following_consumer(text),
@@ -89,17 +61,19 @@ const consumerFunctions = `mirror.caller(), mirror.own_consumer(text), mirror.fo
 export const grants: RepeatableStep = {
   name: 'grants',
   sql: [
-    `revoke all on function ${feedFunctions}, ${consumerFunctions} from public;`,
+    `revoke all on function ${partnerFunctions}, ${consumerFunctions} from public;`,
     grantTo('boat_mirror_reader', [
-      'grant usage on schema sync, mirror_views, report to boat_mirror_reader',
+      'grant usage on schema sync, mirror_views, live, report to boat_mirror_reader',
       selectFrom(['sync', 'mirror_views', 'report'], 'boat_mirror_reader'),
+      ...liveGrants('boat_mirror_reader'),
       ...guardFromReader('quarantine'),
       ...guardFromReader('unknown_fields'),
+      ...guardFromReader('webhook_batch', 'false'),
     ]),
     grantTo('boat_mirror_partner', [
-      'grant usage on schema sync, mirror, mirror_views, report to boat_mirror_partner',
-      selectFrom(['sync', 'mirror', 'mirror_views', 'report'], 'boat_mirror_partner'),
-      `grant execute on function ${feedFunctions} to boat_mirror_partner`,
+      'grant usage on schema sync, mirror, mirror_views, live, report to boat_mirror_partner',
+      selectFrom(['sync', 'mirror', 'mirror_views', 'live', 'report'], 'boat_mirror_partner'),
+      `grant execute on function ${partnerFunctions} to boat_mirror_partner`,
     ]),
   ].join('\n'),
 }

@@ -6,6 +6,8 @@ import { readEndpoints } from '../catalog/catalog.ts'
 export const syncComments: Readonly<Record<string, string>> = {
   'schema mirror': 'Every record of the boat-rental API, one table for each record type.',
   'schema mirror_views': 'The tables of mirror without documents, personal columns and payloads that hold a person.',
+  'schema live':
+    'The tables of mirror without what is gone, and with currencies as codes. Columns that hold a person are granted to boat_mirror_partner alone.',
   'schema sync': 'What the program knows about reading: runs, tasks, freshness, quarantine.',
   'schema report': 'Views for people: live rows only.',
   'schema outbox': 'Changes on their way to the API.',
@@ -40,6 +42,8 @@ export const syncComments: Readonly<Record<string, string>> = {
     'The versions of a record, oldest first, its columns as they were at the time; of the time after a deletion the record is null. Key as in mirror.change_log. The first version has no operation where the log no longer has its insert. Persons who were erased are null.',
   'function mirror.record_at(text, jsonb, timestamptz)':
     'What a record was at a time: its version in mirror.history. Null: there was none, it was deleted, or the log does not reach back so far.',
+  'function mirror.refresh(text, jsonb)':
+    'Reads a stream with what it hangs below, or the record with this key and its details, now: after queued changes, before everything scheduled. Returns the number of the request in sync.refreshes; the same one while it is open is that one. At most 60 a minute for a role.',
   'function mirror.feed_epoch()': 'Identity of the cluster, its timeline and this database, as a number.',
 
   'table sync.consumer_positions': 'What sync.consumers shows, with the cursor in its parts.',
@@ -52,11 +56,45 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.consumer_positions.acked_at': 'When it last acknowledged something.',
   'column sync.consumer_positions.lost': 'Changes that it had not acknowledged are gone.',
 
-  'table sync.requests': 'Requests for a complete sync, by a command or the first start.',
+  'table sync.senders': 'What workers send of themselves: who does it, how far it is, and what went wrong last.',
+  'column sync.senders.name': 'webhook or alert.',
+  'column sync.senders.owner': 'The worker that sends, or did last.',
+  'column sync.senders.lease_until': 'Until then no other worker sends; null: it was given back.',
+  'column sync.senders.fence': 'Raised whenever another worker takes over: a former one then notes nothing.',
+  'column sync.senders.address': 'Fingerprint of the address, to notice another.',
+  'column sync.senders.attempts': 'Attempts that failed in a row.',
+  'column sync.senders.failing_since': 'When these began; null: the last attempt did not fail.',
+  'column sync.senders.next_attempt_at': 'When the next attempt is due; null: at once.',
+  'column sync.senders.last_error': 'Why the last attempt failed.',
+  'column sync.senders.delivered': 'Changes or messages taken by the receiver.',
+  'column sync.senders.delivered_at': 'When something was last taken.',
+
+  'table sync.alerts': 'Matters that need a person, as the messages to ALERT_URL tell them.',
+  'column sync.alerts.kind': 'What is the matter.',
+  'column sync.alerts.about': 'The stream or consumer it is about; empty: the mirror as a whole.',
+  'column sync.alerts.since': 'When it was first seen.',
+  'column sync.alerts.told': 'The receiver has taken the message that it has begun.',
+  'column sync.alerts.gone_since': 'Since when it is not there any more; null: it is there.',
+
+  'table sync.webhook_batch':
+    'The call of the webhook that is on its way. It holds what the receiver is told, and is hidden from boat_mirror_reader.',
+  'column sync.webhook_batch.id': 'Its webhook-id.',
+  'column sync.webhook_batch.only_one': 'There is one at a time.',
+  'column sync.webhook_batch.after_cursor': 'Where the consumer stood; null: at the start.',
+  'column sync.webhook_batch.end_cursor': 'What is acknowledged when the receiver has taken it.',
+  'column sync.webhook_batch.changes': 'Changes in it.',
+  'column sync.webhook_batch.body': 'What is posted, the same in each repeat.',
+  'column sync.webhook_batch.made_at': 'When it was made.',
+
+  'table sync.requests': 'What is to be read: syncs, hot runs and refreshes, by a command, the schedule or SQL.',
   'column sync.requests.id': 'Number of the request.',
   'column sync.requests.trigger': 'What asked for it.',
   'column sync.requests.full_read': 'Every detail is read again.',
   'column sync.requests.hot': 'Only what is most likely to have changed is read.',
+  'column sync.requests.stream': 'Of a refresh: the stream that was asked for; null: another kind of request.',
+  'column sync.requests.record_key': 'Of a refresh of one record: its key.',
+  'column sync.requests.role': 'Of a refresh: who asked.',
+  'column sync.requests.error': 'Why nothing was read.',
   'column sync.requests.requested_at': 'When it was asked for.',
   'column sync.requests.finished_at': 'When its last run ended; null: still at it.',
   'table sync.request_streams': 'The streams of a request and the run that serves each.',
@@ -64,8 +102,18 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.request_streams.stream': 'Name of the stream.',
   'column sync.request_streams.run_id': 'sync.runs.id; null: no run yet.',
 
+  'table sync.workers':
+    'The workers that were heard of within ten minutes; each says every five seconds that it is there.',
+  'column sync.workers.id': 'Host, process and one life of it.',
+  'column sync.workers.host': 'Name of the machine or container.',
+  'column sync.workers.pid': 'Number of the process there.',
+  'column sync.workers.version': 'Version of the program.',
+  'column sync.workers.started_at': 'When it started.',
+  'column sync.workers.seen_at': 'When it was last heard of.',
+  'column sync.workers.doing': 'Tasks and changes that it had in work then; null: none.',
+
   'table sync.runs':
-    'One row for each run of a stream; at most one complete run and one hot run of a stream are running.',
+    'One row for each run of a stream; at most one complete run and one hot run of a stream are running, and any number of single records.',
   'column sync.runs.id': 'Number of the run.',
   'column sync.runs.stream': 'Name of the stream, which is its table.',
   'column sync.runs.trigger': 'What started it.',
@@ -88,6 +136,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.runs.full_read': 'Every detail is read again.',
   'column sync.runs.hot':
     'It reads only what is most likely to have changed: new rentals and those that depart in the hot window, or what a change of them made due.',
+  'column sync.runs.record_key': 'The run reads one record, with this key, and what hangs on it; null: the stream.',
   'column sync.runs.unexpected': 'Details that had changed although nothing had made them due.',
   'column sync.runs.phase': 'sweep, details or finished.',
   'column sync.runs.swept_at': 'When the sweep was complete.',
@@ -121,13 +170,19 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.streams.as_of': 'Everything older than this upstream is in the mirror.',
   'column sync.streams.hot_as_of':
     'Everything older than this upstream is in the mirror, of records that are new or lie in the hot window; null: the stream has no such window.',
-  'column sync.streams.rows': 'Live rows.',
+  'column sync.streams.rows': 'Live rows, as of the last time that sync.row_changes was added up.',
+  'column sync.streams.rows_proven_at': 'When they were last counted.',
   'column sync.streams.last_run_id': 'sync.runs.id of the last complete run.',
   'column sync.streams.next_due_at': 'When its next complete run is due.',
   'column sync.streams.hot_next_due_at': 'When its next hot run is due.',
   'column sync.streams.hot_interval_s': 'Effective interval of its hot runs in seconds; null: it has none.',
   'column sync.streams.interval_s': 'Effective interval in seconds, stretched by the request budget.',
   'column sync.streams.target_s': 'Freshness that is aimed at, in seconds.',
+
+  'table sync.row_changes': 'By how many live rows a commit changed a table, until the end of a run adds them up.',
+  'column sync.row_changes.id': 'Number of the entry.',
+  'column sync.row_changes.stream': 'Name of the stream.',
+  'column sync.row_changes.difference': 'Live rows that came, less those that went.',
 
   'table sync.endpoints': `The ${readEndpoints.length} read endpoints: how often each was called and how it went.`,
   'column sync.endpoints.endpoint': 'Method and path template.',
@@ -168,6 +223,19 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.sweep_pages.pass': 'Which pass through the list, from 1.',
   'column sync.sweep_pages.page': 'Which page of the pass.',
   'column sync.sweep_pages.keys': 'Keys on the page.',
+  'table sync.sweep_ranges':
+    'The ranges of a table in which the end of a sweep compares it with its list; gone when the sweep has ended.',
+  'column sync.sweep_ranges.run_id': 'sync.runs.id.',
+  'column sync.sweep_ranges.range': 'Number of the range, from 0, in the order of the keys.',
+  'column sync.sweep_ranges.begins': 'Its first key, included; null: the first one there may be.',
+  'column sync.sweep_ranges.missing': 'Keys of its live rows that the sweep missed.',
+  'table sync.sweep_parts': 'Keys of the pages of a sweep by range, until the range is compared or counted.',
+  'column sync.sweep_parts.run_id': 'sync.runs.id.',
+  'column sync.sweep_parts.range':
+    'Which range: of the keys (sync.sweep_ranges), or of their hashes while a pass is counted.',
+  'column sync.sweep_parts.pass': 'Pass of the last page of this part.',
+  'column sync.sweep_parts.page': 'Its last page.',
+  'column sync.sweep_parts.keys': 'Keys of its pages that lie in the range.',
   'table sync.list_pages':
     'Pages of lists that came with an entity tag: asked for with it, one that has it still comes without a body.',
   'column sync.list_pages.stream': 'Name of the stream.',
@@ -177,6 +245,14 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.list_pages.hash': 'Of the hashes of its records: it is used while sync.records has the same ones.',
   'column sync.list_pages.next': 'Where the list went on.',
   'column sync.list_pages.read_at': 'When it was last received whole.',
+  'table sync.detail_tags':
+    'Details whose answers came with entity tags: asked for with them, answers that have them still come without a body.',
+  'column sync.detail_tags.stream': 'Name of the stream.',
+  'column sync.detail_tags.key': 'Key of the record that the details hang below.',
+  'column sync.detail_tags.detail_hash': 'Hash of the details: the tags are used while sync.records has the same one.',
+  'column sync.detail_tags.answers':
+    'The answers by the hash of their address and of what else decides what they say: tag, and how many rows they made.',
+  'column sync.detail_tags.read_at': 'When all of them were last received whole.',
   'table sync.held': 'Deletions that wait for a person.',
   'column sync.held.run_id': 'sync.runs.id.',
   'column sync.held.key': 'Key of the row.',

@@ -57,18 +57,30 @@ export async function assertSuitable(db: Queryable, purpose: 'migrate' | 'sync')
   }
 }
 
-// The first two are what an earlier version may have left of a migrate that failed.
+/** Our schemas, and the migration that makes each: before it, something in a schema of that name is somebody else's. */
+const madeBy: Readonly<Record<string, string>> = {
+  sync: '0001_sync',
+  mirror: '0002_mirror',
+  mirror_views: '0002_mirror_change_log',
+  report: '0002_mirror_change_log',
+  outbox: '0002_mirror_change_log',
+  live: '0017_live',
+}
+
+// The two tables are what an earlier version may have left of a migrate that failed.
 const takenQuery = `select n.nspname as schema, pg_get_userbyid(n.nspowner) as owner, min(c.relname) as example
   from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p', 'v', 'm', 'f')
     and not (n.nspname = 'sync' and c.relname in ('migrations', 'migrations_lock'))
-  where n.nspname in ('sync', 'mirror', 'mirror_views', 'outbox', 'report') group by 1, 2 order by 1`
+  where n.nspname = any ($1) group by 1, 2 order by 1`
 
 /**
- * For a database that was never migrated: schemas of our names may be there, but nothing in them.
+ * Schemas of our names may be there before the migration that makes them, but nothing in them.
+ * @param pending the migrations that are still to be applied.
  * @throws BoatMirrorError DATABASE_UNSUITABLE
  */
-export async function assertNamesFree(db: Queryable): Promise<void> {
-  const { rows } = await db.query<{ schema: string; owner: string; example: string }>(takenQuery)
+export async function assertNamesFree(db: Queryable, pending: readonly string[]): Promise<void> {
+  const schemas = Object.keys(madeBy).filter((schema) => pending.includes(madeBy[schema] ?? ''))
+  const { rows } = await db.query<{ schema: string; owner: string; example: string }>(takenQuery, [schemas])
   if (rows.length === 0) return
   const taken = rows.map(({ schema, owner, example }) => `${schema} (of ${owner}, with ${example})`).join(', ')
   throw refused(

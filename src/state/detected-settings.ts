@@ -1,14 +1,18 @@
-// sync.pinned: what was probed once and is relied on (page base, envelope, summary lists, prices at once), and what contradicted it.
+// sync.pinned: what was probed once and is relied on (page base, summary lists, prices at once, filters), and what contradicted it.
 
 import { now, on, type Queryable } from '../database/sql.ts'
 
-type DetectedSetting = {
+export type DetectedSetting = {
   readonly key: string
   readonly value: unknown
   readonly probedAt: Date
   readonly contradictedAt: Date | null
   readonly contradiction: string | null
 }
+
+/** Does a later answer speak against it? It may have been probed again since. Pure. */
+export const isContradicted = ({ contradictedAt, probedAt }: DetectedSetting): boolean =>
+  contradictedAt !== null && contradictedAt >= probedAt
 
 const selectPins = (db: Queryable) =>
   on(db)

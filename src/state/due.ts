@@ -3,8 +3,9 @@
 import { sql } from 'kysely'
 import { isDetailOnSchedule, parentOf, repeatsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, isStub, keySql, literal, on, type Queryable } from '../database/sql.ts'
+import { identifier, inMs, isStub, keySql, literal, on, type Queryable } from '../database/sql.ts'
 import { isOlder } from './detail-age.ts'
+import type { KeptAnswers } from './detail-tags.ts'
 import { askedJoin, rememberedJoin } from './records.ts'
 
 export type DueSettings = {
@@ -45,11 +46,18 @@ const useOrder = ({ eventful, key }: StreamDef): string => {
   return ['rank', begin, `m.${eventful.end} desc`, ...byKey].join(', ')
 }
 
-/** Did a row that makes this stream due change since its details `d` below the record of this key were read? */
+/** A read is answered this long after it started, at most, as an interval of SQL. */
+const answeredWithin = `interval '10 s'`
+
+/**
+ * Did a row that makes this stream due change since its details `d` below the record of this key were read? One that was
+ * read before them and only learned later which record it belongs to did not.
+ */
 const isExpected = ({ dueBy }: StreamDef, key: string): string =>
   dueBy === undefined
     ? 'false'
-    : `exists (select from mirror.${identifier(dueBy.stream)} x where x.${identifier(dueBy.column)} = ${key} and x._changed_at > d.detail_read_at)`
+    : `exists (select from mirror.${identifier(dueBy.stream)} x where x.${identifier(dueBy.column)} = ${key}
+        and x._changed_at > d.detail_read_at and x._read_at > d.detail_read_at - ${answeredWithin})`
 
 /**
  * A list whose singles are redundant says itself what it changed, and its sweep compares old rows with it. Otherwise what
@@ -147,12 +155,25 @@ export async function countListed(
   return rows[0]?.count ?? 0
 }
 
-/** Live rows of a stream, stubs left out. */
-export async function liveRows(db: Queryable, { name }: StreamDef): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    `select count(*)::int as count from mirror.${name} m where m._deleted_at is null and not ${isStub('m')}`,
+/**
+ * Keys of live rows of a stream that begin with these values of its key columns: one row, or all below a record above it; of
+ * past and far days none.
+ */
+export async function keysBelow(
+  db: Queryable,
+  stream: StreamDef,
+  parts: readonly string[],
+  { from, to }: Pick<DueSettings, 'from' | 'to'>,
+): Promise<readonly string[]> {
+  const same = parts.map((_, index) => `m.${stream.key[index]}::text = $${index + 3}`)
+  const horizon = stream.horizon === 'date' ? 'm.date between w.first_day and w.last_day' : 'true'
+  const { rows } = await db.query<{ key: string }>(
+    `with w(first_day, last_day) as (select $1::date, $2::date)
+     select ${keySql(stream, 'm')} as key from w cross join mirror.${stream.name} m
+     where ${same.join(' and ')} and m._deleted_at is null and ${horizon} order by key`,
+    [from, to, ...parts],
   )
-  return rows[0]?.count ?? 0
+  return rows.map(({ key }) => key)
 }
 
 /** True when at least one record is due. */
@@ -166,20 +187,38 @@ export type DetailState = {
   readonly readAt: Date | null
   /** What makes it due has changed since. */
   readonly expected: boolean
+  readonly projection: number
+  /** The answers with entity tags that they were made of; null: there are none, or they were not received whole for too long. */
+  readonly answers: KeptAnswers | null
 }
 
-/** What is known of the details of these keys. */
+/** What is known of the details of these keys. `maxAgeMs`: answers are received whole once in this time. */
 export async function detailStates(
   db: Queryable,
   stream: StreamDef,
   keys: readonly string[],
+  maxAgeMs: number,
 ): Promise<ReadonlyMap<string, DetailState>> {
   const rows = await on(db)
     .selectFrom('sync.records as d')
-    .select(['key', 'detail_hash as hash', 'detail_read_at as readAt'])
+    .leftJoinLateral(
+      (eb) =>
+        eb
+          .selectFrom('sync.detail_tags')
+          .select('answers')
+          .whereRef('stream', '=', 'd.stream')
+          .whereRef('key', '=', 'd.key')
+          .whereRef('detail_hash', '=', 'd.detail_hash')
+          .where('read_at', '>', inMs(-maxAgeMs))
+          .offset(0)
+          .as('t'),
+      (join) => join.onTrue(),
+    )
+    .select(['d.key', 'd.detail_hash as hash', 'd.detail_read_at as readAt', 'd.projection', 't.answers'])
     .select(sql<boolean>`${sql.raw(isExpected(stream, 'd.key'))}`.as('expected'))
-    .where('stream', '=', stream.name)
-    .where((eb) => eb('key', '=', eb.fn.any(eb.val(keys))))
+    .where('d.stream', '=', stream.name)
+    .where((eb) => eb('d.key', '=', eb.fn.any(eb.val(keys))))
+    .$narrowType<{ answers: KeptAnswers | null }>()
     .execute()
   return new Map(rows.map(({ key, ...state }) => [key, state]))
 }

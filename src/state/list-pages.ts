@@ -5,6 +5,7 @@ import type { KeptPage } from '../api/client.ts'
 import { on, type Queryable } from '../database/sql.ts'
 
 export type ListPage = KeptPage & {
+  readonly next: string
   /** Tells the page from all others. */
   readonly name: string
   /** Of the hashes of its records, in their order. */

@@ -229,6 +229,18 @@ export async function doubtDetails(
     .execute()
 }
 
+/** Details below these records are due, in whatever run asks first. */
+export async function makeDue(db: Queryable, names: readonly string[], keys: readonly string[]): Promise<void> {
+  if (names.length === 0 || keys.length === 0) return
+  await db.query(
+    `update sync.records r set detail_read_at = null from (
+       select stream, key from sync.records where stream = any($1) and key = any($2)
+       order by stream, key for no key update) d
+     where r.stream = d.stream and r.key = d.key`,
+    [names, keys],
+  )
+}
+
 /** The states but those of details below a record that is gone; they are kept under the key of that record. */
 async function belowLiving(db: Queryable, states: readonly RecordState[]): Promise<readonly RecordState[]> {
   const living = new Set(states)

@@ -72,12 +72,18 @@ export async function openStreams(db: Queryable): Promise<readonly OpenStream[]>
     .execute()
 }
 
-/** Ends the requests all of whose runs have ended. */
+/** Ends the requests all of whose runs have ended; a refresh that nobody has looked at has none yet. */
 export async function finishRequests(db: Queryable): Promise<void> {
   await on(db)
     .updateTable('sync.requests as q')
     .set({ finished_at: now })
     .where('finished_at', 'is', null)
+    .where((eb) =>
+      eb.or([
+        eb('q.stream', 'is', null),
+        eb.exists(eb.selectFrom('sync.request_streams as p').select('p.stream').whereRef('p.request_id', '=', 'q.id')),
+      ]),
+    )
     .where((eb) =>
       eb.not(
         eb.exists(

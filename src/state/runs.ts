@@ -5,11 +5,15 @@ import { descendantsOf, streamNamed, windowsOf } from '../catalog/catalog.ts'
 import type { Turn } from '../catalog/turns.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
-import { affectedBy, countRows, makeFollowersDue } from './stream-state.ts'
+import { addUpRowChanges } from './row-counts.ts'
+import { makeFollowersDue } from './stream-state.ts'
 
 type RunRow = Selectable<MirrorDatabase['sync.runs']>
 
 export type RunStatus = RunRow['status']
+
+/** What is said to have started the runs of a refresh. */
+export const refreshTrigger = 'refresh'
 
 export type RunCounts = {
   readonly pages: number
@@ -46,26 +50,30 @@ export type Run = Readonly<Omit<RunRow, 'warnings'>> & { readonly warnings: read
 
 export type RunningRun = Turn & { readonly swept: boolean }
 
-/** The running runs. */
+/** The running runs; those of one record are in nobody's way. */
 export const runningRuns = (db: Queryable): Promise<readonly RunningRun[]> =>
   on(db)
     .selectFrom('sync.runs')
     .select(['stream', 'hot', sql<boolean>`swept_at is not null`.as('swept')])
     .where('status', '=', 'running')
+    .where('record_key', 'is', null)
     .execute()
 
-/** Starts a run for all named requests. Returns its id. */
+/** Starts a run for all named requests, `recordKey`: of that record alone. Returns its id. */
 export async function startRun(
   db: Queryable,
   run: Turn & {
     readonly trigger: string
     readonly full: boolean
     readonly requestIds: readonly string[]
+    readonly recordKey?: string
   },
 ): Promise<string> {
+  const ofRecord =
+    run.recordKey === undefined ? {} : { record_key: run.recordKey, phase: 'details' as const, swept_at: now }
   const { id } = await on(db)
     .insertInto('sync.runs')
-    .values({ stream: run.stream, hot: run.hot, trigger: run.trigger, full_read: run.full })
+    .values({ stream: run.stream, hot: run.hot, trigger: run.trigger, full_read: run.full, ...ofRecord })
     .returning('id')
     .executeTakeFirstOrThrow()
   await on(db)
@@ -96,6 +104,12 @@ export function addingCounts(
 /** Adds to a run's counts, in the transaction of the work that is counted. */
 export async function addCounts(db: Queryable, runId: string, counts: Partial<RunCounts>): Promise<void> {
   await addingCounts(on(db), runId, counts)?.execute()
+}
+
+/** How many rows a run has inserted so far. */
+export async function insertedBy(db: Queryable, runId: string): Promise<number> {
+  const run = await on(db).selectFrom('sync.runs').select('inserted').where('id', '=', runId).executeTakeFirst()
+  return Number(run?.inserted ?? 0)
 }
 
 /** Notes something a person may want to know of a run; the same text once. At most 50 are kept. */
@@ -170,18 +184,20 @@ export async function idleRuns(db: Queryable): Promise<
 export async function finishRun(
   db: Queryable,
   { id, stream, status, error }: Pick<Run, 'id' | 'stream' | 'status' | 'error'>,
-): Promise<void> {
-  const { hot, trigger, started_at, grown, changed } = await updateRun(db, id)
+): Promise<Run> {
+  const run = await updateRun(db, id)
     .set({ status, error, phase: 'finished', finished_at: now })
     .set((eb) => ({ swept_at: eb.fn.coalesce('swept_at', now) }))
-    .returning(['hot', 'trigger', 'started_at', sql<boolean>`inserted + deleted > 0`.as('grown')])
-    .returning(sql<boolean>`inserted + updated + deleted > 0`.as('changed'))
+    .returningAll()
+    .$narrowType<{ warnings: readonly string[] }>()
     .executeTakeFirstOrThrow()
+  const { hot, trigger, record_key, started_at } = run
   const inside = descendantsOf(stream).filter((child) => child.reads.kind === 'inside')
-  const isFresh = status === 'done' && trigger !== 'release'
+  const isWhole = !hot && record_key === null
+  const isFresh = status === 'done' && trigger !== 'release' && record_key === null
   const facts = {
-    ...(!hot && { last_run_id: id }),
-    ...(!hot && isFresh && { as_of: started_at }),
+    ...(isWhole && { last_run_id: id }),
+    ...(isWhole && isFresh && { as_of: started_at }),
     // A complete run reads what the hot ones read, too; it may end after one that began later.
     ...(isFresh && windowsOf(streamNamed(stream)) && { hot_as_of: sql<Date>`greatest(hot_as_of, ${started_at})` }),
   }
@@ -191,9 +207,14 @@ export async function finishRun(
       .set(facts)
       .where('stream', 'in', [stream, ...inside.map(({ name }) => name)])
       .execute()
-  if (grown) await countRows(db, affectedBy(stream))
-  if (changed) await makeFollowersDue(db, stream)
+  await addUpRowChanges(db)
+  if (hasChanged(run)) await makeFollowersDue(db, stream)
+  return run
 }
+
+/** Whether a run wrote any record. */
+export const hasChanged = (run: Pick<Run, 'inserted' | 'updated' | 'deleted'>): boolean =>
+  [run.inserted, run.updated, run.deleted].some((rows) => Number(rows) > 0)
 
 /** Whole runs, their warnings as they are written. */
 const selectRuns = (db: Queryable) =>

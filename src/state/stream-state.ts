@@ -1,7 +1,7 @@
 // When streams are due: sync.streams holds the schedule's truth, BullMQ's schedulers only wake us.
 
 import { type Selectable, sql } from 'kysely'
-import { descendantsOf, followersOf, streamNamed } from '../catalog/catalog.ts'
+import { followersOf } from '../catalog/catalog.ts'
 import { type Turn, turnName } from '../catalog/turns.ts'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
@@ -116,6 +116,7 @@ export async function pagesOfList(db: Queryable, stream: string): Promise<number
     .select('pages')
     .where('stream', '=', stream)
     .where('hot', '=', false)
+    .where('record_key', 'is', null)
     .where('status', 'in', ['done', 'held'])
     .where('trigger', '<>', 'release')
     .orderBy('id', 'desc')
@@ -146,6 +147,49 @@ export async function unexpectedShares(db: Queryable): Promise<readonly Unexpect
     .execute()
 }
 
+/** Hot runs that failed one after the other: so many are no accident. */
+const failuresToTell = 3
+
+/** A stream whose last hot runs all failed. */
+export type FailingHotRuns = {
+  readonly stream: string
+  /** The last of them. */
+  readonly runId: number
+  readonly error: string | null
+}
+
+/** Streams whose last hot runs of a day all failed; one that goes well ends it. */
+export async function failingHotRuns(db: Queryable): Promise<readonly FailingHotRuns[]> {
+  return await on(db)
+    .selectFrom('sync.streams as s')
+    .innerJoinLateral(
+      (q) =>
+        q
+          .selectFrom((last) =>
+            last
+              .selectFrom('sync.runs')
+              .select(['id', 'status', 'error'])
+              .whereRef('stream', '=', 's.stream')
+              .where('hot', '=', true)
+              .where('finished_at', '>', inMs(-86_400_000))
+              .orderBy('id', 'desc')
+              .limit(failuresToTell)
+              .as('l'),
+          )
+          .select(({ fn }) => [
+            fn.max('l.id').as('id'),
+            sql<string | null>`(array_agg(l.error order by l.id desc))[1]`.as('error'),
+          ])
+          .having(sql<boolean>`count(*) filter (where l.status in ('failed', 'partial')) = ${failuresToTell}`)
+          .as('f'),
+      (join) => join.onTrue(),
+    )
+    .select((eb) => ['s.stream', eb.cast<number>('f.id', 'float8').as('runId'), 'f.error'])
+    .where('s.hot_interval_s', 'is not', null)
+    .orderBy('s.stream')
+    .execute()
+}
+
 /** Makes the turns due that follow from changed rows of a stream. */
 export async function makeFollowersDue(db: Queryable, stream: string): Promise<void> {
   const followers = followersOf(stream)
@@ -158,25 +202,6 @@ export async function makeFollowersDue(db: Queryable, stream: string): Promise<v
       .set({ [dueAt]: sql`least(${sql.ref(dueAt)}, clock_timestamp())` })
       .where('stream', 'in', names)
       .where(interval, 'is not', null)
-      .execute()
-  }
-}
-
-/** The tables a run of this stream may have added rows to or taken rows from. */
-export function affectedBy(name: string): readonly string[] {
-  const stream = streamNamed(name)
-  const embeds = (stream.embeds ?? []).flatMap((embed) => affectedBy(embed.stream))
-  return [...new Set([name, ...descendantsOf(name).map((child) => child.name), ...embeds])]
-}
-
-/** Counts live rows into sync.streams. */
-export async function countRows(db: Queryable, names: readonly string[]): Promise<void> {
-  for (const name of names) {
-    const table = sql.table(`mirror.${streamNamed(name).name}`)
-    await on(db)
-      .updateTable('sync.streams')
-      .set({ rows: sql`(select count(*) from ${table} where _deleted_at is null)` })
-      .where('stream', '=', name)
       .execute()
   }
 }

@@ -1,11 +1,8 @@
-// What a sweep saw, and what it therefore missed.
+// The pages of sweeps, and the deletions that wait for a person.
 
 import { sql } from 'kysely'
-import type { StreamDef } from '../catalog/types.ts'
-import { isStub, keySql, now, on, type Queryable } from '../database/sql.ts'
-import { isContentKeySql } from './quarantine.ts'
-import type { Task } from './tasks.ts'
-import { inWindowSql, type Window, windowParameters } from './windows.ts'
+import { now, on, type Queryable } from '../database/sql.ts'
+import type { KeyPortions } from './sweep-ranges.ts'
 
 /** Stores the keys of pages that follow one another, in the pages' own transaction. */
 export async function saveSweepPages(
@@ -22,96 +19,27 @@ export async function saveSweepPages(
   )
 }
 
-/** How many records one pass answered, and how many different ones: by their keys, or by content where they have none. */
-export async function passFacts(
-  db: Queryable,
-  runId: string,
-  pass: number,
-): Promise<{ answered: number; distinct: number; keyless: number; keylessDistinct: number }> {
-  const { rows } = await db.query<{ keyless: boolean; answered: number; distinct: number }>(
-    `select ${isContentKeySql('k')} as keyless, count(*)::int as answered, count(distinct k)::int as distinct
-     from sync.sweep_pages p, unnest(p.keys) k where p.run_id = $1 and p.pass = $2 group by 1`,
-    [runId, pass],
+/** How many records of a stream were tombstoned within 24 hours. */
+export async function deletedLately(db: Queryable, stream: string): Promise<number> {
+  const { rows } = await db.query<{ deleted: number }>(
+    `select count(*)::int as deleted from mirror.change_log
+     where stream = $1 and operation = 'delete' and changed_at > clock_timestamp() - interval '24 hours'`,
+    [stream],
   )
-  const of = (keyless: boolean) => rows.find((row) => row.keyless === keyless) ?? { answered: 0, distinct: 0 }
-  return {
-    answered: of(false).answered,
-    distinct: of(false).distinct,
-    keyless: of(true).answered,
-    keylessDistinct: of(true).distinct,
-  }
+  return rows[0]?.deleted ?? 0
 }
 
-type SweepResult = {
-  /** Live rows of the table, stubs left out, that existed when the sweep began. */
-  readonly live: number
-  /** Those of them that it should have seen. */
-  readonly expected: number
-  /** Records with a key. */
-  readonly seen: number
-  readonly deletedLately: number
-  /** Keys of live rows that the sweep did not see and nobody wrote since it began. */
-  readonly missing: readonly string[]
-}
-
-/**
- * Compares what a finished sweep saw with the live rows. The difference of two sets is one sort or one hash whatever
- * Postgres believes of their sizes; a join of them may compare each with each.
- */
-export async function sweepResult(
-  db: Queryable,
-  stream: StreamDef,
-  run: Pick<Task, 'runId' | 'runStartedAt'>,
-  window?: Window,
-): Promise<SweepResult> {
-  const { rows } = await db.query<Omit<SweepResult, 'missing'> & { missing: string[] | null }>(
-    `with seen as materialized (select distinct k from sync.sweep_pages p, unnest(p.keys) k
-            where p.run_id = $1 and not ${isContentKeySql('k')}),
-          live as materialized (
-            select ${keySql(stream, 'm')} as k, ${window === undefined ? 'true' : inWindowSql(window, 'm', 4)} as expected
-            from mirror.${stream.name} m where m._deleted_at is null and not ${isStub('m')} and m._read_at < $2)
-     select (select count(*)::int from live) as live, (select count(*)::int from live where expected) as expected,
-       (select count(*)::int from seen) as seen, ${deletedLately('$3')} as "deletedLately",
-       (select array_agg(k order by k) from (select k from live where expected except select k from seen) missed) as missing`,
-    [run.runId, run.runStartedAt, stream.name, ...(window === undefined ? [] : windowParameters(window))],
-  )
-  const [row] = rows
-  if (row === undefined) throw new Error('Counts are a row.')
-  return { ...row, missing: row.missing ?? [] }
-}
-
-/** How many records of a stream (a parameter) were tombstoned within 24 hours. */
-const deletedLately = (stream: string): string => `(select count(*)::int from mirror.change_log c
-  where c.stream = ${stream} and c.operation = 'delete' and c.changed_at > clock_timestamp() - interval '24 hours')`
-
-/** Live rows of a stream (stubs left out), and how many were tombstoned within 24 hours. */
-export async function deletionFacts(
-  db: Queryable,
-  stream: StreamDef,
-): Promise<{ readonly live: number; readonly deletedLately: number }> {
-  const { rows } = await db.query<{ live: number; deleted_lately: number }>(
-    `select (select count(*)::int from mirror.${stream.name} m where _deleted_at is null and not ${isStub('m')}) as live,
-       ${deletedLately('$1')} as deleted_lately`,
-    [stream.name],
-  )
-  return { live: rows[0]?.live ?? 0, deletedLately: rows[0]?.deleted_lately ?? 0 }
-}
-
-/** Holds deletions back until a person decides; the plan is what that person reads. */
-export async function holdDeletions(
-  db: Queryable,
-  runId: string,
-  keys: readonly string[],
-  plan: unknown,
-): Promise<void> {
-  await on(db)
-    .insertInto('sync.held')
-    .columns(['run_id', 'key'])
-    .expression(
-      on(db).selectNoFrom((eb) => [eb.val(runId).as('run_id'), sql<string>`unnest(${keys}::text[])`.as('key')]),
-    )
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+/** Holds deletions back until a person decides; keys come in portions, and the plan is what that person reads. */
+export async function holdDeletions(db: Queryable, runId: string, keys: KeyPortions, plan: unknown): Promise<void> {
+  for await (const portion of keys)
+    await on(db)
+      .insertInto('sync.held')
+      .columns(['run_id', 'key'])
+      .expression(
+        on(db).selectNoFrom((eb) => [eb.val(runId).as('run_id'), sql<string>`unnest(${portion}::text[])`.as('key')]),
+      )
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
   await on(db)
     .updateTable('sync.runs')
     .set({ plan: JSON.stringify(plan) })
@@ -164,6 +92,7 @@ export async function heldRuns(db: Queryable): Promise<readonly HeldRun[]> {
         .selectAll()
         .distinctOn(['stream', 'hot'])
         .where('status', '<>', 'running')
+        .where('record_key', 'is', null)
         .orderBy('stream')
         .orderBy('hot')
         .orderBy('id', 'desc')

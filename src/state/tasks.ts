@@ -4,14 +4,14 @@ import { type QueryCreator, type RawBuilder, type SqlBool, sql, type UpdateResul
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { inMs, now, on, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { addingCounts, type RunCounts } from './runs.ts'
+import { addingCounts, type RunCounts, refreshTrigger } from './runs.ts'
 
 /** A lease without heartbeat for this long may be taken over. */
 const leaseMs = 10_000
 /** How often a lease is renewed. */
 export const heartbeatMs = 3_000
 
-type TaskKind = 'sweep' | 'plan' | 'links' | 'details' | 'confirm' | 'release'
+type TaskKind = 'sweep' | 'plan' | 'links' | 'details' | 'confirm' | 'release' | 'refresh'
 
 export type NewTask = {
   readonly kind: TaskKind
@@ -39,6 +39,8 @@ export type Task = {
   readonly hot: boolean
   /** A worker's schedule asked for its run. */
   readonly isScheduled: boolean
+  /** Somebody asked for its run, to have it before everything scheduled. */
+  readonly isAsked: boolean
 }
 
 /** Adds tasks to a run. Returns their ids. */
@@ -90,6 +92,7 @@ export async function claimTask(db: Queryable, id: string, owner: string): Promi
     .select('c.checkpoint')
     .select(['r.started_at as runStartedAt', 'r.full_read as fullRead', 'r.hot'])
     .select(sql<boolean>`r.trigger = 'schedule'`.as('isScheduled'))
+    .select(sql<boolean>`r.trigger = ${refreshTrigger}`.as('isAsked'))
     .select(
       sql<number | null>`extract(epoch from clock_timestamp() - c.checkpoint_at)::float8 * 1000`.as('checkpointAgeMs'),
     )

@@ -1,6 +1,7 @@
 // sync.unknown_fields: fields seen upstream that the catalog does not know. They stay in the payload; here they are listed.
 
 import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
 import { holdsPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import { on, type Queryable } from '../database/sql.ts'
 
@@ -66,6 +67,8 @@ export async function noteUnknownFields(db: Queryable, fields: readonly UnknownF
 export type ListedField = Omit<UnknownField, 'sample'> & {
   readonly firstSeenAt: Date
   readonly lastSeenAt: Date
+  /** First seen within a week. */
+  readonly isNew: boolean
   readonly sample: unknown
 }
 
@@ -75,6 +78,7 @@ export async function listUnknownFields(db: Queryable): Promise<readonly ListedF
     .selectFrom('sync.unknown_fields')
     .select(['stream', 'path', 'first_seen_at as firstSeenAt', 'last_seen_at as lastSeenAt', 'sample'])
     .select((eb) => eb.cast<number>('times', 'float8').as('times'))
+    .select(sql<boolean>`first_seen_at > clock_timestamp() - interval '7 days'`.as('isNew'))
     .orderBy('stream')
     .orderBy('path')
     .execute()
@@ -83,7 +87,7 @@ export async function listUnknownFields(db: Queryable): Promise<readonly ListedF
 /** The same in the order of the catalog; a sample is JSON text, null where the record says something about a person. */
 export async function readDrift(
   db: Queryable,
-): Promise<readonly (Omit<ListedField, 'sample'> & { readonly sample: string | null })[]> {
+): Promise<readonly (Omit<ListedField, 'sample' | 'isNew'> & { readonly sample: string | null })[]> {
   const place = new Map(streams.map(({ name }, index) => [name, index]))
   const fields = (await listUnknownFields(db)).map(({ stream, path, firstSeenAt, lastSeenAt, times, sample }) => ({
     ...{ stream, path, firstSeenAt, lastSeenAt, times },

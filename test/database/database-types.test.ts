@@ -20,7 +20,7 @@ const columnsSql = `select n.nspname || '.' || c.relname as "table", a.attname a
      from pg_constraint k where k.conrelid = c.oid and k.contype = 'c' and k.conkey = array[a.attnum]
        and pg_get_constraintdef(k.oid) like '% = ANY (ARRAY[%') as allowed
   from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname in ('mirror', 'mirror_views', 'outbox', 'report', 'sync') and c.relkind in ('r', 'p', 'v', 'm')
+  where n.nspname in ('live', 'mirror', 'mirror_views', 'outbox', 'report', 'sync') and c.relkind in ('r', 'p', 'v', 'm')
     and a.attnum > 0 and not a.attisdropped
   order by n.nspname, c.relname, a.attnum`
 
@@ -66,7 +66,7 @@ type Json = ColumnType<unknown, string, string>
 /** May be left out of an insert. */
 type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
 
-/** Every table and view of the schemas mirror, mirror_views, outbox, report and sync. Columns of views may be null as far as Postgres tells. */
+/** Every table and view of the schemas live, mirror, mirror_views, outbox, report and sync. Columns of views may be null as far as Postgres tells. */
 export type MirrorDatabase = {
 `
 

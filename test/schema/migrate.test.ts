@@ -20,7 +20,7 @@ const empty = (): Promise<TestDatabase> => createTestDatabase({ migrated: false 
 const shape = async (database: TestDatabase): Promise<unknown> => {
   const { rows } = await database.pool.query(
     `select * from (select table_schema || '.' || table_name || '.' || column_name as name, data_type || coalesce(column_default, '') as what
-       from information_schema.columns where table_schema in ('mirror', 'mirror_views', 'sync', 'outbox', 'report')
+       from information_schema.columns where table_schema in ('mirror', 'mirror_views', 'live', 'sync', 'outbox', 'report')
      union all select schemaname || '.' || indexname, indexdef from pg_indexes where schemaname in ('mirror', 'sync', 'outbox')
      union all select p.oid::regprocedure::text, md5(prosrc) from pg_proc p
        where pronamespace in ('mirror'::regnamespace, 'outbox'::regnamespace)
@@ -60,13 +60,28 @@ describe('migrate', () => {
     await migrate(database.url)
     const before = await shape(database)
     await database.pool.query(`update sync.repeatable set version = 'older'; drop view mirror_views.rentals;
+      create view public.mine as select id, currency from live.rental_payments;
       delete from sync.endpoints; comment on table mirror.rentals is null`)
     expect(await migrate(database.url)).toEqual({ applied: [] })
     expect(await shape(database)).toEqual(before)
+    expect((await database.pool.query('select * from public.mine')).rows).toEqual([])
     const { rows } = await database.pool.query(
       `select obj_description('mirror.rentals'::regclass, 'pg_class') as comment, (select count(*)::int from sync.endpoints) as endpoints`,
     )
     expect(rows).toEqual([{ comment: expect.stringContaining('Rentals.'), endpoints: readEndpoints.length }])
+  })
+
+  it('leaves a schema alone that somebody else has by a name that is new', async () => {
+    await using database = await empty()
+    await migrate(database.url)
+    await database.pool.query(`delete from sync.migrations where name = '0017_live';
+      drop schema live cascade; create schema live; create table live.prices (boat text)`)
+    await expect(migrate(database.url)).rejects.toMatchObject({
+      code: 'DATABASE_UNSUITABLE',
+      message: expect.stringMatching(/live \(of \w+, with prices\)/),
+    })
+    await database.pool.query('drop table live.prices')
+    expect((await migrate(database.url)).applied).toEqual(['0017_live'])
   })
 
   it('does not depend on the search path', async () => {

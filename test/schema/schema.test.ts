@@ -1,9 +1,9 @@
 // The migrated tables are those of the catalog, everything is explained, and each role sees what it may.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
+import { readEndpoints, streamNamed, streams } from '../../src/catalog/catalog.ts'
 import { columnComment, tableComment } from '../../src/schema/comments.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { at, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
 beforeAll(async () => {
@@ -81,6 +81,55 @@ describe('schema mirror', () => {
   })
 })
 
+describe('schema live', () => {
+  it('has every table with its columns, currencies as codes, and only what is not gone', async () => {
+    const found = await columnsOf('live')
+    for (const stream of streams) {
+      const own = found.filter(({ table }) => table === stream.name)
+      expect(Object.fromEntries(own.map(({ column, type }) => [column, type]))).toEqual(
+        Object.fromEntries([
+          ...stream.columns.map(({ name, type, currency }) => [
+            name,
+            currency === true ? 'text' : (typeNames[type] ?? type),
+          ]),
+          ...Object.entries(bookkeeping)
+            .filter(([name]) => name !== '_deleted_at')
+            .map(([name, type]) => [name, type.replace(' not null', '')]),
+        ]),
+      )
+      for (const { column, comment } of own) expect(comment, `${stream.name}.${column}`).not.toBeNull()
+    }
+    // Whatever a catalog calls a currency is one.
+    const json = streams.flatMap(({ columns }) =>
+      columns.filter(({ type, name }) => type === 'jsonb' && /currency$/.test(name)),
+    )
+    expect(json.filter(({ currency }) => currency !== true)).toEqual([])
+
+    const pound = { rental_id: 9, id: 1, currency: JSON.stringify({ code: 'GBP' }) }
+    const euro = { rental_id: 9, id: 2, currency: JSON.stringify('EUR') }
+    const payments = [
+      rowOf('rental_payments', pound),
+      rowOf('rental_payments', euro),
+      rowOf('rental_payments', { rental_id: 9, id: 3 }),
+    ]
+    await mirror.write({ tables: [tableOf('rental_payments', 1, payments)] })
+    await mirror.write({
+      tombstones: [
+        {
+          stream: streamNamed('rental_payments'),
+          keys: [['9', '2']],
+          source: 'GET /v3/rentals/9/payments/2',
+          readAt: at(2),
+        },
+      ],
+    })
+    expect(await mirror.all('select id, currency from live.rental_payments where rental_id = 9 order by id')).toEqual([
+      { id: '1', currency: 'GBP' },
+      { id: '3', currency: null },
+    ])
+  })
+})
+
 describe('comments', () => {
   it('say on every table and column of the mirror what the catalog says', async () => {
     const columns = await columnsOf('mirror')
@@ -97,16 +146,16 @@ describe('comments', () => {
     }
   })
 
-  it('are on every table, view and column of mirror, mirror_views and sync', async () => {
+  it('are on every table, view and column of mirror, mirror_views, live and sync', async () => {
     // Kysely's own two tables keep what was migrated.
     const bare = await mirror.all(
       `select c.oid::regclass::text as object from pg_class c
-         where c.relnamespace in ('mirror'::regnamespace, 'mirror_views'::regnamespace, 'sync'::regnamespace)
+         where c.relnamespace in ('mirror'::regnamespace, 'mirror_views'::regnamespace, 'live'::regnamespace, 'sync'::regnamespace)
            and c.relkind in ('r', 'v') and c.relname not like 'migrations%' and obj_description(c.oid, 'pg_class') is null
        union all
        select c.oid::regclass::text || '.' || a.attname from pg_class c
          join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-         where c.relnamespace in ('mirror'::regnamespace, 'mirror_views'::regnamespace, 'sync'::regnamespace)
+         where c.relnamespace in ('mirror'::regnamespace, 'mirror_views'::regnamespace, 'live'::regnamespace, 'sync'::regnamespace)
            and c.relkind = 'r' and c.relname not like 'migrations%' and col_description(c.oid, a.attnum) is null`,
     )
     expect(bare).toEqual([])
@@ -156,6 +205,11 @@ describe('roles', () => {
 
   const statements = [
     { sql: 'select * from mirror_views.rentals limit 0', reader: 0, partner: 0, enqueue: denied },
+    { sql: 'select * from live.rentals limit 0', reader: denied, partner: 0, enqueue: denied },
+    { sql: 'select id, total_paid from live.rentals limit 0', reader: 0, partner: 0, enqueue: denied },
+    { sql: 'select email from live.users limit 0', reader: denied, partner: 0, enqueue: denied },
+    { sql: 'select user_id from live.user_licenses limit 0', reader: denied, partner: 0, enqueue: denied },
+    { sql: 'select * from live.resources limit 0', reader: 0, partner: 0, enqueue: denied },
     { sql: 'select * from mirror.rentals limit 0', reader: denied, partner: 0, enqueue: denied },
     { sql: 'select * from mirror.user_licenses limit 0', reader: denied, partner: 0, enqueue: denied },
     { sql: 'select * from mirror.change_log limit 0', reader: denied, partner: 0, enqueue: denied },

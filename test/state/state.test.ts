@@ -26,6 +26,7 @@ import {
   type RecordState,
   saveRecords,
 } from '../../src/state/records.ts'
+import { failingHotRuns } from '../../src/state/stream-state.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
@@ -52,6 +53,20 @@ describe('a key as one text', () => {
       { numRuns: 50 },
     )
   })
+})
+
+it('hot runs count as failing once the last three of a stream all failed', async () => {
+  await mirror.db.pool.query(`update sync.streams set hot_interval_s = 60 where stream = 'rentals'`)
+  const run = async (status: string): Promise<unknown> => {
+    await mirror.db.pool.query(
+      `insert into sync.runs (stream, trigger, hot, status, error, finished_at) values ('rentals', 'test', true, $1, $1 || ' it', now())`,
+      [status],
+    )
+    return (await failingHotRuns(mirror.db.pool)).map(({ stream, error }) => [stream, error])
+  }
+  for (const status of ['done', 'failed', 'failed']) expect(await run(status)).toEqual([])
+  expect(await run('partial')).toEqual([['rentals', 'partial it']])
+  expect(await run('done')).toEqual([])
 })
 
 describe('known records', () => {

@@ -1,0 +1,90 @@
+// How many live rows each table has, kept by differences: whoever writes rows says in the same transaction by how many they
+// became more, the end of a run adds that up, and once a day each count is proven.
+
+import { streamNamed } from '../catalog/catalog.ts'
+import type { Database } from '../database/database.ts'
+import { identifier, isStub, type Queryable } from '../database/sql.ts'
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+
+/** Notes by how many live rows each stream's table grew, in the transaction that wrote them. */
+export async function noteRowChanges(db: Queryable, differences: ReadonlyMap<string, number>): Promise<void> {
+  const changed = [...differences].filter(([, difference]) => difference !== 0)
+  if (changed.length === 0) return
+  await db.query(
+    'insert into sync.row_changes (stream, difference) select * from unnest($1::text[], $2::bigint[]) as g(stream, difference)',
+    [changed.map(([stream]) => stream), changed.map(([, difference]) => difference)],
+  )
+}
+
+/** The same as part of a statement: what was deleted for good from a stream's table, `gone` as it was returned. */
+export const notingGone = (stream: string, gone: string): string =>
+  `insert into sync.row_changes (stream, difference)
+   select '${stream}', -count(*) from ${gone} where _deleted_at is null having count(*) > 0`
+
+/** Adds up what was noted. */
+export async function addUpRowChanges(db: Queryable): Promise<void> {
+  await db.query(
+    `with taken as (delete from sync.row_changes returning stream, difference),
+       sums as (select stream, sum(difference) as difference from taken group by stream),
+       locked as (select s.stream from sync.streams s where s.stream in (select stream from sums) order by s.stream for no key update)
+     update sync.streams s set rows = s.rows + sums.difference from sums join locked using (stream) where s.stream = sums.stream`,
+  )
+}
+
+/** What is kept of a stream's count: that of the last time it was added up, and what came since. */
+const keptRows = `s.rows + (select coalesce(sum(difference), 0) from sync.row_changes c where c.stream = s.stream)`
+
+/** Live rows of a stream, stubs left out. */
+export async function liveRows(db: Queryable, stream: string): Promise<number> {
+  const { rows } = await db.query<{ live: number }>(
+    `select (${keptRows} - (select count(*) from mirror.${identifier(stream)} m
+       where _deleted_at is null and ${isStub('m')}))::float8 as live from sync.streams s where s.stream = $1`,
+    [stream],
+  )
+  return rows[0]?.live ?? 0
+}
+
+/** A count reads a whole table: one that takes longer than this is left for the next day. */
+const provingMs = 2 * 60_000
+
+/**
+ * Counts the tables that nobody has counted for a day, each for itself, and corrects what is kept; a difference is logged,
+ * since it means that rows came or went past the mirror. Two callers never count the same.
+ */
+export async function proveRowCounts(database: Database, log: Logger): Promise<void> {
+  for (;;) {
+    const { rows } = await database.pool.query<{ stream: string }>(
+      `update sync.streams set rows_proven_at = clock_timestamp() where stream = (
+         select stream from sync.streams where (rows_proven_at > clock_timestamp() - interval '1 day') is not true
+         order by stream limit 1 for no key update skip locked) returning stream`,
+    )
+    const [due] = rows
+    if (due === undefined) return
+    try {
+      await prove(database, streamNamed(due.stream).name, log)
+    } catch (error) {
+      const facts = { event: 'rows_not_counted', stream: due.stream, reason: messageOf(error) }
+      log.warn(facts, 'the rows of a table could not be counted; what is known of them is proven tomorrow')
+    }
+  }
+}
+
+async function prove(database: Database, stream: string, log: Logger): Promise<void> {
+  await database.transaction(async (client) => {
+    await client.query(`set local statement_timeout = ${provingMs}`)
+    // One statement: what is counted and what is kept are of the same moment.
+    const { rows } = await client.query<{ kept: number; counted: number }>(
+      `select (${keptRows})::float8 as kept, (select count(*) from mirror.${identifier(stream)} where _deleted_at is null)::float8 as counted
+       from sync.streams s where s.stream = $1`,
+      [stream],
+    )
+    const { kept, counted } = rows[0] ?? { kept: 0, counted: 0 }
+    if (kept === counted) return
+    await noteRowChanges(client, new Map([[stream, counted - kept]]))
+    log.warn(
+      { event: 'rows_recounted', stream, kept, counted },
+      `${stream}: ${counted} live rows, ${kept} were known; the count is corrected. Rows came or went past the mirror, or an earlier version wrote them.`,
+    )
+  })
+}
