@@ -54,6 +54,8 @@ export function createApi(options: ApiOptions): Api {
   const transport = createTransport(target, settings.concurrency, proxyFor(target.origin, settings.proxies))
   /** What decides, besides the address of a page, what it says. */
   const place = [target.origin, target.prefix, settings.language]
+  const nameOf = (...address: readonly unknown[]): string =>
+    hash('sha256', JSON.stringify([...place, ...address]), 'base64url')
   let load = initialConcurrency(settings.concurrency)
   // Details queue for a lane before they draw on the rate limit, so that few tokens lie idle when the API stalls; the
   // others, who are few, need no lane, so that they never wait behind details that wait for their token. All need a place
@@ -118,7 +120,7 @@ export function createApi(options: ApiOptions): Api {
       const failure = asApiError(error, call, gate, clock)
       // The whole account waits, not this call alone.
       if (failure.retryAfterMs !== undefined) gate.pause(failure.retryAfterMs)
-      const isAnswer = call.mayBePastEnd === true && pastEndStatuses.has(failure.status)
+      const isAnswer = call.mayBeRefused === true && pastEndStatuses.has(failure.status)
       over({ status: failure.status ?? null, bytes: 0, error: isAnswer ? null : failure })
       throw failure
     }
@@ -139,7 +141,12 @@ export function createApi(options: ApiOptions): Api {
   }
 
   return {
-    read: async (call) => readAt(call, buildRequest(target, call)),
+    read: async (call) => {
+      const request = buildRequest(target, call)
+      if (call.tagOf === undefined) return readAt(call, request)
+      const name = nameOf(call.endpoint, call.params, call.query)
+      return { ...(await readAt({ ...call, tag: call.tagOf(name) }, request)), name }
+    },
 
     list: async function* (call) {
       const path = new URL(buildRequest(target, call).path, target.origin).pathname
@@ -151,8 +158,7 @@ export function createApi(options: ApiOptions): Api {
               ? linkedRequest(target, address.link)
               : buildRequest(target, { ...call, query: { ...call.query, ...address.query } }),
           ),
-        nameOf: (address) =>
-          hash('sha256', JSON.stringify([...place, call.endpoint, call.query, address]), 'base64url'),
+        nameOf: (address) => nameOf(call.endpoint, call.query, address),
         linkBase: { origin: target.origin, prefix: target.prefix, path, secretParam: target.secretQuery?.name ?? null },
       })
     },

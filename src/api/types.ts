@@ -21,8 +21,10 @@ export type ReadCall = {
   readonly priority?: Priority
   /** An entity tag: an answer that still has it comes as 304, without a body. */
   readonly tag?: string | undefined
-  /** A page that may lie past the end of its list: to be refused is then an answer, not a failure. */
-  readonly mayBePastEnd?: boolean
+  /** The tag that is kept of the answer, by its name (see `Answer.name`); only for `read`. */
+  readonly tagOf?: (name: string) => string | undefined
+  /** Asked to find out what the API takes, such as a page that may lie outside its list: a refusal is then an answer, not a failure. */
+  readonly mayBeRefused?: boolean
 }
 
 export type WriteCall = ReadCall & {
@@ -48,6 +50,8 @@ export type Answer = {
   readonly sanitized: number
   /** Names in lower case; a repeated header's values are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>
+  /** Tells the answer from those at all other addresses of this API, and of others; only where `tagOf` was given. */
+  readonly name?: string
 }
 
 /** A page that came with an entity tag, as somebody kept it. */
@@ -55,8 +59,8 @@ export type KeptPage = {
   readonly tag: string
   /** Keys of its records. */
   readonly keys: readonly string[]
-  /** Where the list went on. */
-  readonly next: string
+  /** Where the list went on; null: nowhere. */
+  readonly next: string | null
 }
 
 export type ListCall = ReadCall & {

@@ -1,6 +1,6 @@
 // What changes with every booking: calendars, unavailabilities, availability and slots (docs/sources.md, 4.3).
 
-import { bigint, boolean, fromRequest, json, numeric, reference, text, timestamp, unknownShape } from './columns.ts'
+import { bigint, boolean, currency, fromRequest, numeric, reference, text, timestamp, unknownShape } from './columns.ts'
 import { belowResource, resourceId } from './resources.ts'
 import type { Column, StreamDef } from './types.ts'
 
@@ -29,7 +29,7 @@ export const resourceAvailability: StreamDef = {
     askedDuration,
     boolean('isAvailable', 'Free for that date and duration. Read only.'),
     numeric('price', 'Computed price. Read only.'),
-    json('currency', 'Currency, as text or as an object. Read only.'),
+    currency('currency', 'Currency, as text or as an object. Read only.'),
     text('rentalDelayMin', 'Shortest notice before departure. Read only.'),
     boolean('rentalDelayIsTooSmall', 'The request comes too late for that date. Read only.'),
     text('rentalDurationMin', 'Shortest rental. Read only.'),
@@ -101,7 +101,7 @@ export const resourceSlots: StreamDef = {
     timestamp('departureDatetime', 'Departure. Read only.'),
     timestamp('arrivalDatetime', 'Arrival. Read only.'),
     numeric('price', 'Slot price, without mandatory options. Read only.'),
-    json('currency', 'Currency, as text or as an object. Read only.'),
+    currency('currency', 'Currency, as text or as an object. Read only.'),
     bigint('nbResourcesAvailable', 'Boats free for this slot. Read only.'),
   ],
   reads: { kind: 'slots', list: 'GET /v3/resources/{resourceId}/slots' },

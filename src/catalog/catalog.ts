@@ -145,6 +145,17 @@ export function followersOf(name: string): { readonly details: readonly string[]
   return { details: details.map((stream) => stream.name), hot: hot.map((stream) => stream.name) }
 }
 
+/** The streams that rows of this one make due, by the column that says below which record. */
+export function followersByColumn(
+  name: string,
+): readonly { readonly column: string; readonly names: readonly string[] }[] {
+  const followers = streams.filter(({ dueBy }) => dueBy?.stream === name)
+  return [...new Set(followers.map(({ dueBy }) => dueBy?.column ?? ''))].map((column) => ({
+    column,
+    names: followers.filter(({ dueBy }) => dueBy?.column === column).map((stream) => stream.name),
+  }))
+}
+
 /** The person that a record embeds: the rental's user. */
 export type EmbeddedPerson = {
   /** Where they stand in the record. */

@@ -36,6 +36,9 @@ export const reference = (path: string, comment: string, extra: Extra = {}): Col
   reference: true,
 })
 
+/** A currency, which the API gives as a text or as an object. */
+export const currency = (path: string, comment: string): Column => ({ ...json(path, comment), currency: true })
+
 /** A key column that comes from the request, not from the record. */
 export const fromRequest = (name: string, type: ColumnType, comment: string): Column => ({
   name,

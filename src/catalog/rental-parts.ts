@@ -1,6 +1,6 @@
 // What is booked, paid and listed with a rental: options, payments, crew (docs/sources.md, 4.4).
 
-import { bigint, json, numeric, reference, text } from './columns.ts'
+import { bigint, currency, json, numeric, reference, text } from './columns.ts'
 import { anyId, belowRental, rentalId } from './rentals.ts'
 import type { BodyField, StreamDef } from './types.ts'
 
@@ -90,7 +90,7 @@ export const rentalPayments = {
   columns: [
     rentalId,
     bigint('id', 'Payment line ID. Read only.'),
-    json('currency', 'Currency, as text or as an object.'),
+    currency('currency', 'Currency, as text or as an object.'),
     json('method', 'Payment method; its contents are not published.'),
     reference('method.id', 'Payment method: rental_payment_methods.id, where the method names it.', { lenient: true }),
     numeric('price', 'Amount paid.'),

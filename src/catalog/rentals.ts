@@ -1,6 +1,6 @@
 // Rentals and what belongs to them (docs/sources.md, 2.4, 2.5, 4.4, resources/rental).
 
-import { bigint, fromRequest, json, numeric, reference, text, timestamp } from './columns.ts'
+import { bigint, currency, fromRequest, numeric, reference, text, timestamp } from './columns.ts'
 import type { BodyField, StreamDef } from './types.ts'
 
 /** `rental_id`, first key column of everything below a rental. */
@@ -56,7 +56,7 @@ export const rentals = {
     ),
     text('depositStatus', "PENDING, RECEIVED, KEPT, RETURNED; depends on the company's usage. Read only."),
     numeric('depositPrice', 'Deposit the customer leaves before the rental starts. Read only.'),
-    json('depositCurrency', 'Deposit currency, as text or as an object. Read only.'),
+    currency('depositCurrency', 'Deposit currency, as text or as an object. Read only.'),
     numeric('paymentProgress', 'Amount paid relative to the total to pay. Read only.'),
     numeric('totalPaid', 'Amount already paid. Read only.'),
     numeric('totalToPay', 'Total amount to pay. Read only.'),

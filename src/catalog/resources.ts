@@ -3,6 +3,7 @@
 import {
   bigint,
   boolean,
+  currency,
   date,
   fromRequest,
   json,
@@ -173,7 +174,7 @@ export const resourcePricetable: StreamDef = {
     date('date', 'Day of departure. Read only.'),
     text('duration', 'Duration as TYPE,VALUE, such as DAYS,1. Read only.'),
     numeric('base_price', 'Price of that duration. Read only.'),
-    json('currency', 'Currency, as text or as an object. Read only.'),
+    currency('currency', 'Currency, as text or as an object. Read only.'),
   ],
   reads: { kind: 'pricetable', endpoint: 'GET /v3/resources/{resourceId}/pricetable' },
   freshness: 'detail',

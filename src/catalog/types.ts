@@ -22,6 +22,8 @@ export type Column = {
   readonly lenient?: true
   /** An index is made on references. */
   readonly reference?: true
+  /** A currency, as a text or as an object: views show its code. */
+  readonly currency?: true
 }
 
 /** A read endpoint, `GET` and the path template, e.g. `GET /v3/rentals/{rentalId}`. */

@@ -6,27 +6,32 @@ import { streamNamed, streams } from '../catalog/catalog.ts'
 import { type Turn, turnName } from '../catalog/turns.ts'
 import type { Database } from '../database/database.ts'
 import { finishRequests, type OpenStream, openStreams } from '../state/requests.ts'
-import { finishRun, idleRuns, type RunStatus, runningRuns, startRun } from '../state/runs.ts'
+import { finishRun, idleRuns, type Run, type RunStatus, refreshTrigger, runningRuns, startRun } from '../state/runs.ts'
 import { addTasks, releasePlans } from '../state/tasks.ts'
-import { isInTheWay, planTask, type StreamProgress, startableStreams, sweepTask } from './plan.ts'
+import {
+  isInTheWay,
+  type PlanSettings,
+  planTask,
+  priorities,
+  type StreamProgress,
+  startableStreams,
+  sweepTask,
+} from './plan.ts'
+import { planRefreshes } from './refresh.ts'
 
 const lists = streams.filter(({ reads }) => reads.kind === 'list').map(({ name }) => name)
 
 export type Advanced = {
   readonly started: readonly string[]
-  readonly finished: readonly {
-    readonly id: string
-    readonly stream: string
-    readonly status: RunStatus
-    readonly error: string | null
-  }[]
+  readonly finished: readonly Run[]
 }
 
-/** Starts and ends runs until nothing more can be started or ended right now. */
-export async function advance(database: Database): Promise<Advanced> {
+/** Starts and ends runs until nothing more can be started or ended right now; `settings` say which streams are read. */
+export async function advance(database: Database, settings: PlanSettings): Promise<Advanced> {
   return await database.transaction(async (client) => {
     await client.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.advance'))`)
     const finished = await finishIdle(client)
+    await planRefreshes(client, settings)
     const started = await startAll(client)
     await releasePlans(client, lists)
     await finishRequests(client)
@@ -35,12 +40,10 @@ export async function advance(database: Database): Promise<Advanced> {
 }
 
 async function finishIdle(client: PoolClient): Promise<Advanced['finished']> {
-  const finished: { id: string; stream: string; status: RunStatus; error: string | null }[] = []
+  const finished: Run[] = []
   for (const run of await idleRuns(client)) {
     const error = run.failure ?? run.error
-    const ended = { id: run.id, stream: run.stream, status: statusOf(run), error }
-    await finishRun(client, ended)
-    finished.push(ended)
+    finished.push(await finishRun(client, { id: run.id, stream: run.stream, status: statusOf(run), error }))
   }
   return finished
 }
@@ -61,14 +64,16 @@ async function startAll(client: PoolClient): Promise<readonly string[]> {
   const running = [...(await runningRuns(client))]
   const started: string[] = []
   for (const { stream, hot, requests } of readyRuns(open)) {
-    const [first] = requests
+    const first = requests.find(({ trigger }) => trigger === refreshTrigger) ?? requests[0]
     if (first === undefined || running.some((run) => isInTheWay(run, { stream, hot }))) continue
     const runId = await startRun(client, {
       ...{ stream, hot, trigger: first.trigger },
       full: requests.some((request) => request.full_read),
       requestIds: requests.map((request) => request.request_id),
     })
-    await addTasks(client, runId, stream, [streamNamed(stream).reads.kind === 'list' ? sweepTask : planTask])
+    const task = streamNamed(stream).reads.kind === 'list' ? sweepTask : planTask
+    const { asked } = priorities
+    await addTasks(client, runId, stream, [first.trigger === refreshTrigger ? { ...task, priority: asked } : task])
     running.push({ stream, hot, swept: false })
     started.push(turnName({ stream, hot }))
   }

@@ -4,6 +4,7 @@
 import { type Json, stringifyJson } from '../api/wire/json.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { FilledWrite, SourcedRow, TableWrite, Tombstones } from '../mirror/rows.ts'
+import type { DetailTags } from '../state/detail-tags.ts'
 import type { BadRecord } from '../state/quarantine.ts'
 import type { ReadCount } from '../state/reads.ts'
 import type { RecordState } from '../state/records.ts'
@@ -39,6 +40,8 @@ export type ChangeSet = {
   readonly filled: readonly FilledWrite[]
   readonly tombstones: readonly Tombstones[]
   readonly records: readonly RecordState[]
+  /** Details whose answers came with entity tags. */
+  readonly tagged: readonly DetailTags[]
   readonly bad: readonly BadRecord[]
   readonly unknown: readonly UnknownField[]
   /** What came of reads that repeat others. */
@@ -59,6 +62,7 @@ const nothing: ChangeSet = {
   filled: [],
   tombstones: [],
   records: [],
+  tagged: [],
   bad: [],
   unknown: [],
   reads: [],

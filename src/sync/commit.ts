@@ -9,6 +9,7 @@ import { repairReadAhead } from '../mirror/read-ahead.ts'
 import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { analyzeGrown } from '../mirror/statistics.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
+import { keepDetailTags } from '../state/detail-tags.ts'
 import { detailStates, dueKeys, isSeenSince, listedRecords } from '../state/due.ts'
 import { linkKeys } from '../state/links.ts'
 import { insertNewRecords } from '../state/new-records.ts'
@@ -16,7 +17,7 @@ import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from
 import { noteReads, repeatingReadsOf } from '../state/reads.ts'
 import { keyText, knownRecords, saveRecords } from '../state/records.ts'
 import { addWarnings, markSwept, noteRunError } from '../state/runs.ts'
-import { passFacts, saveSweepPages } from '../state/sweeps.ts'
+import { saveSweepPages } from '../state/sweeps.ts'
 import { addTasks, checkpointTask, endTask, isUrgentWaiting } from '../state/tasks.ts'
 import { noteUnknownFields } from '../state/unknown-fields.ts'
 import { type ChangeSet, changeSet } from './change-set.ts'
@@ -26,7 +27,7 @@ import { withStubs } from './details/embeds.ts'
 import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
 import { linkedStream } from './details/links.ts'
 import { economyOf } from './economy.ts'
-import { judgePass, nextPass, nextVariant, passNumber } from './lists/progress.ts'
+import { endPass } from './lists/end-pass.ts'
 import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
 import type { RequestValues } from './records/project.ts'
 
@@ -56,7 +57,8 @@ export const committing: TaskWriter = {
 
   knownRecords: ({ context, stream }, keys, comparesAged) =>
     knownRecords(context.database.pool, stream, keys, comparesAged ? context.settings.detailMaxAgeMs : null),
-  knownDetails: ({ context, stream }, keys) => detailStates(context.database.pool, stream, keys),
+  knownDetails: ({ context, stream }, keys) =>
+    detailStates(context.database.pool, stream, keys, context.settings.detailMaxAgeMs),
   listed: ({ context, stream, reads }, keys) => listedRecords(context.database.pool, stream, reads.list, keys),
   isThere: ({ context, stream }, key, seen) => isSeenSince(context.database.pool, stream, key, seen),
 
@@ -83,22 +85,7 @@ export const committing: TaskWriter = {
     }
   },
 
-  endPass: async ({ context, task }, at) => {
-    const facts = await passFacts(context.database.pool, task.runId, passNumber(at))
-    const verdict = judgePass({ pass: at.pass, ...facts, totals: at.totals })
-    switch (verdict.kind) {
-      case 'complete':
-        return nextVariant(at)
-      case 'partial':
-        return { ...nextVariant(at), doubts: [...at.doubts, verdict.reason] }
-      case 'again':
-        context.log.info({ event: 'sweep_again', stream: task.stream, run: task.runId }, verdict.reason)
-        return nextPass(at)
-      default:
-        return verdict satisfies never
-    }
-  },
-
+  endPass,
   endSweep,
 
   dueKeys: async ({ context, stream, task }) => {
@@ -148,6 +135,7 @@ async function writeAll(
     tombstones: changes.tombstones,
   })
   await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]))
+  await keepDetailTags(client, changes.tagged)
   await quarantineRecords(client, changes.bad)
   await clearQuarantine(client, goodKeys(changes.tables))
   await noteUnknownFields(client, changes.unknown)

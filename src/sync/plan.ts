@@ -7,7 +7,7 @@ import { addDays, dateIn } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
 import type { DueSettings } from '../state/due.ts'
 import type { RunningRun } from '../state/runs.ts'
-import type { NewTask } from '../state/tasks.ts'
+import type { NewTask, Task } from '../state/tasks.ts'
 import type { SyncContext } from './context.ts'
 
 export type PlanSettings = Readonly<Record<StreamSetting, boolean | number>>
@@ -89,8 +89,8 @@ export function keyBatches<T>(keys: readonly T[], largest = 200, smallest = 20):
   return result
 }
 
-/** Lists come before details, so that a first sync shows every record before it goes deeper. */
-export const priorities = { sweep: 1, confirm: 2, plan: 3, release: 2 } as const
+/** Lists come before details, so that a first sync shows every record before it goes deeper; what somebody asked for comes first. */
+export const priorities = { asked: 0, sweep: 1, confirm: 2, plan: 3, release: 2 } as const
 
 /** Reads a list. */
 export const sweepTask: NewTask = { kind: 'sweep', priority: priorities.sweep }
@@ -103,9 +103,14 @@ const filling = new Set(streams.flatMap(({ filledBy }) => filledBy?.stream ?? []
 /** Priority of the first details of a rank. */
 const firstOfRank = (rank: number): number => 10 + 100 * rank
 
-/** Priority of a stream's details after the lists: by rank of use, then what others are linked by, then in the order of the catalog. */
-export const detailPriority = (stream: string, rank: number): number =>
-  firstOfRank(rank) + (filling.has(stream) ? 0 : 1 + streams.findIndex((each) => each.name === stream))
+/**
+ * Priority of a stream's details after the lists: by rank of use, then what others are linked by, then in the order of the
+ * catalog. What somebody asked for makes way for nothing.
+ */
+export const detailPriority = ({ stream, isAsked }: Pick<Task, 'stream' | 'isAsked'>, rank: number): number =>
+  isAsked
+    ? priorities.asked
+    : firstOfRank(rank) + (filling.has(stream) ? 0 : 1 + streams.findIndex((each) => each.name === stream))
 
 /** What details of this priority make way for: everything that is no detail, and details of lower ranks. */
 export const moreUrgentThan = (priority: number): number => firstOfRank(Math.floor((priority - firstOfRank(0)) / 100))

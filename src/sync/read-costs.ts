@@ -4,6 +4,7 @@ import { styles } from '../api/paging/styles.ts'
 import { parentOf, repeatsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { SyncContext } from './context.ts'
+import { filterSetting, linkedStream } from './details/links.ts'
 import { batchSize } from './details/readers/availability.ts'
 import { priceRanges } from './details/readers/prices.ts'
 import { alwaysRead, dailySample, learningSample } from './economy.ts'
@@ -24,6 +25,10 @@ export type Costs = {
   readonly rowsOf: RowsOf
   /** Reads that tell more than those they repeat: they are always made. */
   readonly needed: ReadonlySet<string>
+  /** PRICE_DAYS of prices are answered at once; left out: nobody knows, and they are asked by months. */
+  readonly pricesAtOnce?: boolean
+  /** The detected settings of filters that the API does not honour. */
+  readonly refusedFilters?: ReadonlySet<string>
 }
 
 /** Elements of a collection, and slots of a boat, where no rows show how many there are. */
@@ -37,13 +42,13 @@ function elementsOf({ name, parent }: StreamDef, rowsOf: RowsOf): number {
 
 /** The records whose details a stream reads, all of them: its own for a list, its parent's otherwise. Null: nobody knows yet. */
 export function recordsWithDetails(stream: StreamDef, costs: Costs): number | null {
-  const { rowsOf, settings } = costs
+  const { rowsOf } = costs
   const above = parentOf(stream)
   if (stream.reads.kind === 'list' || above === undefined) return rowsOf(stream.name)
   if (above.reads.kind === 'list') return rowsOf(above.name)
   const boats = recordsWithDetails(above, costs)
   // Slots of past days stay as rows; nothing is asked for them.
-  const most = Math.max(assumedElements, ownRequests(above, settings))
+  const most = Math.max(assumedElements, ownRequests(above, costs))
   return boats === null ? null : boats * Math.min(elementsOf(above, rowsOf), most)
 }
 
@@ -57,7 +62,7 @@ export function listRequests(stream: StreamDef, records: number, settings: ReadS
 }
 
 /** Requests for the details of one record, but those that repeat what other reads bring. */
-function ownRequests({ reads }: StreamDef, settings: ReadSettings): number {
+function ownRequests({ reads }: StreamDef, { settings, pricesAtOnce = false }: Costs): number {
   const { calendarYears, priceDays, slotDays, slotDurations } = settings
   switch (reads.kind) {
     case 'list':
@@ -67,8 +72,7 @@ function ownRequests({ reads }: StreamDef, settings: ReadSettings): number {
     case 'document':
       return 1
     case 'pricetable':
-      // By months; fewer where the API answers all of them at once.
-      return priceRanges('2000-01-01', priceDays).length
+      return pricesAtOnce ? 1 : priceRanges('2000-01-01', priceDays).length
     case 'calendar':
       return calendarYears
     case 'slots':
@@ -92,7 +96,7 @@ const isLeftOut = (endpoint: string, { settings, needed }: Costs): boolean =>
 /** Requests for the details of one record that is due (for streams below another: of one record of the parent). */
 export function detailRequests(stream: StreamDef, costs: Costs): number {
   const made = repeatsOf(stream).filter(({ endpoint }) => stream.reads.kind === 'list' || !isLeftOut(endpoint, costs))
-  return ownRequests(stream, costs.settings) + made.length * repeatedElements(stream, costs)
+  return ownRequests(stream, costs) + made.length * repeatedElements(stream, costs)
 }
 
 /** Requests for the details of so many records, all of them: of what repeats other reads a sample is learned from. */
@@ -102,7 +106,17 @@ export function firstRequests(stream: StreamDef, records: number, costs: Costs):
     const sampled = isLeftOut(endpoint, costs) && elements > alwaysRead
     return sum + (sampled ? Math.min(elements, learningSample(elements)) : elements)
   }, 0)
-  return records * ownRequests(stream, costs.settings) + repeated
+  return records * ownRequests(stream, costs) + repeated
+}
+
+/** Requests of a first sync by which a list is asked for the links that this stream fills, where that is cheaper than each by itself. */
+export function linkRequests(stream: StreamDef, { rowsOf, settings, refusedFilters }: Costs): number {
+  const target = linkedStream(stream)
+  const { filter } = target?.filledBy ?? {}
+  if (target === undefined || filter === undefined || refusedFilters?.has(filterSetting(target))) return 0
+  const [asked, linked] = [rowsOf(filter.stream) ?? 0, rowsOf(target.name) ?? 0]
+  if (asked === 0 || asked >= linked) return 0
+  return asked * (1 + Math.floor(linked / asked / pagingOf(target, settings.api).pageSize))
 }
 
 /** Requests for the details of so many records within a day in which each is due so many times. */
@@ -112,5 +126,5 @@ export function dailyRequests(stream: StreamDef, records: number, times: number,
     const sampled = isLeftOut(endpoint, costs) && elements > alwaysRead
     return sum + (sampled ? dailySample(elements, false) : elements * times)
   }, 0)
-  return records * ownRequests(stream, costs.settings) * times + repeated
+  return records * ownRequests(stream, costs) * times + repeated
 }

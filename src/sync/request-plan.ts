@@ -10,6 +10,7 @@ import {
   dailyRequests,
   detailRequests,
   firstRequests,
+  linkRequests,
   listRequests,
   type ReadSettings,
   type RowsOf,
@@ -57,7 +58,7 @@ export function planRequests(input: RequestPlanInput): RequestPlan {
     .map((stream) => {
       const records = recordsWithDetails(stream, input)
       const pages = listRequests(stream, records ?? 0, settings)
-      const details = firstRequests(stream, records ?? 0, input)
+      const details = firstRequests(stream, records ?? 0, input) + linkRequests(stream, input)
       const intervalMs = intervals.get(stream.name) ?? null
       const turns = intervalMs === null ? 0 : dayMs / intervalMs
       const perDay =

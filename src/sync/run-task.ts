@@ -10,6 +10,7 @@ import { runConfirm, runRelease } from './deletions/confirm.ts'
 import { runDetails, runPlan } from './details/details.ts'
 import { runLinks } from './details/links.ts'
 import { runSweep } from './lists/sweep.ts'
+import { askingFirst, runRefresh } from './refresh.ts'
 
 /** Attempts of a task that fails for a passing reason; each read was already retried by the api layer. */
 const maxAttempts = 4
@@ -48,7 +49,7 @@ export async function runTask(
     )
   }, heartbeatMs)
   try {
-    await carryOut(taskRun(context, task, committing, signal))
+    await carryOut(taskRun(task.isAsked ? askingFirst(context) : context, task, committing, signal))
     refusalTold.delete(context.log)
     return 'done'
   } catch (error) {
@@ -74,6 +75,8 @@ export function carryOut(run: TaskRun): Promise<void> {
       return runConfirm(listReading(run, stream))
     case 'release':
       return runRelease(listReading(run, stream))
+    case 'refresh':
+      return runRefresh(run)
     default:
       return task.kind satisfies never
   }

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { closedPort, json, openApi, type Respond, startServer, unknownHost } from './http-server.ts'
+import { callOf } from './page-servers.ts'
 
 const users = { endpoint: 'GET /v3/users' } as const
 const failsThen =
@@ -23,6 +24,15 @@ describe('a read', () => {
     expect(answer.headers).toMatchObject({ 'x-total-count': '1', 'set-cookie': 'a=1, b=2' })
     expect(JSON.stringify(answer.body)).toContain('12345678901234567890')
   })
+
+  for (const status of [400, 404, 416, 422, 403, 500])
+    it(`that only tries something is ${status < 500 && status !== 403 ? 'no failure' : 'a failure'} when it is refused with ${status}`, async () => {
+      await using server = await startServer((response) => json(response, {}, status))
+      await using test = openApi(server.url)
+      const pages = test.api.list({ ...callOf('page'), mayBeRefused: true, signal: AbortSignal.timeout(500) })
+      await expect(pages.next()).rejects.toThrow()
+      expect(test.calls[0]).toMatchObject({ status, error: status < 500 && status !== 403 ? null : { status } })
+    })
 
   it('says that bytes which are not UTF-8 were replaced', async () => {
     await using server = await startServer((response) => response.end(Buffer.from('["M\u00fcller"]', 'latin1')))

@@ -138,7 +138,7 @@ describe('a write', () => {
 
   it('does not wait behind details that wait for the rate limit, and a list does not either', async () => {
     await using server = await startServer((response) => json(response, {}))
-    const waiting: Record<Priority, (() => void)[]> = { write: [], read: [], detail: [] }
+    const waiting: Record<Priority, (() => void)[]> = { write: [], asked: [], read: [], detail: [] }
     const limiter: Limiter = {
       acquire: (priority) => new Promise((resolve) => waiting[priority].push(resolve)),
     }

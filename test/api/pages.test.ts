@@ -289,9 +289,12 @@ describe('a list whose pages have entity tags', () => {
     expect(await readAgain(callOf('page'), numbered(25), shorter)).toEqual(['unchanged', 'unchanged'])
   })
 
-  it('reads a page anew whose end says where the list goes on, and every page of a list of links', async () => {
+  it('reads a page anew whose end says where the list goes on, and every page of a list of links in headers', async () => {
     const wrap = (data: Json[], page: number): Json => ({ data, next: page < 2 ? page + 2 : null })
     expect(await readAgain(callOf('page'), numbered(25, { wrap }))).toEqual(['unchanged', 'unchanged', 5])
+    const inBody = (count: number): Server => byCursor(count, (data, next) => ({ body: { data, nextCursor: next } }))
+    expect(await readAgain(callOf('cursor'), inBody(25))).toEqual(['unchanged', 'unchanged', 5])
+    expect(await readAgain(callOf('cursor'), inBody(20), inBody(21))).toEqual(['unchanged', 10, 1])
     const linked = byCursor(25, (items, next) => ({
       body: items,
       headers: next === null ? {} : { link: `</v3/users?perPage=10&page=${next}>; rel="next"` },

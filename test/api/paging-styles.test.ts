@@ -8,7 +8,13 @@ import type { PagingStyle } from '../../src/config.ts'
 import { callOf } from './page-servers.ts'
 
 const base = { origin: 'https://api.example', prefix: '/base', path: '/base/v3/users', secretParam: null }
-const answer = (next: Envelope['next']): Envelope => ({ items: [1, 2, 3], total: null, envelope: 'array', next })
+const answer = (next: Envelope['next']): Envelope => ({
+  items: [1, 2, 3],
+  total: null,
+  nextByHeader: false,
+  envelope: 'array',
+  next,
+})
 
 it('a list begins at its base where it is numbered, and without a cursor elsewhere', () => {
   const first = (style: PagingStyle): string => styles[style].first(callOf(style, { pageBase: 7 }))

@@ -14,8 +14,10 @@ let mirror: TestMirror
 beforeAll(async () => {
   mirror = await openTestMirror({ size: 20 }, { API_PAGE_BASE: '1', SLOT_DURATIONS: '1' })
   await mirror.sync()
-  // Rentals learned their boats after the calendars were read.
-  await mirror.sync({ streams: [calendars, unavailabilities], hot: true })
+  // Rentals learned their boats after the calendars were read, but were read themselves before.
+  await mirror.app.database.pool.query(
+    `update mirror.rentals set _read_at = _read_at - interval '1 min', _changed_at = clock_timestamp()`,
+  )
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
 
@@ -43,6 +45,7 @@ async function boatOfRental(): Promise<{ readonly rental: string; readonly boat:
 }
 
 it('a changed rental makes the calendar of its boat due, and no other', async () => {
+  await mirror.sync({ streams: [calendars], hot: true })
   expect(await hotTurn(calendars)).toBe('fresh')
   const { rental, boat } = await boatOfRental()
   mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id: rental, set: { message: 'later' } }])
@@ -64,6 +67,21 @@ it('a changed rental makes the calendar of its boat due, and no other', async ()
   expect(new Set(asked('/availabilities'))).toEqual(new Set([`/v3/resources/${boat}/availabilities`]))
   expect(await hotTurn(calendars)).toBe('fresh')
   expect(await hotTurn(unavailabilities)).toBe('asked')
+  await mirror.sync({ streams: [unavailabilities], hot: true })
+})
+
+it('a rental that moves to another boat makes both boats due', async () => {
+  const { pool } = mirror.app.database
+  const { rental, boat } = await boatOfRental()
+  const { rows } = await pool.query<{ id: string }>('select id from mirror.resources where id <> $1 limit 1', [boat])
+  const former = rows[0]?.id ?? ''
+  await pool.query('update mirror.rentals set resource_id = $2 where id = $1', [rental, former])
+  mirror.sandbox.mutate([{ record: 'rentals', op: 'update', id: rental, set: { message: 'moved' } }])
+  await mirror.sync({ streams: ['rentals', 'rental_resources'], trigger: 'schedule' })
+  mirror.sandbox.resetRequests()
+  await mirror.sync({ streams: [calendars], hot: true })
+  const of = (id: string): string => `/v3/resources/${id}/availabilities`
+  expect(new Set(asked('/availabilities'))).toEqual(new Set([of(boat), of(former)]))
   await mirror.sync({ streams: [unavailabilities], hot: true })
 })
 

@@ -118,12 +118,17 @@ describe('keyBatches', () => {
 })
 
 it('lists come before details; details by rank of use, then what links others, then in the order of the catalog', () => {
-  const order = [0, 1, 2].map((rank) => streams.map(({ name }) => detailPriority(name, rank)))
+  const of = (stream: string, rank: number): number => detailPriority({ stream, isAsked: false }, rank)
+  const order = [0, 1, 2].map((rank) => streams.map(({ name }) => of(name, rank)))
   expect(Math.min(...order.flat())).toBeGreaterThan(Math.max(...Object.values(priorities)))
   for (const rank of [0, 1]) expect(Math.max(...(order[rank] ?? []))).toBeLessThan(Math.min(...(order[rank + 1] ?? [])))
-  const ofOneRank = streams.map(({ name }) => name).sort((a, b) => detailPriority(a, 1) - detailPriority(b, 1))
+  const ofOneRank = streams.map(({ name }) => name).sort((a, b) => of(a, 1) - of(b, 1))
   for (const rank of [0, 1, 2]) for (const each of order[rank] ?? []) expect(moreUrgentThan(each)).toBe(10 + 100 * rank)
   const links = 'rental_resources'
   expect(ofOneRank).toEqual([links, ...streams.map(({ name }) => name).filter((name) => name !== links)])
   expect(priorities.sweep).toBeLessThan(priorities.plan)
+  // What somebody asked for comes before all of them, and makes way for nothing.
+  const asked = detailPriority({ stream: 'rentals', isAsked: true }, 2)
+  expect(asked).toBeLessThan(priorities.sweep)
+  expect(moreUrgentThan(asked)).toBeLessThan(asked)
 })

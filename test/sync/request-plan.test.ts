@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { wantedIntervals } from '../../src/jobs/schedule.ts'
 import { stretchFactor } from '../../src/sync/plan.ts'
+import type { Costs } from '../../src/sync/read-costs.ts'
 import { type PlannedStream, planRequests, scaledRows } from '../../src/sync/request-plan.ts'
 
 const hours = (number: number): number => number * 3_600_000
@@ -62,6 +63,26 @@ describe('the plan of requests', () => {
     expect(users).toMatchObject({ first: 12 + 200, perDay: 24 * 12 + 20 })
     const payments = line('rental_payments', { rentals: 100, rental_payments: 500 }, 1, { READ_ECONOMY: 'on' })
     expect(payments?.first).toBe(100 + 100)
+  })
+
+  it('counts the requests that link rentals to their boats, and one for prices that are answered at once', () => {
+    const settings = readConfig({ READ_ECONOMY: 'off', PRICE_DAYS: '90' }, '/nonexistent')
+    const of = (
+      stream: string,
+      rentals: number,
+      wishes: Pick<Costs, 'pricesAtOnce' | 'refusedFilters'> = {},
+    ): number | undefined => {
+      const rows: Readonly<Record<string, number>> = { resources: 10, rentals }
+      const rowsOf = (name: string): number | null => rows[name] ?? null
+      const plan = planRequests({ settings, intervals: new Map(), rowsOf, needed: new Set(), ...wishes })
+      return plan.streams.find((each) => each.stream === stream)?.first
+    }
+    expect(of('rental_resources', 9)).toBe(9)
+    expect(of('rental_resources', 500)).toBe(500 + 10)
+    expect(of('rental_resources', 1_000)).toBe(1_000 + 2 * 10)
+    expect(of('rental_resources', 500, { refusedFilters: new Set(['filter:rentals.resourceId']) })).toBe(500)
+    expect(of('resource_pricetable', 9)).toBe(3 * 10)
+    expect(of('resource_pricetable', 9, { pricesAtOnce: true })).toBe(10)
   })
 
   it('says that nobody knows how many there are', () => {

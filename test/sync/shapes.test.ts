@@ -1,6 +1,16 @@
-// The same comparison for paging styles, envelopes, numberings, auth kinds and summary lists, combined pairwise.
+// The same comparison for paging styles, envelopes, numberings, auth kinds and summary lists, combined pairwise; with the
+// settings that `check --write` finds from address and token alone.
 
-import { describe, expect, it, vi } from 'vitest'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parse } from 'dotenv'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { searchSettings } from '../../src/cli/check-search.ts'
+import { writeSettings } from '../../src/cli/check-settings.ts'
+import { readConfig } from '../../src/config.ts'
+import { authText } from '../../src/discovery/auth.ts'
+import { createAllowance } from '../../src/discovery/inquiry.ts'
 import type { SandboxOptions } from '../../src/sandbox/index.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 
@@ -55,15 +65,38 @@ function varied(shape: Shape, index: number): Shape {
 
 const tokenOf = (auth: string): string => (auth === 'basic' ? 'partner:secret' : 'secret')
 
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'boat-mirror-shapes-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** What `check --write` writes for this API. */
+async function foundSettings(url: string, given: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+  const config = readConfig({ ...given, API_BASE_URL: url }, folder)
+  const { signal } = new AbortController()
+  const how = { given: new Set<string>(), tryQuery: false, allowance: createAllowance(), signal, pause: async () => {} }
+  const { settings, problem } = await searchSettings(config, how)
+  expect(problem).toBeNull()
+  const file = join(folder, `${new URL(url).port}.env`)
+  await writeSettings(file, settings, {})
+  return parse(await readFile(file))
+}
+
 describe('the mirror equals the truth', () => {
   for (const shape of pairwise())
     it(`with ${JSON.stringify(shape)}`, async () => {
       const token = tokenOf(shape.auth)
-      const env = { API_PAGING: shape.paging, API_AUTH: shape.auth, API_PAGE_SIZE: '7', API_TOKEN: token }
+      const given = { API_PAGE_SIZE: '7', API_TOKEN: token }
       await using mirror = await openTestMirror(
         { ...shape, token, size: 12, envelopeEverywhere: shape.envelope !== 'bare' },
-        env,
+        async (url) => ({ ...given, ...(await foundSettings(url, given)) }),
       )
+      const { auth, paging } = mirror.config.api
+      expect({ auth: authText(auth), paging: paging.style }).toEqual({
+        auth: shape.auth === 'none' ? 'bearer' : shape.auth,
+        paging: shape.paging,
+      })
       const runs = await mirror.sync()
       expect(runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.error}`)).toEqual([])
       expect(await mirror.differences()).toEqual([])

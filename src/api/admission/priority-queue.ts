@@ -1,10 +1,10 @@
-// A waiting line with three lanes: writes before reads before details, first come first served within each, though the
-// reads leave the details a share. An aborted waiter leaves the line at once. Decides only who is next, never when.
+// A waiting line with four lanes: writes before what somebody asked for now, before reads, before details, first come first
+// served within each, though the reads leave the details a share. An aborted waiter leaves the line at once. Decides only who is next, never when.
 
 import { onAbort } from '../wire/called-off.ts'
 
-/** `write`: a change. `read`: a list, and what somebody waits for. `detail`: what the lists do not show. */
-export type Priority = 'write' | 'read' | 'detail'
+/** `write`: a change. `asked`: a refresh. `read`: a list, and what somebody waits for. `detail`: what the lists do not show. */
+export type Priority = 'write' | 'asked' | 'read' | 'detail'
 
 /** Of so many reads and details one is a detail where both wait: lists that never end must not keep the details away. */
 export const detailEvery = 10
@@ -22,7 +22,12 @@ type PriorityQueue = {
 
 export function createPriorityQueue(): PriorityQueue {
   // Sets keep the order of joining and forget a member in constant time.
-  const lanes: Readonly<Record<Priority, Set<Waiter>>> = { write: new Set(), read: new Set(), detail: new Set() }
+  const lanes: Readonly<Record<Priority, Set<Waiter>>> = {
+    write: new Set(),
+    asked: new Set(),
+    read: new Set(),
+    detail: new Set(),
+  }
   /** Reads that went before a detail since the last one. */
   let before = 0
 
@@ -46,6 +51,7 @@ export function createPriorityQueue(): PriorityQueue {
 
   const nextLane = (): Priority => {
     if (lanes.write.size > 0) return 'write'
+    if (lanes.asked.size > 0) return 'asked'
     if (lanes.read.size === 0 || (lanes.detail.size > 0 && before >= detailEvery - 1)) return 'detail'
     return 'read'
   }
@@ -62,7 +68,7 @@ export function createPriorityQueue(): PriorityQueue {
   }
 
   const size = (priority?: Priority): number =>
-    priority === undefined ? lanes.write.size + lanes.read.size + lanes.detail.size : lanes[priority].size
+    priority === undefined ? Object.values(lanes).reduce((sum, lane) => sum + lane.size, 0) : lanes[priority].size
 
   return { join, admit, size }
 }

@@ -46,6 +46,8 @@ export function windowFor(ratePerSecond: number): Window {
 const requestsKey = 'requests'
 /** Set while such a one waits somewhere: what is less urgent at all workers leaves the next window to it. */
 const flags = { write: 'writes-waiting', read: 'reads-waiting' } as const
+/** Who waits under a flag: between workers what was asked for shares the windows with reads, and each begins with its own. */
+const under: Readonly<Record<keyof typeof flags, readonly Priority[]>> = { write: ['write'], read: ['asked', 'read'] }
 type Urgent = keyof typeof flags
 const urgent = Object.keys(flags) as readonly Urgent[]
 const flagSeconds = 1
@@ -64,10 +66,12 @@ export function createRateLimiter(options: RateLimitOptions): Limiter {
   /** Windows in a row that our details left to reads of other workers. */
   let left = 0
 
+  const waits = (flag: Urgent): boolean => under[flag].some((priority) => queue.size(priority) > 0)
+
   /** Tells the other workers who waits here. */
   const flagWaiting = async (flagged: Set<Urgent>): Promise<void> => {
     for (const priority of urgent)
-      if (queue.size(priority) > 0) {
+      if (waits(priority)) {
         await counter.flag(priority)
         flagged.add(priority)
       } else if (flagged.delete(priority)) await counter.unflag(priority)
@@ -77,7 +81,7 @@ export function createRateLimiter(options: RateLimitOptions): Limiter {
   const isLessUrgent = async (): Promise<boolean> => {
     if (queue.size() === 0 || queue.size('write') > 0) return false
     if (await counter.isFlagged('write')) return true
-    if (queue.size('read') > 0 || left >= detailEvery - 1) return false
+    if (waits('read') || left >= detailEvery - 1) return false
     const others = await counter.isFlagged('read')
     if (others) left++
     return others

@@ -12,6 +12,8 @@ export type Envelope = {
   readonly total: number | null
   /** Link or token of the next page; null: the answer says that there is none; undefined: it says nothing. */
   readonly next: string | null | undefined
+  /** A header said where the list goes on: an entity tag of the body does not cover it. */
+  readonly nextByHeader: boolean
   /** `array`, or the path under which the records stand. */
   readonly envelope: string
 }
@@ -70,12 +72,10 @@ export function readEnvelope(
   settings: EnvelopeSettings,
 ): Envelope {
   const { items, envelope } = readItems(body, settings.itemsPath)
-  return {
-    items,
-    envelope,
-    total: readTotal(body, headers, settings.totalPath, items.length),
-    next: readNext(body, headers, settings.nextPath),
-  }
+  const total = readTotal(body, headers, settings.totalPath, items.length)
+  const next = readNext(body, settings.nextPath)
+  const linked = settings.nextPath === null && typeof next !== 'string' ? nextOfLinkHeader(headers.link) : undefined
+  return { items, envelope, total, next: linked ?? next, nextByHeader: linked !== undefined }
 }
 
 function readItems(body: Json | undefined, path: string | null): { items: Json[]; envelope: string } {
@@ -143,11 +143,8 @@ function countOf(value: Json | undefined): number | undefined {
   return Number.isSafeInteger(count) && count >= 0 ? count : undefined
 }
 
-function readNext(
-  body: Json | undefined,
-  headers: Readonly<Record<string, string>>,
-  path: string | null,
-): string | null | undefined {
+/** What the body says. */
+function readNext(body: Json | undefined, path: string | null): string | null | undefined {
   if (path !== null) {
     const value = get(body, path)
     const next = nextOf(value)
@@ -161,7 +158,7 @@ function readNext(
     if (typeof next === 'string') return next
     if (next === null) saysNone = true
   }
-  return nextOfLinkHeader(headers.link) ?? (saysNone ? null : undefined)
+  return saysNone ? null : undefined
 }
 
 /** A token or an address, bare or as `{href}`; null for "there is none"; undefined for what is neither. */

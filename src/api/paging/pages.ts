@@ -8,15 +8,15 @@ import { elementsAt } from '../wire/elements.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import type { LinkBase } from './next-link.ts'
 import { createPageMemory } from './page-memory.ts'
-import type { PageAddress } from './style.ts'
+import type { PageAddress, Style } from './style.ts'
 import { styles } from './styles.ts'
 
 type PageSource = {
   /**
    * One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own.
-   * `mayBePastEnd`: the list may have ended before this page, so that a refusal is no failure of the API.
+   * `mayBeRefused`: the list may have ended before this page, so that a refusal is no failure of the API.
    */
-  readonly fetch: (address: PageAddress, how: Pick<ReadCall, 'mayBePastEnd' | 'tag'>) => Promise<Answer>
+  readonly fetch: (address: PageAddress, how: Pick<ReadCall, 'mayBeRefused' | 'tag'>) => Promise<Answer>
   /** Tells a page from those at all other addresses. */
   readonly nameOf: (address: PageAddress) => string
   /** What the links of this API are measured against. */
@@ -46,12 +46,14 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
   let firstLength = 0
   for (let index = 0; ; index++) {
     const address = style.request(call, cursor, source.linkBase.prefix)
-    // Where an answer's headers may say how the list goes on, a page that is the same says nothing of it.
-    const name = style.needsNext ? undefined : source.nameOf(address)
-    const kept = name === undefined ? null : ((await call.kept?.(name)) ?? null)
+    const name = source.nameOf(address)
+    const kept = (await call.kept?.(name)) ?? null
     let answer: Answer
     try {
-      answer = await source.fetch(address, { mayBePastEnd: before !== null, tag: kept?.tag })
+      answer = await source.fetch(address, {
+        mayBeRefused: before !== null || call.mayBeRefused === true,
+        tag: kept?.tag,
+      })
     } catch (error) {
       if (!(error instanceof ApiError) || before === null || !pastEndStatuses.has(error.status)) throw error
       return assertPastEnd(call, error, { before, received: resumed ? null : received }, source)
@@ -80,7 +82,8 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
     // A resumed call has not seen what came before, so the total proves nothing to it.
     const more = !resumed && (total ?? 0) > received
     const goesOn = (): string | null => style.next(call, cursor, envelope, { base: source.linkBase, more })
-    const next = unchanged?.next ?? (length === 0 ? null : named(call, goesOn))
+    const next = unchanged !== null ? unchanged.next : length === 0 ? null : named(call, goesOn)
+    const mayBeKept = style.usualBase !== null || goesOnByBody(envelope, style)
     if (next === null && index === 0 && !resumed) await assertEnded(call, envelope, more, source)
     yield {
       index,
@@ -88,7 +91,7 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
       next,
       items,
       ...(unchanged !== null && { unchanged }),
-      ...(name !== undefined && answer.headers.etag !== undefined && { name, tag: answer.headers.etag }),
+      ...(mayBeKept && answer.headers.etag !== undefined && { name, tag: answer.headers.etag }),
       total,
       startedAt: answer.startedAt,
       bytes: answer.bytes,
@@ -102,8 +105,12 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
   }
 }
 
+/** Where a header says how a list goes on, or may say so after its last page, a page that is the same says nothing of it. */
+const goesOnByBody = ({ next, nextByHeader }: Envelope, { needsNext }: Style): boolean =>
+  !nextByHeader && (!needsNext || typeof next === 'string')
+
 /** Stands for what a page says that is as it was kept. */
-const leftOut: Envelope = { items: [], total: null, next: undefined, envelope: 'array' }
+const leftOut: Envelope = { items: [], total: null, next: undefined, nextByHeader: false, envelope: 'array' }
 
 /** 204 is an empty list; a 200 without a body is none. */
 const bodyOf = (answer: Answer): Answer['body'] => (answer.status === 204 ? [] : answer.body)

@@ -40,7 +40,7 @@ async function probe(
   const address = styles[call.paging.style].request({ paging: call.paging, pageBase: number }, String(number), '')
   const query = address.kind === 'query' ? { ...call.query, ...address.query } : { ...call.query }
   try {
-    const answer = await api.read({ ...call, query })
+    const answer = await api.read({ ...call, query, mayBeRefused: true })
     return answer.status === 204 ? [] : readEnvelope(answer.body, answer.headers, call.paging).items
   } catch (error) {
     if (error instanceof ApiError && refusals.includes(error.code)) return 'refused'

@@ -52,6 +52,7 @@ export function failureOfAnswer(answer: FailedAnswer): ApiError {
     mayHaveTakenEffect: !(status >= 400 && status < 500 && status !== 408),
     ...(text === '' ? {} : { body: withoutSecrets(text, secrets).slice(0, keptOfBody) }),
     ...(reason === undefined ? {} : { reason: withoutSecrets(reason, secrets).slice(0, keptOfReason) }),
+    ...(answer.asksFor === undefined ? {} : { asksFor: shownWish(answer.asksFor, secrets) }),
     ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
     ...(remedy === undefined ? {} : { remedy }),
   }
@@ -61,15 +62,14 @@ export function failureOfAnswer(answer: FailedAnswer): ApiError {
 /** The same for every endpoint, so that it is said once. */
 function refusal({ target, asksFor }: FailedAnswer): string {
   const wish =
-    asksFor === undefined ? 'does not say what it asks for' : `asks for ${shownWish(asksFor, target.secrets)}`
+    asksFor === undefined
+      ? 'does not say what it asks for'
+      : `asks for ${oneLine(shownWish(asksFor, target.secrets), 120)}`
   return `The API answered 401: it was sent ${target.sent}, and ${wish}.`
 }
 
 const shownWish = (asksFor: string, secrets: readonly string[]): string =>
-  oneLine(
-    secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), asksFor),
-    120,
-  )
+  secrets.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), asksFor)
 
 const reasonPaths = ['message', 'error', 'error.message', 'detail', 'title', 'errors', 'error_description']
 

@@ -24,13 +24,19 @@ const isListed = (list: BlockList, host: string): boolean => {
   return family !== 0 && list.check(host, family === 6 ? 'ipv6' : 'ipv4')
 }
 
+/** True for an origin on this machine: localhost, names below it, and the addresses of loopback. */
+export function isLoopback(origin: string): boolean {
+  const host = addressesOf(new URL(origin).hostname)
+  return /(^|\.)localhost$/.test(host) || isListed(loopback, host)
+}
+
 /** The proxy for an origin, or null: none is set, NO_PROXY names the host, or it is loopback, which no proxy can reach for us. */
 export function proxyFor(origin: string, settings: ProxySettings): ApiProxy | null {
   const { protocol, hostname, port } = new URL(origin)
   const secure = protocol === 'https:'
   const address = secure ? settings.https : settings.http
   const host = addressesOf(hostname)
-  if (address === null || /(^|\.)localhost$/.test(host) || isListed(loopback, host)) return null
+  if (address === null || isLoopback(origin)) return null
   if (isExcepted(host, Number(port || (secure ? 443 : 80)), settings.except ?? '')) return null
   const proxy = new URL(address)
   const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`

@@ -11,7 +11,7 @@ import { keyText } from '../../state/records.ts'
 import type { NewTask, Task } from '../../state/tasks.ts'
 import type { ChangeSet } from '../change-set.ts'
 import { type CommitExtras, type SyncContext, type TaskRun, type TaskWriter, taskRun } from '../context.ts'
-import { confirmationsOf } from '../deletions/missing.ts'
+import { confirmationsOf } from '../deletions/confirmations.ts'
 import { type Economy, noEconomy } from '../economy.ts'
 import { nextVariant } from '../lists/progress.ts'
 import { dueSettings, planTask, sweepTask } from '../plan.ts'
@@ -106,6 +106,7 @@ class StreamComparison implements TaskWriter {
           fullRead: false,
           hot: false,
           isScheduled: false,
+          isAsked: false,
         },
         ...{ stream: this.#stream.name, kind, payload, priority, runStartedAt: this.#context.clock.now() },
       })
@@ -178,7 +179,8 @@ class StreamComparison implements TaskWriter {
       dueSettings(this.#context, { scope: 'sync', before: endOfTime }),
     )
     const missing = mirrored.flatMap(({ key }) => (this.#listed.has(key) ? [] : key))
-    this.#add([planTask, ...confirmationsOf(missing, { kind: 'confirm' })])
+    this.#add([planTask])
+    for await (const tasks of confirmationsOf([missing], missing.length, { kind: 'confirm' })) this.#add(tasks)
   }
 
   async dueKeys({ stream }: TaskRun): Promise<readonly DueKey[]> {

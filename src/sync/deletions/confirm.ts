@@ -82,7 +82,7 @@ async function confirmTogether(
   await writer.commit(run, changeSet([...asked.map(({ found }) => found), ...deleted]), {
     also: async (client) => {
       if (!allGone && !hold) {
-        await holdDeletions(client, task.runId, gone, { reason, missing: all })
+        await holdDeletions(client, task.runId, [gone], { reason, missing: all })
         await addCounts(client, task.runId, { held: all })
       }
       await client.query(`update sync.runs set plan = coalesce(plan, '{}') || $2::jsonb where id = $1 and held > 0`, [

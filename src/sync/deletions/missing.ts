@@ -2,72 +2,94 @@
 
 import { analyzeGrown } from '../../mirror/statistics.ts'
 import { clearUnseen } from '../../state/quarantine.ts'
-import { addCounts, addWarnings, markSwept, noteRunError } from '../../state/runs.ts'
-import { holdDeletions, sweepResult } from '../../state/sweeps.ts'
-import { addTasks, endTask, type NewTask } from '../../state/tasks.ts'
+import { liveRows } from '../../state/row-counts.ts'
+import { addCounts, addWarnings, insertedBy, markSwept, noteRunError } from '../../state/runs.ts'
+import {
+  byRange,
+  type Compared,
+  compareRange,
+  countRanges,
+  dropRanges,
+  findRanges,
+  missedKeys,
+  stepSize,
+} from '../../state/sweep-ranges.ts'
+import { deletedLately, holdDeletions } from '../../state/sweeps.ts'
+import { addTasks, checkpointTask, endTask } from '../../state/tasks.ts'
+import type { Window } from '../../state/windows.ts'
 import type { TaskRun } from '../context.ts'
+import { addUpRanges } from '../lists/end-steps.ts'
 import type { Checkpoint } from '../lists/progress.ts'
 import { trustWindows, windowOf } from '../lists/windows.ts'
-import { keyBatches, planTask, priorities } from '../plan.ts'
-import { judgeDeletions, sampleSize, type Verdict } from './threshold.ts'
+import { planTask } from '../plan.ts'
+import { confirmationsOf } from './confirmations.ts'
+import { judgeDeletions } from './threshold.ts'
 
-/** Ends a sweep in one transaction; nothing goes unless every pass was complete. */
-export async function endSweep(run: TaskRun<'list'>, { doubts }: Checkpoint): Promise<void> {
+/** Ends a sweep; nothing goes unless every pass was complete. What follows from the comparison is one transaction. */
+export async function endSweep(run: TaskRun<'list'>, at: Checkpoint): Promise<void> {
   const { context, task, stream, reads } = run
   const { pool } = context.database
   await analyzeGrown(pool, context.log)
   const window = windowOf(run)
-  const { missing, live, expected, seen, deletedLately } = await sweepResult(pool, stream, task, window)
+  const { expected, seen, missing } = await compareAll(run, at, window)
+  const live = window === undefined ? expected : await liveBefore(run)
+  const deletedWithin24Hours = await deletedLately(pool, stream.name)
   const verdict = judgeDeletions({
-    ...{ live, seen, deletedLately },
-    missing: missing.length,
+    ...{ live, seen, missing, deletedLately: deletedWithin24Hours },
     limit: context.settings.deleteLimit,
     ...(window !== undefined && { inWindow: expected }),
   })
+  const { doubts } = at
   const isComplete = doubts.length === 0
   await context.database.transaction(async (client) => {
     if (isComplete && verdict.kind === 'hold') {
-      const facts = { live, seen, missing: missing.length, deletedWithin24Hours: deletedLately }
-      await holdDeletions(client, task.runId, missing, { reason: verdict.reason, ...facts })
-      await addCounts(client, task.runId, { held: missing.length })
+      const plan = { reason: verdict.reason, live, seen, missing, deletedWithin24Hours }
+      await holdDeletions(client, task.runId, missedKeys(client, task.runId), plan)
+      await addCounts(client, task.runId, { held: missing })
     }
     if (!isComplete) {
       await noteRunError(client, task.runId, doubts.join(' '))
-      if (missing.length > 0)
+      if (missing > 0)
         await addWarnings(client, task.runId, [
-          `${missing.length} records were not seen; nothing is deleted, because the sweep is not proven complete.`,
+          `${missing} records were not seen; nothing is deleted, because the sweep is not proven complete.`,
         ])
     } else if (!task.hot) await clearUnseen(client, stream.name, reads.list, task.runStartedAt)
     await markSwept(client, task.runId, seen)
-    const confirmations = isComplete && missing.length > 0 ? confirmationsOf(missing, verdict) : []
-    await addTasks(client, task.runId, stream.name, [planTask, ...confirmations])
+    await addTasks(client, task.runId, stream.name, [planTask])
+    if (isComplete && missing > 0)
+      for await (const tasks of confirmationsOf(missedKeys(client, task.runId), missing, verdict))
+        await addTasks(client, task.runId, stream.name, tasks)
+    await dropRanges(client, task.runId)
     await endTask(client, task, { error: null })
   })
-  if (window !== undefined && isComplete && missing.length === 0) await trustWindows(run)
+  if (window !== undefined && isComplete && missing === 0) await trustWindows(run)
   context.onTasks()
 }
 
-/** The tasks that ask for missing records: each for itself, all before any goes, or a sample of which none goes. Pure. */
-export function confirmationsOf(missing: readonly string[], verdict: Verdict): readonly NewTask[] {
-  const ask = (keys: readonly string[], reason: string | null, hold?: true): NewTask => ({
-    kind: 'confirm',
-    priority: priorities.confirm,
-    payload: { keys, reason, all: missing.length, ...(hold && { hold }) },
+/** Compares what the sweep saw with the table, range after range; with a window, which is no larger than one, at once. */
+async function compareAll(
+  run: TaskRun<'list'>,
+  at: Checkpoint,
+  window: Window | undefined,
+): Promise<Readonly<Record<keyof Compared, number>>> {
+  const { context, task, stream } = run
+  const { pool } = context.database
+  // Only whose task it is may begin anew: another worker may be on its way through the ranges by now.
+  const begin = (): Promise<number> =>
+    context.database.transaction(async (client) => {
+      await checkpointTask(client, task, { checkpoint: undefined, counts: {} })
+      await dropRanges(client, task.runId)
+      return await findRanges(client, stream, task.runId, window === undefined ? stepSize.rows : null)
+    })
+  return await addUpRanges(run, at, {
+    ranges: at.end ? await countRanges(pool, task.runId) : await begin(),
+    division: () => byRange(pool, stream, task.runId),
+    factsOf: (db, range) => compareRange(db, { stream, run: task, window }, range),
   })
-  switch (verdict.kind) {
-    case 'confirm':
-      return keyBatches(missing).map((keys) => ask(keys, null))
-    case 'confirm-all':
-      return [ask(missing, verdict.reason)]
-    case 'hold':
-      return [ask(sample(missing), verdict.reason, true)]
-    default:
-      return verdict satisfies never
-  }
 }
 
-/** Up to `sampleSize` keys, evenly spread. */
-function sample(keys: readonly string[]): readonly string[] {
-  const step = Math.max(1, keys.length / sampleSize)
-  return Array.from({ length: Math.min(sampleSize, keys.length) }, (_, index) => keys[Math.floor(index * step)] ?? '')
+/** Live rows of the whole stream, stubs left out, without those that this run has brought. */
+async function liveBefore({ context, task, stream }: TaskRun): Promise<number> {
+  const live = await liveRows(context.database.pool, stream.name)
+  return Math.max(0, live - (await insertedBy(context.database.pool, task.runId)))
 }

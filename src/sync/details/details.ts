@@ -12,11 +12,13 @@ import { probeFirst } from '../lists/summary.ts'
 import { detailPriority, keyBatches } from '../plan.ts'
 import { projectionVersion } from '../records/project.ts'
 import { judgeGone } from './gone.ts'
+import type { DetailRead } from './readers/children.ts'
 import { prepareReader, type Reader } from './readers.ts'
+import { TaggedAnswers } from './tagged-answers.ts'
 
 /** Plans the details of a run: batches of what is due become tasks, those of use sooner before the others of all streams. */
 export async function runPlan(run: TaskRun): Promise<void> {
-  const { stream, writer } = run
+  const { stream, writer, task } = run
   const isSwept = stream.reads.kind === 'list'
   if (isSwept) await probeFirst(listReading(run, stream))
   else await writer.begin(run)
@@ -24,11 +26,11 @@ export async function runPlan(run: TaskRun): Promise<void> {
   const due = await writer.learn(run, all)
   const tasks = [...new Set(due.map(({ rank }) => rank))].flatMap((rank) => {
     const ofRank = due.flatMap((each) => (each.rank === rank ? each.key : []))
-    const priority = detailPriority(stream.name, rank)
+    const priority = detailPriority(task, rank)
     return keyBatches(ofRank).map((keys) => ({ kind: 'details', priority, payload: { keys } }) as const)
   })
   const links = keyBatches(await writer.linkKeys(run)).map(
-    (keys) => ({ kind: 'links', priority: detailPriority(stream.name, 1), payload: { keys } }) as const,
+    (keys) => ({ kind: 'links', priority: detailPriority(task, 1), payload: { keys } }) as const,
   )
   await writer.end(run, { tasks: [...links, ...tasks], swept: isSwept ? null : all.length })
 }
@@ -50,15 +52,21 @@ export async function runDetails(run: TaskRun): Promise<void> {
   await writer.end(run, rest.length === 0 ? undefined : { tasks, swept: null })
 }
 
+type Wishes = {
+  /** Also the reads that repeat others, whatever is known of them. */
+  readonly sample?: boolean
+  /** Told what each record led to, before that is committed, and how many are under way; true: no further record is begun. */
+  readonly isEnough?: (found: readonly Found[], underWay: number) => boolean
+}
+
 /**
  * Fetches the details of records. What a killed worker had done of it is left out.
- * @param options.sample also the reads that repeat others, whatever is known of them
- * @returns what was not begun, because something more urgent than the task waits for a place
+ * @returns what was not begun: it was enough, or something more urgent than the task waits for a place
  */
 export async function readDetails(
   run: TaskRun,
   keys: readonly string[],
-  { sample = false }: { readonly sample?: boolean } = {},
+  { sample = false, isEnough = () => false }: Wishes = {},
 ): Promise<readonly string[]> {
   const { context, stream, task, writer } = run
   const known = await writer.knownDetails(run, keys)
@@ -72,13 +80,18 @@ export async function readDetails(
   const trustedSince = task.fullRead ? Number.POSITIVE_INFINITY : context.clock.now().getTime() - repairAgeMs(context)
   const left = open.values()
   let makesWay = false
+  let underWay = 0
   const fetched = mapConcurrently(
     whileNot(left, () => makesWay),
     context.settings.api.concurrency,
-    (key) => {
+    async (key) => {
+      underWay += 1
       const state = known.get(key)
       const isTrusted = (state?.readAt?.getTime() ?? 0) >= trustedSince
-      return fetchDetail(run, read, { key, state, knownHash: isTrusted ? (state?.hash ?? null) : null })
+      const detail = await fetchDetail(run, read, { key, state, knownHash: isTrusted ? (state?.hash ?? null) : null })
+      underWay -= 1
+      if (isEnough(detail.found, underWay)) makesWay = true
+      return detail
     },
   )
   let failuresInARow = 0
@@ -107,19 +120,24 @@ function* whileNot<T>(items: Iterator<T>, stops: () => boolean): Generator<T> {
 
 type Fetched = { readonly found: readonly Found[]; readonly failed: boolean }
 
-/** Fetches one record's details and decides what is to be written: nothing when they are what `knownHash` stands for. */
-async function fetchDetail(
-  run: TaskRun,
-  read: Reader,
-  {
-    key,
-    state: before,
-    knownHash,
-  }: { readonly key: string; readonly state: DetailState | undefined; readonly knownHash: string | null },
-): Promise<Fetched> {
+/** The details of one record as they are known. */
+type Before = {
+  readonly key: string
+  readonly state: DetailState | undefined
+  /** What equals it is not written; null: whatever is answered is compared with the rows. */
+  readonly knownHash: string | null
+}
+
+/** Fetches one record's details and decides what is to be written. */
+async function fetchDetail(run: TaskRun, read: Reader, before: Before): Promise<Fetched> {
   const { context, stream } = run
+  const { key, state, knownHash } = before
   const startedAt = context.clock.now()
-  const { outcome, writes, found } = await read(key)
+  // What has its tag still is what `knownHash` stands for.
+  const isKept = knownHash !== null && state?.projection === projectionVersion
+  const answers = new TaggedAnswers((isKept && state.answers) || {})
+  const detail = await read(key, answers)
+  const { outcome, writes, found } = detail
   switch (outcome.kind) {
     case 'failed':
       return {
@@ -129,46 +147,55 @@ async function fetchDetail(
     case 'gone':
     case 'absent':
       return { found: [found, { tables: writes }, await judgeGone(run, key, startedAt)], failed: false }
-    case 'there': {
-      const partly = (found.reads ?? []).some(({ skipped = 0 }) => skipped > 0)
-      if (stream.reads.kind === 'list') {
-        const isKnown = (found.records ?? []).length > 0
-        const records = [{ stream: stream.name, key, partly, ...(!isKnown && { detailReadAt: startedAt }) }]
-        return { found: [found, { tables: writes, records }], failed: false }
-      }
-      const detailHash = hashOfWrites(writes)
-      const unchanged = writes.length > 0 && knownHash === detailHash && (found.bad ?? []).length === 0
-      const rows = writes.reduce((sum, write) => sum + write.rows.length, 0)
-      const state = {
-        stream: stream.name,
-        key,
-        detailHash,
-        detailReadAt: startedAt,
-        projection: projectionVersion,
-        partly,
-        unchanged,
-      }
-      const unexpected = { counts: { unexpected: isUnexpected(run, before, state) ? 1 : 0 } }
-      return {
-        found: [
-          found,
-          unchanged ? { counts: { unchanged: rows } } : { tables: writes },
-          { records: [state] },
-          unexpected,
-        ],
-        failed: false,
-      }
-    }
+    case 'there':
+      return { found: detailsFound(run, before, { ...detail, answers, startedAt }), failed: false }
     default:
       return outcome satisfies never
   }
+}
+
+/** What details lead to that were read. */
+function detailsFound(
+  run: TaskRun,
+  { key, state: before, knownHash }: Before,
+  { writes, found, answers, startedAt }: DetailRead & { readonly answers: TaggedAnswers; readonly startedAt: Date },
+): readonly Found[] {
+  const { stream } = run
+  const partly = (found.reads ?? []).some(({ skipped = 0 }) => skipped > 0)
+  if (stream.reads.kind === 'list') {
+    const isKnown = (found.records ?? []).length > 0
+    const records = [{ stream: stream.name, key, partly, ...(!isKnown && { detailReadAt: startedAt }) }]
+    return [found, { tables: writes, records }]
+  }
+  const isGood = (found.bad ?? []).length === 0
+  const isSame = answers.told === 'same'
+  // Of what is partly as it was there is no hash: it is received whole the next time.
+  const detailHash = isSame ? knownHash : answers.told === 'mixed' ? '' : hashOfWrites(writes)
+  const unchanged = isSame || (writes.length > 0 && knownHash === detailHash && isGood)
+  const rows = writes.reduce((sum, write) => sum + write.rows.length, answers.sameRows)
+  const state = {
+    stream: stream.name,
+    key,
+    detailHash,
+    detailReadAt: startedAt,
+    projection: projectionVersion,
+    partly,
+    unchanged,
+  }
+  const isTagged = detailHash && isGood && answers.told === 'whole' && answers.hasReceived
+  return [
+    found,
+    unchanged ? { counts: { unchanged: rows } } : { tables: writes },
+    { records: [state], tagged: isTagged ? [{ stream: stream.name, key, detailHash, answers: answers.received }] : [] },
+    { counts: { unexpected: isUnexpected(run, before, state) ? 1 : 0 } },
+  ]
 }
 
 /** Did details change within a day although nothing had made them due? Overnight their horizon moves. */
 function isUnexpected(
   { context: { settings }, stream, task }: TaskRun,
   before: DetailState | undefined,
-  { detailHash, detailReadAt }: { readonly detailHash: string; readonly detailReadAt: Date },
+  { detailHash, detailReadAt }: { readonly detailHash: string | null; readonly detailReadAt: Date },
 ): boolean {
   if (stream.dueBy === undefined || !task.isScheduled || task.hot) return false
   if (!before?.hash || before.readAt === null || before.expected || before.hash === detailHash) return false

@@ -1,7 +1,8 @@
 // The read of a child answered 404: is the parent gone, or only what was asked for?
 
 import { keyParts } from '../../state/records.ts'
-import { deletionFacts } from '../../state/sweeps.ts'
+import { liveRows } from '../../state/row-counts.ts'
+import { deletedLately } from '../../state/sweeps.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type Reading, type TaskRun } from '../context.ts'
 import { judgeDeletions } from '../deletions/threshold.ts'
@@ -13,8 +14,10 @@ const recentlySeenMs = 10 * 60_000
 
 /** Decides what a 404 (or, for a collection, an answer without content) on `key` means. */
 export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Promise<Found> {
-  const { stream, reads } = run
+  const { stream, reads, task } = run
   const asked = askableParent(stream, key)
+  // Somebody asked what has become of it.
+  if (asked === null && task.isAsked) return await goneListed(listReading(run, stream), key)
   if (asked === null)
     // The list named it a moment ago. The next sweep decides whether it is gone.
     return {
@@ -29,7 +32,7 @@ export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Pro
   if (!(await run.writer.isThere(parent, asked.key, { since, byList }))) {
     const answered = await readSingleRecord(parent, asked.key)
     found.push(answered.found)
-    if (answered.outcome.kind === 'gone') return changeSet([...found, await goneParent(parent, asked.key)])
+    if (answered.outcome.kind === 'gone') return changeSet([...found, await goneListed(parent, asked.key)])
     if (answered.outcome.kind !== 'there') {
       const problem = `${stream.name} ${key}: answered 404, and its ${parent.stream.name} record could not be read.`
       return changeSet([...found, { problems: [problem] }])
@@ -47,10 +50,13 @@ export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Pro
   return changeSet(found)
 }
 
-/** The parent is gone too: its tombstone cascades to its descendants, as far as the delete threshold allows. */
-async function goneParent({ context, stream, reads }: Reading<'list'>, key: string): Promise<Found> {
-  const { live, deletedLately } = await deletionFacts(context.database.pool, stream)
-  const verdict = judgeDeletions({ live, seen: live, missing: 1, deletedLately, limit: context.settings.deleteLimit })
+/** A record of a list is gone: its tombstone cascades to its descendants, as far as the delete threshold allows. */
+async function goneListed({ context, stream, reads }: Reading<'list'>, key: string): Promise<Found> {
+  const { pool } = context.database
+  const live = await liveRows(pool, stream.name)
+  const lately = await deletedLately(pool, stream.name)
+  const { deleteLimit: limit } = context.settings
+  const verdict = judgeDeletions({ live, seen: live, missing: 1, deletedLately: lately, limit })
   if (verdict.kind === 'hold')
     return {
       problems: [

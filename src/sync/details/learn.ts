@@ -1,7 +1,7 @@
 // Before the details of a run are planned: which reads tell something that lists and collections do not? Some records,
 // drawn at random, are read and compared first; what nobody needs is then left out.
 
-import { countListed, type DueKey, drawnKeys, dueKeys, liveRows } from '../../state/due.ts'
+import { countListed, type DueKey, drawnKeys, dueKeys } from '../../state/due.ts'
 import {
   concludeLearning,
   learnAnew,
@@ -10,6 +10,8 @@ import {
   type RepeatingRead,
   repeatingReadsOf,
 } from '../../state/reads.ts'
+import { liveRows } from '../../state/row-counts.ts'
+import type { Found } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { alwaysRead, dailySample, dayMs, isSampleDue, learningSample, shuffled } from '../economy.ts'
 import { dueSettings } from '../plan.ts'
@@ -27,7 +29,7 @@ export async function learn(run: TaskRun, due: readonly DueKey[]): Promise<reado
   const reads = await repeatingReadsOf(pool, stream)
   if (reads.length === 0) return due
   if (stream.reads.kind !== 'list') return learnFromCollections(run, due)
-  const records = await liveRows(pool, stream)
+  const records = await liveRows(pool, stream.name)
   if (records <= alwaysRead) return due
   if (reads.some(isLearning)) {
     await learnFromList(run, learningSample(records))
@@ -76,29 +78,44 @@ async function readDrawn(run: TaskRun, count: number): Promise<void> {
   await readDetails(run, keys, { sample: true })
 }
 
+/** Records that are drawn are read in portions of so many. */
+const drawnAtOnce = 200
+
 /**
- * How many elements there are shows only when the collections are read: those of a fifth of the records, at random, until
- * enough elements were compared.
+ * How many elements there are shows only when the collections are read: those of records at random, until a fifth of the
+ * elements was compared.
  */
 async function learnFromCollections(run: TaskRun, due: readonly DueKey[]): Promise<readonly DueKey[]> {
   const { context, stream } = run
   const { pool } = context.database
-  const drawn = shuffled(due.map(({ key }) => key))
-  const before = await liveRows(pool, stream)
-  let read = 0
-  for (;;) {
-    const [single] = await repeatingReadsOf(pool, stream)
-    if (single === undefined || !isLearning(single)) break
-    const elements = Math.max(before, read === 0 ? 0 : (single.compared / read) * due.length)
-    const wanted = learningSample(elements)
-    if (single.compared >= wanted) await concludeLearning(pool, stream, wanted)
-    if (single.compared >= wanted || read >= drawn.length) break
-    const next = drawn.slice(read, read + context.settings.api.concurrency)
-    await readDetails(run, next)
-    read += next.length
+  const [single] = await repeatingReadsOf(pool, stream)
+  if (single === undefined || !isLearning(single)) return due
+  const before = await liveRows(pool, stream.name)
+  let { compared, differed } = single
+  let [read, wanted] = [0, 0]
+  const isLearned = (): boolean => differed > 0 || (wanted > 0 && compared >= wanted)
+  const isEnough = (found: readonly Found[], underWay: number): boolean => {
+    read += 1
+    for (const each of found.flatMap(({ reads = [] }) => reads)) {
+      compared += each.compared ?? 0
+      differed += each.differed ?? 0
+    }
+    const each = compared / read
+    wanted = learningSample(Math.max(before, each * due.length))
+    // Those under way may bring what is missing.
+    return isLearned() || compared + underWay * each >= wanted
   }
-  const done = new Set(drawn.slice(0, read))
-  return due.filter(({ key }) => !done.has(key))
+  let left: readonly string[] = shuffled(due.map(({ key }) => key))
+  while (left.length > 0 && !isLearned()) {
+    // As many begin at once as may be under way: no more than bring what is still missing.
+    const missing = compared === 0 ? drawnAtOnce : Math.ceil(((wanted - compared) * read) / compared)
+    const portion = Math.min(drawnAtOnce, Math.max(1, missing))
+    const unread = await readDetails(run, left.slice(0, portion), { isEnough })
+    left = [...unread, ...left.slice(portion)]
+  }
+  if (wanted > 0 && compared >= wanted) await concludeLearning(pool, stream, wanted)
+  const unread = new Set(left)
+  return due.filter(({ key }) => unread.has(key))
 }
 
 /** The singles that the lists of this run made needless: what would be due had they not shown it. */

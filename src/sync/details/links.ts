@@ -26,6 +26,9 @@ const compared = { unknown: 3, known: 1 }
 export const linkedStream = ({ name }: StreamDef): StreamDef | undefined =>
   streams.find(({ filledBy }) => filledBy?.stream === name && filledBy.filter !== undefined)
 
+/** The name of the detected setting: does the list honour the filter? */
+export const filterSetting = ({ name, filledBy }: StreamDef): string => `filter:${name}.${filledBy?.filter?.param}`
+
 /** Fills empty links that lead to the records of this task. */
 export async function runLinks(run: TaskRun): Promise<void> {
   const { context, stream, task, writer } = run
@@ -33,7 +36,7 @@ export async function runLinks(run: TaskRun): Promise<void> {
   const target = linkedStream(stream)
   if (target === undefined) throw new Error(`${stream.name} fills no links.`)
   const { keys } = task.payload as { readonly keys: readonly string[] }
-  const setting = `filter:${target.name}.${target.filledBy?.filter?.param}`
+  const setting = filterSetting(target)
   const detected = await readDetected(pool, setting)
   const age = context.clock.now().getTime() - (detected?.probedAt.getTime() ?? 0)
   const answers = new Answers(run, target)
@@ -89,7 +92,15 @@ class Answers {
     const query = { ...reading.reads.query, [this.#target.filledBy?.filter?.param ?? '']: link.key }
     try {
       const { paging, pageBase } = await resolvePaging(reading, query)
-      const call = { endpoint: reading.reads.list, query, paging, pageBase, priority: 'detail', signal } as const
+      const call = {
+        endpoint: reading.reads.list,
+        query,
+        paging,
+        pageBase,
+        priority: 'detail',
+        mayBeRefused: true,
+        signal,
+      } as const
       for await (const page of context.api.list(call)) {
         this.found.push(answerFound(page))
         for (let index = 0; index < page.items.length; index++) {

@@ -13,8 +13,10 @@ import { readDocument } from './readers/document.ts'
 import { preparePrices } from './readers/prices.ts'
 import { readRecord } from './readers/record.ts'
 import { readSlots } from './readers/slots.ts'
+import type { TaggedAnswers } from './tagged-answers.ts'
 
-export type Reader = (key: string) => Promise<DetailRead>
+/** Reads the details of one record; `answers`: those that may be asked for with an entity tag, and come with one. */
+export type Reader = (key: string, answers: TaggedAnswers) => Promise<DetailRead>
 
 type Kind = StreamReads['kind']
 type Prepare<K extends Kind> = (run: TaskRun<K>, keys: readonly string[], economy: Economy) => Reader | Promise<Reader>
@@ -22,18 +24,35 @@ type Prepare<K extends Kind> = (run: TaskRun<K>, keys: readonly string[], econom
 const durationsOf = ({ context }: Reading, keys: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> =>
   firstDurations(context.database.pool, keys, context.settings.slotDurations)
 
+/**
+ * Reads with the durations of a resource that were looked up before, and once more when they are others by now: another run
+ * may have read what belongs to the new ones, and this one would take it away.
+ */
+async function readSteadily(
+  run: Reading,
+  key: string,
+  known: readonly string[],
+  read: (durations: readonly string[]) => Promise<DetailRead>,
+): Promise<DetailRead> {
+  const before = await read(known)
+  const now = (await durationsOf(run, [key])).get(key) ?? []
+  if (now.join() === known.join()) return before
+  const again = await readSteadily(run, key, now, read)
+  return { ...again, found: changeSet([{ counts: { ...before.found.counts, read: 0 } }, again.found]) }
+}
+
 const readers: { readonly [K in Kind]: Prepare<K> } = {
   list: async (run, keys, economy) => {
     const listed = await run.writer.listed(run, keys)
     return (key) => readRecord(run, key, { economy, listed: listed.get(key) })
   },
-  collection: (run, _, economy) => (key) => readCollection(run, key, economy),
-  document: (run) => (key) => readDocument(run, key),
+  collection: (run, _, economy) => (key, answers) => readCollection(run, key, { economy, answers }),
+  document: (run) => (key, answers) => readDocument(run, key, answers),
   pricetable: (run) => preparePrices(run),
-  calendar: (run) => (key) => readCalendar(run, key),
+  calendar: (run) => (key, answers) => readCalendar(run, key, answers),
   slots: async (run, keys) => {
     const durations = await durationsOf(run, keys)
-    return (key) => readSlots(run, key, durations.get(key) ?? [])
+    return (key) => readSteadily(run, key, durations.get(key) ?? [], (now) => readSlots(run, key, now))
   },
   availability: async (run, keys) => {
     const durations = await durationsOf(run, keys)
@@ -43,7 +62,8 @@ const readers: { readonly [K in Kind]: Prepare<K> } = {
     return async (key) => {
       const before = shared
       shared = changeSet([])
-      const read = await readAvailability(run, key, durations.get(key) ?? [], batches)
+      const known = durations.get(key) ?? []
+      const read = await readSteadily(run, key, known, (now) => readAvailability(run, key, now, batches))
       return { ...read, found: changeSet([before, read.found]) }
     }
   },

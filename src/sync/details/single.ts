@@ -12,6 +12,7 @@ import type { Reading } from '../context.ts'
 import { type Economy, noEconomy } from '../economy.ts'
 import { comparedRead, isAsListed } from './comparison.ts'
 import { foundInside, personRedaction } from './embeds.ts'
+import type { Tagged, TaggedAnswers } from './tagged-answers.ts'
 
 export type Outcome<T> =
   | { readonly kind: 'there'; readonly value: T }
@@ -25,11 +26,13 @@ export type Outcome<T> =
 /** What came of a read, and what it found on the way. */
 export type Answered<T> = { readonly outcome: Outcome<T>; readonly found: Found }
 
-export type ReadValue = {
+export type ReadValue = Tagged & {
   /** Decoded when it is asked for, where the answer was to stay undecoded. */
   readonly body: Json
   readonly startedAt: Date
   readonly undecoded?: Elements | undefined
+  /** It is as it was when it had the tag it was asked for with: `body` is null. */
+  readonly isSame?: boolean
 }
 
 /** Reads one endpoint. Errors that concern only this record are outcomes; those that concern everything (401, a stop) are thrown. */
@@ -40,6 +43,8 @@ export async function readOutcome(
     readonly params?: Record<string, string>
     readonly query?: Record<string, string>
     readonly undecoded?: 'record'
+    readonly tagOf?: TaggedAnswers['tagOf']
+    readonly mayBeRefused?: boolean
   },
 ): Promise<Answered<ReadValue>> {
   try {
@@ -55,7 +60,10 @@ export async function readOutcome(
       }
       return { outcome: { kind: 'there', value }, found }
     }
-    return { outcome: body === null ? { kind: 'absent' } : { kind: 'there', value: { body, startedAt } }, found }
+    const isSame = answer.status === 304
+    if (body === null && !isSame) return { outcome: { kind: 'absent' }, found }
+    const value = { body, startedAt, isSame, name: answer.name, tag: answer.headers.etag }
+    return { outcome: { kind: 'there', value }, found }
   } catch (error) {
     return failedRead(error)
   }

@@ -11,11 +11,24 @@ export type Checkpoint = {
   /** The last page of the pass is committed; what is left is to judge it. */
   readonly ended: boolean
   readonly totals: readonly number[]
+  /** Keys on the pages of this pass; undefined: a version before this one began it. */
+  readonly keys?: number
+  /** How far the end of the pass or of the sweep has come, where it takes several steps. */
+  readonly end?: EndProgress | null
   /** Why this sweep proves no absence. */
   readonly doubts: readonly string[]
 }
 
-const beginning = { pass: 1, next: null, pages: 0, ended: false, totals: [] } as const
+/** What the steps at the end of a pass or of a sweep have done: first pages are divided into ranges, then ranges add up. */
+export type EndProgress = {
+  /** The last page that is divided; null: all are. */
+  readonly divided: { readonly pass: number; readonly page: number } | null
+  /** Ranges that are added up in `facts`. */
+  readonly ranges: number
+  readonly facts: Readonly<Record<string, number>>
+}
+
+const beginning = { pass: 1, next: null, pages: 0, ended: false, totals: [], keys: 0, end: null } as const
 
 /** Where a sweep begins. */
 export const firstCheckpoint: Checkpoint = { ...beginning, variant: 0, doubts: [] }

@@ -63,6 +63,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     paging,
     pageBase,
     signal,
+    mayBeRefused: pass.part !== undefined,
     // Whether the newest come first is judged by the records.
     ...(pass.part === 'newest' ? {} : { kept: await keptPages(run, start) }),
     ...(start.next === null ? {} : { from: start.next }),
@@ -146,6 +147,7 @@ async function commitPages(
     next: last === undefined ? at.next : last.next,
     ended: last?.next === null,
     pages: at.pages + pages.length,
+    keys: pages.reduce((sum, page) => sum + page.keys.length, at.keys ?? 0),
     totals: [...at.totals, ...pages.flatMap(({ total }) => total ?? [])].filter(
       // Only the first total, the last one and those that differ decide; the list of all would grow with the pages.
       (total, index, all) => index === 0 || total !== all[index - 1],

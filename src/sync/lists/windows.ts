@@ -17,10 +17,10 @@ import { keyOf } from '../records/project.ts'
 /** One pass through a list, or through a part of it. */
 export type Pass = { readonly query: Readonly<Record<string, string>>; readonly part?: 'newest' | 'soon' }
 
-type WindowsHonoured = { readonly honoured: true } | { readonly honoured: false; readonly reason: string }
+export type WindowsHonoured = { readonly honoured: true } | { readonly honoured: false; readonly reason: string }
 
 /** The name of the detected setting. */
-const windowsSetting = (stream: string): string => `windows:${stream}`
+export const windowsSetting = (stream: string): string => `windows:${stream}`
 
 /** What was found out about the windows of a stream, and when; null: nothing yet. */
 export async function readWindows(

@@ -7,6 +7,7 @@ import type { TableWrite } from '../../../mirror/rows.ts'
 import { type Found, projected } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { readOutcome } from '../single.ts'
+import type { TaggedAnswers } from '../tagged-answers.ts'
 import { type DetailRead, detailRead, notRead, parentValues } from './children.ts'
 
 const bits = /^[01]{365,366}$/
@@ -24,7 +25,11 @@ export function calendarDays(body: Json): string | null {
 }
 
 /** Reads this year's calendar of a resource and those of the following CALENDAR_YEARS - 1 years. */
-export async function readCalendar(reading: Reading<'calendar'>, parentKey: string): Promise<DetailRead> {
+export async function readCalendar(
+  reading: Reading<'calendar'>,
+  parentKey: string,
+  answers: TaggedAnswers,
+): Promise<DetailRead> {
   const { context, stream, reads } = reading
   const { endpoint } = reads
   const { params, request } = parentValues(stream, parentKey)
@@ -34,12 +39,23 @@ export async function readCalendar(reading: Reading<'calendar'>, parentKey: stri
   const findings: Found[] = []
   let startedAt = context.clock.now()
   for (let year = thisYear; year < thisYear + calendarYears; year++) {
-    const { outcome, found } = await readOutcome(reading, { endpoint, params, query: { year: String(year) } })
+    const { outcome, found } = await readOutcome(reading, {
+      ...{ endpoint, params, query: { year: String(year) } },
+      tagOf: answers.tagOf,
+    })
     findings.push(found)
     if (outcome.kind === 'gone' || outcome.kind === 'failed') return notRead(outcome, findings, writes)
-    if (outcome.kind === 'absent') continue
-    const { body, startedAt: readAt } = outcome.value
+    if (outcome.kind === 'absent') {
+      answers.noteReceived({}, 0)
+      continue
+    }
+    const { body, startedAt: readAt, isSame } = outcome.value
     if (readAt < startedAt) startedAt = readAt
+    if (isSame) {
+      findings.push({ counts: { read: answers.noteSame(outcome.value) } })
+      continue
+    }
+    answers.noteReceived(outcome.value, 1)
     const days = calendarDays(body)
     const values = { ...request, year: String(year), days }
     findings.push({ counts: { read: 1 } })

@@ -1,6 +1,7 @@
 // What the readers of children share: what they answer, the parent's place in path and key, and the items of a list,
 // whose envelopes and next links are the api's business.
 
+import type { KeptPage, Page } from '../../../api/client.ts'
 import { styles } from '../../../api/paging/styles.ts'
 import type { Json } from '../../../api/wire/json.ts'
 import type { StreamDef } from '../../../catalog/types.ts'
@@ -10,6 +11,7 @@ import { answerFound, changeSet, type Found } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { pagingOf } from '../../lists/paging.ts'
 import { type Answered, failedRead, type Outcome } from '../single.ts'
+import type { Tagged, TaggedAnswers } from '../tagged-answers.ts'
 
 /** What the reader of one record's details answers. */
 export type DetailRead = Answered<{ readonly startedAt: Date }> & {
@@ -45,31 +47,52 @@ export function parentValues(
   }
 }
 
+/** Fewer elements are no full page, after which a header may begin to name another one without the body being changed. */
+const fewestOfFullPage = 10
+
+/** The items of a list of children; `name` and `tag` where one short page held all of them. */
+type Items = Tagged & {
+  readonly items: readonly Json[]
+  readonly startedAt: Date
+  /** They are as they were with the tag they were asked for with: `items` are empty. */
+  readonly isSame?: boolean
+}
+
 /** Reads all items of a list of children, whatever envelope it comes in. `absent`: it answered nothing at all. */
 export async function readItems(
   { context, stream, signal }: Omit<Reading, 'reads'>,
-  call: {
+  {
+    tagOf,
+    ...call
+  }: {
     readonly endpoint: string
     readonly params: Record<string, string>
     readonly query: Record<string, string>
+    readonly tagOf?: TaggedAnswers['tagOf']
   },
-): Promise<Answered<{ readonly items: readonly Json[]; readonly startedAt: Date }>> {
+): Promise<Answered<Items>> {
   const items: Json[] = []
   const found: Found[] = []
   let startedAt: Date | undefined
+  let only: Page | undefined
+  const kept = async (name: string): Promise<KeptPage | null> => {
+    const tag = tagOf?.(name)
+    return tag === undefined ? null : { tag, keys: [], next: null }
+  }
   const paging = pagingOf(stream, context.settings.api)
   const pageBase = paging.pageBase ?? styles[paging.style].usualBase ?? 0
   try {
-    for await (const page of context.api.list({ ...call, priority: 'detail', signal, paging, pageBase })) {
+    for await (const page of context.api.list({ ...call, kept, priority: 'detail', signal, paging, pageBase })) {
       found.push(answerFound(page))
       startedAt ??= page.startedAt
+      only = page.index === 0 && page.next === null && page.items.length < fewestOfFullPage ? page : undefined
       for (const item of page.items.values()) items.push(item)
     }
   } catch (error) {
     const failed = failedRead(error)
     return { ...failed, found: changeSet([...found, failed.found]) }
   }
-  const outcome: Outcome<{ readonly items: readonly Json[]; readonly startedAt: Date }> =
-    startedAt === undefined ? { kind: 'absent' } : { kind: 'there', value: { items, startedAt } }
-  return { outcome, found: changeSet(found) }
+  if (startedAt === undefined) return { outcome: { kind: 'absent' }, found: changeSet(found) }
+  const value = { items, startedAt, name: only?.name, tag: only?.tag, isSame: only?.unchanged !== undefined }
+  return { outcome: { kind: 'there', value }, found: changeSet(found) }
 }

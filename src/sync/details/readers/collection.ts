@@ -10,23 +10,34 @@ import { convertValue } from '../../records/convert.ts'
 import { contentKeys, valueAt } from '../../records/project.ts'
 import { comparedRead, isSame } from '../comparison.ts'
 import { readOutcome } from '../single.ts'
+import type { TaggedAnswers } from '../tagged-answers.ts'
 import { type DetailRead, detailRead, notRead, parentValues, readItems } from './children.ts'
+
+type CollectionRead = { readonly economy: Economy; readonly answers: TaggedAnswers }
 
 /** Reads a collection, and its singles but those that are left out. */
 export async function readCollection(
   reading: Reading<'collection'>,
   parentKey: string,
-  economy: Economy,
+  { economy, answers }: CollectionRead,
 ): Promise<DetailRead> {
   const { context, stream, reads } = reading
   const { timeZone } = context.settings
   const { params, request, scope } = parentValues(stream, parentKey)
   const query: Record<string, string> =
     reads.dayParam === undefined ? {} : { [reads.dayParam]: dateIn(timeZone, context.clock.now()) }
-  const { outcome, found } = await readItems(reading, { endpoint: reads.list, params, query })
+  const isSample = answers.hasKept && reads.single !== undefined && !economy.skips(reads.single.endpoint)
+  const { outcome, found } = await readItems(reading, {
+    ...{ endpoint: reads.list, params, query },
+    // Only an element that is received can be compared with its single.
+    ...(!isSample && { tagOf: answers.tagOf }),
+  })
   if (outcome.kind !== 'there') return notRead(outcome, [found])
-  const { items, startedAt } = outcome.value
-  const singles = await Promise.all(items.map((item) => withSingle(reading, { item, params, economy })))
+  const { items, startedAt, isSame: isAsBefore } = outcome.value
+  if (isAsBefore) return sameCollection(reading, startedAt, answers.noteSame(outcome.value), found)
+  const singles = await Promise.all(
+    items.map((item, index) => withSingle(reading, { item, params, economy, isSample: isSample && index === 0 })),
+  )
   const keys = stream.keyed === 'content' ? contentKeys(singles.map(({ record }) => record)) : []
   const all = projectedAll(
     singles.map(({ record, source }, index) => ({
@@ -38,6 +49,7 @@ export async function readCollection(
       timeZone,
     })),
   )
+  answers.noteReceived(outcome.value, all.rows.length)
   const source = reads.single?.endpoint ?? reads.list
   const replace = all.complete ? [scope] : []
   return detailRead(
@@ -47,7 +59,19 @@ export async function readCollection(
   )
 }
 
-type Element = { readonly item: Json; readonly params: Record<string, string>; readonly economy: Economy }
+/** A collection that is as it was, whose singles are left out. */
+function sameCollection({ reads }: Reading<'collection'>, startedAt: Date, rows: number, found: Found): DetailRead {
+  const skipped = reads.single === undefined ? {} : { reads: [{ endpoint: reads.single.endpoint, skipped: rows }] }
+  return detailRead(startedAt, [], [found, { counts: { read: rows } }, skipped])
+}
+
+type Element = {
+  readonly item: Json
+  readonly params: Record<string, string>
+  readonly economy: Economy
+  /** It is read as a sample. */
+  readonly isSample: boolean
+}
 
 /**
  * The element's own single, laid over the element; the element itself where there is no single, or it is left out or not to
@@ -55,7 +79,7 @@ type Element = { readonly item: Json; readonly params: Record<string, string>; r
  */
 async function withSingle(
   reading: Reading<'collection'>,
-  { item, params, economy }: Element,
+  { item, params, economy, isSample }: Element,
 ): Promise<{ readonly record: Json; readonly source?: string; readonly found: Found }> {
   const { single } = reading.reads
   const found: Found[] = []
@@ -64,7 +88,7 @@ async function withSingle(
     const id = convertValue('text', valueAt(item, path), 'UTC')
     if (single === undefined || !id.ok || id.text === null || id.text === '') continue
     const { endpoint } = single
-    if (found.length === 0 && economy.skips(endpoint))
+    if (found.length === 0 && !isSample && economy.skips(endpoint))
       return { record: item, source: reading.reads.list, found: { reads: [{ endpoint, skipped: 1 }] } }
     const { outcome, found: own } = await readOutcome(reading, {
       endpoint,

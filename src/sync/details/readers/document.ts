@@ -10,17 +10,22 @@ import type { Reading } from '../../context.ts'
 import { convertValue } from '../../records/convert.ts'
 import { valueAt } from '../../records/project.ts'
 import { readOutcome } from '../single.ts'
+import type { TaggedAnswers } from '../tagged-answers.ts'
 import { type DetailRead, detailRead, notRead, parentValues } from './children.ts'
 
 /**
  * Reads the document; how the API says that there is none is not documented, so 204, an empty body and null mean it, and
  * so does an empty object where there may be none.
  */
-export async function readDocument(reading: Reading<'document'>, parentKey: string): Promise<DetailRead> {
+export async function readDocument(
+  reading: Reading<'document'>,
+  parentKey: string,
+  answers: TaggedAnswers,
+): Promise<DetailRead> {
   const { context, stream, reads } = reading
   const { endpoint } = reads
   const { params, request, scope } = parentValues(stream, parentKey)
-  const { outcome, found } = await readOutcome(reading, { endpoint, params })
+  const { outcome, found } = await readOutcome(reading, { endpoint, params, tagOf: answers.tagOf })
   const isNone = outcome.kind === 'there' && reads.optional && isEmpty(outcome.value.body)
   if (outcome.kind === 'absent' || isNone) {
     const readAt = context.clock.now()
@@ -31,10 +36,12 @@ export async function readDocument(reading: Reading<'document'>, parentKey: stri
     )
   }
   if (outcome.kind !== 'there') return notRead(outcome, [found])
-  const { body, startedAt } = outcome.value
+  const { body, startedAt, isSame } = outcome.value
+  if (isSame) return detailRead(startedAt, [], [found, { counts: { read: answers.noteSame(outcome.value) } }])
   const own = projected({ stream, record: body, request, endpoint, timeZone: context.settings.timeZone })
   const findings = [found, { counts: { read: 1 } }, own.found]
   if (own.row === undefined) return detailRead(startedAt, [], findings)
+  answers.noteReceived(outcome.value, 1)
   const embedding = stream.embeds === undefined ? [] : [{ stream, record: body, endpoint, readAt: startedAt }]
   return detailRead(
     startedAt,

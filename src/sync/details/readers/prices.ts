@@ -17,8 +17,14 @@ const rangeDays = 31
 const comparedShare = 0.02
 /** When so many resources of a task have too few prices to tell, its others are read by months. */
 const triedResources = 3
-/** What was found out about longer ranges. */
-const atOnceSetting = 'prices_at_once'
+/** The name of the detected setting: what was found out about longer ranges. */
+export const atOnceSetting = 'prices_at_once'
+
+/** So many days at once: are they answered whole? */
+export type PricesAtOnce = { readonly days: number; readonly whole: boolean }
+
+/** Are so many days more than one range, unless they are answered at once? */
+export const needsRanges = (days: number): boolean => days > rangeDays
 
 type Range = { readonly from: string; readonly to: string }
 
@@ -59,7 +65,7 @@ export async function preparePrices(reading: Reading<'pricetable'>): Promise<(ke
   const last = months.at(-1)
   if (last === undefined || months.length === 1) return (key) => readRanges(reading, key, months)
   const whole = [{ from: today, to: last.to }]
-  const detected = (await readDetected(pool, atOnceSetting))?.value as { days: number; whole: boolean } | undefined
+  const detected = (await readDetected(pool, atOnceSetting))?.value as PricesAtOnce | undefined
   let known = detected?.days === priceDays ? detected.whole : undefined
   let unproven = 0
   /** The read that finds it out; the others wait for it. */
@@ -68,7 +74,7 @@ export async function preparePrices(reading: Reading<'pricetable'>): Promise<(ke
   const read = async (key: string): Promise<DetailRead> => {
     if (known === false) return readRanges(reading, key, months)
     const before = known
-    const atOnce = await readRanges(reading, key, whole)
+    const atOnce = await readRanges(reading, key, whole, before !== true)
     if (before === true && reaches(atOnce, last.from) && Math.random() >= comparedShare) return atOnce
     const byMonths = await readRanges(reading, key, months)
     const same = isSame(atOnce, byMonths, months.length)
@@ -108,11 +114,12 @@ function isSame(atOnce: DetailRead, byMonths: DetailRead, months: number): boole
   return one?.join('\n') === other?.join('\n')
 }
 
-/** Reads these ranges of the prices of one resource. */
+/** Reads these ranges of the prices of one resource. `mayBeRefused`: the API may not answer as much at once. */
 async function readRanges(
   reading: Reading<'pricetable'>,
   parentKey: string,
   ranges: readonly Range[],
+  mayBeRefused = false,
 ): Promise<DetailRead> {
   const { context, stream, reads } = reading
   const { endpoint } = reads
@@ -122,7 +129,7 @@ async function readRanges(
   const findings: Found[] = []
   let startedAt = context.clock.now()
   for (const { from, to } of ranges) {
-    const { outcome, found } = await readOutcome(reading, { endpoint, params, query: { from, to } })
+    const { outcome, found } = await readOutcome(reading, { endpoint, params, query: { from, to }, mayBeRefused })
     findings.push(found)
     if (outcome.kind === 'gone' || outcome.kind === 'failed') return notRead(outcome, findings, writes)
     if (outcome.kind === 'absent') continue

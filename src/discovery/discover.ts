@@ -1,0 +1,192 @@
+// Finds the settings of an API from its address and a secret: how the secret is shown, where records stand, how lists are
+// paged. Reads only, with restraint: see docs/operations.md.
+
+import { isLoopback } from '../api/wire/proxy.ts'
+import { sleep } from '../clock.ts'
+import type { AuthSetting, PagingSettings } from '../config.ts'
+import { ApiError, BoatMirrorError } from '../errors.ts'
+import { authText, nextAuth, wishesIn } from './auth.ts'
+import { findPaging } from './find-paging.ts'
+import { Inquiry, type InquiryOptions } from './inquiry.ts'
+import { trialSize } from './paging-signs.ts'
+import { itemsPathIn, type Sample, sampleOf } from './sample.ts'
+import type { Discovery, FoundSetting, ListToRead, SetAlready } from './types.ts'
+
+export type DiscoveryOptions = InquiryOptions & {
+  /** Paged lists, the one with most records first. */
+  readonly lists: readonly ListToRead[]
+  readonly set: SetAlready
+  /** A person allows the secret to be tried in the address. */
+  readonly tryQuery: boolean
+  /** Waits between two refused requests. */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+const mostRefusals = 4
+const betweenRefusalsMs = 1_000
+
+/** Looks for the settings; whatever stops it becomes `problem`. @throws the signal's reason when it is aborted */
+export async function discover(options: DiscoveryOptions): Promise<Discovery> {
+  const nothing: Discovery = { auth: null, paging: null, settings: [], problem: null, note: null }
+  try {
+    assertPrivate(options)
+    await using entry = await enter(options)
+    return await lookAround(entry, options, nothing)
+  } catch (error) {
+    options.signal.throwIfAborted()
+    if (error instanceof BoatMirrorError) return { ...nothing, problem: error }
+    throw error
+  }
+}
+
+/** Over http everybody on the way reads the secret: it is tried on this machine only. */
+function assertPrivate({ api }: DiscoveryOptions): void {
+  const { protocol, origin } = new URL(api.baseUrl)
+  if (api.token === null || protocol === 'https:' || isLoopback(origin)) return
+  throw new BoatMirrorError(
+    'CONFIG_INVALID',
+    'API_BASE_URL is an http address: whoever stands between could read the secret, so nothing is tried.',
+    { remedy: 'Set API_BASE_URL to an https address, or set API_AUTH and API_PAGING yourself.' },
+  )
+}
+
+/** Who was let in, to which list, and its first answer. */
+type Entry = AsyncDisposable & {
+  readonly inquiry: Inquiry
+  readonly auth: AuthSetting
+  readonly list: ListToRead
+  readonly answer: Awaited<ReturnType<Inquiry['first']>>
+  readonly evidence: string
+}
+
+/** Tries one kind of authentication after the other. @throws ApiError of the last refusal, or what else stops it */
+async function enter(options: DiscoveryOptions): Promise<Entry> {
+  const { api, signal, tryQuery, pause = sleep } = options
+  const tried: AuthSetting[] = []
+  const wishes: AuthSetting[] = []
+  let refusal: ApiError | undefined
+  for (;;) {
+    const auth = nextAuth({ set: api.auth, tried, wishes, token: api.token, tryQuery })
+    if (auth === null || tried.length === mostRefusals) throw notLetIn(refusal, tried, wishes)
+    if (refusal !== undefined) await pause(betweenRefusalsMs, signal)
+    tried.push(auth)
+    const inquiry = new Inquiry(options, auth)
+    try {
+      const opened = await firstList(inquiry, options.lists)
+      const before = tried.slice(0, -1).map(authText)
+      const evidence = before.length === 0 ? 'was accepted' : `was accepted after ${before.join(', ')} had been refused`
+      return { inquiry, auth, ...opened, evidence, [Symbol.asyncDispose]: () => inquiry.close() }
+    } catch (error) {
+      await inquiry.close()
+      if (!(error instanceof ApiError) || error.status !== 401) throw error
+      refusal = error
+      wishes.push(...wishesIn(error.asksFor, error.body))
+    }
+  }
+}
+
+/** The first list that is there. @throws ApiError of the last one when none is */
+async function firstList(inquiry: Inquiry, lists: readonly ListToRead[]): Promise<Pick<Entry, 'list' | 'answer'>> {
+  let missing: unknown
+  for (const list of lists)
+    try {
+      return { list, answer: await inquiry.first(list) }
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'API_NOT_FOUND') throw error
+      missing = error
+    }
+  throw missing
+}
+
+function notLetIn(
+  refusal: ApiError | undefined,
+  tried: readonly AuthSetting[],
+  wishes: readonly AuthSetting[],
+): ApiError {
+  const isTried = (kind: AuthSetting['kind']): boolean => tried.some((auth) => auth.kind === kind)
+  const remedy = isTried('none')
+    ? 'Set API_TOKEN.'
+    : wishes.some(({ kind }) => kind === 'basic') && !isTried('basic')
+      ? 'The API asks for Basic: API_TOKEN must be user:password.'
+      : 'Check API_TOKEN. If it is right, ask the API’s operator how it is sent and set API_AUTH; --try-query also tries it in the address.'
+  return new ApiError(
+    'API_UNAUTHORIZED',
+    `${refusal?.message ?? 'The API answered 401.'} Tried: ${tried.map(authText).join(', ')}.`,
+    {
+      endpoint: refusal?.endpoint ?? '',
+      status: 401,
+      remedy,
+      cause: refusal,
+    },
+  )
+}
+
+async function lookAround(entry: Entry, options: DiscoveryOptions, nothing: Discovery): Promise<Discovery> {
+  const { auth, evidence } = entry
+  const settings: FoundSetting[] = [{ name: 'API_AUTH', value: authText(auth), evidence }]
+  try {
+    const { list, whole, itemsPath } = await enoughRecords(entry, options)
+    const at = itemsPath === null ? {} : { itemsPath }
+    if (itemsPath !== null)
+      settings.push({ name: 'API_ITEMS_PATH', value: itemsPath, evidence: 'the longest list of objects stands there' })
+    if (trialSize(whole.keys.length) === null)
+      return { ...nothing, auth, settings, note: `no list has three records: how they are paged cannot be told` }
+    const paths: PagingSettings = { ...options.set.paging, ...at }
+    const found = await findPaging(entry.inquiry.list(list, paths), whole, options.set)
+    if (found !== null)
+      return { ...nothing, auth, paging: { ...at, ...found.paging }, settings: [...settings, ...found.settings] }
+    return onePage({ list, whole }, { ...nothing, auth, settings })
+  } catch (error) {
+    options.signal.throwIfAborted()
+    if (error instanceof BoatMirrorError) return { ...nothing, auth, settings, problem: error }
+    throw error
+  }
+}
+
+type Seen = { readonly list: ListToRead; readonly whole: Sample; readonly itemsPath: string | null }
+
+/** The first list with records enough to tell pages apart, or the one with most. */
+async function enoughRecords({ inquiry, list, answer }: Entry, { lists, set }: DiscoveryOptions): Promise<Seen> {
+  let most = seen(list, answer, set)
+  for (const other of lists.slice(lists.indexOf(list) + 1)) {
+    if (most.whole.keys.length > 3) break
+    const further = seen(other, await inquiry.first(other), set)
+    if (further.whole.keys.length > most.whole.keys.length) most = further
+  }
+  return most
+}
+
+/** Reads an answer where its records are usually found, or else where the only ones are. */
+function seen(list: ListToRead, answer: Entry['answer'], { paging }: SetAlready): Seen {
+  try {
+    return { list, whole: sampleOf(answer, paging), itemsPath: null }
+  } catch (error) {
+    const itemsPath = itemsPathIn(answer.body)
+    if (itemsPath === null || !(error instanceof BoatMirrorError)) throw error
+    return { list, whole: sampleOf(answer, { ...paging, itemsPath }), itemsPath }
+  }
+}
+
+/** Nothing led to a second page: that is right where there is none. */
+function onePage({ list, whole }: Pick<Seen, 'list' | 'whole'>, found: Discovery): Discovery {
+  const records = whole.keys.length
+  if (whole.total === records) {
+    const evidence = `${list.name} come as a whole: ${records} records, of which the answer says that they are all`
+    return {
+      ...found,
+      paging: { style: 'link' },
+      settings: [...found.settings, { name: 'API_PAGING', value: 'link', evidence }],
+    }
+  }
+  return {
+    ...found,
+    problem: new BoatMirrorError(
+      'PAGING_IGNORED',
+      `${list.endpoint} was answered with ${records} records, and nothing that was tried led to others.`,
+      {
+        remedy:
+          'Ask the API’s operator how lists are paged and set API_PAGING, API_PAGE_PARAM and API_SIZE_PARAM; for a list without pages set lists.STREAM.paging: none in the configuration file.',
+      },
+    ),
+  }
+}

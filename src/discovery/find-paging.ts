@@ -1,0 +1,168 @@
+// Finds out how a list is paged: asks for a few records, then for the ones after them in one way after the other, and
+// believes only what led to exactly those. What follows from an answer is paging-signs.ts's.
+
+import type { PagingStyle } from '../config.ts'
+import { findSizes } from './find-sizes.ts'
+import { type Counting, countingOf, countingText, isCounted, linkHints, placeOf, usualNames } from './paging-signs.ts'
+import type { Sample } from './sample.ts'
+import type { AskedList, FoundPaging, FoundSetting, SetAlready } from './types.ts'
+
+/** What the ways are tried with. */
+type Look = {
+  readonly list: AskedList
+  /** Keys of the first answer, for which nothing but the list was asked. */
+  readonly whole: readonly string[]
+  /** The first page, and its query. */
+  readonly first: Sample
+  readonly query: Readonly<Record<string, string>>
+  readonly set: SetAlready
+}
+
+type Found = {
+  readonly style: PagingStyle
+  readonly param?: string
+  readonly base?: 0 | 1
+  readonly nextPath?: string
+  readonly evidence: string
+}
+
+/** A way to the next page, and the style that it would show. */
+type Way = { readonly style: PagingStyle; readonly go: () => Promise<Found | null> }
+
+/**
+ * @param whole the answer to the list without any parameter of paging
+ * @returns null where nothing leads to a second page
+ */
+export async function findPaging(list: AskedList, whole: Sample, set: SetAlready): Promise<FoundPaging | null> {
+  const hints = typeof whole.next === 'string' ? linkHints(whole.next, {}, whole.keys.length).sizes : []
+  const sizes = await findSizes(list, whole, { set: set.paging, hints })
+  const look: Look = { list, whole: whole.keys, first: sizes.first, query: sizes.query, set }
+  const found = await firstThatWorks(look)
+  if (found === null) return null
+  const { style, param, base, nextPath } = found
+  const chosen = {
+    style,
+    ...(param !== undefined && { pageParam: param }),
+    ...(base !== undefined && { pageBase: base }),
+    ...(nextPath !== undefined && { nextPath }),
+  }
+  return {
+    paging: { ...chosen, ...sizes.paging },
+    settings: [...settingsOf(found), ...sizes.settings],
+  }
+}
+
+/** What counts, but is not called so, is taken only where nothing better works. */
+async function firstThatWorks(look: Look): Promise<Found | null> {
+  let spare: Found | null = null
+  for (const { style, go } of waysOf(look)) {
+    const found = await go()
+    if (found?.style === style) return found
+    spare ??= found
+  }
+  return spare
+}
+
+/** All ways, the style that is set first, then what the answer itself names, then what is usual. */
+function waysOf({ set, ...look }: Look): readonly Way[] {
+  const { first, list, query } = look
+  const { pageParam } = set.paging
+  const { headerLink, next } = first
+  const names = (usual: readonly string[], ...more: readonly string[]): readonly string[] => [
+    ...new Set([...more, ...usual]),
+  ]
+  const link = headerLink ?? (typeof next === 'string' && list.isLink(next) ? next : undefined)
+  const token = typeof next === 'string' && !list.isLink(next) ? next : undefined
+  const hints = link === undefined ? [] : linkHints(link, query, first.keys.length).counts
+  const counts = (style: 'page' | 'offset', tried: readonly string[]): Way => ({
+    style,
+    go: () => counting({ set, ...look }, tried),
+  })
+  const own = (style: PagingStyle): readonly string[] => (set.style === style ? [pageParam] : [])
+  const ofHints = (style: 'page' | 'offset'): readonly string[] =>
+    hints.filter((name) => (usualNames.offset as readonly string[]).includes(name) === (style === 'offset'))
+  const followed: Way = { style: 'link', go: () => following({ set, ...look }, link ?? '', headerLink !== undefined) }
+  const ways: readonly Way[] = [
+    ...(headerLink === undefined ? [] : [followed]),
+    ...(token === undefined
+      ? []
+      : [cursorWay({ set, ...look }, { token, path: null }, names(usualNames.cursor, ...own('cursor')))]),
+    // A link that counts says the names; numbers can be begun at any page, and unchanged pages are not sent again.
+    ...(ofHints('page').length === 0 ? [] : [counts('page', ofHints('page'))]),
+    ...(ofHints('offset').length === 0 ? [] : [counts('offset', ofHints('offset'))]),
+    ...(link === undefined || headerLink !== undefined ? [] : [followed]),
+    counts('page', names(usualNames.page, ...own('page'))),
+    counts('offset', names(usualNames.offset, ...own('offset'))),
+    ...[...first.cursors].map(([path, value]) =>
+      cursorWay({ set, ...look }, { token: value, path }, names(usualNames.cursor.slice(0, 3), ...own('cursor'))),
+    ),
+  ]
+  return [...ways.filter(({ style }) => style === set.style), ...ways.filter(({ style }) => style !== set.style)]
+}
+
+/** True when a page holds what comes after the first one. */
+const isNext = ({ whole, first }: Look, page: Sample | null): boolean => {
+  const place = page === null ? null : placeOf(whole, page.keys)
+  return place === first.keys.length || (place === 'beyond' && first.keys.length === whole.length)
+}
+
+async function following(look: Look, link: string, inHeader: boolean): Promise<Found | null> {
+  if (!isNext(look, await look.list.follow(link))) return null
+  const where = inHeader ? 'the Link header' : 'the next link of the answer'
+  return { style: 'link', evidence: `${where} led to the records after the first page` }
+}
+
+function cursorWay(
+  look: Look,
+  { token, path }: { readonly token: string; readonly path: string | null },
+  names: readonly string[],
+): Way {
+  const paths = path === null ? {} : { nextPath: path }
+  const go = async (): Promise<Found | null> => {
+    for (const param of names) {
+      if (!isNext(look, await look.list.ask({ ...look.query, [param]: token }, paths))) continue
+      const evidence = `what the answer calls next, sent as ${param}, led to the records after the first page`
+      return { style: 'cursor', param, evidence, ...paths }
+    }
+    return null
+  }
+  return { style: 'cursor', go }
+}
+
+/** Tries names until one counts something. */
+async function counting(look: Look, names: readonly string[]): Promise<Found | null> {
+  for (const param of names) {
+    const found = await countingBy(look, param)
+    if (found === null) continue
+    const first = `${param}=2 began where it must if ${countingText(found)}`
+    return { style: found.style, param, base: found.base, evidence: first }
+  }
+  return null
+}
+
+async function countingBy({ list, whole, first, query }: Look, param: string): Promise<Counting | null> {
+  const placeAt = async (value: 1 | 2) => {
+    const page = await list.ask({ ...query, [param]: String(value) })
+    return page === null ? null : placeOf(whole, page.keys)
+  }
+  const two = await placeAt(2)
+  const verdict = countingOf(first.keys.length, two)
+  if (verdict !== 'ask-one') return verdict
+  // With two more pages to come, only what is not understood leads nowhere.
+  if (two === null && whole.length > 2 * first.keys.length) return null
+  const after = countingOf(first.keys.length, two, await placeAt(1))
+  return after === 'ask-one' ? null : after
+}
+
+function settingsOf({ style, param, base, nextPath, evidence }: Found): readonly FoundSetting[] {
+  return [
+    { name: 'API_PAGING', value: style, evidence },
+    ...(param === undefined ? [] : [{ name: 'API_PAGE_PARAM', value: param, evidence: `${param} chooses the page` }]),
+    ...(base === undefined || !isCounted(style)
+      ? []
+      : [{ name: 'API_PAGE_BASE', value: String(base), evidence: countingText({ style, base }) }]),
+    ...(nextPath === undefined
+      ? []
+      : [{ name: 'API_NEXT_PATH', value: nextPath, evidence: 'the next cursor stands there' }]),
+  ]
+}

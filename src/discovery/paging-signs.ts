@@ -1,0 +1,71 @@
+// What follows from the place at which a page begins in a list that is known already. Pure.
+
+import type { PagingStyle } from '../config.ts'
+
+/** Where a page begins among the keys of the list's first answer; `beyond`: after all of them; null: nowhere. */
+export type Place = number | 'beyond' | null
+
+export function placeOf(known: readonly string[], page: readonly string[]): Place {
+  const [first] = page
+  if (first === undefined) return null
+  const start = known.indexOf(first)
+  if (start < 0) return page.some((key) => known.includes(key)) ? null : 'beyond'
+  return page.every((key, index) => start + index >= known.length || known[start + index] === key) ? start : null
+}
+
+export type Counting = { readonly style: 'page' | 'offset'; readonly base: 0 | 1 }
+
+/**
+ * How a parameter counts, from the places of the pages that it led to with 2 and with 1.
+ * Pages of 3: `2` begins at 3 for pages from 1, at 6 for pages from 0, at 2 for offsets from 0, at 1 for offsets from 1,
+ * and at 0 where it is ignored.
+ * @param size records of a page
+ * @param one undefined: not asked for yet
+ * @returns `ask-one`: the place with 1 is needed to tell
+ */
+export function countingOf(size: number, two: Place, one?: Place): Counting | 'ask-one' | null {
+  if (two === 0) return null
+  if (one === undefined) {
+    if (size > 2 && two === 2) return { style: 'offset', base: 0 }
+    if (two === 1) return { style: 'offset', base: 1 }
+    if (size > 2 && two === size) return { style: 'page', base: 1 }
+    return two === size * 2 ? { style: 'page', base: 0 } : 'ask-one'
+  }
+  if (one === 0 && (two === size || two === 'beyond')) return { style: 'page', base: 1 }
+  if (one === 1 && two === 2) return { style: 'offset', base: 0 }
+  return one === size || one === 'beyond' ? { style: 'page', base: 0 } : null
+}
+
+/** Records asked for to see whether a parameter sets the size; null: too few records to tell. */
+export const trialSize = (records: number): 2 | 3 | null => (records > 3 ? 3 : records === 3 ? 2 : null)
+
+/** What APIs call the number of a page, an offset, a cursor, and the size of a page. */
+export const usualNames = {
+  page: ['page', 'pageNumber', 'page_number', 'pageNo'],
+  offset: ['offset', 'skip', 'start'],
+  cursor: ['cursor', 'after', 'pageToken', 'page_token', 'starting_after', 'nextCursor', 'page'],
+  size: ['perPage', 'limit', 'per_page', 'pageSize', 'page_size', 'size', 'itemsPerPage'],
+} as const
+
+/** Parameters of a next link that were not asked for like this: what counts there, and what sets the size. */
+export function linkHints(
+  link: string,
+  asked: Readonly<Record<string, string>>,
+  records: number,
+): { readonly counts: readonly string[]; readonly sizes: readonly string[] } {
+  const query = new URLSearchParams(link.split('#')[0]?.split('?')[1] ?? '')
+  const numbers = [...query].filter(([name, value]) => /^\d{1,9}$/.test(value) && asked[name] !== value)
+  const isSize = ([name, value]: readonly [string, string]): boolean =>
+    Number(value) === records && (usualNames.size as readonly string[]).includes(name)
+  return {
+    counts: numbers.filter((each) => !isSize(each)).map(([name]) => name),
+    sizes: numbers.filter(isSize).map(([name]) => name),
+  }
+}
+
+/** In words: `pages are numbered from 1`. */
+export const countingText = ({ style, base }: Counting): string =>
+  style === 'page' ? `pages are numbered from ${base}` : `records are counted from ${base}`
+
+/** Styles in which the parameter counts. */
+export const isCounted = (style: PagingStyle): style is 'page' | 'offset' => style === 'page' || style === 'offset'

@@ -1,0 +1,54 @@
+// The end of a pass or of a sweep in steps: each is a transaction of bounded size with a checkpoint of its own, so that
+// whoever resumes the task goes on where it stopped.
+
+import type { Queryable } from '../../database/sql.ts'
+import { beforePages, type Division, dividePages, stepSize } from '../../state/sweep-ranges.ts'
+import { checkpointTask } from '../../state/tasks.ts'
+import type { TaskRun } from '../context.ts'
+import type { Checkpoint, EndProgress } from './progress.ts'
+
+type Facts<Name extends string> = Readonly<Record<Name, number>>
+
+type Steps<Name extends string> = {
+  /** Number of the ranges. */
+  readonly ranges: number
+  readonly division: () => Promise<Division>
+  /** The facts of one range of divided pages; null: of all pages as they are. */
+  readonly factsOf: (db: Queryable, range: number | null) => Promise<Facts<Name>>
+}
+
+/** Adds up the facts of all ranges. What fits into one range is one statement, and no step. @throws LEASE_LOST */
+export async function addUpRanges<Name extends string>(
+  run: TaskRun,
+  at: Checkpoint,
+  { ranges, division, factsOf }: Steps<Name>,
+): Promise<Facts<Name>> {
+  const { context, task, signal } = run
+  const { pool } = context.database
+  if (ranges === 1) return await factsOf(pool, null)
+  let done: EndProgress = at.end ?? { divided: beforePages, ranges: 0, facts: {} }
+  const step = async (work: (client: Queryable) => Promise<EndProgress>): Promise<void> => {
+    signal.throwIfAborted()
+    done = await context.database.transaction(async (client) => {
+      const next = await work(client)
+      await checkpointTask(client, task, { checkpoint: { ...at, end: next }, counts: {} })
+      return next
+    })
+  }
+  const divide = await division()
+  for (let from = done.divided; from !== null; from = done.divided) {
+    const pages = { from, pages: stepSize.pages }
+    await step(async (client) => ({ ...done, divided: await dividePages(client, task.runId, divide, pages) }))
+  }
+  while (done.ranges < ranges)
+    await step(async (client) => {
+      const facts = sumOf(done.facts, await factsOf(client, done.ranges))
+      return { ...done, ranges: done.ranges + 1, facts }
+    })
+  return done.facts as Facts<Name>
+}
+
+const sumOf = <Name extends string>(before: Readonly<Record<string, number>>, more: Facts<Name>): Facts<Name> => {
+  const names = Object.keys(more) as Name[]
+  return Object.fromEntries(names.map((name) => [name, (before[name] ?? 0) + more[name]])) as Facts<Name>
+}

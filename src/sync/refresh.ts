@@ -1,0 +1,104 @@
+// What somebody asked to have read now: a stream, as a sync of it, or one record with its details, in a run of its own.
+
+import type { PoolClient } from 'pg'
+import { childrenOf, findStream, parentOf } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { keysBelow } from '../state/due.ts'
+import { type KnownRecord, keyParts, keyText, knownRecords } from '../state/records.ts'
+import { addRequestStreams, type NewRefresh, newRefreshes, refuseRequest } from '../state/refreshes.ts'
+import { noteRunError, refreshTrigger, startRun } from '../state/runs.ts'
+import { addTasks } from '../state/tasks.ts'
+import { type SyncContext, type TaskRun, taskRun } from './context.ts'
+import { readDetails } from './details/details.ts'
+import { dueSettings, isEnabled, type PlanSettings, priorities, streamsToRead } from './plan.ts'
+
+/** The same context, whose reads go before everything scheduled. */
+export const askingFirst = (context: SyncContext): SyncContext => ({
+  ...context,
+  api: {
+    ...context.api,
+    read: (call) => context.api.read({ ...call, priority: 'asked' }),
+    list: (call) => context.api.list({ ...call, priority: 'asked' }),
+  },
+})
+
+/** Says what the refreshes that came are to read: of one record its run starts at once, beside whatever runs. */
+export async function planRefreshes(client: PoolClient, settings: PlanSettings): Promise<void> {
+  for (const refresh of await newRefreshes(client)) {
+    const stream = findStream(refresh.stream)
+    if (stream === undefined || !isEnabled(stream, settings))
+      await refuseRequest(client, refresh.id, `${refresh.stream} is switched off by the configuration.`)
+    else if (refresh.key === null)
+      await addRequestStreams(client, refresh.id, streamsToRead([refresh.stream], settings))
+    else await startRecord(client, refresh, refresh.key)
+  }
+}
+
+async function startRecord(client: PoolClient, { id, stream }: NewRefresh, recordKey: string): Promise<void> {
+  const wanted = { stream, hot: false, trigger: refreshTrigger, full: true, requestIds: [], recordKey }
+  const runId = await startRun(client, wanted)
+  await addRequestStreams(client, id, [stream], runId)
+  await addTasks(client, runId, stream, [{ kind: 'refresh', priority: priorities.asked, payload: { key: recordKey } }])
+}
+
+/** Reads the record, then what hangs on it, as deep as it goes. */
+export async function runRefresh(run: TaskRun): Promise<void> {
+  const { stream, task, writer } = run
+  const { key } = task.payload as { readonly key: string }
+  const parts = keyParts(stream, key)
+  const parent = parentOf(stream)
+  const isThere =
+    parent === undefined
+      ? await readListed(run, stream, key)
+      : await readBelowParent(run, parent, keyText(parts.slice(0, parent.key.length)))
+  if (isThere) await readBelow(run, stream, parts)
+  await writer.end(run)
+}
+
+/** Reads a record of a list; false: the API shows none. */
+async function readListed(run: TaskRun, stream: StreamDef, key: string): Promise<boolean> {
+  await readDetails(runOf(run, stream), [key], everything)
+  const known = await rowOf(run, stream, key)
+  if (known?.exists !== true)
+    await noteRunError(
+      run.context.database.pool,
+      run.task.runId,
+      `There is no ${stream.name} ${key}, upstream or in the mirror.`,
+    )
+  return known?.alive === true
+}
+
+/** Reads what a record below another is read with; false: what it hangs below is not there. */
+async function readBelowParent(run: TaskRun, parent: StreamDef, key: string): Promise<boolean> {
+  const { stream, context, task } = run
+  if (stream.reads.kind === 'inside') return await readListed(run, parent, key)
+  if ((await rowOf(run, parent, key))?.alive === true) {
+    await readDetails(run, [key], everything)
+    return true
+  }
+  const remedy = `boat-mirror refresh ${parent.name} ${keyParts(parent, key).join(' ')}`
+  const problem = `The mirror has no ${parent.name} ${key}, which ${stream.name} hangs below. Ask for that: ${remedy}`
+  await noteRunError(context.database.pool, task.runId, problem)
+  return false
+}
+
+/** Reads the details below a record, and those below these. */
+async function readBelow(run: TaskRun, stream: StreamDef, parts: readonly string[]): Promise<void> {
+  const { database, settings } = run.context
+  const children = childrenOf(stream.name).filter(({ reads }) => reads.kind !== 'inside')
+  for (const child of children.filter((each) => isEnabled(each, settings))) {
+    const keys = await keysBelow(database.pool, stream, parts, dueSettings(run.context))
+    await readDetails(runOf(run, child), keys, everything)
+    await readBelow(run, child, parts)
+  }
+}
+
+/** Also the reads that are left out otherwise. */
+const everything = { sample: true } as const
+
+/** The same task, as it reads another stream; what it changes there is counted as well. */
+const runOf = ({ context, task, writer, signal }: TaskRun, stream: StreamDef): TaskRun =>
+  taskRun(context, { ...task, stream: stream.name }, writer, signal)
+
+const rowOf = async ({ context }: TaskRun, stream: StreamDef, key: string): Promise<KnownRecord | undefined> =>
+  (await knownRecords(context.database.pool, stream, [key])).get(key)
