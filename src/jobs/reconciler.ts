@@ -4,9 +4,12 @@
 import { sleep } from '../clock.ts'
 import type { Database } from '../database/database.ts'
 import { messageOf } from '../errors.ts'
+import { runLine } from '../inspect/outcome.ts'
 import type { Logger } from '../log.ts'
+import { hasChanged } from '../state/runs.ts'
 import { takeWakeable } from '../state/tasks.ts'
 import { advance } from '../sync/advance.ts'
+import type { PlanSettings } from '../sync/plan.ts'
 import type { JobQueue, SyncJob } from './queues.ts'
 
 const intervalMs = 1_000
@@ -25,6 +28,7 @@ export type Reconciler = {
 
 type ReconcilerOptions = {
   readonly database: Database
+  readonly settings: PlanSettings
   readonly wake: Wake
   readonly log: Logger
   /** Called each second after the look at the tables, e.g. to start overdue streams. */
@@ -39,20 +43,14 @@ export const jobOf = ({ id, fence, priority }: Wakeable): Parameters<JobQueue['a
 })
 
 /** One look at the tables: ends and starts runs, wakes tasks. */
-async function reconcileOnce({ database, wake, log }: ReconcilerOptions): Promise<void> {
-  const advanced = await advance(database)
+async function reconcileOnce({ database, settings, wake, log }: ReconcilerOptions): Promise<void> {
+  const advanced = await advance(database, settings)
   for (const run of advanced.finished) {
-    const level = run.status === 'done' ? 'debug' : 'warn'
-    log[level](
-      {
-        event: 'run_finished',
-        run: run.id,
-        stream: run.stream,
-        status: run.status,
-        ...(run.error === null ? {} : { reason: run.error }),
-      },
-      `${run.stream}: ${run.status}`,
-    )
+    const { id, stream, status, error } = run
+    // What failed needs a person; what changed nothing is said once an hour, of all runs together.
+    const level = status !== 'done' ? 'warn' : hasChanged(run) ? 'info' : 'debug'
+    const reason = error === null ? {} : { reason: error }
+    log[level]({ event: 'run_finished', run: id, stream, status, ...reason }, runLine(run))
   }
   const tasks = await takeWakeable(database.pool, wakeAtOnce)
   if (tasks.length > 0) await wake(tasks)

@@ -37,8 +37,13 @@ const earlyS = 0.5
 /** Windows that the API does not honour are tried again after this time, in milliseconds. */
 const windowsTriedAgainMs = 3_600_000
 
-/** @throws BoatMirrorError CONFIG_INVALID when the file's sections name streams that there are not: a slip would go unnoticed. */
-export function assertKnownStreams({ schedules, targets, api }: Pick<Config, 'schedules' | 'targets' | 'api'>): void {
+/** @throws BoatMirrorError CONFIG_INVALID when settings name streams that there are not: a slip would go unnoticed. */
+export function assertKnownStreams({
+  schedules,
+  targets,
+  api,
+  webhookStreams,
+}: Pick<Config, 'schedules' | 'targets' | 'api' | 'webhookStreams'>): void {
   const names = streams.map((stream) => stream.name)
   const hot = turns.filter((turn) => turn.hot).map(turnName)
   const sections = { schedules: [...names, ...hot], targets: names, lists: names }
@@ -48,6 +53,8 @@ export function assertKnownStreams({ schedules, targets, api }: Pick<Config, 'sc
       .filter((name) => !known.includes(name))
       .map((name) => `${section}.${name} in the file: there is no stream "${name}"${meant(name, known)}.`)
   })
+  for (const name of webhookStreams ?? [])
+    if (!names.includes(name)) problems.push(`WEBHOOK_STREAMS: there is no stream "${name}"${meant(name, names)}.`)
   if (problems.length > 0)
     throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'), {
       remedy: `Streams are named by their tables: ${names.join(', ')}.`,
@@ -235,7 +242,7 @@ export async function requestFirstSync(database: Database, enabled: readonly str
 async function isOpen(client: Parameters<typeof isRequested>[0], stream: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `select 1 from sync.request_streams s join sync.requests r on r.id = s.request_id
-     where r.finished_at is null and s.stream = $1 limit 1`,
+     where r.finished_at is null and r.record_key is null and s.stream = $1 limit 1`,
     [stream],
   )
   return (rowCount ?? 0) > 0

@@ -1,16 +1,19 @@
 // A worker in this process: takes tasks from the queue, looks for lost wake-ups, keeps the schedule. `worker` runs it for
 // good, `sync` runs the same and stops when its own request is done.
 
-import { hostname } from 'node:os'
 import type { Config } from '../config.ts'
+import { listen } from '../database/listen.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { pruneHistory } from '../mirror/history.ts'
+import { processName } from '../process-name.ts'
+import { refreshChannel } from '../state/refreshes.ts'
+import { proveRowCounts } from '../state/row-counts.ts'
 import { noteDatabaseTime } from '../state/set-back-clock.ts'
 import { overdueTurns } from '../state/stream-state.ts'
 import { neglectedTasks } from '../state/tasks.ts'
 import type { SyncContext } from '../sync/context.ts'
-import { streamsToRead } from '../sync/plan.ts'
+import { priorities, streamsToRead } from '../sync/plan.ts'
 import { runTask } from '../sync/run-task.ts'
 import {
   type JobQueue,
@@ -65,16 +68,13 @@ type RunningWorker = {
   stop(): Promise<void>
 }
 
-/** Who holds a lease: readable in sync.tasks. */
-const workerName = (): string => `${hostname()}:${process.pid}`
-
 /** Starts taking tasks: the tables are looked at while the queue is opened. `also` runs each second after that look. */
 export async function startSyncWorker(
   { context, backend, log, neglectedAfterMs = 15_000, beginsAtOnce = false }: SyncWorkerOptions,
   also?: (context: SyncContext) => Promise<void>,
 ): Promise<RunningWorker & { readonly context: SyncContext }> {
   const stopping = new AbortController()
-  const owner = workerName()
+  const owner = processName()
   let reconciler: Reconciler | undefined
   const full: SyncContext = { ...context, onTasks: () => reconciler?.poke() }
   let running = 0
@@ -96,12 +96,17 @@ export async function startSyncWorker(
   }
   const opening = backend.openQueue(syncQueue)
   let refused = false
-  const wake: Wake = async (tasks) => {
-    const own = beginsAtOnce && !wantsTraces(process.env) ? Math.max(0, tasksAtOnce - running) : 0
-    for (const { id } of tasks.slice(0, own)) begin(id)
-    if (tasks.length <= own) return
+  const wake: Wake = async (unordered) => {
+    const tasks = [...unordered].sort((a, b) => a.priority - b.priority)
+    const isTraced = wantsTraces(process.env)
+    const own = beginsAtOnce && !isTraced ? Math.max(0, tasksAtOnce - running) : 0
+    // What somebody waits for does not wait for a place: those that are taken may be by sweeps that last for minutes.
+    const urgent = isTraced ? 0 : tasks.filter(({ priority }) => priority === priorities.asked).length
+    const begun = Math.max(own, Math.min(urgent, tasksAtOnce))
+    for (const { id } of tasks.slice(0, begun)) begin(id)
+    if (tasks.length <= begun) return
     refused = true
-    await (await opening).addBulk(tasks.slice(own).map(jobOf))
+    await (await opening).addBulk(tasks.slice(begun).map(jobOf))
     refused = false
   }
   /** The watchdog: a queue that is absent, or has gone silent, must cost seconds, not the sync. */
@@ -126,6 +131,7 @@ export async function startSyncWorker(
   }
   reconciler = startReconciler({
     database: context.database,
+    settings: context.settings,
     wake,
     log,
     also: async () => {
@@ -164,11 +170,13 @@ type ScheduledWorkerOptions = SyncWorkerOptions & {
   readonly config: Config
   /** Requests per second over all workers; 0 is no limit. */
   readonly ratePerSecond: number
+  /** Where NOTIFY of a refresh is heard; null, or left out: nowhere, then the clock alone finds it, within a second. */
+  readonly listenUrl?: string | null
 }
 
 /** Starts a worker that also keeps the schedule; the first complete sync starts at once on an empty mirror. */
 export async function startScheduledWorker(options: ScheduledWorkerOptions): Promise<RunningWorker> {
-  const { backend, config, log, context, ratePerSecond } = options
+  const { backend, config, log, context, ratePerSecond, listenUrl = null } = options
   const { database } = context
   let fittedAt = Number.NEGATIVE_INFINITY
   let prunedAt = performance.now()
@@ -193,6 +201,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
       prunedAt = performance.now()
       const deleted = await pruneHistory(database.pool, { historyDays: config.historyDays })
       log.debug({ event: 'history_pruned', ...deleted }, 'history older than HISTORY_DAYS is deleted')
+      await proveRowCounts(database, log)
     }
     for (const turn of await overdueTurns(database.pool, lostAfterS))
       if ((await tick(full, turn, log)) === 'asked') full.onTasks()
@@ -201,6 +210,11 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   if (first) log.info({ event: 'first_sync' }, 'the mirror is empty or incomplete: the first complete sync starts')
 
   const syncing = await startSyncWorker({ context, backend, log }, keepUp)
+  const stopping = new AbortController()
+  const listening =
+    listenUrl === null
+      ? undefined
+      : listen({ url: listenUrl, channel: refreshChannel, onNotify: syncing.poke, log, signal: stopping.signal })
   const ticker: JobWorker = await backend.openWorker(
     scheduleQueue,
     async (job) => {
@@ -213,7 +227,9 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   return {
     poke: syncing.poke,
     stop: async () => {
+      stopping.abort()
       await Promise.all([
+        listening,
         syncing.stop(),
         ticker.close().catch((error: unknown) => log.warn({ event: 'ticker_close_failed', reason: messageOf(error) })),
       ])

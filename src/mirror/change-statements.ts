@@ -220,7 +220,7 @@ export function tombstoneCandidates(stream: StreamDef, shape: ScopeShape, source
 
 /**
  * Fills columns of live rows with what another stream's read brought; rows that have the values already are left alone.
- * Parameters: one text array per key column, then one per filled column. Returns one row per updated row.
+ * Parameters: one text array per key column, then one per filled column. Returns the diff of each updated row.
  */
 export function fillStatement(stream: StreamDef, filled: readonly string[], onlyEmpty: boolean): string {
   const { key, name } = stream
@@ -239,5 +239,6 @@ export function fillStatement(stream: StreamDef, filled: readonly string[], only
     )
     insert into mirror.change_log (epoch, stream, key, operation, diff)
     select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 's')}, 'update', ${updateDiff(filled, 'l', 's')}
-    from updated s, ${former(filled, 's')}`
+    from updated s, ${former(filled, 's')}
+    returning diff`
 }

@@ -77,8 +77,8 @@ export const feedFunctions: RepeatableStep = { name: 'feed-functions', sql: feed
 /** A value as JSON text, times in UTC as they are logged, whatever the time zone of who reads. */
 const utcText = ({ type }: Column, value: string): string =>
   type === 'timestamptz'
-    ? `rtrim(to_jsonb(${value} at time zone 'UTC')::text, '"') || '+00:00"'`
-    : `to_jsonb(${value})::text`
+    ? `rtrim(to_json(${value} at time zone 'UTC')::text, '"') || '+00:00"'`
+    : `to_json(${value})::text`
 
 /** What `result` makes of the diff that an insert of the row beside the entry `c` would have; null where there is no row. */
 export function presentRow(result: (diff: string) => string): string {

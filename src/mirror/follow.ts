@@ -1,6 +1,7 @@
 // Follows the feed: batch after batch, and at its end waits for more.
 
 import type { Queryable } from '../database/sql.ts'
+import { withoutControls } from '../text.ts'
 
 /** A change as the feed gives it; `key` and `diff` as JSON text, so that no number loses a digit. */
 export type FeedEntry = {
@@ -12,6 +13,12 @@ export type FeedEntry = {
   readonly changedAt: Date
   readonly diff: string
 }
+
+/** A change as a JSON object on one line: what the command `feed` prints, and a webhook carries. */
+export const changeText = ({ cursor, seq, stream, key, operation, changedAt, diff }: FeedEntry): string =>
+  withoutControls(
+    `{"cursor":"${cursor}","seq":${seq},"stream":${JSON.stringify(stream)},"key":${key},"operation":"${operation}","changedAt":"${changedAt.toISOString()}","diff":${diff}}`,
+  )
 
 /** Where to begin: where a consumer acknowledged, or after a cursor (null: at the start). */
 export type FeedPlace = { readonly consumer: string } | { readonly cursor: string | null }

@@ -1,8 +1,9 @@
 // Deletes history older than HISTORY_DAYS (change log, runs, settled changes, past calendar days) and the traces of
-// finished work after a day. In small statements of their own, so that nobody waits for it.
+// finished work after a day, or as soon as later work has replaced them. In small statements of their own, so that nobody waits for it.
 
 import { parentOf, streamNamed, streams } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
+import { notingGone } from '../state/row-counts.ts'
 
 type RetentionOptions = {
   /** HISTORY_DAYS. */
@@ -13,7 +14,7 @@ type RetentionOptions = {
 }
 
 /** Deletes at most `$2` rows; `$1` is the age in days at which they go. */
-type Rule = { readonly name: string; readonly days: 'history' | 'day'; readonly sql: string }
+type Rule = { readonly name: string; readonly days: 'history' | 'day' | 'none'; readonly sql: string }
 
 const older = (column: string): string => `${column} < now() - make_interval(days => $1::int)`
 
@@ -44,6 +45,10 @@ const changes: Rule = {
       where d.depends_on = q.id and w.settled_at is null) = 0 order by q.id limit $2)`,
 }
 
+/** A later sweep of the same kind was complete: what run `r` saw and missed is outdated. */
+const sweptSince = `r.status <> 'running' and exists (select from sync.runs n where n.stream = r.stream and n.id > r.id and n.hot = r.hot
+  and n.record_key is null and n.status in ('done', 'held') and exists (select from sync.sweep_pages np where np.run_id = n.id))`
+
 const finishedWork: readonly Rule[] = [
   {
     name: 'sync.tasks',
@@ -59,10 +64,40 @@ const finishedWork: readonly Rule[] = [
       where r.status <> 'running' and ${older('r.finished_at')} order by 1, 2, 3 limit $2)`,
   },
   {
+    name: 'sync.sweep_pages',
+    days: 'none',
+    sql: `delete from sync.sweep_pages where (run_id, pass, page) in (select p.run_id, p.pass, p.page
+      from sync.sweep_pages p join sync.runs r on r.id = p.run_id
+      where ${older('r.finished_at')} and ${sweptSince} order by 1, 2, 3 limit $2)`,
+  },
+  {
+    // A person decides about what the newest sweep missed: each one until then holds all of it again.
+    name: 'sync.held',
+    days: 'none',
+    sql: `delete from sync.held where (run_id, key) in (select h.run_id, h.key
+      from sync.held h join sync.runs r on r.id = h.run_id
+      where ${older('r.finished_at')} and ${sweptSince} order by 1, 2 limit $2)`,
+  },
+  // What a sweep leaves behind that failed at its end.
+  ...['sync.sweep_parts', 'sync.sweep_ranges'].map(
+    (name): Rule => ({
+      name,
+      days: 'day',
+      sql: `delete from ${name} where ctid = any(array(select t.ctid from ${name} t join sync.runs r on r.id = t.run_id
+      where r.status <> 'running' and ${older('r.finished_at')} limit $2))`,
+    }),
+  ),
+  {
     name: 'sync.list_pages',
     days: 'day',
     sql: `delete from sync.list_pages where (stream, name) in
       (select stream, name from sync.list_pages where ${older('read_at')} order by 1, 2 limit $2)`,
+  },
+  {
+    name: 'sync.detail_tags',
+    days: 'day',
+    sql: `delete from sync.detail_tags where (stream, key) in
+      (select stream, key from sync.detail_tags where ${older('read_at')} order by 1, 2 limit $2)`,
   },
   {
     name: 'sync.requests',
@@ -72,6 +107,10 @@ const finishedWork: readonly Rule[] = [
   },
 ]
 
+/** A deletion of rows of the mirror, which are counted. Returns the rows. */
+const counted = (stream: string, deletion: string): string =>
+  `with gone as (${deletion} returning _deleted_at), noted as (${notingGone(stream, 'gone')}) select from gone`
+
 /** Days and years that have passed. These are no records that went upstream, so the change log has no row for them. */
 function pastDays(): readonly Rule[] {
   return streams.flatMap((stream): Rule[] => {
@@ -80,7 +119,10 @@ function pastDays(): readonly Rule[] {
     const past =
       stream.horizon === 'date' ? 'date < current_date - $1::int' : 'year < extract(year from current_date - $1::int)'
     const table = `mirror.${identifier(stream.name)}`
-    const sql = `delete from ${table} where (${key}) in (select ${key} from ${table} where ${past} limit $2)`
+    const sql = counted(
+      stream.name,
+      `delete from ${table} where (${key}) in (select ${key} from ${table} where ${past} limit $2)`,
+    )
     return [{ name: `mirror.${stream.name}`, days: 'history', sql }]
   })
 }
@@ -100,7 +142,7 @@ const belowPastDays = belowDays.map((stream): Rule => {
   const sql = `delete from ${table} where (${stream.key.map(identifier).join(', ')}) in (select ${key} from ${table} c
           where ${older('c._read_at')} and not exists (select from mirror.${identifier(parent.name)} p where ${same.join(' and ')})
           limit $2)`
-  return { name: `mirror.${stream.name}`, days: 'history', sql }
+  return { name: `mirror.${stream.name}`, days: 'history', sql: counted(stream.name, sql) }
 })
 
 /** What is remembered of details below slots that are no longer there. */
@@ -133,7 +175,7 @@ export async function pruneHistory(
   const { historyDays, batch = defaultBatch, signal } = options
   const deleted: Record<string, number> = {}
   for (const rule of rules) {
-    const days = rule.days === 'day' ? 1 : historyDays
+    const days = { history: historyDays, day: 1, none: 0 }[rule.days]
     for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {
       const { rowCount } = await db.query(rule.sql, [days, batch])
       if (rowCount === null || rowCount === 0) break

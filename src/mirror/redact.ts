@@ -68,7 +68,8 @@ const redactions = streams.flatMap((stream) => {
 })
 
 /**
- * Redacts persons everywhere but in their own rows: records that embed them, diffs of the change log, quarantine, hashes.
+ * Redacts persons everywhere but in their own rows: records that embed them, diffs of the change log, quarantine, hashes,
+ * the webhook's message that is on its way.
  * Runs in the caller's transaction, after the tombstones.
  * @param userIds ids as text.
  */
@@ -88,6 +89,9 @@ export async function redactPersons(client: Queryable, userIds: readonly string[
     const personal = stream.columns.filter((column) => column.personal === true).map((column) => column.name)
     await client.query(redactLog, [stream.name, keysOf(stream, ids), [...personal, '_payload']])
   }
+  // A webhook's message that waits to be sent again may quote them: another is made of what the log now says.
+  await client.query(`select from sync.senders where name = 'webhook' for update`)
+  await client.query('delete from sync.webhook_batch')
   const own = [ownStreams.map((stream) => stream.name), ids]
   await client.query('delete from sync.quarantine where stream = any($1) and key = any($2)', own)
   await client.query(

@@ -2,12 +2,13 @@
 // together. Tables in catalog order, rows in key order, so that writers meet in the same order.
 
 import type { PoolClient, QueryResult } from 'pg'
-import { descendantsOf, streams } from '../catalog/catalog.ts'
+import { descendantsOf, followersByColumn, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { type Database, queryPrepared } from '../database/database.ts'
 import { isDataError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
-import { forgetRecords, type RecordKeys } from '../state/records.ts'
+import { forgetRecords, makeDue, type RecordKeys } from '../state/records.ts'
+import { noteRowChanges } from '../state/row-counts.ts'
 import {
   confirmTombstones,
   fillStatement,
@@ -94,6 +95,8 @@ export async function applyWrites(client: PoolClient, writes: MirrorWrites): Pro
     })
   }
   await forgetRecords(client, writing.gone)
+  const grown = [...writing.counts].map(([name, { inserted, deleted }]) => [name, inserted - deleted] as const)
+  await noteRowChanges(client, new Map(grown))
   if (writing.counts.size > 0) await keepFeedOrder(client)
   return writing.counts
 }
@@ -199,6 +202,10 @@ async function cascade(writing: Writing, { stream, keys, source, readAt }: Tombs
     )
 }
 
+/** Columns that changed: before and after. */
+type Diff = Readonly<Record<string, readonly [string | null, string | null]>>
+
+/** Fills columns; of a row that belonged to another record before, what follows from it is due there, too. */
 async function fill(writing: Writing, { stream, rows, onlyEmpty = false }: FilledWrite): Promise<void> {
   const columns = (stream.filledBy?.columns ?? []).map(({ column }) => column)
   if (columns.length === 0 || rows.length === 0) return
@@ -210,8 +217,14 @@ async function fill(writing: Writing, { stream, rows, onlyEmpty = false }: Fille
     stream,
     distinct.map((row) => row.key),
   )
-  const { rowCount } = await writing.client.query(fillStatement(stream, columns, onlyEmpty), [...keys, ...values])
-  tallyOf(writing, stream).updated += rowCount ?? 0
+  const { rows: changed } = await writing.client.query<{ diff: Diff }>(fillStatement(stream, columns, onlyEmpty), [
+    ...keys,
+    ...values,
+  ])
+  tallyOf(writing, stream).updated += changed.length
+  const diffs = changed.map(({ diff }) => diff)
+  for (const { column, names } of followersByColumn(stream.name))
+    await makeDue(writing.client, names, [...new Set(diffs.flatMap((diff) => diff[column]?.[0] ?? []))])
 }
 
 /** What ends a trial: everything is rolled back. */

@@ -26,12 +26,12 @@ const isDue = `q.next_attempt_at <= clock_timestamp() and (q.lease_until is null
       and (q.expires_at is null or q.expires_at > clock_timestamp() or q.status = 'sending')`
 
 /** What the placeholders of due.sql stand for. */
-export const dueConditions = { urgent, any, due: `${isDue} and ${itsTurn}` }
+export const dueConditions = { urgent, due: `${isDue} and ${itsTurn}` }
 
 /** Some more than are taken: another pusher may have locked the first. What was changed until it is locked is judged again. */
 const claimSql = `
   with candidate as materialized (
-    select q.id from outbox.due_changes($3 + 8) with ordinality as d (id, place) join outbox.queue q on q.id = d.id
+    select q.id, d.place from outbox.due_changes($3 + 8, $4) with ordinality as d (id, place) join outbox.queue q on q.id = d.id
     where ${any} and ${isDue}
     order by d.place limit $3 for update of q skip locked
   )
@@ -39,24 +39,25 @@ const claimSql = `
     lease_until = clock_timestamp() + $2 * interval '1 ms',
     attempts = q.attempts + case when q.departed then 0 else 1 end
   from candidate where q.id = candidate.id
-  returning ${changeColumns}`
+  returning ${changeColumns}, candidate.place`
 
 const claimAttempts = 2
 const uniqueViolation = '23505' // another pusher took a change of the same aggregate at the same moment
 
 /**
  * Claims up to `most` changes that are due, of different aggregates, in this order: unknown fate and pending rentals, then
- * oldest. Locks the rows (`for update skip locked`), marks them `sending` until `leaseMs` from now and counts the fence up.
+ * the oldest of each role in turn, from the role after `servedLast` on: who queues ten thousand does not keep others waiting
+ * until all of them are sent. Locks the rows (`for update skip locked`), marks them `sending` until `leaseMs` from now and counts the fence up.
  */
 export async function claimChanges(
   db: Queryable,
   owner: string,
-  { leaseMs, most }: { readonly leaseMs: number; readonly most: number },
+  { leaseMs, most, servedLast }: { readonly leaseMs: number; readonly most: number; readonly servedLast: string },
 ): Promise<readonly Change[]> {
   for (let attempt = 1; attempt <= claimAttempts; attempt++) {
     try {
-      const { rows } = await db.query<ChangeRow>(claimSql, [owner, leaseMs, most])
-      return rows.map(toChange)
+      const { rows } = await db.query<ChangeRow & { place: string }>(claimSql, [owner, leaseMs, most, servedLast])
+      return rows.sort((a, b) => Number(a.place) - Number(b.place)).map(toChange)
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === uniqueViolation)) throw error
     }

@@ -26,6 +26,22 @@ export type ChangeInfo = {
   readonly settled_at: Date | null
 }
 
+type InCamelCase<N extends string> = N extends `${infer Word}_${infer Rest}`
+  ? `${Word}${Capitalize<InCamelCase<Rest>>}`
+  : N
+
+/** A change as JSON and programs see it: its columns with names in camelCase. */
+export type ChangeFacts = { readonly [K in keyof ChangeInfo as InCamelCase<K>]: ChangeInfo[K] }
+
+/** Makes {@link ChangeFacts} of a change; what stands in its columns keeps its names. */
+export const changeFacts = (change: ChangeInfo): ChangeFacts =>
+  Object.fromEntries(
+    Object.entries(change).map(([column, value]) => [
+      column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  ) as ChangeFacts
+
 type ChangeFilter = {
   readonly statuses?: readonly Status[]
   readonly aggregate?: string

@@ -2,7 +2,8 @@
 //
 // A change is delivered in four steps, of which each commits before the next begins:
 //
-//   claim      claim.ts     the oldest change whose turn it is becomes `sending`, with an owner, a lease and a higher fence
+//   claim      claim.ts     the oldest change of the role whose turn it is becomes `sending`, with an owner, a lease and a
+//                           higher fence
 //   prepare    deliver.ts   its kind (kinds/) reads what is there, merges, says what to send. What will be sent and the
 //              and kinds/   evidence (what was there before) are committed, the change is marked as dispatched
 //   dispatch   deliver.ts   the request goes out, once. The answer becomes an outcome (outcome.ts)
@@ -33,12 +34,11 @@
 //
 // Loop and work are apart: `runOnce` works and returns counts; `drain` repeats it for a command; workers repeat it for good.
 
-import { randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
 import { createSemaphore } from '../api/admission/concurrency.ts'
 import { deadlineIn, sleep } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { DataRefused } from '../mirror/writer.ts'
+import { processLife } from '../process-name.ts'
 import { inBatches } from './batches.ts'
 import type { Change } from './change.ts'
 import { canProgress, claimChanges, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
@@ -78,7 +78,7 @@ const unmirrored = (done: Done): Done => ({
 /** Creates a pusher. Any number of them, in any number of processes, may run on one database. */
 export function createPusher(context: PushContext): Pusher {
   const { database, log, settings } = context
-  const owner = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`
+  const owner = processLife()
   const lease = leaseMs(settings)
   const inFlight = new Set<Promise<unknown>>()
   /** Changes in work, and whether the claim on each has run out, as far as is known here. */
@@ -108,10 +108,18 @@ export function createPusher(context: PushContext): Pusher {
     heartbeat = undefined
   }
 
+  /** The role that queued the change claimed last: the next claim begins after it. */
+  let servedLast = ''
+  const claimInTurn = async (most: number): Promise<readonly Change[]> => {
+    const changes = await claimChanges(database.pool, owner, { leaseMs: lease, most, servedLast })
+    servedLast = changes.at(-1)?.enqueuedBy ?? servedLast
+    return changes
+  }
+
   /** Those who ask while a claim is under way are served by the next, which takes a change for each of them. */
   const claim = inBatches(mostTogether, (asking: readonly undefined[]) => {
     const hasRunOut = deadlineIn(lease)
-    const found = claimChanges(database.pool, owner, { leaseMs: lease, most: asking.length })
+    const found = claimInTurn(asking.length)
     return asking.map(async (_, index) => {
       const change = (await found)[index]
       if (change === undefined) return null

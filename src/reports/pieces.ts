@@ -10,7 +10,7 @@ export type ReportView = Omit<ViewDef, 'schema' | 'columns'> & {
 }
 
 /** TIME_ZONE as the last migrate stored it; a sub-select of its own, so that it is evaluated once per query. */
-const timeZone = '(select s.time_zone from sync.settings s)'
+export const timeZone = '(select s.time_zone from sync.settings s)'
 
 /** The present day in TIME_ZONE. */
 export const today = '(select (now() at time zone s.time_zone)::date from sync.settings s)'

@@ -1,6 +1,15 @@
 // The report views about rentals one by one: all of them, those that depart, those that are still to be paid.
 
-import { agreedCurrency, currencyNote, dayNote, localDay, localTime, type ReportView, today } from './pieces.ts'
+import {
+  agreedCurrency,
+  currencyNote,
+  dayNote,
+  localDay,
+  localTime,
+  type ReportView,
+  timeZone,
+  today,
+} from './pieces.ts'
 
 /** True for a rental that was called off; its status is text that may grow (docs/sources.md, differences). */
 export const isCanceled = `coalesce(r.status, '') like 'CANCELED%'`
@@ -54,6 +63,11 @@ export const rentals: ReportView = {
     deposit_status: ['r.deposit_status', 'PENDING, RECEIVED, KEPT, RETURNED.'],
     deposit_price: ['r.deposit_price', 'Deposit.'],
     deposit_currency: ['report.currency_code(r.deposit_currency)', 'Currency of the deposit.'],
+    takes_place: [takesPlace, 'False: called off, or PENDING, which lapses after 15 minutes.'],
+    creation_date: [
+      `(r.creation_datetime at time zone ${timeZone})::date`,
+      'Day on which it was booked, in TIME_ZONE.',
+    ],
   },
   // `offset 0`: the payload is unpacked once for each of the two, and not at all when neither is asked for.
   source: `from mirror.rentals r
@@ -73,7 +87,7 @@ const taken = (...names: readonly (keyof typeof rentals.columns)[]): ReportView[
 
 export const departures: ReportView = {
   name: 'departures',
-  comment: `Rentals that depart today or later, and are not called off. ${dayNote} Today is that of TIME_ZONE.`,
+  comment: `Rentals that depart today or later, and are not called off; PENDING ones are among them. ${dayNote} Today is that of TIME_ZONE.`,
   columns: {
     ...taken('departure_date', 'departure_local', 'departure_datetime', 'rental_id', 'status', 'reference_id'),
     ...taken('resource_id', 'resource_name', 'boat_id', 'company_id', 'company_name'),
@@ -83,7 +97,7 @@ export const departures: ReportView = {
       `(select count(*) from mirror.rental_crew_members m where m.rental_id = r.rental_id and m._deleted_at is null)`,
       'Crew members that are listed by name.',
     ],
-    ...taken('currency', 'balance', 'deposit_status'),
+    ...taken('currency', 'balance', 'deposit_status', 'takes_place'),
   },
   // The first condition finds the beginning in the index: a day that is today somewhere began less than three days ago.
   source: `from report.rentals r
@@ -100,6 +114,6 @@ export const balances: ReportView = {
     ...taken('currency', 'total_to_pay', 'total_paid', 'balance'),
     days_to_departure: [`r.departure_date - ${today}`, 'Days until departure; negative: departed and still not paid.'],
   },
-  source: `from report.rentals r where r.balance > 0 and ${takesPlace}`,
+  source: `from report.rentals r where r.balance > 0 and r.takes_place`,
   orderBy: 'departure_datetime, rental_id',
 }

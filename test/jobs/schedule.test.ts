@@ -56,6 +56,7 @@ for (const { name, env } of backends)
         log: app.log,
         config: quick,
         ratePerSecond: 0,
+        listenUrl: app.databaseUrl,
       })
       await until(async () => {
         const { rows } = await app.database.pool.query<{ runs: number; open: number }>(
@@ -65,6 +66,8 @@ for (const { name, env } of backends)
         return (rows[0]?.runs ?? 0) >= 2 && rows[0]?.open === 0
       })
       expect(await mirror.differences()).toEqual([])
+      const hearing = `select 1 from pg_stat_activity where application_name = 'boat-mirror listen boat_mirror_refresh' and datname = current_database()`
+      expect((await app.database.pool.query(hearing)).rowCount).toBe(1)
       await worker.stop()
       const overlapping = await app.database.pool.query(
         `select 1 from sync.runs a join sync.runs b on a.stream = b.stream and a.id < b.id and b.started_at < a.finished_at`,

@@ -1,7 +1,10 @@
 // What is deleted when it is old enough, and what stays.
 
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { streams } from '../../src/catalog/catalog.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
+import { liveRows, proveRowCounts } from '../../src/state/row-counts.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -14,7 +17,7 @@ const history = 30
 
 async function fill(): Promise<void> {
   await mirror.db.pool.query(`
-    truncate mirror.change_log, sync.runs, sync.list_pages, sync.requests, mirror.resource_pricetable, mirror.resource_slots,
+    truncate mirror.change_log, sync.runs, sync.list_pages, sync.detail_tags, sync.requests, mirror.resource_pricetable, mirror.resource_slots,
       mirror.resource_slot_options, mirror.resource_availability_years, outbox.queue cascade;
     insert into mirror.change_log (stream, key, operation, changed_at, diff)
       select 'x', '{}', 'insert', now() - make_interval(days => 40 - n), '{}' from generate_series(1, 40) n;
@@ -26,6 +29,8 @@ async function fill(): Promise<void> {
     insert into sync.sweep_pages (run_id, pass, page, keys) select id, 1, 1, '{1}' from sync.runs;
     insert into sync.list_pages (stream, name, tag, keys, hash, next, read_at)
       select 'rentals', 'n' || n, 't', '{1}', 'h', '2', now() - make_interval(hours => n * 10) from generate_series(1, 4) n;
+    insert into sync.detail_tags (stream, key, detail_hash, answers, read_at)
+      select 'rental_options', n, 'h', '{}', now() - make_interval(hours => n * 10) from generate_series(1, 4) n;
     insert into sync.requests (trigger, finished_at) values ('old', now() - interval '2 days'), ('new', now()), ('open', null);
     insert into mirror.resource_pricetable (resource_id, date, duration, _payload, _source, _read_at)
       select 'a', current_date - n, 'DAYS,1', '{}', 'x', now() from generate_series(0, 40) n;
@@ -58,6 +63,7 @@ it('deletes what is older than HISTORY_DAYS, and the traces of finished work aft
     'sync.tasks': 30,
     'sync.sweep_pages': 30,
     'sync.list_pages': 2,
+    'sync.detail_tags': 2,
     'sync.requests': 1,
     'mirror.resource_pricetable': 10,
     'mirror.resource_slots': 10,
@@ -76,6 +82,65 @@ it('deletes the same in small batches, and then nothing more', async () => {
   expect(await count('mirror.change_log')).toBe(30)
   expect(await count('mirror.resource_slots')).toBe(31)
   expect(await pruneHistory(mirror.db.pool, { historyDays: history, batch: 3 })).toEqual({})
+})
+
+it('keeps of unfinished business only what the last complete sweep of a kind said', async () => {
+  await fill()
+  await mirror.db.pool.query(`
+    truncate sync.sweep_pages, sync.held;
+    delete from sync.runs where started_at < now() - interval '1 day';
+    insert into sync.runs (stream, trigger, status, hot, started_at, finished_at, swept_at)
+      select 'users', 'test', status, hot, now(), now(), now() from (values ('held', false), ('held', false), ('failed', false),
+        ('held', true)) r(status, hot);
+    insert into sync.sweep_pages (run_id, pass, page, keys) select id, 1, 1, '{1}' from sync.runs where stream = 'users';
+    insert into sync.held (run_id, key) select id, '1' from sync.runs where stream = 'users' and status = 'held';
+    insert into sync.runs (stream, trigger, status, started_at, finished_at)
+      values ('cities', 'test', 'failed', now() - interval '2 days', now() - interval '2 days');
+    insert into sync.sweep_ranges (run_id, range) select id, 0 from sync.runs where stream = 'cities';
+    insert into sync.sweep_parts (run_id, range, pass, page, keys) select id, 0, 1, 1, '{1}' from sync.runs where stream = 'cities';
+  `)
+  const deleted = await pruneHistory(mirror.db.pool, { historyDays: history })
+  expect(deleted).toMatchObject({
+    'sync.sweep_pages': 1,
+    'sync.held': 1,
+    'sync.sweep_ranges': 1,
+    'sync.sweep_parts': 1,
+  })
+  const kept = await mirror.all(
+    `select r.status, r.hot, h.key from sync.runs r join sync.sweep_pages p on p.run_id = r.id left join sync.held h on h.run_id = r.id
+     where r.stream = 'users' order by r.id`,
+  )
+  expect(kept).toEqual([
+    { status: 'held', hot: false, key: '1' },
+    { status: 'failed', hot: false, key: null },
+    { status: 'held', hot: true, key: '1' },
+  ])
+})
+
+it('keeps the counts of rows, and a count of each table once a day finds what went past the mirror', async () => {
+  await fill()
+  await mirror.db.pool.query('update sync.streams set rows_proven_at = null; delete from sync.row_changes')
+  const warned: unknown[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => void warned.push(JSON.parse(line)) })
+  await proveRowCounts(mirror.db, log)
+  expect(warned).toContainEqual(
+    expect.objectContaining({
+      event: 'rows_recounted',
+      stream: 'resource_slots',
+      kept: expect.any(Number),
+      counted: 41,
+    }),
+  )
+  await pruneHistory(mirror.db.pool, { historyDays: history })
+  expect(await liveRows(mirror.db.pool, 'resource_slots')).toBe(31)
+  expect(await liveRows(mirror.db.pool, 'resource_slot_options')).toBe(31)
+  warned.length = 0
+  await mirror.db.pool.query(
+    `update sync.streams set rows_proven_at = now() - interval '25 hours' where stream <> 'users'`,
+  )
+  await proveRowCounts(mirror.db, log)
+  expect(warned).toEqual([])
+  expect(await count(`sync.streams where rows_proven_at > now() - interval '1 hour'`)).toBe(streams.length)
 })
 
 it('stops when it is told to', async () => {

@@ -1,8 +1,9 @@
 // Properties of the writer: whatever the order, the newest read stands, and the change log tells every change once.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import { addUpRowChanges, liveRows } from '../../src/state/row-counts.ts'
 import { at, type LogRow, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -10,6 +11,17 @@ beforeAll(async () => {
   mirror = await openMirror()
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
+
+afterEach(async () => {
+  const [counted] =
+    await mirror.all(`select count(*)::float8 as rows, (count(*) filter (where _source not like '%#%'))::float8 as live
+    from mirror.harbours where _deleted_at is null`)
+  expect(await liveRows(mirror.db.pool, 'harbours'), 'before they are added up').toBe(counted?.live)
+  await addUpRowChanges(mirror.db.pool)
+  expect(await liveRows(mirror.db.pool, 'harbours')).toBe(counted?.live)
+  const kept = await mirror.all(`select rows::float8 as rows from sync.streams where stream = 'harbours'`)
+  expect(kept).toEqual([{ rows: counted?.rows }])
+})
 
 /** One read of one of three records; its content follows from when and how it was read. `newKeys` may be a wrong guess. */
 type Read = {

@@ -142,6 +142,27 @@ end $$;
 comment on function outbox.wait_for_user(bigint, jsonb, jsonb) is
   'A pending rental expires after 15 minutes, so it is not created before the user to be assigned to it exists.';
 
+create or replace function outbox.check_limit(operation text) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+declare
+  allowed constant int := (select s.outbox_limit from sync.settings s);
+  role constant name := outbox.caller();
+  open_changes bigint;
+begin
+  if allowed is null then return; end if;
+  -- Until the transaction ends nobody else of this role enqueues, so that what is counted is all there is.
+  perform pg_advisory_xact_lock(hashtextextended('boat-mirror outbox of ' || role, 0));
+  select count(*) into open_changes from outbox.queue q where q.enqueued_by = role and q.status in ({{unsettled}});
+  if open_changes >= allowed then
+    raise exception using errcode = '53400', message = format(
+      '%s: role %s has %s open changes, and OUTBOX_LIMIT allows %s. Wait until some are done, or decide those that wait for a person: select id, operation, status, error from outbox.changes where settled_at is null;',
+      operation, quote_ident(role), open_changes, allowed);
+  end if;
+end $$;
+comment on function outbox.check_limit(text) is
+  'Refuses a change of a role that has as many open ones as OUTBOX_LIMIT allows; what the caller''s transaction queued before goes with it.';
+
 create or replace function outbox.enqueue(operation text, target jsonb, body jsonb default '{}', options jsonb default '{}')
 returns bigint
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
@@ -180,6 +201,8 @@ begin
       where q.enqueued_by = outbox.caller() and q.reference = options->>'reference';
     if found then return outbox.same_change(existing.id, operation, target, body); end if;
   end if;
+
+  perform outbox.check_limit(operation);
 
   -- every value
   waits_for := outbox.check_members(operation || ': target', spec.target, target)

@@ -60,7 +60,7 @@ function operationRow(write: WriteDef): OperationRow {
 export const outboxSteps: readonly RepeatableStep[] = [
   { name: 'outbox-validation', sql: fillSql(validation, { largest_part: `${largestPart}` }) },
   { name: 'outbox-dependants', sql: fillSql(dependants, stateLists('dead', 'waiting', 'final')) },
-  { name: 'outbox-enqueue', sql: fillSql(enqueue, stateLists('dead', 'waiting')) },
+  { name: 'outbox-enqueue', sql: fillSql(enqueue, stateLists('dead', 'waiting', 'unsettled')) },
   { name: 'outbox-due', sql: fillSql(due, dueConditions) },
   { name: 'outbox-operations', sql: operations, values: [JSON.stringify(writes.map(operationRow))] },
   outboxViews,

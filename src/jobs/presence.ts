@@ -1,0 +1,35 @@
+// Says of a worker that it is there, every five seconds, until it ends.
+
+import { hostname } from 'node:os'
+import { sleep } from '../clock.ts'
+import type { Queryable } from '../database/sql.ts'
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { processLife } from '../process-name.ts'
+import { forgetWorker, noteWorker } from '../state/workers.ts'
+
+const everyMs = 5_000
+
+type PresenceOptions = { readonly db: Queryable; readonly version: string; readonly log: Logger }
+
+/** Begins at once; `stop` takes the worker off the list. A database that is out is tried again: the list is no reason to end. */
+export function startPresence({ db, version, log }: PresenceOptions): { stop(): Promise<void> } {
+  const worker = { id: processLife(), host: hostname(), pid: process.pid, version }
+  const stopping = new AbortController()
+  const trying = (work: Promise<void>): Promise<void> =>
+    work.catch((error: unknown) => log.debug({ event: 'presence_not_noted', reason: messageOf(error) }))
+  const loop = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await trying(noteWorker(db, worker))
+      await sleep(everyMs, stopping.signal).catch(() => undefined) // ends by the signal
+    }
+    await trying(forgetWorker(db, worker))
+  }
+  const looping = loop()
+  return {
+    stop: () => {
+      stopping.abort()
+      return looping
+    },
+  }
+}

@@ -1,0 +1,157 @@
+// Posts a message to ALERT_URL when something begins to need a person, and when it is over. One worker at a time looks and
+// tells; what was told is kept in the database, so that nobody tells it again.
+
+import type { Config } from '../../config.ts'
+import type { Database } from '../../database/database.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import { databaseClock } from '../../inspect/queries.ts'
+import type { AttentionItem, StatusFacts } from '../../inspect/status.ts'
+import type { Logger } from '../../log.ts'
+import { processLife } from '../../process-name.ts'
+import { knownMatters, saveMatters } from '../../state/matters.ts'
+import { holdLease, type Lease, noteDelivered, noteFailure, takeLease } from '../../state/senders.ts'
+import { waitMs } from '../backoff.ts'
+import { createPost } from '../post.ts'
+import { fingerprint, type StepResult, startSender } from '../sender.ts'
+import { decide, type Matter, type Subject, subjectKey } from './begun-over.ts'
+import { createDatabaseWatch } from './database-watch.ts'
+import { alertKinds } from './kinds.ts'
+import { bodyFor, messagesOf } from './message.ts'
+
+/** Status takes some queries: what needs a person is not a matter of seconds. */
+const lookEveryMs = 15_000
+
+export type AlertsOptions = {
+  readonly url: string
+  /** Whose mirror it is, as the messages say: the API's host. */
+  readonly place: string
+  readonly proxies: Config['api']['proxies']
+  readonly database: Database
+  readonly readStatus: () => Promise<StatusFacts>
+  /** Whether the queue answers this worker. */
+  readonly queueIsUp: () => Promise<boolean>
+  readonly log: Logger
+  /** 15,000 by default. */
+  readonly lookEveryMs?: number
+}
+
+/** Starts looking and telling. */
+export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
+  const { url, place, database, log } = options
+  const db = database.pool
+  const post = createPost({ variable: 'ALERT_URL', address: url, proxies: options.proxies })
+  const owner = processLife()
+  const address = fingerprint(url)
+  /** Of several workers without a database, the one that told the rest tells that, too. */
+  let isTeller = false
+
+  /** Tells message after message, until one is not taken. */
+  const tell = async (
+    lease: Lease,
+    matters: { readonly begun: readonly Matter[]; readonly over: readonly Matter[] },
+    { attention, now, signal }: { attention: readonly AttentionItem[]; now: Date; signal: AbortSignal },
+  ): Promise<void> => {
+    const situation = { place, attention, now }
+    const messages = [...messagesOf(matters.begun, 'begun', situation), ...messagesOf(matters.over, 'over', situation)]
+    for (const { message, matters: told } of messages) {
+      const result = await post.send(bodyFor(url, message), {}, signal)
+      if (result.kind === 'failed') {
+        if (lease.attempts === 0)
+          log.warn(
+            { event: 'alert_failing', status: result.status, reason: result.error },
+            `a message to ALERT_URL is not taken: ${result.error}`,
+          )
+        const wait = waitMs(result, lease.attempts + 1, Math.random())
+        return await noteFailure(db, lease, { error: result.error, waitMs: wait })
+      }
+      await remember(database, lease, { told, state: message.state })
+    }
+  }
+
+  const look = async (signal: AbortSignal): Promise<void> => {
+    const lease = await takeLease(db, 'alert', { owner, address })
+    isTeller = lease !== null
+    if (lease === null) return
+    const { attention } = await options.readStatus()
+    const queue: readonly Subject[] = (await options.queueIsUp()) ? [] : [{ kind: 'queue', about: '' }]
+    const now = await databaseClock(db)
+    const decision = await database.transaction(async (client) => {
+      await holdLease(client, lease)
+      const decided = decide(await readMatters(client), [...subjectsOf(attention), ...queue], now)
+      await saveMatters(client, decided.known)
+      return decided
+    })
+    if (lease.due) await tell(lease, decision, { attention, now, signal })
+  }
+
+  const isOut = (): Promise<boolean> =>
+    db.query('select 1').then(
+      () => false,
+      () => true,
+    )
+  const watch = (signal: AbortSignal) =>
+    createDatabaseWatch(async (matters, state) => {
+      const [first] = messagesOf(matters, state, { place, attention: [], now: new Date() })
+      if (first === undefined) return true
+      return (await post.send(bodyFor(url, first.message), {}, signal)).kind === 'accepted'
+    })
+  let watchDatabase: ReturnType<typeof watch> | undefined
+
+  const step = async (signal: AbortSignal): Promise<StepResult> => {
+    watchDatabase ??= watch(signal)
+    try {
+      await look(signal)
+      await watchDatabase(false, new Date())
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof BoatMirrorError && error.code === 'LEASE_LOST') return 'idle'
+      if (isTeller) await watchDatabase(await isOut(), new Date())
+      throw error
+    }
+    return 'idle'
+  }
+
+  const every = options.lookEveryMs ?? lookEveryMs
+  const sending = startSender({ name: 'alert', owner, db, log, lookEveryMs: every, step })
+  return {
+    stop: async () => {
+      await sending.stop()
+      await post.close()
+    },
+  }
+}
+
+/** Each thing that is the matter by itself. The name of a field is the API's text, and not kept. */
+export const subjectsOf = (attention: readonly AttentionItem[]): readonly Subject[] =>
+  attention.flatMap(({ kind, about }) => {
+    if (about.length === 0) return [{ kind, about: '' }]
+    if (kind !== 'fields') return about.map((name) => ({ kind, about: name }))
+    return about.map((name) => ({ kind, about: `${name.split('.')[0]}.${fingerprint(name)}` }))
+  })
+
+async function readMatters(client: Parameters<typeof knownMatters>[0]): Promise<readonly Matter[]> {
+  const rows = await knownMatters(client)
+  // A kind that this version does not know is another version's to tell.
+  return rows.flatMap(({ kind, ...rest }) => {
+    const known = alertKinds.find((each) => each === kind)
+    return known === undefined ? [] : [{ kind: known, ...rest }]
+  })
+}
+
+/** What was told as begun stays, told; what was told as over is forgotten. */
+async function remember(
+  database: Database,
+  lease: Lease,
+  { told, state }: { readonly told: readonly Matter[]; readonly state: 'begun' | 'over' },
+): Promise<void> {
+  const keys = new Set(told.map(subjectKey))
+  await database.transaction(async (client) => {
+    if (!(await noteDelivered(client, lease, 1))) throw new BoatMirrorError('LEASE_LOST', 'Another worker tells.')
+    const matters = await readMatters(client)
+    const next =
+      state === 'over'
+        ? matters.filter((matter) => !keys.has(subjectKey(matter)))
+        : matters.map((matter) => (keys.has(subjectKey(matter)) ? { ...matter, told: true } : matter))
+    await saveMatters(client, next)
+  })
+}

@@ -1,0 +1,27 @@
+// What alerts are about: all that may need a person, and what only a running worker notices. The rules in deploy/prometheus
+// name the same kinds.
+
+import { attentionKinds } from '../../inspect/attention-kinds.ts'
+
+export const alertKinds = ['database', 'queue', ...attentionKinds] as const
+
+export type AlertKind = (typeof alertKinds)[number]
+
+/** What is the matter, in a few words that end a line behind the names of what it is about. */
+export const titles: Readonly<Record<AlertKind, string>> = {
+  database: 'a worker cannot reach its database',
+  queue: 'a worker has no queue and works without it, slower',
+  credentials: 'the API refuses the credentials (401)',
+  breaker: 'the API does not answer; requests wait, but for one probe at a time',
+  failing: 'the last run did not read everything',
+  late: 'older than the target',
+  held: 'deletions wait for your word',
+  feed: 'an open transaction holds the change feed back',
+  consumer: 'a consumer of the change feed is about to lose changes, or has lost some',
+  webhook: 'the receiver of the webhook takes nothing',
+  conflict: 'changes met another value upstream; decide which one stays',
+  unknown: 'changes may or may not have taken effect upstream',
+  failed: 'changes were refused by the API',
+  quarantine: 'records cannot be mirrored',
+  fields: 'the API shows fields that this version does not know; they are kept in _payload',
+}

@@ -1,0 +1,130 @@
+// The messages of alerts: one for all that began, or is over, of one kind. Our words, names of streams and consumers, counts,
+// ids; never what the API or a receiver said. Pure.
+
+import { findStream } from '../../catalog/catalog.ts'
+import { duration } from '../../format.ts'
+import type { AttentionItem } from '../../inspect/status.ts'
+import type { Matter } from './begun-over.ts'
+import { type AlertKind, titles } from './kinds.ts'
+
+export type AlertMessage = {
+  readonly text: string
+  readonly kind: AlertKind | 'test'
+  readonly state: 'begun' | 'over'
+  /** Where it is about one stream alone. */
+  readonly stream: string | null
+  readonly since: Date
+  readonly details: {
+    /** Streams and consumers that it is about; empty: the mirror as a whole. */
+    readonly about: readonly string[]
+    /** Commands that show it, or settle it. */
+    readonly commands: readonly string[]
+  }
+}
+
+const namesShown = 8
+/** What helps with what only a worker notices. */
+const workersOwn = ['boat-mirror check']
+
+type Situation = {
+  /** Whose mirror it is: the API's host. */
+  readonly place: string
+  readonly attention: readonly AttentionItem[]
+  readonly now: Date
+}
+
+/** One message for each kind among these matters, in the order of the matters. */
+export function messagesOf(
+  matters: readonly Matter[],
+  state: AlertMessage['state'],
+  situation: Situation,
+): readonly { readonly message: AlertMessage; readonly matters: readonly Matter[] }[] {
+  const kinds = [...new Set(matters.map(({ kind }) => kind))]
+  return kinds.map((kind) => {
+    const same = matters.filter((matter) => matter.kind === kind)
+    return { message: messageOf(kind, same, { ...situation, state }), matters: same }
+  })
+}
+
+function messageOf(
+  kind: AlertKind,
+  matters: readonly Matter[],
+  { place, attention, now, state }: Situation & { readonly state: AlertMessage['state'] },
+): AlertMessage {
+  const about = namesOf(kind, matters)
+  const since = new Date(Math.min(...matters.map((matter) => matter.since.getTime())))
+  const shown = about.length > namesShown ? [...about.slice(0, namesShown), `${about.length - namesShown} more`] : about
+  const what = `${about.length === 0 ? '' : `${shown.join(', ')}: `}${titles[kind]}`
+  const commands = state === 'over' ? [] : commandsFor(kind, about, attention)
+  const text =
+    state === 'over'
+      ? `Boat Mirror (${place}), over after ${duration((now.getTime() - since.getTime()) / 1_000)}: ${what}.`
+      : `Boat Mirror (${place}): ${what}.${commands.length === 0 ? '' : ` Try: ${commands.map((each) => `\`${each}\``).join(', ')}`}`
+  const [only] = about
+  const stream = about.length === 1 && only !== undefined && findStream(only) !== undefined ? only : null
+  return { text, kind, state, stream, since, details: { about, commands } }
+}
+
+/** Names that may be told. A field's own name is the API's text: its stream is told. */
+function namesOf(kind: AlertKind, matters: readonly Matter[]): readonly string[] {
+  const names = matters.map(({ about }) => (kind === 'fields' ? (about.split('.')[0] ?? '') : about))
+  return [...new Set(names.filter((name) => name !== ''))]
+}
+
+/** The commands beside what a page says of these; of many, those of the first. */
+function commandsFor(
+  kind: AlertKind,
+  about: readonly string[],
+  attention: readonly AttentionItem[],
+): readonly string[] {
+  const of = attention.filter((each) => each.kind === kind)
+  const named = of.find((each) => each.about.some((name) => about.includes(name))) ?? of[0]
+  if (kind === 'failing' && about[0] !== undefined) return [`boat-mirror runs ${about[0]}`, ...workersOwn]
+  return named?.commands ?? workersOwn
+}
+
+/** What `alert --test` sends. */
+export const testMessage = (place: string, now: Date): AlertMessage => ({
+  text: `Boat Mirror (${place}): a test. Messages arrive here when something begins to need a person, and when it is over.`,
+  kind: 'test',
+  state: 'begun',
+  stream: null,
+  since: now,
+  details: { about: [], commands: [] },
+})
+
+/** Addresses of Teams' workflows take Adaptive Cards alone. */
+const isTeams = (address: string): boolean =>
+  /(^|\.)(logic\.azure\.com|api\.powerplatform\.com|powerautomate\.com|webhook\.office\.com)$/.test(
+    new URL(address).hostname,
+  )
+
+/** The body for this receiver: what Slack and Mattermost take (`text`), or a card for Teams. */
+export const bodyFor = (address: string, message: AlertMessage): string =>
+  JSON.stringify(isTeams(address) ? cardOf(message) : message)
+
+function cardOf({ text, state, since, details }: AlertMessage): object {
+  const facts = [
+    { title: 'Since', value: since.toISOString() },
+    ...details.commands.map((command) => ({ title: 'Try', value: command })),
+  ]
+  const content = {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.2',
+    body: [
+      {
+        type: 'TextBlock',
+        text: text.replace(/ Try: .*$/s, ''),
+        wrap: true,
+        weight: 'Bolder',
+        color: state === 'over' ? 'Good' : 'Attention',
+      },
+      { type: 'FactSet', facts },
+    ],
+  }
+  return {
+    type: 'message',
+    attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }],
+  }
+}

@@ -1,0 +1,99 @@
+// Posts a message of ours to one address: proxies as for the API, no redirects, one time limit for the whole, the answer's
+// body thrown away. What came of it is a value in our own words; neither the address nor the answer is quoted.
+
+import type { Dispatcher } from 'undici'
+import { parseRetryAfter } from '../api/retry.ts'
+import { codeIn, connectionProblem, httpPeer } from '../api/wire/connection-problems.ts'
+import { openRoute, ProxyFailure, proxyFor } from '../api/wire/proxy.ts'
+import { packageVersion } from '../api/wire/request.ts'
+import type { ProxySettings } from '../config.ts'
+import { shownReceiver } from '../text.ts'
+
+/** Milliseconds from the first byte to the last of the answer's head; less than what is left of a lease. */
+const timeLimitMs = 20_000
+const connectTimeoutMs = 5_000
+/** Of an answer's body so much is received and thrown away, in bytes. */
+const bodyLimit = 64_000
+
+/** Where messages go. */
+export type Receiver = {
+  /** The setting that holds the address: `WEBHOOK_URL`. */
+  readonly variable: string
+  readonly address: string
+  readonly proxies: ProxySettings
+}
+
+export type PostResult =
+  | { readonly kind: 'accepted' }
+  /** `error`: why, in our words. `status`: of an answer; null: none came. */
+  | { readonly kind: 'failed'; readonly status: number | null; readonly retryAfterMs: number; readonly error: string }
+
+export type Post = {
+  /** One attempt. Rejects only with the signal's reason, when it is aborted. */
+  send(body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<PostResult>
+  close(): Promise<void>
+}
+
+/** Opens no connection before the first message. */
+export function createPost({ variable, address, proxies }: Receiver, limitMs = timeLimitMs): Post {
+  const url = new URL(address)
+  const proxy = proxyFor(url.origin, proxies)
+  const route = openRoute(url.origin, proxy, { connections: 1, pipelining: 1, connect: { timeout: connectTimeoutMs } })
+  const own = { 'content-type': 'application/json', 'user-agent': `boat-mirror/${packageVersion()}`, ...route.headers }
+  const place = shownReceiver(address)
+  const failed = (error: string): PostResult => ({ kind: 'failed', status: null, retryAfterMs: 0, error })
+
+  return {
+    send: async (body, headers, signal) => {
+      const limit = AbortSignal.timeout(limitMs)
+      try {
+        const answer = await route.dispatcher.request({
+          origin: route.origin,
+          path: `${route.prefix}${url.pathname}${url.search}`,
+          method: 'POST',
+          headers: { ...own, ...headers },
+          body,
+          signal: AbortSignal.any([signal, limit]),
+        })
+        // It is taken when its head says so: a body that breaks off changes nothing.
+        await answer.body.dump({ limit: bodyLimit }).catch(() => undefined)
+        return judge(answer, variable)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (limit.aborted) return failed(`${place} did not answer within ${limitMs / 1_000} s.`)
+        if (error instanceof ProxyFailure)
+          return failed(`the proxy ${proxy?.origin} (${proxy?.variable}) did not let us through to ${place}.`)
+        const code = codeIn(error)
+        const problem = connectionProblem(code, httpPeer(variable, url.origin))
+        return failed(
+          `${problem?.what ?? 'the connection broke'} at ${place} (${code}). ${problem?.remedy ?? ''}`.trim(),
+        )
+      }
+    },
+    close: () => route.dispatcher.destroy(),
+  }
+}
+
+const remedies: Readonly<Record<number, string>> = {
+  401: ' See whether it knows the secret.',
+  404: ' See whether the address is the right one.',
+  410: ' It wants no more: take the setting away, or set its new address.',
+}
+
+function judge({ statusCode: status, headers }: Dispatcher.ResponseData, variable: string): PostResult {
+  if (status >= 200 && status < 300) return { kind: 'accepted' }
+  const text = (name: string): string | undefined => {
+    const value = headers[name]
+    return typeof value === 'string' ? value : value?.[0]
+  }
+  const remedy =
+    status < 400
+      ? `, a redirect, which is not followed. Set ${variable} to where it leads.`
+      : `.${remedies[status] ?? ''}`
+  return {
+    kind: 'failed',
+    status,
+    retryAfterMs: parseRetryAfter(text('retry-after'), text('date'), new Date()) ?? 0,
+    error: `the receiver answered ${status}${remedy}`,
+  }
+}

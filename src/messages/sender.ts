@@ -1,0 +1,57 @@
+// The loop of a sender: step after step while there is something to send, else a look now and then. Errors are logged once
+// per message in a row, and the next look tries again.
+
+import { createHash } from 'node:crypto'
+import { sleep } from '../clock.ts'
+import type { Queryable } from '../database/sql.ts'
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { giveLeaseBack, type SenderName } from '../state/senders.ts'
+
+/** `more`: there may be something to send at once. */
+export type StepResult = 'more' | 'idle'
+
+/** Tells an address from another without holding it. */
+export const fingerprint = (address: string): string => createHash('sha256').update(address).digest('hex').slice(0, 32)
+
+type SenderLoop = {
+  readonly name: SenderName
+  readonly owner: string
+  readonly db: Queryable
+  readonly log: Logger
+  /** How often it is looked whether there is something to send, in milliseconds. */
+  readonly lookEveryMs: number
+  readonly step: (signal: AbortSignal) => Promise<StepResult>
+}
+
+/** Starts sending; `stop` calls off what is under way, which whoever sends next repeats, and gives the lease back. */
+export function startSender({ name, owner, db, log, lookEveryMs, step }: SenderLoop): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const loop = async (): Promise<void> => {
+    let told = ''
+    while (!signal.aborted) {
+      try {
+        const result = await step(signal)
+        told = ''
+        if (result === 'more') continue
+      } catch (error) {
+        if (signal.aborted) return
+        if (told !== messageOf(error))
+          log.warn({ event: 'sender_failed', sender: name, err: error }, `the ${name} sender failed and tries again`)
+        told = messageOf(error)
+      }
+      await sleep(lookEveryMs, signal).catch(() => undefined) // stopped
+    }
+  }
+  const looping = loop()
+  return {
+    stop: async () => {
+      stopping.abort()
+      await looping
+      await giveLeaseBack(db, name, owner).catch((error: unknown) =>
+        log.debug({ event: 'lease_not_given_back', sender: name, reason: messageOf(error) }),
+      )
+    },
+  }
+}

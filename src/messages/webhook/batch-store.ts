@@ -1,0 +1,103 @@
+// The batch that is on its way: stored before it is sent, so that a repeat is the same message, and removed in the transaction
+// that acknowledges its changes. It belongs to the place where the consumer stood: who resets the consumer ends it.
+
+import { randomUUID } from 'node:crypto'
+import type { PoolClient } from 'pg'
+import type { Database } from '../../database/database.ts'
+import { webhookConsumer } from '../../inspect/webhook.ts'
+import { placeOf } from '../../mirror/follow.ts'
+import { holdLease, type Lease, noteDelivered } from '../../state/senders.ts'
+import { batchOf, batchSize, type ReadEntry } from './batch.ts'
+import type { Selection } from './selection.ts'
+
+export type StoredBatch = {
+  readonly id: string
+  readonly changes: number
+  readonly body: string
+  readonly endCursor: string
+}
+
+/** `lost`: the consumer has lost changes, and a person must reset it. `skipped`: what was read was not for the receiver. */
+export type Next =
+  | { readonly kind: 'batch'; readonly batch: StoredBatch }
+  | { readonly kind: 'lost' | 'skipped' | 'nothing' }
+
+/**
+ * The batch to send next: the one on its way, else a new one of at most `most` changes, stored. A consumer that is not there
+ * is registered at the end of the feed.
+ * @throws BoatMirrorError LEASE_LOST
+ */
+export async function nextBatch(
+  database: Database,
+  lease: Lease,
+  { selection, most = batchSize }: { readonly selection: Selection; readonly most?: number },
+): Promise<Next> {
+  const { rows: known } = await database.pool.query<StoredBatch & { lost: boolean }>(
+    `select c.lost, b.id, b.changes, b.body, b.end_cursor as "endCursor"
+     from sync.consumers c left join sync.webhook_batch b on b.after_cursor is not distinct from c.cursor
+       and (mirror.cursor_parts(b.end_cursor))[1] = mirror.feed_epoch()::text
+     where c.name = $1`,
+    [webhookConsumer],
+  )
+  const [present] = known
+  if (present?.lost) return { kind: 'lost' }
+  if (present !== undefined && present.id !== null) return { kind: 'batch', batch: present }
+  if (present === undefined) await placeOf(database.pool, { consumer: webhookConsumer, from: 'now' })
+  return await database.transaction((client) => makeBatch(client, lease, { selection, most }))
+}
+
+async function makeBatch(
+  client: PoolClient,
+  lease: Lease,
+  { selection, most }: { readonly selection: Selection; readonly most: number },
+): Promise<Next> {
+  // Who erases a person waits here, or has done it before the log is read (mirror/redact.ts).
+  await holdLease(client, lease)
+  const { rows: entries } = await client.query<ReadEntry>(
+    `select cursor, seq, stream, key::text as key, operation, changed_at as "changedAt",
+       case when $3::jsonb ? stream then (diff - array(select jsonb_array_elements_text($3::jsonb -> stream)))::text end as diff
+     from mirror.next_changes($1, $2)`,
+    [webhookConsumer, most, JSON.stringify(selection)],
+  )
+  if (entries.length === 0) return { kind: 'nothing' }
+  const { rows } = await client.query<{ now: Date; after: string | null }>(
+    `select clock_timestamp() as now, (select cursor from sync.consumers where name = $1) as after`,
+    [webhookConsumer],
+  )
+  const { now = new Date(), after = null } = rows[0] ?? {}
+  const { endCursor, changes, body } = batchOf(entries, now)
+  if (changes === 0) {
+    await client.query('select mirror.ack_changes($1, $2)', [webhookConsumer, endCursor])
+    return { kind: 'skipped' }
+  }
+  const id = `msg_${randomUUID().replaceAll('-', '')}`
+  // What is there belongs to a place where the consumer no longer stands.
+  await client.query('delete from sync.webhook_batch')
+  await client.query(
+    'insert into sync.webhook_batch (id, after_cursor, end_cursor, changes, body) values ($1, $2, $3, $4, $5)',
+    [id, after, endCursor, changes, body],
+  )
+  return { kind: 'batch', batch: { id, changes, body, endCursor } }
+}
+
+/**
+ * Acknowledges what the receiver has taken. Where the batch was given up meanwhile (a person was erased, the consumer was
+ * reset, another worker sends), nothing is: its changes come again, as another message.
+ */
+export async function acknowledge(database: Database, lease: Lease, batch: StoredBatch): Promise<void> {
+  await database.transaction(async (client) => {
+    if (!(await noteDelivered(client, lease, batch.changes))) return
+    await client.query('select from sync.consumer_positions where name = $1 for update', [webhookConsumer])
+    const { rowCount } = await client.query(
+      `delete from sync.webhook_batch b using sync.consumers c
+       where b.id = $1 and c.name = $2 and b.after_cursor is not distinct from c.cursor and not c.lost`,
+      [batch.id, webhookConsumer],
+    )
+    if (rowCount === 1) await client.query('select mirror.ack_changes($1, $2)', [webhookConsumer, batch.endCursor])
+  })
+}
+
+/** Gives a batch up that is too large for the receiver: the next one is another message. */
+export async function giveUp(database: Database, { id }: StoredBatch): Promise<void> {
+  await database.pool.query('delete from sync.webhook_batch where id = $1', [id])
+}

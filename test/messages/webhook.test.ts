@@ -1,0 +1,342 @@
+// Webhooks end to end: what a receiver is told, in which order, and what happens when it fails, hangs, redirects or is gone,
+// when a person is erased meanwhile, and when a worker dies.
+
+import { Webhook } from 'standardwebhooks'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import { systemClock } from '../../src/clock.ts'
+import { readConfig } from '../../src/config.ts'
+import { whatNeedsPeople } from '../../src/inspect/attention.ts'
+import { consumerStatus } from '../../src/inspect/consumers.ts'
+import { webhookConsumer, webhookStatus } from '../../src/inspect/webhook.ts'
+import { startWebhook } from '../../src/messages/webhook/webhook.ts'
+import { pruneHistory } from '../../src/mirror/history.ts'
+import { at, feedSettled, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
+import { statusFacts } from '../inspect/status-facts.ts'
+import { openReceiver, type Received, type Receiver } from './receiver.ts'
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+const [size, wantedKills] = process.env.CHAOS === 'full' ? [20_000, 20] : [400, 3]
+vi.setConfig({ testTimeout: process.env.CHAOS === 'full' ? 600_000 : 60_000 })
+
+let mirror: Mirror
+let receiver: Receiver
+let running: { stop(): Promise<void> }[] = []
+
+beforeAll(async () => {
+  mirror = await openMirror()
+})
+afterAll(() => mirror[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await mirror.all('truncate mirror.change_log, sync.consumer_positions, sync.senders, sync.webhook_batch')
+  receiver = await openReceiver()
+})
+afterEach(async () => {
+  await Promise.all(running.map((webhook) => webhook.stop()))
+  running = []
+  await receiver[Symbol.asyncDispose]()
+})
+
+const start = (streams: readonly string[] | null = null, timeLimitMs = 500) => {
+  const { proxies } = readConfig({}, '/nonexistent').api
+  const options = { url: receiver.url, secret, streams, proxies, database: mirror.db, clock: systemClock, log: quiet }
+  const webhook = startWebhook({ ...options, timeLimitMs })
+  running.push(webhook)
+  return webhook
+}
+
+/** A webhook that is known already: what is written from now on is for it. */
+const begin = () => mirror.all(`select mirror.reset_consumer($1, 'now')`, [webhookConsumer])
+
+const log = async (ids: readonly number[], stream = 'harbours'): Promise<void> => {
+  await mirror.all(
+    `insert into mirror.change_log (stream, key, operation, diff)
+     select $2, jsonb_build_object('id', n), 'update', jsonb_build_object('name', jsonb_build_array(null, n::text)) from unnest($1::int[]) n`,
+    [ids, stream],
+  )
+  await feedSettled(mirror)
+}
+
+type Change = {
+  readonly stream: string
+  readonly key: { readonly id: number }
+  readonly diff: object
+  readonly seq: number
+}
+const changesIn = ({ body }: Received): readonly Change[] => JSON.parse(body).data.changes
+const told = (): readonly number[] => receiver.received.flatMap(changesIn).map(({ key }) => key.id)
+const idOf = ({ headers }: Received): unknown => headers['webhook-id']
+/** Every message is right for the reference verifier. */
+const verify = (): void => {
+  for (const { body, headers } of receiver.received)
+    new Webhook(secret).verify(body, headers as Record<string, string>, { jsonParse: false })
+}
+/** Waits for so many requests, and for what else is to be; what waits for its next attempt is sent at once. */
+const calls = (count: number, isEnough: () => boolean | Promise<boolean> = () => true): Promise<void> =>
+  vi.waitFor(
+    async () => {
+      await mirror.all('update sync.senders set next_attempt_at = null where next_attempt_at is not null')
+      expect(receiver.received.length).toBeGreaterThanOrEqual(count)
+      expect(await isEnough()).toBe(true)
+    },
+    { timeout: process.env.CHAOS === 'full' ? 500_000 : 30_000, interval: 20 },
+  )
+const acknowledged = (): Promise<void> =>
+  vi.waitFor(
+    async () => expect(await mirror.all('select * from mirror.next_changes($1)', [webhookConsumer])).toEqual([]),
+    {
+      timeout: 30_000,
+      interval: 20,
+    },
+  )
+const config = () => readConfig({ WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: secret }, '/nonexistent')
+const status = async () =>
+  await webhookStatus(mirror.db.pool, config(), await consumerStatus(mirror.db.pool, config().historyDays))
+
+describe('a webhook', () => {
+  it('begins when it is first configured, and then tells every change once, in order, signed', async () => {
+    await log([1, 2])
+    expect(await status()).toMatchObject({ state: 'waiting' })
+    start()
+    await vi.waitFor(async () => expect((await status())?.state).toBe('following'), { timeout: 10_000 })
+    const ids = Array.from({ length: 1_200 }, (_, n) => n + 3)
+    await log(ids)
+    await acknowledged()
+    expect(told()).toEqual(ids)
+    expect(receiver.received.map((call) => changesIn(call).length)).toEqual([500, 500, 200])
+    verify()
+    expect(receiver.received[0]).toMatchObject({
+      path: '/hook/secret-path?token=secret',
+      headers: { 'content-type': 'application/json', 'user-agent': expect.stringMatching(/^boat-mirror\/\d/) },
+    })
+    expect(await status()).toMatchObject({
+      url: new URL(receiver.url).origin,
+      state: 'following',
+      behindS: 0,
+      delivered: 1_200,
+      lastError: null,
+    })
+  })
+
+  it('leaves out persons and documents unless their stream is named, and then all else', async () => {
+    await begin()
+    const rows = [
+      tableOf('users', 1, [rowOf('users', { id: 1, first_name: 'Zaphod', language_code: 'fr' })]),
+      tableOf('user_licenses', 1, [rowOf('user_licenses', { user_id: 1, number: 'Zaphod-7', year: 1999 })]),
+      tableOf('harbours', 1, [rowOf('harbours', { id: 9, name: 'Brest' })]),
+    ]
+    await mirror.write({ tables: rows })
+    await feedSettled(mirror)
+    const webhook = start()
+    await acknowledged()
+    expect(receiver.received.flatMap(changesIn).map(({ stream, diff }) => [stream, diff])).toEqual([
+      ['harbours', { id: [null, 9], name: [null, 'Brest'] }],
+      ['users', { id: [null, 1], language_code: [null, 'fr'] }],
+    ])
+    await webhook.stop()
+    await mirror.all('select mirror.reset_consumer($1)', [webhookConsumer])
+    start(['users', 'user_licenses'])
+    await acknowledged()
+    const named = receiver.received.slice(1).flatMap(changesIn)
+    expect(named.map(({ stream }) => stream)).toEqual(['users', 'user_licenses'])
+    expect(JSON.stringify(named)).toMatch(/"first_name":\[null,"Zaphod"\].*Zaphod-7/)
+  })
+
+  it('repeats the same message, whatever comes, until it is taken; and nothing overtakes it', async () => {
+    await begin()
+    receiver.answers = [
+      503,
+      'hang',
+      'drop',
+      { status: 302, headers: { location: `${receiver.url}/elsewhere` } },
+      429,
+      410,
+    ]
+    await log([1])
+    start()
+    await calls(1)
+    await log([2])
+    await calls(5)
+    await calls(6)
+    await vi.waitFor(async () =>
+      expect((await status())?.lastError).toBe(
+        'the receiver answered 410. It wants no more: take the setting away, or set its new address.',
+      ),
+    )
+    await calls(8)
+    await acknowledged()
+    expect(new Set(receiver.received.slice(0, 7).map((call) => `${String(idOf(call))} ${call.body}`)).size).toBe(1)
+    expect(receiver.received.map((call) => call.path)).toEqual(new Array(8).fill('/hook/secret-path?token=secret'))
+    expect(told()).toEqual([1, 1, 1, 1, 1, 1, 1, 2])
+    verify()
+    expect(await status()).toMatchObject({ state: 'following', delivered: 2, attempts: 0, failingSince: null })
+  })
+
+  it('that is not taken for two minutes needs a person, and says why in words of its own', async () => {
+    await begin()
+    receiver.otherwise = () => ({ status: 503, headers: { 'retry-after': '1800' } })
+    await log([1])
+    start()
+    await vi.waitFor(
+      async () => expect(await status()).toMatchObject({ state: 'retrying', lastError: 'the receiver answered 503.' }),
+      { timeout: 10_000 },
+    )
+    const asked = (await status())?.nextAttemptAt?.getTime() ?? 0
+    expect(asked - Date.now()).toBeGreaterThan(1_700_000)
+    await mirror.all(`update sync.senders set failing_since = clock_timestamp() - interval '121 s'`)
+    const webhook = await status()
+    expect(whatNeedsPeople(statusFacts({ webhook }), [])).toEqual([
+      {
+        kind: 'webhook',
+        about: [],
+        text: `The receiver of the webhook at ${new URL(receiver.url).origin} takes nothing: the receiver answered 503.`,
+        commands: ['status'],
+      },
+    ])
+    expect(JSON.stringify(webhook)).not.toMatch(/secret|what a receiver says/)
+  })
+
+  it('sends less at once to who finds it too large', async () => {
+    await begin()
+    receiver.otherwise = (call) => (changesIn(call).length > 3 ? 413 : 200)
+    const ids = Array.from({ length: 10 }, (_, n) => n)
+    await log(ids)
+    start()
+    await acknowledged()
+    const taken = receiver.received.filter((call) => changesIn(call).length <= 3)
+    expect(taken.flatMap(changesIn).map(({ key }) => key.id)).toEqual(ids)
+  })
+})
+
+describe('a message on its way', () => {
+  it('is given up when a person is erased, and its changes come again without the person', async () => {
+    await begin()
+    await mirror.write({
+      tables: [tableOf('users', 1, [rowOf('users', { id: 71, first_name: 'Ford', language_code: 'fr' })])],
+    })
+    await feedSettled(mirror)
+    receiver.answers = [500]
+    start(['users'])
+    await calls(1)
+    expect(receiver.received[0]?.body).toContain('Ford')
+    receiver.otherwise = (call) => (call.body.includes('Ford') ? 'hang' : 200)
+    await calls(2)
+    await mirror.write({
+      tombstones: [{ stream: streamNamed('users'), keys: [['71']], source: 'GET /v3/users/{userId}', readAt: at(2) }],
+    })
+    expect(await mirror.all('select from sync.webhook_batch')).toEqual([])
+    // Taken after all: what it said is told again all the same.
+    receiver.release(200)
+    await feedSettled(mirror)
+    await acknowledged()
+    const [first, second, ...later] = receiver.received
+    expect(first && idOf(first)).toBe(second && idOf(second))
+    expect(later.map(({ body }) => body).join()).not.toContain('Ford')
+    expect(later.flatMap(changesIn).map(({ key }) => key.id)).toEqual([71, 71])
+    expect(new Set(receiver.received.map(idOf)).size).toBeGreaterThan(1)
+  })
+
+  it('is the same for the worker that takes over, and what its predecessor still hears changes nothing', async () => {
+    await begin()
+    receiver.answers = ['hang']
+    await log([1])
+    start(null, 20_000)
+    await calls(1)
+    await mirror.all(`update sync.senders set lease_until = clock_timestamp() - interval '1 s'`)
+    start()
+    await calls(2)
+    await acknowledged()
+    receiver.release(200)
+    await log([2])
+    await acknowledged()
+    expect(told()).toEqual([1, 1, 2])
+    const [hung, again, next] = receiver.received.map(idOf)
+    expect(again).toBe(hung)
+    expect(next).not.toBe(hung)
+    expect(await mirror.all('select delivered::int, fence::int from sync.senders')).toEqual([
+      { delivered: 2, fence: 1 },
+    ])
+  })
+
+  it('ends with the place it belongs to: a reset consumer is told from there', async () => {
+    await begin()
+    receiver.otherwise = () => 500
+    await log([1, 2])
+    start()
+    await calls(1)
+    await begin()
+    await log([3])
+    receiver.otherwise = () => 200
+    await calls(2)
+    await acknowledged()
+    expect(changesIn(receiver.received.at(-1) as Received).map(({ key }) => key.id)).toEqual([3])
+  })
+})
+
+it('what has lost changes to retention stops, says so, and goes on after a reset', async () => {
+  await begin()
+  await mirror.all(
+    `insert into mirror.change_log (stream, key, operation, diff, changed_at) values ('harbours', '{"id": 1}', 'update', '{}', now() - interval '40 days')`,
+  )
+  await feedSettled(mirror)
+  await pruneHistory(mirror.db.pool, { historyDays: 30 })
+  start()
+  await vi.waitFor(async () => expect((await status())?.state).toBe('lost'))
+  await begin()
+  await log([2])
+  await acknowledged()
+  expect(told()).toEqual([2])
+})
+
+it('a receiver that fails, hangs and drops, and workers that are killed, miss and reorder nothing', async () => {
+  await begin()
+  let turn = 0
+  receiver.otherwise = () => {
+    turn += 1
+    return turn % 7 === 2 ? 503 : turn % 7 === 4 ? 'drop' : turn % 11 === 5 ? 'hang' : 200
+  }
+  const writer = async (number: number): Promise<void> => {
+    for (let n = 1; n <= size / 40; n++)
+      await mirror.db
+        .transaction(async (client) => {
+          await client.query(
+            `insert into mirror.change_log (stream, key, operation, diff)
+             select 'harbours', jsonb_build_object('id', $1::int), 'update', jsonb_build_object('n', $2::int * 10 + i) from generate_series(0, 9) i`,
+            [number, n],
+          )
+          if (n % 5 === 0) throw new Error('rolled back')
+        })
+        .catch(() => undefined)
+  }
+  let isOver = false
+  const workers = async (): Promise<void> => {
+    for (let kills = 0; ; kills++) {
+      const webhook = start(null, 300)
+      if (kills >= wantedKills || isOver) return
+      const seen = receiver.received.length
+      await calls(0, () => isOver || receiver.received.length >= seen + 3)
+      // As a killed process would: its lease stays, and nobody hears its answer.
+      await mirror.all(`update sync.senders set owner = 'killed', fence = fence + 1, lease_until = clock_timestamp()`)
+      await webhook.stop()
+    }
+  }
+  const sending = workers()
+  await Promise.all([1, 2, 3, 4].map(writer))
+  await log([0])
+  await calls(1, async () => {
+    const [next] = await mirror.all('select from mirror.next_changes($1, 1)', [webhookConsumer])
+    return next === undefined
+  })
+  isOver = true
+  await sending
+  verify()
+  // A message that comes again is dropped by its id, as receivers are told to.
+  const messages = [...new Map(receiver.received.map((call) => [idOf(call), call])).values()]
+  const seqs = messages.flatMap(changesIn).map(({ seq }) => seq)
+  const written = await mirror.all<{ seq: string }>('select seq from mirror.change_log order by xid, seq')
+  expect(seqs).toEqual(written.map(({ seq }) => Number(seq)))
+  expect(seqs).toHaveLength(size * 0.8 + 1)
+  for (const message of messages)
+    for (const repeat of receiver.received.filter((call) => idOf(call) === idOf(message)))
+      expect(repeat.body).toBe(message.body)
+})

@@ -1,0 +1,147 @@
+// Many partners on one outbox: whose change is next, and how many of them a role may have open.
+
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { claimChanges, releaseChange } from '../../src/outbox/claim.ts'
+import { saveOutboxLimit } from '../../src/outbox/limit.ts'
+import { type Outbox, openOutbox } from './open-outbox.ts'
+
+let outbox: Outbox
+const suffix = randomUUID().slice(0, 8)
+const [ann, ben, cyd] = [`ann_${suffix}`, `ben_${suffix}`, `cyd_${suffix}`] as const
+beforeAll(async () => {
+  outbox = await openOutbox()
+  for (const role of [ann, ben, cyd])
+    await outbox.database.pool.query(`create role ${role} login; grant boat_mirror_enqueue to ${role}`)
+})
+afterAll(async () => {
+  for (const role of [ann, ben, cyd])
+    await outbox.database.pool.query(`drop owned by ${role} cascade; drop role ${role}`)
+  await outbox[Symbol.asyncDispose]()
+})
+beforeEach(() => outbox.empty())
+afterEach(() => saveOutboxLimit(outbox.database.pool, null))
+
+/** Runs as a role, in one transaction that is committed. */
+async function as<T>(role: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await outbox.database.pool.connect()
+  try {
+    await client.query(`begin; set local role ${role}`)
+    const result = await work(client)
+    await client.query('commit')
+    return result
+  } catch (error) {
+    await client.query('rollback')
+    throw error
+  } finally {
+    client.release()
+  }
+}
+
+/** A role queues changes of rentals that nobody else has. */
+let rental = 1
+const queue = (role: string, count: number): Promise<readonly number[]> =>
+  as(role, async (client) => {
+    const ids: number[] = []
+    for (let i = 0; i < count; i++)
+      ids.push(await outbox.queue('rental.update', { rentalId: rental++ }, { referenceId: 'x' }, {}, client))
+    return ids
+  })
+
+const claim = async (most: number, servedLast: string): Promise<readonly string[]> =>
+  (await claimChanges(outbox.database.pool, 'test', { leaseMs: 60_000, most, servedLast })).map((change) =>
+    [ann, ben, cyd].includes(change.enqueuedBy as typeof ann) ? change.enqueuedBy.slice(0, 3) : change.enqueuedBy,
+  )
+
+describe('claims', () => {
+  it('take turns over who queued, so that one with many does not keep others waiting', async () => {
+    await queue(ann, 40)
+    await queue(ben, 1)
+    await queue(cyd, 6)
+    expect(await claim(6, '')).toEqual(['ann', 'ben', 'cyd', 'ann', 'cyd', 'ann'])
+    expect(await claim(4, ann)).toEqual(['cyd', 'ann', 'cyd', 'ann'])
+    expect(await claim(8, cyd)).toEqual(['ann', 'cyd', 'ann', 'cyd', 'ann', 'ann', 'ann', 'ann'])
+  })
+
+  it('begin after the role that was served last when each takes one', async () => {
+    await queue(ann, 5)
+    await queue(ben, 5)
+    await queue(cyd, 1)
+    const served: string[] = []
+    for (let last = ''; served.length < 7; ) {
+      const [change] = await claimChanges(outbox.database.pool, 'test', { leaseMs: 60_000, most: 1, servedLast: last })
+      last = change?.enqueuedBy ?? ''
+      served.push(last.slice(0, 3))
+    }
+    expect(served).toEqual(['ann', 'ben', 'cyd', 'ann', 'ben', 'ann', 'ben'])
+  })
+
+  it('pass over roles with nothing due, however many they are', async () => {
+    const [id] = await queue(cyd, 1)
+    await queue(ann, 3)
+    await queue(ben, 3)
+    await outbox.database.pool.query(
+      `update outbox.queue set next_attempt_at = clock_timestamp() + interval '1 hour' where enqueued_by <> $1`,
+      [cyd],
+    )
+    const [change, ...others] = await claimChanges(outbox.database.pool, 'test', {
+      leaseMs: 60_000,
+      most: 1,
+      servedLast: cyd,
+    })
+    expect(change?.id).toBe(String(id))
+    expect(others).toEqual([])
+    expect(await claim(4, cyd)).toEqual([])
+  })
+
+  it('give each role its oldest first, and what is given back its place again', async () => {
+    const ids = await queue(ann, 3)
+    const [first] = await claimChanges(outbox.database.pool, 'test', { leaseMs: 60_000, most: 1, servedLast: '' })
+    expect(first?.id).toBe(String(ids[0]))
+    if (first !== undefined) await releaseChange(outbox.database.pool, first)
+    const again = await claimChanges(outbox.database.pool, 'test', { leaseMs: 60_000, most: 9, servedLast: ann })
+    expect(again.map((change) => change.id)).toEqual(ids.map(String))
+  })
+})
+
+describe('OUTBOX_LIMIT', () => {
+  const refusal = (role: string, open: number, limit: number): string =>
+    `rental.update: role ${role} has ${open} open changes, and OUTBOX_LIMIT allows ${limit}.`
+
+  it('refuses a change beyond it by the count, and all of its transaction', async () => {
+    await saveOutboxLimit(outbox.database.pool, 3)
+    await queue(ann, 2)
+    const error = await queue(ann, 2).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: '53400', message: expect.stringContaining(refusal(ann, 3, 3)) })
+    const { rows } = await outbox.database.pool.query('select count(*)::int as n from outbox.queue')
+    expect(rows).toEqual([{ n: 2 }])
+  })
+
+  it('counts what is not settled, each role for itself', async () => {
+    await saveOutboxLimit(outbox.database.pool, 2)
+    const [done, stuck] = await queue(ann, 2)
+    await outbox.database.pool.query(`update outbox.queue set status = 'conflict' where id = $1`, [stuck])
+    await queue(ben, 2)
+    await expect(queue(ann, 1)).rejects.toThrow(refusal(ann, 2, 2))
+    await outbox.database.pool.query(`update outbox.queue set status = 'done', settled_at = now() where id = $1`, [
+      done,
+    ])
+    await queue(ann, 1)
+  })
+
+  it('holds for two sessions at once', async () => {
+    await saveOutboxLimit(outbox.database.pool, 5)
+    const results = await Promise.allSettled([queue(ann, 3), queue(ann, 3), queue(ann, 3)])
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  })
+
+  it('gives the same change for the same reference, though no other would be taken', async () => {
+    await saveOutboxLimit(outbox.database.pool, 1)
+    const again = (): Promise<number> =>
+      as(ann, (client) =>
+        outbox.queue('rental.update', { rentalId: 1 }, { referenceId: 'x' }, { reference: 'r-1' }, client),
+      )
+    expect(await again()).toBe(await again())
+  })
+})

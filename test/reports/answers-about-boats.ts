@@ -1,0 +1,182 @@
+// The answers of docs/queries.md about boats and days on the quay, worked out from the API's records.
+
+import { type Answer, departing, grouped, round, sum, taking } from './answer-parts.ts'
+import {
+  type ApiRecord,
+  type ApiRental,
+  type ApiWorld,
+  addDays,
+  at,
+  codeOf,
+  daysBetween,
+  groupBy,
+  monthsFrom,
+} from './api-world.ts'
+
+const rentable = (world: ApiWorld): ApiRecord[] => world.records('resources').filter((boat) => boat.isRentable === true)
+const companyName = (boat: ApiRecord): unknown => at(boat, 'company.companyBrandName')
+const kindOf = (boat: ApiRecord): unknown => at(boat, 'version.subtype.name')
+
+/** By the titles of the questions. */
+export const boats: Readonly<Record<string, Answer>> = {
+  'Which boats do we have, and where?': (world) =>
+    grouped(
+      rentable(world),
+      (boat) => [
+        at(boat, 'harbour.city.administrativeAreaLevel2.administrativeAreaLevel1.country.code'),
+        at(boat, 'harbour.name'),
+        codeOf(world.prices(boat.id)[0]?.currency),
+      ],
+      (group) => [
+        group.length,
+        [...new Set(group.map(kindOf))].join(', '),
+        Math.min(...group.map(({ minPrice }) => Number(minPrice))),
+      ],
+    ).map(([country, harbour, currency, ...rest]) => [country, harbour, ...rest, currency]),
+
+  'Which boats are free on a given weekend?': (world) => {
+    const weekday = new Date(`${world.today}T00:00:00Z`).getUTCDay()
+    const saturday = addDays(world.today, 6 - weekday)
+    return rentable(world)
+      .filter(({ id }) => [saturday, addDays(saturday, 1)].every((day) => world.isFull(id, day) === false))
+      .map((boat) => [at(boat, 'harbour.name'), boat.id, boat.name])
+  },
+
+  'How full will each company be in the coming months?': (world) =>
+    monthsFrom(world.today, 3).flatMap((month) =>
+      grouped(
+        world.records('resources'),
+        (boat) => [companyName(boat), month, at(boat, 'company.id')],
+        (group) => {
+          const known = group.map(({ id }) => world.occupancy(id, [month]))
+          const [full, days] = [sum(known, (each) => each.full), sum(known, (each) => each.days)]
+          return [full, days, round((100 * full) / days, 1)]
+        },
+      )
+        .filter(([, , , , days]) => days !== 0)
+        .map(([name, first, , ...rest]) => [name, first, ...rest]),
+    ),
+
+  'Which boats stand idle?': (world) =>
+    rentable(world).map((boat) => {
+      const { full, days } = world.occupancy(boat.id, monthsFrom(world.today, 4))
+      return [boat.id, boat.name, at(boat, 'harbour.name'), full, days]
+    }),
+
+  'Which boats are offered in several harbours, and how full is each offer?': (world) => {
+    const months = monthsFrom(`${world.year}-01-01`, 12)
+    const offers = groupBy(world.records('resources'), ({ boatId }) => String(boatId))
+    return [...offers.values()]
+      .filter((same) => same.length > 1)
+      .flat()
+      .map((boat) => [boat.boatId, boat.name, boat.id, at(boat, 'harbour.name'), world.occupancy(boat.id, months).full])
+  },
+
+  'What does a day on each kind of boat cost in the next four weeks?': (world) =>
+    grouped(
+      world.records('resources').flatMap((boat) =>
+        world
+          .prices(boat.id)
+          .filter(({ duration, date }) => duration === 'DAYS,1' && String(date) <= addDays(world.today, 27))
+          .map((price) => ({ boat, price: Number(price.base_price), currency: codeOf(price.currency) })),
+      ),
+      ({ boat, currency }) => [kindOf(boat), currency],
+      (group) => {
+        const prices = group.map(({ price }) => price)
+        const average = round(sum(prices, Number) / prices.length, 2)
+        return [new Set(group.map(({ boat }) => boat.id)).size, Math.min(...prices), average, Math.max(...prices)]
+      },
+    ),
+}
+
+/** By the titles of the questions. */
+export const quay: Readonly<Record<string, Answer>> = {
+  'What departs in the next two weeks?': (world) =>
+    departing(world, addDays(world.today, 14)).map(
+      ({ departure, departureHarbour, resourceName, record, ...rental }) => [
+        departure.clock,
+        departureHarbour,
+        resourceName,
+        record.crewAdults,
+        record.crewChildren,
+        rental.balance,
+        rental.currency,
+      ],
+    ),
+
+  'What comes back in the next two weeks, and which deposit goes back with it?': (world) =>
+    taking(world)
+      .filter(({ arrival }) => arrival.day >= world.today && arrival.day <= addDays(world.today, 14))
+      .map(({ arrival, arrivalHarbour, resourceName, id, record }) => [
+        arrival.clock,
+        arrivalHarbour,
+        resourceName,
+        id,
+        record.depositStatus,
+        record.depositPrice,
+        codeOf(record.depositCurrency),
+      ]),
+
+  'Where is the turnaround shortest?': (world) =>
+    [...groupBy(taking(world), ({ boatId }) => String(boatId)).values()].flatMap((rentals) => {
+      const inOrder = rentals.toSorted((a, b) => a.departure.ms - b.departure.ms)
+      return inOrder.flatMap(({ resourceName, arrivalHarbour, arrival }, index) => {
+        const next = inOrder[index + 1]?.departure
+        if (next === undefined || next.ms <= arrival.ms) return []
+        return [[resourceName, arrivalHarbour, arrival.clock, next.clock, interval(next.ms - arrival.ms)]]
+      })
+    }),
+
+  'On which days of the week do people depart?': (world) =>
+    grouped(
+      taking(world),
+      ({ departure }) => [weekdayOf(departure.day)],
+      (group) => [group.length, round(sum(group, nights) / group.length + 1, 1)],
+    ),
+
+  'Whose crew is not complete on paper before departure?': (world) =>
+    departing(world)
+      .map((rental) => ({ rental, persons: Number(rental.record.crewAdults) + Number(rental.record.crewChildren) }))
+      .filter(({ rental, persons }) => rental.crewListed < persons)
+      .map(({ rental: { id, departure, resourceName, crewListed }, persons }) => [
+        id,
+        departure.clock,
+        resourceName,
+        persons,
+        crewListed,
+      ]),
+
+  'What must be on board?': (world) =>
+    departing(world)
+      .filter(({ options }) => options.length > 0)
+      .map(({ departure, resourceName, id, options }) => [
+        departure.clock,
+        resourceName,
+        id,
+        options.map((option) => `${option.quantity} ${at(option, 'option.name')}`).join(', '),
+      ]),
+
+  'Whom do we call about it?': (world) =>
+    departing(world).map(({ departure, resourceName, record }) => {
+      const user = world.find('users', at(record, 'user.id'))
+      const { firstName, lastName, mobilePhone } = user ?? {}
+      return [departure.clock, resourceName, firstName, lastName, mobilePhone, at(user, 'language.code')]
+    }),
+}
+
+const nights = ({ departure, arrival }: ApiRental): number => daysBetween(departure.day, arrival.day)
+
+/** As Postgres writes the weekday with the pattern `ID Dy`. */
+function weekdayOf(day: string): string {
+  const weekday = new Date(`${day}T00:00:00Z`).getUTCDay()
+  return `${weekday === 0 ? 7 : weekday} ${['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'][weekday]}`
+}
+
+/** As Postgres writes the difference of two instants. */
+function interval(ms: number): string {
+  const days = Math.floor(ms / 86_400_000)
+  const clock = new Date(ms % 86_400_000).toISOString().slice(11, 19)
+  return [days === 0 ? '' : `${days} day${days === 1 ? '' : 's'}`, clock === '00:00:00' ? '' : clock]
+    .filter((part) => part !== '')
+    .join(' ')
+}

@@ -1,0 +1,168 @@
+// What the API shows, as an analyst would read it off the API's own records: the other side of every documented query.
+// Nothing here comes from the mirror, and nothing is SQL.
+
+import type { TruthRow } from '../../src/sandbox/sandbox.ts'
+
+export type ApiRecord = TruthRow['record']
+
+const dayMs = 86_400_000
+
+/** A member of a record by its dotted path; undefined where there is none. */
+export const at = (record: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>((value, name) => (value as ApiRecord | null | undefined)?.[name], record)
+
+/** The code of a currency that is a text or an object; null for none. */
+export const codeOf = (currency: unknown): string | null =>
+  typeof currency === 'string' ? currency : ((at(currency, 'code') as string | undefined) ?? null)
+
+/** A day, `YYYY-MM-DD`, moved by some. */
+export const addDays = (day: string, days: number): string =>
+  new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10)
+
+/** The first days of months from that of a day on. */
+export function monthsFrom(day: string, count: number): readonly string[] {
+  const first = new Date(`${day.slice(0, 7)}-01T00:00:00Z`)
+  return Array.from({ length: count }, (_, index) =>
+    new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + index, 1)).toISOString().slice(0, 10),
+  )
+}
+
+/** Days from one day to another. */
+export const daysBetween = (from: string, to: string): number =>
+  (Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / dayMs
+
+/** A rental with what belongs to it; days and clocks are those of the text of the API. */
+export type ApiRental = {
+  readonly id: number
+  readonly record: ApiRecord
+  readonly status: string
+  readonly canceled: boolean
+  readonly takesPlace: boolean
+  readonly departure: Moment
+  readonly arrival: Moment
+  readonly createdMs: number
+  readonly resourceId: string
+  readonly resourceName: unknown
+  readonly boatId: unknown
+  readonly companyId: unknown
+  readonly companyName: unknown
+  readonly departureHarbour: unknown
+  readonly arrivalHarbour: unknown
+  readonly currency: string | null
+  readonly balance: number
+  readonly crewListed: number
+  readonly options: readonly ApiRecord[]
+}
+
+type Moment = { readonly day: string; readonly clock: string; readonly ms: number }
+
+const momentOf = (text: unknown): Moment => ({
+  day: String(text).slice(0, 10),
+  clock: String(text).slice(0, 19).replace('T', ' '),
+  ms: Date.parse(String(text)),
+})
+
+/** The API's records, and what a question asks of them. */
+export class ApiWorld {
+  readonly #truth: Readonly<Record<string, readonly TruthRow[]>>
+  readonly today = new Date().toISOString().slice(0, 10)
+  readonly year = Number(this.today.slice(0, 4))
+  readonly rentals: readonly ApiRental[]
+
+  constructor(truth: Readonly<Record<string, readonly TruthRow[]>>) {
+    this.#truth = truth
+    const below = (table: string) => groupBy(this.rows(table), ({ key }) => String(key.rental_id))
+    const parts = {
+      resources: below('rental_resources'),
+      payments: below('rental_payments'),
+      options: below('rental_options'),
+      crew: below('rental_crew_members'),
+    }
+    this.rentals = this.records('rentals').map((record) => this.#rental(record, parts))
+  }
+
+  /** Keys and records of a table. */
+  rows(table: string): readonly TruthRow[] {
+    return this.#truth[table] ?? []
+  }
+
+  records(table: string): readonly ApiRecord[] {
+    return this.rows(table).map(({ record }) => record)
+  }
+
+  /** How many records of each table the API has. */
+  get counts(): Readonly<Record<string, number>> {
+    return Object.fromEntries(Object.entries(this.#truth).map(([table, rows]) => [table, rows.length]))
+  }
+
+  /** A record of a table with an id. */
+  find(table: string, id: unknown): ApiRecord | undefined {
+    return this.records(table).find((record) => record.id === id)
+  }
+
+  /** The price table of a resource from today on, by day. */
+  prices(resourceId: unknown): readonly ApiRecord[] {
+    return this.rows('resource_pricetable')
+      .filter(({ key }) => key.resource_id === resourceId)
+      .map(({ record }) => record)
+  }
+
+  /** Whether a resource is full on a day, and undefined where its calendar does not say. */
+  isFull(resourceId: unknown, day: string): boolean | undefined {
+    const year = this.rows('resource_availability_years').find(
+      ({ key }) => key.resource_id === resourceId && Number(key.year) === Number(day.slice(0, 4)),
+    )
+    const sign = String(year?.record.bitstring ?? '')[daysBetween(`${day.slice(0, 4)}-01-01`, day)]
+    return sign === undefined ? undefined : sign === '1'
+  }
+
+  /** Full days and days of a resource in some months that are known. */
+  occupancy(resourceId: unknown, months: readonly string[]): { readonly full: number; readonly days: number } {
+    const known = months.flatMap((first) => {
+      const length = daysBetween(first, monthsFrom(first, 2)[1] ?? first)
+      return Array.from({ length }, (_, index) => this.isFull(resourceId, addDays(first, index)))
+    })
+    return {
+      full: known.filter((full) => full === true).length,
+      days: known.filter((full) => full !== undefined).length,
+    }
+  }
+
+  #rental(record: ApiRecord, parts: Readonly<Record<string, ReadonlyMap<string, readonly TruthRow[]>>>): ApiRental {
+    const own = (part: string): readonly ApiRecord[] =>
+      (parts[part]?.get(String(record.id)) ?? []).map((row) => row.record)
+    const booked = at(own('resources')[0], 'resource') as ApiRecord | undefined
+    const companyId = at(booked, 'company.id')
+    const status = String(record.status)
+    const canceled = status.startsWith('CANCELED')
+    const paidIn = new Set(own('payments').flatMap(({ currency }) => codeOf(currency) ?? []))
+    return {
+      id: Number(record.id),
+      record,
+      status,
+      canceled,
+      takesPlace: !canceled && status !== 'PENDING',
+      departure: momentOf(record.departureDatetime),
+      arrival: momentOf(record.arrivalDatetime),
+      createdMs: Date.parse(String(record.creationDatetime)),
+      resourceId: String(booked?.id),
+      resourceName: (this.find('resources', booked?.id) ?? booked)?.name,
+      boatId: booked?.boatId,
+      companyId,
+      companyName: this.find('companies', companyId)?.companyBrandName,
+      departureHarbour: at(record, 'departureHarbour.name'),
+      arrivalHarbour: at(record, 'arrivalHarbour.name'),
+      currency: paidIn.size === 1 ? ([...paidIn][0] ?? null) : codeOf(record.depositCurrency),
+      balance: Number(record.totalToPay) - Number(record.totalPaid ?? 0),
+      crewListed: own('crew').length,
+      options: own('options'),
+    }
+  }
+}
+
+/** Values by a text made of each, in the order in which the texts came. */
+export function groupBy<Value>(values: Iterable<Value>, textOf: (value: Value) => string): Map<string, Value[]> {
+  const groups = new Map<string, Value[]>()
+  for (const value of values) groups.set(textOf(value), [...(groups.get(textOf(value)) ?? []), value])
+  return groups
+}
