@@ -18,8 +18,8 @@ import {
 import { meant, misspeltNames, settingNames, unknownNames } from './config/names.ts'
 import { type SettingOptions, textsOf, withOptionNames } from './config/options.ts'
 import { BoatMirrorError } from './errors.ts'
-import { type Setting, settings } from './settings.ts'
-import { shownAddress } from './text.ts'
+import { type PagingStyle, type Setting, settings, usualParams } from './settings.ts'
+import { shownAddress, shownReceiver } from './text.ts'
 
 export type { PagingSettings } from './config/file.ts'
 export type { SettingOptions } from './config/options.ts'
@@ -75,8 +75,10 @@ export type Config = Omit<SettingValues, ApiKey | ProxyKey | 'paging' | keyof Pa
 function shown(name: string, value: string): string {
   // A secret may have been given as the way to send it.
   const isSecret =
-    name === 'API_TOKEN' || name === 'ADMIN_TOKEN' || (name === 'API_AUTH' && !/^\w{1,8}(:|$)/.test(value))
+    ['API_TOKEN', 'ADMIN_TOKEN', 'WEBHOOK_SECRET'].includes(name) ||
+    (name === 'API_AUTH' && !/^\w{1,8}(:|$)/.test(value))
   if (isSecret) return 'a value that is not shown'
+  if (name === 'WEBHOOK_URL' || name === 'ALERT_URL') return shownReceiver(value) ?? 'a value that is not shown'
   const plain =
     name === 'API_AUTH' ? value.replace(/:.*/s, ':…') : /_(URL|PROXY)$/.test(name) ? shownAddress(value) : value
   return JSON.stringify(plain.slice(0, shownLength))
@@ -122,6 +124,12 @@ function takeLogin(value: ParsedSettings, authGiven: boolean, problems: string[]
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
+
+/** Names of the settings that somebody set, be it to their default. */
+export function givenNames(env: Environment, cwd = process.cwd()): ReadonlySet<string> {
+  const file = Object.entries(readFile(env, cwd)).filter(([, value]) => !isUnset(value))
+  return new Set([...Object.keys(env).filter((name) => env[name]), ...file.map(([name]) => name)])
+}
 
 /**
  * Reads every setting. An empty variable counts as unset.
@@ -180,6 +188,11 @@ function configFrom(env: Environment, file: Readonly<Record<string, unknown>>, c
       `API_TOKEN holds a character that no header can carry, and API_AUTH is ${value.auth.kind}; it takes printable ASCII.`,
     )
 
+  if (value.webhookUrl !== null && value.webhookSecret === null)
+    problems.push(
+      'WEBHOOK_SECRET is not set, and WEBHOOK_URL is: who receives changes must be able to tell that they are ours. Make one: echo "whsec_$(openssl rand -base64 32)"',
+    )
+
   const fromFile = {
     schedules: durations(file.schedules, 'schedules', problems),
     targets: durations(file.targets, 'targets', problems),
@@ -193,10 +206,33 @@ function configFrom(env: Environment, file: Readonly<Record<string, unknown>>, c
 type FileSettings = Pick<Config, 'schedules' | 'targets'> & Pick<ApiSettings, 'lists'>
 
 function assemble(settings: SettingValues, { schedules, targets, lists }: FileSettings): Config {
-  const { paging: style, pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath, ...some } = settings
+  const {
+    paging: style,
+    pageParam: page,
+    sizeParam: size,
+    pageSize,
+    pageBase,
+    itemsPath,
+    nextPath,
+    totalPath,
+    ...some
+  } = settings
   const { httpsProxy: https, httpProxy: http, noProxy: except, ...more } = some
   const { baseUrl, token, auth, language, rateLimit, concurrency, timeoutMs, referenceAsNumber, ...others } = more
-  const paging = { style, pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath }
+  const named = (of: PagingStyle): Pick<PagingSettings, 'pageParam' | 'sizeParam'> => ({
+    pageParam: page ?? usualParams[of].page,
+    sizeParam: size ?? usualParams[of].size,
+  })
+  const paging = { style, ...named(style), pageSize, pageBase, itemsPath, nextPath, totalPath }
+  const listed = Object.entries(lists).map(([name, own]) => [
+    name,
+    own.style === undefined ? own : { ...named(own.style), ...own },
+  ])
   const call = { baseUrl, token, auth, language, rateLimit, concurrency, timeoutMs, referenceAsNumber }
-  return { ...others, schedules, targets, api: { ...call, paging, lists, proxies: { https, http, except } } }
+  return {
+    ...others,
+    schedules,
+    targets,
+    api: { ...call, paging, lists: Object.fromEntries(listed), proxies: { https, http, except } },
+  }
 }

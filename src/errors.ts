@@ -87,6 +87,8 @@ export type ApiErrorDetails = ErrorDetails & {
   readonly body?: string
   /** What the API gave as reason, secrets removed. For people: it may hold personal data, so it is not part of `message`. */
   readonly reason?: string
+  /** What a 401 asks for (WWW-Authenticate), secrets removed. */
+  readonly asksFor?: string
   /** False when the request certainly never left: repeating a write is then safe. */
   readonly mayHaveTakenEffect?: boolean
 }
@@ -98,6 +100,7 @@ export class ApiError extends BoatMirrorError {
   readonly retryAfterMs: number | undefined
   readonly body: string | undefined
   readonly reason: string | undefined
+  readonly asksFor: string | undefined
   readonly mayHaveTakenEffect: boolean
 
   constructor(code: ErrorCode, message: string, details: ApiErrorDetails) {
@@ -108,6 +111,7 @@ export class ApiError extends BoatMirrorError {
     this.retryAfterMs = details.retryAfterMs
     this.body = details.body
     this.reason = details.reason
+    this.asksFor = details.asksFor
     this.mayHaveTakenEffect = details.mayHaveTakenEffect ?? true
   }
 }

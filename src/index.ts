@@ -12,6 +12,8 @@ export {
   openMirror,
   type PushOptions,
   type PushResult,
+  type RefreshOptions,
+  type RefreshResult,
   type SyncOptions,
   type SyncResult,
 } from './library.ts'

@@ -12,12 +12,13 @@ import { readStatus } from './inspect/read-status.ts'
 import type { StatusFacts } from './inspect/status.ts'
 import type { QueueBackend } from './jobs/queues.ts'
 import { assertKnownStreams } from './jobs/schedule.ts'
-import { syncNow } from './jobs/sync-now.ts'
+import { syncNow, workOn } from './jobs/sync-now.ts'
 import { createLogger } from './log.ts'
 import { changes, type Feed, type FeedOptions } from './mirror/changes.ts'
-import { type ChangeInfo, changesForPerson, listChanges } from './outbox/inspect.ts'
+import { type ChangeFacts, changeFacts, changesForPerson, listChanges } from './outbox/inspect.ts'
 import { createPusher } from './outbox/pusher.ts'
 import { quarantineTotals } from './state/quarantine.ts'
+import { askRefresh, findRefresh, type RefreshState } from './state/refreshes.ts'
 import { runsOfRequest } from './state/runs.ts'
 import { streamsToSync } from './sync/plan.ts'
 import { preflight } from './sync/preflight.ts'
@@ -43,11 +44,19 @@ export type SyncResult = {
   readonly quarantine: Readonly<Record<string, number>>
 }
 
+export type RefreshOptions = {
+  /** One record, its key as in the change log: `{ id: 42 }`; without it the stream and what it hangs below. */
+  readonly key?: Readonly<Record<string, string | number>> | null
+  readonly signal?: AbortSignal
+}
+
+export type RefreshResult = { readonly id: number; readonly state: RefreshState; readonly error: string | null }
+
 export type PushOptions = { readonly signal?: AbortSignal }
 
 export type PushResult = {
   /** What this push worked on, newest first; at most 1,000. */
-  readonly changes: readonly ChangeInfo[]
+  readonly changes: readonly ChangeFacts[]
   /** Ids of all changes that wait for a person. */
   readonly needPerson: readonly string[]
 }
@@ -57,6 +66,11 @@ export type Mirror = {
   readonly db: Kysely<MirrorDatabase>
   /** One complete sync now, as the command `sync`. A stream that fails is one of the runs, and no error. */
   sync(options?: SyncOptions): Promise<SyncResult>
+  /**
+   * Reads a stream, or one record and its details, before everything scheduled, as the command `refresh --wait`.
+   * @throws BoatMirrorError USAGE for a stream or key that there cannot be, and beyond 60 a minute
+   */
+  refresh(stream: string, options?: RefreshOptions): Promise<RefreshResult>
   /** Sends what is queued, and ends when nothing can settle without a person, as the command `push`. */
   push(options?: PushOptions): Promise<PushResult>
   /** What `status --json` prints. */
@@ -101,19 +115,28 @@ function mirrorOf(app: App): Mirror {
   }
   const pool = { connect: () => database.pool.connect(), end: async () => {} } // closed with the mirror
   const db = new Kysely<MirrorDatabase>({ dialect: new PostgresDialect({ pool }) })
+  const syncing = async () => {
+    backend ??= app.openQueue(closing.signal)
+    return { context: syncContext, backend: await backend, log }
+  }
   return {
     db,
     sync: ({ streams = [], full = false, signal: given } = {}) =>
       run(async (apiUrl, signal) => {
         const wanted = streamsToSync(streams, config)
         await preflight({ config, apiUrl, log, signal }, wanted)
-        backend ??= app.openQueue(closing.signal)
-        const work = { context: syncContext, backend: await backend, log }
-        const { runs } = await syncNow(work, { streams: wanted, full }, (requestId) =>
+        const { runs } = await syncNow(await syncing(), { streams: wanted, full }, (requestId) =>
           awaitFinished(() => runsOfRequest(database.pool, requestId), signal),
         )
         const quarantine = quarantinedOf({ runs, quarantine: await quarantineTotals(database.pool) })
         return { runs: runs.map(runFacts), quarantine }
+      }, given),
+    refresh: (stream, { key = null, signal: given } = {}) =>
+      run(async (apiUrl, signal) => {
+        await preflight({ config, apiUrl, log, signal }, streamsToSync([stream], config))
+        const look = (id: string) => awaitFinished(() => findRefresh(database.pool, id), signal)
+        const over = await workOn(await syncing(), () => askRefresh(database.pool, stream, key), look)
+        return { id: Number(over.id), state: over.state, error: over.error }
       }, given),
     push: ({ signal: given } = {}) =>
       run(async (_, signal) => {
@@ -126,7 +149,7 @@ function mirrorOf(app: App): Mirror {
           await pusher.close()
         }
         return {
-          changes: await listChanges(database.pool, { since, limit: listedChanges }),
+          changes: (await listChanges(database.pool, { since, limit: listedChanges })).map(changeFacts),
           needPerson: await changesForPerson(database.pool),
         }
       }, given),

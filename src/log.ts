@@ -1,7 +1,7 @@
-// The logger: structured lines on stderr, pretty on a terminal. Only fields from an allow-list of shapes are
+// The logger: structured lines on stderr with ISO times and names of levels, pretty on a terminal. Only fields from an allow-list of shapes are
 // logged by callers (ids, counts, codes); bodies, tokens and personal data never are.
 
-import { type Logger as PinoLogger, pino, stdSerializers } from 'pino'
+import { type Logger as PinoLogger, pino, stdSerializers, stdTimeFunctions } from 'pino'
 import pretty from 'pino-pretty'
 import { ApiError, BoatMirrorError, messageOf } from './errors.ts'
 import { withoutControls } from './text.ts'
@@ -38,6 +38,8 @@ export function createLogger(level: string, options: { readonly pretty?: boolean
     level,
     hooks: { streamWrite: human ? withoutEscapes : withoutControls },
     base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (level: string) => ({ level }) },
     serializers: { err: serializeError, error: serializeError },
     redact: ['*.authorization', '*.token', '*.password', 'authorization', 'token', 'password'],
   }

@@ -1,6 +1,15 @@
 // The settings as data: one table with name, default, parser and meaning. README's table and every error message come
 // from it; config.ts reads the values.
 
+import {
+  parseApiAddress,
+  parsePostgresAddress,
+  parseProxy,
+  parseReceiver,
+  parseRedisAddress,
+  parseSigningSecret,
+} from './addresses.ts'
+
 export type AuthSetting =
   | { readonly kind: 'bearer' | 'basic' | 'none' }
   | { readonly kind: 'header' | 'query'; readonly name: string }
@@ -9,6 +18,15 @@ export type AuthSetting =
 export const pagingStyles = ['page', 'offset', 'cursor', 'link', 'none'] as const
 export type PagingStyle = (typeof pagingStyles)[number]
 const generalStyles = pagingStyles.filter((style) => style !== 'none')
+
+/** What APIs call the parameters of each style; `page` and `perPage` are the documented ones (docs/sources.md). */
+export const usualParams: Readonly<Record<PagingStyle, { readonly page: string; readonly size: string }>> = {
+  page: { page: 'page', size: 'perPage' },
+  offset: { page: 'offset', size: 'limit' },
+  cursor: { page: 'cursor', size: 'limit' },
+  link: { page: 'page', size: 'perPage' },
+  none: { page: 'page', size: 'perPage' },
+}
 
 /** What a setting takes: `takes` completes the sentence "takes …", `parse` answers undefined to what it does not take. */
 type Values<T> = { readonly takes: string; readonly parse: (text: string) => T | undefined }
@@ -47,42 +65,12 @@ const onOff: Values<boolean> = {
   parse: (value) => (value === 'on' ? true : value === 'off' ? false : undefined),
 }
 
-/** An address with one of these schemes, without the slashes at its end. */
-const addressWith =
-  (...schemes: readonly string[]) =>
-  (value: string): string | undefined =>
-    URL.canParse(value) && schemes.includes(new URL(value).protocol) ? value.replace(/\/+$/, '') : undefined
-
-const httpAddress = addressWith('http:', 'https:')
-const postgresAddress = { takes: 'a postgres:// address', parse: addressWith('postgres:', 'postgresql:') }
-
-/** The address, unless a % in its user or password escapes nothing: nobody can tell then which is meant. */
-function withReadableLogin(address: string | undefined): string | undefined {
-  try {
-    const { username, password } = new URL(address ?? '')
-    decodeURIComponent(username + password)
-    return address
-  } catch {
-    return undefined // no address, or not to be decoded: the caller reports it with the variable's name
-  }
-}
-
-/** A proxy's address; without a scheme it is http, as everywhere. */
-const parseProxy = (value: string): string | undefined =>
-  withReadableLogin(httpAddress(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`))
-
+const postgresAddress = { takes: 'a postgres:// address', parse: parsePostgresAddress }
 const proxy: Values<string> = { takes: 'an http(s) address such as http://proxy:3128', parse: parseProxy }
 
-function parseApiAddress(value: string): string | undefined {
-  const address = withReadableLogin(httpAddress(value)?.replace(/\/v3$/, ''))
-  if (address === undefined) return undefined
-  const { search, hash } = new URL(address)
-  return search === '' && hash === '' ? address : undefined
-}
-
-function parseRedisAddress(value: string): string | undefined {
-  const address = addressWith('redis:', 'rediss:')(value)
-  return address !== undefined && /^(\/\d*)?$/.test(new URL(address).pathname) ? address : undefined
+function parseNames(value: string): readonly string[] | undefined {
+  const names = value.split(',').map((name) => name.trim())
+  return names.every((name) => /^[a-z_]+$/.test(name)) ? [...new Set(names)] : undefined
 }
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -134,6 +122,10 @@ const redisAddress = {
   takes: 'a redis:// or rediss:// address, with no more behind it than a database number',
   parse: parseRedisAddress,
 }
+const receiver = {
+  takes: 'an https:// address without user, password and #, or http:// to this machine or a name without a dot',
+  parse: parseReceiver,
+}
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 /** Every variable, in the order of the README. */
@@ -153,8 +145,18 @@ export const settings = {
     'sent as Accept-Language',
   ),
   paging: define('API_PAGING', 'page', oneOf(generalStyles), 'paging style'),
-  pageParam: define('API_PAGE_PARAM', 'page', text('a query parameter name'), 'which page, offset or cursor'),
-  sizeParam: define('API_SIZE_PARAM', 'perPage', text('a query parameter name'), 'records per page'),
+  pageParam: define(
+    'API_PAGE_PARAM',
+    null,
+    text('a query parameter name'),
+    'which page, offset or cursor; unset: `page`, `offset` or `cursor`, as the style has it',
+  ),
+  sizeParam: define(
+    'API_SIZE_PARAM',
+    null,
+    text('a query parameter name'),
+    'records per page; unset: `perPage`, with offsets and cursors `limit`',
+  ),
   pageSize: define('API_PAGE_SIZE', '100', whole(1, 10_000), 'records asked for per page'),
   pageBase: define(
     'API_PAGE_BASE',
@@ -258,6 +260,12 @@ export const settings = {
     whole(1, 36_500, 'days'),
     'how long change log, runs, settled changes and past calendar days are kept',
   ),
+  outboxLimit: define(
+    'OUTBOX_LIMIT',
+    null,
+    whole(1, 1_000_000, 'open changes'),
+    'how many changes that are not settled a role may have in the outbox; unset: any number',
+  ),
   mirrorDocuments: define('MIRROR_DOCUMENTS', 'on', onOff, 'off: identity and license documents are not read'),
   calendarYears: define('CALENDAR_YEARS', '2', whole(0, 10, 'years'), 'calendars: this year and the following'),
   priceDays: define('PRICE_DAYS', '90', whole(0, 730, 'days'), 'price tables: from today'),
@@ -267,6 +275,25 @@ export const settings = {
     '1',
     whole(0, 50),
     'slots and availability: the first K durations of a resource',
+  ),
+  webhookUrl: define('WEBHOOK_URL', null, receiver, 'a secret: `worker` posts the changes of the mirror there'),
+  webhookSecret: define(
+    'WEBHOOK_SECRET',
+    null,
+    { takes: 'whsec_ and 24 to 64 bytes in base64', parse: parseSigningSecret },
+    'signs what is posted, as Standard Webhooks has it',
+  ),
+  webhookStreams: define(
+    'WEBHOOK_STREAMS',
+    null,
+    { takes: 'names of streams with commas between them', parse: parseNames },
+    'posts only these, with their personal columns; unset: all but documents, without personal columns',
+  ),
+  alertUrl: define(
+    'ALERT_URL',
+    null,
+    receiver,
+    'a secret: a message goes there when something begins to need a person, and when it is over',
   ),
   logLevel: define('LOG_LEVEL', 'info', oneOf(logLevels), 'what is logged'),
 }

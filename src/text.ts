@@ -37,3 +37,9 @@ export function shownAddress(address: string): string {
   url.hash = ''
   return address.endsWith('/') ? url.href : url.href.replace(/\/$/, '')
 }
+
+/** Scheme and host of an address whose path or query is the secret, as chats have it; null where it is no such address. */
+export function shownReceiver(address: string): string | null {
+  const url = URL.canParse(address) ? new URL(address) : null
+  return url === null || url.host === '' ? null : `${url.protocol}//${url.host}`
+}

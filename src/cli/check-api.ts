@@ -4,15 +4,16 @@ import { probePageBase } from '../api/paging/paging-probe.ts'
 import { styles } from '../api/paging/styles.ts'
 import type { Page } from '../api/types.ts'
 import { proxyFor } from '../api/wire/proxy.ts'
-import { streams, windowsOf } from '../catalog/catalog.ts'
+import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
+import { BoatMirrorError } from '../errors.ts'
 import { listDetected, readDetected } from '../state/detected-settings.ts'
 import { pageBaseSetting, pagingOf } from '../sync/lists/paging.ts'
-import { readWindows } from '../sync/lists/windows.ts'
 import { isEnabled } from '../sync/plan.ts'
 import { openProbeApi, type ProbeApi, type ProbeOptions, preflight } from '../sync/preflight.ts'
 import { shownAddress } from '../text.ts'
+import { detectedFindings } from './check-detected.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 
 /** @param database where detected settings are kept; null: none is there yet. */
@@ -37,12 +38,10 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
   const probe = openProbeApi(options)
   try {
     for (const stream of lists) findings.push(await checkList(probe, options, stream, database))
-    for (const stream of lists)
-      if (database !== null && windowsOf(stream) !== undefined) findings.push(await checkWindows(database, stream))
   } finally {
     await probe.close()
   }
-  return [...findings, ...(database === null ? [] : await contradictions(database))]
+  return [...findings, ...(database === null ? [] : detectedFindings(await listDetected(database.pool), config))]
 }
 
 /** Through which proxy the API is reached, or why not through the one that is set. */
@@ -78,6 +77,12 @@ async function checkList(
     return describeList(name, paging.style, base.how, pages)
   } catch (error) {
     signal.throwIfAborted()
+    if (error instanceof BoatMirrorError && error.code === 'ABORTED')
+      return warn(
+        name,
+        'not looked at: one check makes no more requests',
+        'Run boat-mirror check again, with the settings.',
+      )
     return failed(name, error)
   }
 }
@@ -114,33 +119,4 @@ function describeList(name: string, style: string, base: string, pages: readonly
   const total = first.total === null ? 'no total' : `a total of ${first.total}`
   const more = second === undefined || second.items.length === 0 ? '' : `, ${second.items.length} on the second page`
   return ok(name, `${envelope}, ${paging}, ${total}; ${first.items.length} records on the first page${more}`)
-}
-
-/** Whether the API filters and orders a list as hot runs ask it to, as far as they have found out. */
-async function checkWindows({ pool }: Database, { name, hotEvery }: StreamDef): Promise<Finding> {
-  const title = `windows ${name}`
-  const known = await readWindows(pool, name)
-  if (known === null) return ok(title, 'not tried yet: a worker does after its first complete sweep')
-  const { value } = known
-  if (value.honoured)
-    return ok(title, `filter and order are honoured: new ${name} and soon ones are listed each ${hotEvery}`)
-  return warn(
-    title,
-    `the API does not filter or order as asked: ${value.reason}`,
-    `Nothing is lost: ${name} are always read as a whole. A worker tries again within the hour.`,
-  )
-}
-
-/** What was probed once and is contradicted by later answers. */
-async function contradictions(database: Database): Promise<readonly Finding[]> {
-  const pins = await listDetected(database.pool)
-  return pins
-    .filter((pin) => pin.contradictedAt !== null)
-    .map((pin) =>
-      warn(
-        `probed ${pin.key}`,
-        `${JSON.stringify(pin.value)} no longer holds: ${pin.contradiction ?? 'no reason was noted'}`,
-        'It is probed again by the next sync. If it keeps changing, set API_PAGE_BASE.',
-      ),
-    )
 }

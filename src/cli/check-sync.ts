@@ -1,10 +1,11 @@
 // `sync --check` as a person sees it: a line per stream while it reads, then a table of differences.
 
 import { count } from '../format.ts'
+import type { Logger } from '../log.ts'
 import { type CheckOptions, checkStreams } from '../sync/check/check.ts'
 import { isDifferent, type StreamCheck } from '../sync/check/tally.ts'
 import type { ExitCode, OpenedApp } from './context.ts'
-import { oneLine, printJson, printNote, printText, table } from './terminal/output.ts'
+import { oneLine, printJson, printText, table, tell } from './terminal/output.ts'
 
 const shownSamples = 5
 const shownColumns = 4
@@ -13,9 +14,9 @@ const shownColumns = 4
 export async function runCheckSync(
   app: OpenedApp,
   streams: readonly string[],
-  { json, signal }: { readonly json: boolean; readonly signal: AbortSignal },
+  { json, signal, log }: { readonly json: boolean; readonly signal: AbortSignal; readonly log: Logger },
 ): Promise<ExitCode> {
-  const onStream: NonNullable<CheckOptions['onStream']> = (stream) => printNote(`comparing ${stream}`)
+  const onStream: NonNullable<CheckOptions['onStream']> = (stream) => tell(log, 'comparing', `comparing ${stream}`)
   const checks = await checkStreams({ ...app.syncContext, onTasks: () => {} }, streams, { signal, onStream })
   const code = exitCodeOfCheck(checks)
   if (json) printJson({ exitCode: code, streams: checks })

@@ -4,6 +4,7 @@ import { setMaxListeners } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
 import { findStream, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { meant } from '../config/names.ts'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
@@ -22,6 +23,8 @@ export type ExitCode = 0 | 1 | 2 | 3
 
 export type CommandContext = {
   readonly config: Config
+  /** The variables it was read from: the process's own, and those of `.env` that it has not. */
+  readonly environment: Readonly<Record<string, string | undefined>>
   readonly log: Logger
   /** Aborted by SIGTERM and SIGINT. */
   readonly signal: AbortSignal
@@ -86,6 +89,7 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     const code = await run({
       config,
+      environment,
       log,
       signal: stopping.signal,
       // Queue, API and sandbox take a second to load, and commands that only look need none of them.
@@ -172,8 +176,9 @@ export function present<T>(found: T | null, what: string, remedy: string): T {
 export function existingStream(name: string): StreamDef {
   const stream = findStream(name)
   if (stream !== undefined) return stream
-  throw new BoatMirrorError('USAGE', `There is no stream "${name}".`, {
-    remedy: `Streams are named by their tables: ${streams.map((each) => each.name).join(', ')}.`,
+  const all = streams.map((each) => each.name)
+  throw new BoatMirrorError('USAGE', `There is no stream "${name}"${meant(name, all)}.`, {
+    remedy: `Streams are named by their tables: ${all.join(', ')}.`,
   })
 }
 

@@ -50,16 +50,18 @@ export function advice(outcome: Outcome): readonly string[] {
   return lines
 }
 
+/** A key as an argument of a shell. */
+const shellWord = (key: string): string => (/^[\w.:-]+$/.test(key) ? key : `'${key.replaceAll("'", `'\\''`)}'`)
+
 function adviceOf(run: Run): string[] {
   const error = oneLine(run.error ?? 'no reason was noted', 500)
+  const again = run.record_key === null ? `sync ${run.stream}` : `refresh ${run.stream} ${shellWord(run.record_key)}`
   switch (run.status) {
     case 'failed':
-      return [
-        `${run.stream} failed: ${error} What was there before stays; try again with: boat-mirror sync ${run.stream}`,
-      ]
+      return [`${run.stream} failed: ${error} What was there before stays; try again with: boat-mirror ${again}`]
     case 'partial':
       return [
-        `${run.stream} is only partly read: ${error} What was read is mirrored; try again with: boat-mirror sync ${run.stream}`,
+        `${run.stream} is only partly read: ${error} What was read is mirrored; try again with: boat-mirror ${again}`,
       ]
     case 'held':
       return [

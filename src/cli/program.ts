@@ -3,6 +3,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../api/wire/request.ts'
+import { nearest } from '../config/names.ts'
 import { exitCodeOf } from '../errors.ts'
 import { printError } from './context.ts'
 import type { CommandName } from './terminal/hints.ts'
@@ -38,6 +39,7 @@ const program = new Command('boat-mirror')
 const commands: Readonly<Record<CommandName, () => Promise<(program: Command) => void>>> = {
   worker: async () => (await import('./commands/worker.ts')).registerWorker,
   sync: async () => (await import('./commands/sync.ts')).registerSync,
+  refresh: async () => (await import('./commands/refresh.ts')).registerRefresh,
   push: async () => (await import('./commands/push.ts')).registerPush,
   changes: async () => (await import('./commands/changes.ts')).registerChanges,
   status: async () => (await import('./commands/status.ts')).registerStatus,
@@ -49,6 +51,7 @@ const commands: Readonly<Record<CommandName, () => Promise<(program: Command) =>
   feed: async () => (await import('./commands/feed.ts')).registerFeed,
   drift: async () => (await import('./commands/drift.ts')).registerDrift,
   check: async () => (await import('./commands/check.ts')).registerCheck,
+  alert: async () => (await import('./commands/alert.ts')).registerAlert,
   migrate: async () => (await import('./commands/migrate.ts')).registerMigrate,
   sandbox: async () => (await import('./commands/sandbox.ts')).registerSandbox,
   db: async () => (await import('./commands/db.ts')).registerDb,
@@ -58,7 +61,18 @@ const commands: Readonly<Record<CommandName, () => Promise<(program: Command) =>
 const named = new Map(Object.entries(commands)).get(process.argv[2] ?? '')
 for (const load of named === undefined ? Object.values(commands) : [named]) (await load())(program)
 
+/** A misspelt subcommand would be taken for an argument of the command above it. */
+function assertSubcommand(command: Command | undefined, given = ''): void {
+  const right = nearest(given, command?.commands.map((each) => each.name()) ?? [])
+  if (right !== undefined && right !== given)
+    command?.error(`error: unknown command '${command.name()} ${given}'\n(Did you mean ${right}?)`)
+}
+
 try {
+  assertSubcommand(
+    program.commands.find((each) => each.name() === process.argv[2]),
+    process.argv[3],
+  )
   await program.parseAsync()
 } catch (error) {
   // commander has already said what is wrong; help and version are no errors.

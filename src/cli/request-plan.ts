@@ -8,9 +8,11 @@ import type { Config } from '../config.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { count, duration } from '../format.ts'
 import { type ScheduleFacts, wantedIntervals } from '../jobs/schedule.ts'
+import { type DetectedSetting, isContradicted } from '../state/detected-settings.ts'
 import type { RepeatingRead } from '../state/reads.ts'
+import { atOnceSetting, type PricesAtOnce } from '../sync/details/readers/prices.ts'
 import { scheduledShare, stretchFactor } from '../sync/plan.ts'
-import { listRequests, type RowsOf } from '../sync/read-costs.ts'
+import { type Costs, listRequests, type RowsOf } from '../sync/read-costs.ts'
 import { changedADay, planRequests, scaledRows, soonShare } from '../sync/request-plan.ts'
 import { print, printJson, table } from './terminal/output.ts'
 
@@ -33,6 +35,8 @@ export type PlanFacts = {
   readonly config: Config
   readonly facts: ScheduleFacts
   readonly reads: readonly RepeatingRead[]
+  /** What syncs have found out about the API. */
+  readonly detected: readonly DetectedSetting[]
   /** Live rows by stream. */
   readonly mirrored: ReadonlyMap<string, number>
   /** Rows that are assumed instead. */
@@ -53,6 +57,16 @@ function plannedIntervals({ config, facts, mirrored }: PlanFacts, rowsOf: RowsOf
   return new Map([...intervals].filter(([turn]) => !idle.has(turn)))
 }
 
+/** What follows for the costs from what was found out about the API, and holds. */
+function detectedCosts({ config, detected }: PlanFacts): Pick<Costs, 'pricesAtOnce' | 'refusedFilters'> {
+  const valid = detected.filter((setting) => !isContradicted(setting))
+  const prices = valid.find(({ key }) => key === atOnceSetting)?.value as PricesAtOnce | undefined
+  return {
+    pricesAtOnce: prices?.whole === true && prices.days === config.priceDays,
+    refusedFilters: new Set(valid.flatMap(({ key, value }) => (value === false ? key : []))),
+  }
+}
+
 /** Prints it. @throws BoatMirrorError USAGE where there is nothing to reckon with. */
 export function printRequestPlan(planned: PlanFacts, json: boolean): void {
   const { config, facts, mirrored, given } = planned
@@ -63,6 +77,7 @@ export function printRequestPlan(planned: PlanFacts, json: boolean): void {
     intervals: plannedIntervals(planned, rowsOf),
     rowsOf,
     needed: new Set(planned.reads.flatMap(({ endpoint, state }) => (state === 'needed' ? endpoint : []))),
+    ...detectedCosts(planned),
   })
   if (plan.streams.every(({ records }) => records === null))
     throw new BoatMirrorError('USAGE', 'The mirror is empty, and no sizes are given.', {

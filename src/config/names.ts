@@ -32,7 +32,7 @@ const matches = (name: string, patterns: readonly RegExp[]): boolean => patterns
 const lettersWrong = 2
 
 /** The known name that is nearest to this one and at most two letters away; undefined: none is. */
-function nearest(name: string, known: readonly string[]): string | undefined {
+export function nearest(name: string, known: readonly string[]): string | undefined {
   const near = known.filter((each) => distance(name, each) <= lettersWrong)
   return near.sort((a, b) => distance(name, a) - distance(name, b))[0]
 }

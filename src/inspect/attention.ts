@@ -1,65 +1,158 @@
 // What waits for a person, and the command that helps. Pure. Counts and names of streams only: nothing personal.
 
+import { findStream, readsOf } from '../catalog/catalog.ts'
 import { count, counted } from '../format.ts'
 import { oneLine } from '../text.ts'
+import type { AttentionKind } from './attention-kinds.ts'
 import { describeConsumer } from './consumers.ts'
 import { describeHolder } from './feed-holders.ts'
 import type { StreamFreshness } from './page-queries.ts'
-import type { StatusFacts } from './status.ts'
+import type { AttentionItem, StatusFacts } from './status.ts'
 
-export type Attention = {
-  readonly kind: 'held' | 'conflict' | 'unknown' | 'failed' | 'quarantine' | 'breaker' | 'failing' | 'feed' | 'consumer'
+type Facts = Omit<StatusFacts, 'attention'>
+
+type Attention = {
+  readonly kind: AttentionKind
+  /** Names of what it is about: streams, consumers, fields; none: it is about the mirror as a whole. */
+  readonly about: readonly string[]
   readonly text: string
+  /** The run or the change that the commands name. */
+  readonly id?: number
+  /** Since when, where that is known. */
+  readonly since?: Date | null
   /** Arguments of `boat-mirror` that show it or settle it. */
   readonly commands: readonly string[]
 }
 
+/** Earlier than all the others; null where none is known. */
+const earliest = (dates: readonly (Date | null | undefined)[]): Date | null =>
+  dates.reduce<Date | null>((first, date) => (date != null && (first === null || date < first) ? date : first), null)
+
+/** When the oldest of these streams was last as the API. */
+const readLast = ({ streams }: Facts, names: readonly string[]): Date | null =>
+  earliest(streams.filter(({ stream }) => names.includes(stream)).map(({ countsAsOf }) => countsAsOf))
+
 /** Everything that stays as it is until a person acts, the most urgent first. */
-export function whatNeedsPeople(status: StatusFacts, freshness: readonly StreamFreshness[]): readonly Attention[] {
+export function whatNeedsPeople(status: Facts, freshness: readonly StreamFreshness[]): readonly Attention[] {
   return [
     ...apiTrouble(status),
-    ...failingStreams(freshness),
+    ...failingStreams(status, freshness),
+    ...failingHot(status, freshness),
+    ...lateStreams(status, freshness),
     ...heldDeletions(status, freshness),
     ...status.feedHeldBy.map(
-      (holder): Attention => ({ kind: 'feed', text: `${describeHolder(holder)}.`, commands: ['check'] }),
+      (holder): Attention => ({
+        ...{ kind: 'feed', about: [], text: `${describeHolder(holder)}.` },
+        ...{ since: holder.since, commands: ['check'] },
+      }),
     ),
     ...status.consumers
       .filter(({ state }) => state !== 'following')
-      .map((each): Attention => ({ kind: 'consumer', text: `${describeConsumer(each)}.`, commands: ['db psql'] })),
+      .map(
+        (each): Attention => ({
+          kind: 'consumer',
+          about: [each.name],
+          text: `${describeConsumer(each)}.`,
+          commands: ['db psql'],
+        }),
+      ),
+    ...untoldChanges(status),
     ...changes(status),
     ...bad(status),
+    ...newFields(status),
   ]
 }
 
-function apiTrouble({ api }: StatusFacts): Attention[] {
-  if (api.breaker === 'closed') return []
-  const text = 'The API failed so often that requests wait, but for one probe at a time.'
-  return [{ kind: 'breaker', text, commands: ['check'] }]
+/** The call that was made last tells whether the API takes the credentials; earlier ones may have been made with others. */
+export function areCredentialsRefused({ endpoints }: Pick<StatusFacts, 'endpoints'>): boolean {
+  const called = endpoints.filter(({ lastCalledAt }) => lastCalledAt !== null)
+  const last = called.sort((a, b) => Number(b.lastCalledAt) - Number(a.lastCalledAt))[0]
+  return last?.lastStatus === 401
 }
 
-function failingStreams(freshness: readonly StreamFreshness[]): Attention[] {
+function apiTrouble(status: Facts): Attention[] {
+  const refused: Attention = {
+    kind: 'credentials',
+    about: [],
+    text: 'The API refuses the credentials (401): nothing is read or sent until API_TOKEN and API_AUTH are right.',
+    commands: ['check'],
+  }
+  const down: Attention = {
+    kind: 'breaker',
+    about: [],
+    text: 'The API failed so often that requests wait, but for one probe at a time.',
+    commands: ['check'],
+  }
+  return [...(areCredentialsRefused(status) ? [refused] : []), ...(status.api.breaker === 'open' ? [down] : [])]
+}
+
+/** Some names, so that a line stays one. */
+const listed = (names: readonly string[]): string =>
+  names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
+
+/** Streams that fail for the same reason are one matter; refused credentials are a matter of their own. */
+function failingStreams(status: Facts, freshness: readonly StreamFreshness[]): Attention[] {
   const byError = new Map<string, string[]>()
   for (const { stream, state, lastError } of freshness) {
     if (state !== 'failing') continue
     const error = oneLine(lastError ?? 'no reason was noted', 240)
     byError.set(error, [...(byError.get(error) ?? []), stream])
   }
-  return [...byError].map(([error, streams]) => {
-    const [first = ''] = streams
-    const names =
-      streams.length > 4 ? `${streams.slice(0, 3).join(', ')} and ${streams.length - 3} more` : streams.join(', ')
-    return {
+  const refused = new Set<string>(
+    areCredentialsRefused(status)
+      ? status.endpoints.filter(({ lastStatus }) => lastStatus === 401).map(({ endpoint }) => endpoint)
+      : [],
+  )
+  const isRefused = (streams: readonly string[]): boolean =>
+    streams.some((name) => {
+      const stream = findStream(name)
+      return stream !== undefined && readsOf(stream).some((endpoint) => refused.has(endpoint))
+    })
+  return [...byError]
+    .filter(([, streams]) => !isRefused(streams))
+    .map(([error, streams]) => ({
       kind: 'failing',
-      text: `${names}: the last run did not read everything: ${error}`,
-      commands: [`runs ${first}`, 'check'],
-    }
-  })
+      about: streams,
+      text: `${listed(streams)}: the last run did not read everything: ${error}`,
+      since: readLast(status, streams),
+      commands: [`runs ${streams[0]}`, 'check'],
+    }))
 }
 
-function heldDeletions({ heldRuns, streams }: StatusFacts, freshness: readonly StreamFreshness[]): Attention[] {
+/** Hot runs that fail while complete ones do not: those of a stream that fails altogether are no matter of their own. */
+function failingHot({ failingHotRuns, ...status }: Facts, freshness: readonly StreamFreshness[]): Attention[] {
+  if (areCredentialsRefused(status)) return []
+  const isTold = (name: string): boolean =>
+    freshness.some(({ stream, state }) => stream === name && state === 'failing')
+  return failingHotRuns
+    .filter(({ stream }) => !isTold(stream))
+    .map(({ stream, runId, error }) => ({
+      kind: 'failing',
+      about: [stream],
+      id: runId,
+      text: `${stream}: what is new or soon comes late, as the last hot runs failed: ${oneLine(error ?? 'no reason was noted', 240)}`,
+      commands: [`runs show ${runId}`, 'check'],
+    }))
+}
+
+function lateStreams(status: Facts, freshness: readonly StreamFreshness[]): Attention[] {
+  const late = freshness.filter(({ state }) => state === 'late').map(({ stream }) => stream)
+  if (late.length === 0) return []
+  return [
+    {
+      ...{ kind: 'late', about: late, text: `${listed(late)}: older than the target.` },
+      ...{ since: readLast(status, late), commands: ['status', 'schedule'] },
+    },
+  ]
+}
+
+function heldDeletions({ heldRuns, streams }: Facts, freshness: readonly StreamFreshness[]): Attention[] {
   const waiting = heldRuns.map(
-    ({ id, stream, held }): Attention => ({
+    ({ id, stream, held, startedAt }): Attention => ({
       kind: 'held',
+      id,
+      since: startedAt,
+      about: [stream],
       text: `${stream}: ${counted(held, 'record')} missing from the list: your word is needed before they count as deleted.`,
       commands: [`runs show ${id}`, `runs release ${id}`],
     }),
@@ -70,9 +163,20 @@ function heldDeletions({ heldRuns, streams }: StatusFacts, freshness: readonly S
     .map(({ stream }): Attention => {
       const run = streams.find((each) => each.stream === stream)?.lastRunId
       const text = `${stream}: the list shrank although its records still answer. Nothing was deleted.`
-      return { kind: 'held', text, commands: [...(run == null ? [] : [`runs show ${run}`]), `sync ${stream}`] }
+      return {
+        kind: 'held',
+        about: [stream],
+        text,
+        commands: [...(run == null ? [] : [`runs show ${run}`]), `sync ${stream}`],
+      }
     })
   return [...waiting, ...doubtful]
+}
+
+function untoldChanges({ webhook }: Facts): Attention[] {
+  if (webhook?.state !== 'failing') return []
+  const text = `The receiver of the webhook at ${webhook.url} takes nothing: ${webhook.lastError}`
+  return [{ kind: 'webhook', about: [], text, commands: ['status'] }]
 }
 
 /** The states in which a change waits for a person: what to say of so many, and what settles the oldest of them. */
@@ -95,20 +199,64 @@ const waiting = [
   },
 ] as const
 
-function changes({ outbox, firstChanges }: StatusFacts): Attention[] {
+function changes({ outbox, firstChanges }: Facts): Attention[] {
   return waiting.flatMap(({ kind, says, settle }) => {
     const number = Number(outbox[kind] ?? 0)
     const first = firstChanges[kind]
     if (number === 0 || first === undefined) return []
     return [
-      { kind, text: says(number), commands: [`changes list --status ${kind}`, `changes show ${first}`, settle(first)] },
+      {
+        kind,
+        about: [],
+        id: first,
+        text: says(number),
+        commands: [`changes list --status ${kind}`, `changes show ${first}`, settle(first)],
+      },
     ]
   })
 }
 
-function bad({ quarantine }: StatusFacts): Attention[] {
+function bad({ quarantine }: Facts): Attention[] {
   if (quarantine.total === 0) return []
   const streams = Object.entries(quarantine.byStream).map(([stream, number]) => `${stream} ${count(number)}`)
   const text = `${counted(quarantine.total, 'record')} cannot be mirrored (${streams.join(', ')}).`
-  return [{ kind: 'quarantine', text, commands: ['quarantine', 'quarantine retry --all'] }]
+  return [
+    {
+      kind: 'quarantine',
+      about: Object.keys(quarantine.byStream),
+      text,
+      commands: ['quarantine', 'quarantine retry --all'],
+    },
+  ]
+}
+
+/** Fields that the API began to show within a week; what is older, people have heard of. */
+function newFields({ unknownFields }: Facts): Attention[] {
+  const fresh = unknownFields.filter(({ isNew }) => isNew)
+  if (fresh.length === 0) return []
+  const streams = listed([...new Set(fresh.map(({ stream }) => stream))])
+  const text = `${counted(fresh.length, 'field')} that this version does not know, new within a week (${streams}); kept in _payload.`
+  return [
+    {
+      kind: 'fields',
+      about: fresh.map(({ stream, path }) => `${stream}.${path}`),
+      text,
+      since: earliest(fresh.map(({ firstSeenAt }) => firstSeenAt)),
+      commands: ['drift'],
+    },
+  ]
+}
+
+/** The same as everybody is told it. */
+export function itemOf({ kind, about, id, since, text, commands }: Attention): AttentionItem {
+  const [stream, ...others] = about.filter((name) => findStream(name) !== undefined)
+  return {
+    kind,
+    ...(stream === undefined || others.length > 0 ? {} : { stream }),
+    ...(id === undefined ? {} : { id }),
+    since: since ?? null,
+    about,
+    message: text,
+    commands: commands.map((command) => `boat-mirror ${command}`),
+  }
 }

@@ -51,6 +51,7 @@ export async function recentRuns(db: Queryable, perStream: number): Promise<read
           .selectAll()
           .whereRef('stream', '=', 's.stream')
           .where('hot', '=', false)
+          .where('record_key', 'is', null)
           .where('finished_at', 'is not', null)
           .orderBy('id', 'desc')
           .limit(perStream)

@@ -11,6 +11,9 @@ import type { RunStatus } from '../state/runs.ts'
  */
 export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing'
 
+/** The same, and besides: `held`: deletions wait for a person; `reading`: for the first time; `off`: by the settings. */
+export type StreamState = Freshness | 'held' | 'reading' | 'off'
+
 export type StreamStatus = {
   readonly stream: string
   readonly asOf: Date | null
@@ -27,7 +30,7 @@ export type StreamStatus = {
   readonly targetS: number | null
   /** What its age is measured from: `hotAsOf` where the target is configured, else `asOf`. */
   readonly countsAsOf: Date | null
-  readonly state: Freshness
+  readonly state: StreamState
   /** How the last complete run stands or ended; null: there was none. */
   readonly lastRunStatus: RunStatus | null
 }
@@ -61,6 +64,7 @@ export async function streamStatus(db: Queryable): Promise<readonly StreamStatus
           .select(['status', 'read', 'total', 'inserted', 'deleted'])
           .whereRef('stream', '=', 's.stream')
           .where('hot', '=', false)
+          .where('record_key', 'is', null)
           .orderBy('id', 'desc')
           .limit(1)
           .as('r'),

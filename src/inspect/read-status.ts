@@ -1,21 +1,37 @@
 // Reads what `status` knows, as one value.
 
 import { isGateState } from '../api/admission/breaker.ts'
+import { findStream } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { statuses } from '../outbox/states.ts'
 import { createGateStore } from '../state/gate-store.ts'
 import { quarantineTotals } from '../state/quarantine.ts'
 import { repeatingReads } from '../state/reads.ts'
-import { unexpectedShares } from '../state/stream-state.ts'
+import { failingHotRuns, unexpectedShares } from '../state/stream-state.ts'
 import { heldRuns } from '../state/sweeps.ts'
 import { listUnknownFields } from '../state/unknown-fields.ts'
+import { listWorkers } from '../state/workers.ts'
+import { isEnabled } from '../sync/plan.ts'
 import { shownAddress } from '../text.ts'
+import { alertsStatus } from './alerts.ts'
+import { itemOf, whatNeedsPeople } from './attention.ts'
 import { consumerStatus } from './consumers.ts'
 import { estimateOf } from './estimate.ts'
 import { feedHolders } from './feed-holders.ts'
-import { backlog, databaseClock, databaseFacts, endpointFacts, outboxFacts, streamStatus } from './queries.ts'
+import { freshnessFacts } from './page-queries.ts'
+import {
+  backlog,
+  databaseClock,
+  databaseFacts,
+  endpointFacts,
+  outboxFacts,
+  type StreamState,
+  type StreamStatus,
+  streamStatus,
+} from './queries.ts'
 import type { StatusFacts } from './status.ts'
+import { webhookStatus } from './webhook.ts'
 import { openWork } from './work-queries.ts'
 
 /** Reads everything; the parts are read one after the other and may differ by moments. */
@@ -24,9 +40,28 @@ export async function readStatus(
   opened: { readonly database: Database; readonly url: string },
   sandboxUrl: string | null,
 ): Promise<StatusFacts> {
+  const facts = await readFacts(config, opened, sandboxUrl)
+  const freshness = await freshnessFacts(opened.database.pool)
+  return { ...facts, attention: whatNeedsPeople(facts, freshness).map(itemOf) }
+}
+
+/** What the view report.freshness cannot know: settings, and what the last complete run is doing or left behind. */
+function stateOf(stream: StreamStatus, config: Config): StreamState {
+  const known = findStream(stream.stream)
+  if (known !== undefined && !isEnabled(known, config)) return 'off'
+  if (stream.lastRunStatus === 'held') return 'held'
+  return stream.asOf === null && stream.lastRunStatus === 'running' ? 'reading' : stream.state
+}
+
+async function readFacts(
+  config: Config,
+  opened: { readonly database: Database; readonly url: string },
+  sandboxUrl: string | null,
+): Promise<Omit<StatusFacts, 'attention'>> {
   const db = opened.database.pool
   const outbox = await outboxFacts(db)
   const byStream = await quarantineTotals(db)
+  const consumers = await consumerStatus(db, config.historyDays)
   const url = config.api.baseUrl ?? sandboxUrl ?? ''
   return {
     api: {
@@ -43,7 +78,8 @@ export async function readStatus(
       backend: config.redisUrl === null ? 'postgres' : 'redis',
       url: config.redisUrl === null ? null : shownAddress(config.redisUrl),
     },
-    streams: await streamStatus(db),
+    workers: await listWorkers(db),
+    streams: (await streamStatus(db)).map((stream) => ({ ...stream, state: stateOf(stream, config) })),
     backlog: await backlog(db),
     estimate: estimateOf(await openWork(db), config),
     endpoints: await endpointFacts(db),
@@ -54,10 +90,13 @@ export async function readStatus(
     },
     firstChanges: outbox.first,
     unexpected: await unexpectedShares(db),
+    failingHotRuns: await failingHotRuns(db),
     quarantine: { total: Object.values(byStream).reduce((sum, count) => sum + count, 0), byStream },
     heldRuns: await heldRuns(db),
     feedHeldBy: await feedHolders(db),
-    consumers: await consumerStatus(db, config.historyDays),
+    consumers,
+    webhook: await webhookStatus(db, config, consumers),
+    alerts: await alertsStatus(db, config),
     unknownFields: await listUnknownFields(db),
   }
 }

@@ -167,7 +167,7 @@ export async function runAround(db: Queryable, stream: string, instant: Date): P
 /** The last sweep of a stream that reached its end, and whether the key was on one of its pages. */
 export type LastSweep = RunAround & { readonly seen: boolean }
 
-/** See {@link LastSweep}; pages are kept for a day. Null when there is no such sweep. */
+/** See {@link LastSweep}; pages are kept for a day at most, those of the last sweep. Null when there is no such sweep. */
 export async function lastSweep(db: Queryable, stream: string, key: string): Promise<LastSweep | null> {
   const pages = sql`select from sync.sweep_pages p where p.run_id = r.id`
   const run = await selectRuns(db, stream)

@@ -1,13 +1,31 @@
 // What is known of a mirror at one moment, as `status --json` and /api/status show it whole.
 
 import type { RepeatingRead } from '../state/reads.ts'
-import type { UnexpectedShare } from '../state/stream-state.ts'
+import type { FailingHotRuns, UnexpectedShare } from '../state/stream-state.ts'
 import type { HeldRun } from '../state/sweeps.ts'
 import type { ListedField } from '../state/unknown-fields.ts'
+import type { WorkerStatus } from '../state/workers.ts'
+import type { AlertsStatus } from './alerts.ts'
+import type { AttentionKind } from './attention-kinds.ts'
 import type { ConsumerStatus } from './consumers.ts'
 import type { Estimate } from './estimate.ts'
 import type { FeedHolder } from './feed-holders.ts'
 import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
+import type { WebhookStatus } from './webhook.ts'
+
+/** What needs a person, with commands that can be typed as they stand. */
+export type AttentionItem = {
+  readonly kind: AttentionKind
+  /** Where it is about one stream alone. */
+  readonly stream?: string
+  /** The run or the change that the commands name. */
+  readonly id?: number
+  readonly since: Date | null
+  /** Names of what it is about: streams, consumers, fields; none: it is about the mirror as a whole. */
+  readonly about: readonly string[]
+  readonly message: string
+  readonly commands: readonly string[]
+}
 
 export type StatusFacts = {
   readonly api: {
@@ -29,6 +47,7 @@ export type StatusFacts = {
     readonly embedded: boolean
   }
   readonly queue: { readonly backend: 'redis' | 'postgres'; readonly url: string | null }
+  readonly workers: readonly WorkerStatus[]
   readonly streams: readonly StreamStatus[]
   /** How far the present runs are; null: none runs. */
   readonly backlog: Backlog | null
@@ -42,17 +61,24 @@ export type StatusFacts = {
   readonly firstChanges: Readonly<Record<string, number>>
   /** Streams that change more often than they are made due, with that share of their reads: they are read oftener. */
   readonly unexpected: readonly UnexpectedShare[]
+  /** Streams whose last hot runs all failed: what is new and soon comes with complete runs only. */
+  readonly failingHotRuns: readonly FailingHotRuns[]
   readonly quarantine: { readonly total: number; readonly byStream: Readonly<Record<string, number>> }
   readonly heldRuns: readonly HeldRun[]
   /** Transactions that hold the change feed back for longer than a minute, the oldest first. */
   readonly feedHeldBy: readonly FeedHolder[]
   readonly consumers: readonly ConsumerStatus[]
+  /** null: WEBHOOK_URL is not set. */
+  readonly webhook: WebhookStatus | null
+  /** null: ALERT_URL is not set. */
+  readonly alerts: AlertsStatus | null
   readonly unknownFields: readonly ListedField[]
+  /** What stays as it is until a person acts, the most urgent first. */
+  readonly attention: readonly AttentionItem[]
 }
 
 /** Was this endpoint ever answered with success? */
 export const wasAnswered = ({ calls, failures }: EndpointFacts): boolean => calls > failures
 
-/** Did the last call of this endpoint fail? 404 and 410 are answers. */
-export const isFailing = ({ calls, lastStatus }: EndpointFacts): boolean =>
-  calls > 0 && (lastStatus === null || (lastStatus >= 400 && lastStatus !== 404 && lastStatus !== 410))
+/** Did the last call of this endpoint fail? 404 and 410 are answers, and so is the refusal of what was only tried. */
+export const isFailing = ({ lastError }: EndpointFacts): boolean => lastError !== null

@@ -48,12 +48,14 @@ export async function openWork(db: Queryable): Promise<OpenWork> {
         .innerJoin('sync.request_streams as s', 's.request_id', 'q.id')
         .select(['s.stream', 's.run_id as runId', 'q.full_read as full'])
         .where('q.finished_at', 'is', null)
+        .where('q.record_key', 'is', null)
         .where('q.hot', '=', false)
         .union(
           q
             .selectFrom('sync.runs')
             .select(['stream', 'id as runId', 'full_read as full'])
             .where('status', '=', 'running')
+            .where('record_key', 'is', null)
             .where('hot', '=', false),
         ),
     )

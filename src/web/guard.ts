@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { BoatMirrorError } from '../errors.ts'
 import type { Guesses } from './guesses.ts'
 import { isKnownHost, isLoopback, isOwnForm } from './hosts.ts'
+import { signInPath } from './return-path.ts'
 import { credentialOf, isRight, sessionCookie, sessionOf } from './session.ts'
 
 declare module 'fastify' {
@@ -87,7 +88,7 @@ function refuse(request: FastifyRequest, reply: FastifyReply, { status, text, re
   if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
   // A page that refreshes itself with a session that is over must not go on guessing.
   if (status === 401 && sessionOf(request.headers.cookie)) reply.header('set-cookie', sessionCookie('', false))
-  if (status === 401 && wantsPage) return reply.redirect('/sign-in', 303)
+  if (status === 401 && wantsPage) return reply.redirect(signInPath(request.url), 303)
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="boat-mirror"')
   if (status === 405) reply.header('allow', 'GET, HEAD')
   return reply.code(status).type('text/plain; charset=utf-8').send(`${text}\n`)

@@ -5,6 +5,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { CallRecord } from '../api/types.ts'
 import { messageOf } from '../errors.ts'
+import { areCredentialsRefused } from '../inspect/attention.ts'
 import { isFailing } from '../inspect/status.ts'
 import { isFailure } from '../state/endpoint-stats.ts'
 import type { OperatorContext } from './context.ts'
@@ -66,6 +67,23 @@ const gauges = {
     ['consumer'],
   ],
   consumerLate: ['boat_mirror_consumer_late', '1 when it is behind by more than half of HISTORY_DAYS.', ['consumer']],
+  webhookFailing: [
+    'boat_mirror_webhook_failing_seconds',
+    'For how long the receiver of the webhook has taken nothing; 0 when it takes all, missing without one.',
+    [],
+  ],
+  webhookDelivered: [
+    'boat_mirror_webhook_delivered_changes',
+    'Changes that the receiver of the webhook has taken.',
+    [],
+  ],
+  alertFailing: [
+    'boat_mirror_alert_failing_seconds',
+    'For how long messages to ALERT_URL have not been taken; 0 when they are, missing without one.',
+    [],
+  ],
+  credentials: ['boat_mirror_api_credentials_refused', '1 when the API answered the last call with 401.', []],
+  newFields: ['boat_mirror_new_unknown_fields', 'Those of them that were first seen within a week.', []],
   unknownFields: ['boat_mirror_unknown_fields', 'Fields seen upstream that the catalog does not know.', []],
   outbox: ['boat_mirror_outbox_changes', 'Changes by state.', ['status']],
   oldest: ['boat_mirror_outbox_oldest_queued_age_seconds', 'Age of the oldest queued change; 0 when none waits.', []],
@@ -189,6 +207,14 @@ function fill(facts: PageFacts, set: SetGauge): void {
     set('consumerLost', { consumer: name }, state === 'lost' ? 1 : 0)
     set('consumerLate', { consumer: name }, state === 'late' ? 1 : 0)
   }
+  const since = (instant: Date | null): number => (instant === null ? 0 : (now.getTime() - instant.getTime()) / 1_000)
+  if (status.webhook !== null) {
+    set('webhookFailing', {}, since(status.webhook.failingSince))
+    set('webhookDelivered', {}, status.webhook.delivered)
+  }
+  if (status.alerts !== null) set('alertFailing', {}, since(status.alerts.failingSince))
+  set('credentials', {}, areCredentialsRefused(status) ? 1 : 0)
+  set('newFields', {}, status.unknownFields.filter(({ isNew }) => isNew).length)
   set('unknownFields', {}, status.unknownFields.length)
   set('breaker', {}, status.api.breaker === 'open' ? 1 : 0)
   set('databaseSize', {}, status.database.size)

@@ -1,7 +1,6 @@
 // Everything the status page shows, read from the database as one value.
 
 import { dateIn } from '../clock.ts'
-import { type Attention, whatNeedsPeople } from '../inspect/attention.ts'
 import { countFleet, type FleetDay, shownRange, yearsOf } from '../inspect/fleet-calendar.ts'
 import {
   calendarVersion,
@@ -19,6 +18,7 @@ import {
 } from '../inspect/page-queries.ts'
 import { databaseClock } from '../inspect/queries.ts'
 import type { StatusFacts } from '../inspect/status.ts'
+import { type ChangeInfo, listChanges } from '../outbox/inspect.ts'
 import type { OperatorContext } from './context.ts'
 
 export type PageFacts = {
@@ -33,9 +33,13 @@ export type PageFacts = {
   readonly tasks: { readonly waiting: number; readonly running: number }
   readonly traffic: readonly TrafficPoint[]
   readonly fleet: readonly FleetDay[]
-  readonly attention: readonly Attention[]
+  /** Changes that are on their way or wait for a person, the newest first. */
+  readonly changes: readonly ChangeInfo[]
   readonly version: string
 }
+
+const openStates = ['queued', 'sending', 'blocked', 'conflict', 'unknown', 'failed'] as const
+const changesShown = 10
 
 /** Runs per stream in the small plots. */
 export const runsShown = 24
@@ -71,7 +75,7 @@ export function createFactsReader(context: OperatorContext): () => Promise<PageF
       tasks: await openTasks(pool),
       traffic: await trafficPoints(pool, trafficShown),
       fleet: await readFleet(today),
-      attention: whatNeedsPeople(status, freshness),
+      changes: await listChanges(pool, { statuses: openStates, limit: changesShown }),
       version: context.version,
     }
   }

@@ -6,6 +6,7 @@ import { translateDatabaseError } from '../database/sql-states.ts'
 import { messageOf } from '../errors.ts'
 import { type Board, registerBoard } from './board.ts'
 import { type OperatorContext, sharedRead } from './context.ts'
+import { isDetailRoute, registerDetailPages } from './detail-pages.ts'
 import { guard } from './guard.ts'
 import { createGuesses } from './guesses.ts'
 import { registerHealth } from './health.ts'
@@ -63,6 +64,7 @@ function registerPages(server: FastifyInstance, context: OperatorContext): Board
     const page = renderPage(await facts(), { signedIn: context.config.adminToken !== null })
     return reply.type('text/html; charset=utf-8').send(page)
   })
+  registerDetailPages(server, context, facts)
   server.get('/api/status', () => context.readStatus())
   server.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()))
   server.setNotFoundHandler((_request, reply) =>
@@ -77,7 +79,7 @@ function registerPages(server: FastifyInstance, context: OperatorContext): Board
         'a page could not be served',
       )
     const message = status >= 500 ? messageOf(error) : 'This request cannot be read.'
-    if (request.routeOptions.url === '/')
+    if (request.routeOptions.url === '/' || isDetailRoute(request.routeOptions.url))
       return reply.code(status).type('text/html; charset=utf-8').send(renderTrouble(message))
     return reply.code(status).send({ error: message })
   })

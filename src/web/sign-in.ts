@@ -3,12 +3,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Guesses } from './guesses.ts'
 import { html, layout } from './parts/html.ts'
+import { returnPath, signInPath } from './return-path.ts'
 import { isSecret, issueSession, sessionCookie } from './session.ts'
 
-function signInPage(problem: string): string {
+function signInPage(problem: string, back: string): string {
   const body = html`<main id="main"><section class="sign-in" aria-labelledby="title">
 <h1 id="title">Boat Mirror</h1>
-<form method="post" action="/sign-in"><label for="token">Token (ADMIN_TOKEN)</label>
+<form method="post" action="${signInPath(back)}"><label for="token">Token (ADMIN_TOKEN)</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus${
     problem !== '' && html` aria-invalid="true"`
   } aria-describedby="problem">
@@ -20,8 +21,10 @@ function signInPage(problem: string): string {
 /** The browser came by https to a proxy that says so; the header only ever makes the cookie stricter. */
 const isSecure = (request: FastifyRequest): boolean => request.headers['x-forwarded-proto'] === 'https'
 
-const show = (reply: FastifyReply, status: number, problem: string): FastifyReply =>
-  reply.code(status).type('text/html; charset=utf-8').send(signInPage(problem))
+type Shown = { readonly status: number; readonly problem: string; readonly back: string }
+
+const show = (reply: FastifyReply, { status, problem, back }: Shown): FastifyReply =>
+  reply.code(status).type('text/html; charset=utf-8').send(signInPage(problem, back))
 
 /** Adds /sign-in and /sign-out. Without a token there is nothing to sign in to. */
 export function registerSignIn(server: FastifyInstance, token: string | null, guesses: Guesses): void {
@@ -29,21 +32,23 @@ export function registerSignIn(server: FastifyInstance, token: string | null, gu
   server.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, new URLSearchParams(String(body))),
   )
-  server.get('/sign-in', options, (_request, reply) =>
-    token === null ? reply.redirect('/', 303) : show(reply, 200, ''),
-  )
+  server.get<{ Querystring: { to?: unknown } }>('/sign-in', options, ({ query }, reply) => {
+    const back = returnPath(query.to)
+    return token === null ? reply.redirect(back, 303) : show(reply, { status: 200, problem: '', back })
+  })
 
-  server.post('/sign-in', options, async (request, reply) => {
+  server.post<{ Querystring: { to?: unknown } }>('/sign-in', options, async (request, reply) => {
     if (token === null) return reply.redirect('/', 303)
     const given = request.body instanceof URLSearchParams ? (request.body.get('token') ?? '').trim() : ''
+    const back = returnPath(request.query.to)
     const verdict = await guesses(request.ip, { kind: 'token', text: given }, () => isSecret(token, given))
     if (verdict.kind === 'wait') {
       reply.header('retry-after', String(verdict.seconds))
-      return show(reply, 429, `Too many wrong tokens. Wait ${verdict.seconds} seconds.`)
+      return show(reply, { status: 429, problem: `Too many wrong tokens. Wait ${verdict.seconds} seconds.`, back })
     }
-    if (verdict.kind === 'wrong') return show(reply, 401, 'This is not the token.')
+    if (verdict.kind === 'wrong') return show(reply, { status: 401, problem: 'This is not the token.', back })
     reply.header('set-cookie', sessionCookie(issueSession(token, new Date()), isSecure(request)))
-    return reply.redirect('/', 303)
+    return reply.redirect(back, 303)
   })
 
   server.post('/sign-out', options, (request, reply) =>

@@ -1,12 +1,21 @@
 // `changes`: the outbox for people: list, show, enqueue, retry, cancel, resolve.
 
 import { type Command, InvalidArgumentError } from 'commander'
+import { writes } from '../../catalog/writes.ts'
+import { meant } from '../../config/names.ts'
 import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { cancelChange, resolveConflict, resolveDidNot, resolveTookEffect, retryChange } from '../../outbox/decisions.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
-import { type ChangeInfo, changesForPerson, findChange, listChanges, neighboursOf } from '../../outbox/inspect.ts'
+import {
+  type ChangeInfo,
+  changeFacts,
+  changesForPerson,
+  findChange,
+  listChanges,
+  neighboursOf,
+} from '../../outbox/inspect.ts'
 import { readBackFrom } from '../../outbox/read-back.ts'
 import { type Status, statuses } from '../../outbox/states.ts'
 import {
@@ -21,6 +30,7 @@ import {
   wholeNumber,
   withJson,
 } from '../context.ts'
+import { refusalWords } from '../refusal-words.ts'
 import { oneLine, print, printJson, printText, table } from '../terminal/output.ts'
 import { changesTable } from './push.ts'
 
@@ -104,7 +114,7 @@ async function runList(context: CommandContext, options: ListOptions & Json): Pr
     ...(options.status.length === 0 ? {} : { statuses: options.status }),
     ...(options.aggregate === undefined ? {} : { aggregate: options.aggregate }),
   })
-  if (options.json) printJson([...changes].reverse())
+  if (options.json) printJson([...changes].reverse().map(changeFacts))
   else if (changes.length === 0) print('There is no such change.')
   else print(changesTable(changes))
 }
@@ -116,7 +126,7 @@ async function runShow(context: CommandContext, id: string, { json }: Json): Pro
   await using opened = await context.openDatabase()
   const change = await existing(opened.database, id)
   const neighbours = await neighboursOf(opened.database.pool, id)
-  if (json) printJson({ ...change, ...neighbours })
+  if (json) printJson({ ...changeFacts(change), ...neighbours })
   else printText(describe(change, neighbours))
 }
 
@@ -124,6 +134,7 @@ const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'null
 
 function describe(change: ChangeInfo, { waitsFor, neededBy }: Awaited<ReturnType<typeof neighboursOf>>): string {
   const facts: readonly (readonly [string, string | null])[] = [
+    ['API says', refusalWords(change.response)],
     ['Status', change.status],
     ['Note', change.error],
     ['Warning', change.warning],
@@ -166,11 +177,21 @@ function adviceFor(change: ChangeInfo): readonly string[] {
 
 type EnqueueFlags = { readonly target?: string; readonly body?: string; readonly options?: string }
 
+/** @throws BoatMirrorError USAGE for a name that is none, with the nearest one */
+function assertOperation(name: string): void {
+  const all = writes.map((write) => write.operation)
+  if (all.includes(name)) return
+  throw new BoatMirrorError('USAGE', `There is no operation ${JSON.stringify(oneLine(name))}${meant(name, all)}.`, {
+    remedy: `Operations are ${all.join(', ')}.`,
+  })
+}
+
 async function runEnqueue(
   context: CommandContext,
   ...given: [operation: string, target: string, body: string, options: string, flags: EnqueueFlags & Json]
 ): Promise<void> {
   const [operation, target, body, options, flags] = given
+  assertOperation(operation)
   await using opened = await context.openDatabase()
   const values = [operation, flags.target ?? target, flags.body ?? body, flags.options ?? options]
   try {

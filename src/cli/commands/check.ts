@@ -21,11 +21,11 @@ import { assertNamesFree, assertSuitable } from '../../schema/suitable.ts'
 import { repeatingReads } from '../../state/reads.ts'
 import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
-import { checkApi } from '../check-api.ts'
 import { checkPooler } from '../check-pooler.ts'
+import { searchAndCheckApi } from '../check-search.ts'
+import { linesText, writeSettings, writtenText } from '../check-settings.ts'
 import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
 import { type Finding, failed, findingsText, ok, warn } from '../findings.ts'
-import { attachSandbox } from '../sandbox/host.ts'
 import { printJson, printText } from '../terminal/output.ts'
 
 /** Registers `check`. */
@@ -34,23 +34,51 @@ export function registerCheck(program: Command): void {
     program
       .command('check')
       .description(
-        'try configuration, database, queue, API address and credentials, and say how paging and envelopes are read; exit code 1 if anything fails',
+        'try configuration, database, queue, API address and credentials, say how paging and envelopes are read, and find the settings that are not set; exit code 1 if anything fails',
+      )
+      .option('--write [file]', 'add the settings that were found to a file (default: .env); never the secret')
+      .option('--try-query', 'also try the secret in the address, where logs may keep it', false)
+      .addHelpText(
+        'after',
+        '\nExit code with --write: 0 a sync would work with what was found, 3 a line that is there or the environment' +
+          '\ncontradicts, 1 not found. A search makes at most 40 reads, at most 4 of them refused.',
       ),
   ).action(action(runCheck, { logLevel: 'error' }))
 }
 
-async function runCheck(context: CommandContext, { json }: Json): Promise<ExitCode> {
+type Flags = Json & { readonly write?: string | true; readonly tryQuery: boolean }
+
+async function runCheck(context: CommandContext, { json, write, tryQuery }: Flags): Promise<ExitCode> {
   const { config, log, signal } = context
+  if (write !== undefined && config.api.baseUrl === null)
+    throw new BoatMirrorError('USAGE', 'There is nothing to find: API_BASE_URL is not set.', {
+      remedy: 'Set API_BASE_URL and API_TOKEN.',
+    })
   const findings: Finding[] = [configuration(config), pages(config)]
   await using database = await checkDatabase(config, log, findings)
   signal.throwIfAborted()
   const current = database.current ? database.database : null
   if (database.direct !== null) findings.push(await checkQueue(context, database.direct, current))
-  findings.push(...(await checkTheApi(context, current)))
+  const isToWrite = write !== undefined
+  const { found, ...api } = await searchAndCheckApi(context, current, { isToWrite, tryQuery })
+  findings.push(...api.findings)
+  const path = isToWrite && found?.problem === null ? (write === true ? '.env' : write) : null
+  const written = path === null ? null : await writeSettings(path, found?.settings ?? [], process.env)
   const bad = findings.some((finding) => finding.status === 'fail')
-  if (json) printJson({ ok: !bad, findings })
-  else printText(`${findingsText(findings)}\n\n${bad ? 'Something is wrong.' : 'All that is needed works.'}`)
-  return bad ? 1 : 0
+  const contradicted = written?.some(({ contradictedBy }) => contradictedBy !== null) ?? false
+  const settings = written ?? found?.settings ?? []
+  if (json) printJson({ ok: !bad && !contradicted, findings, settings, written: path })
+  else {
+    const lines =
+      written !== null && path !== null
+        ? writtenText(path, written)
+        : settings.length > 0 && findings.some(({ name, status }) => name === 'settings' && status !== 'ok')
+          ? linesText(settings)
+          : null
+    const verdict = bad ? 'Something is wrong.' : 'All that is needed works.'
+    printText([findingsText(findings), ...(lines === null ? [] : [lines]), verdict].join('\n\n'))
+  }
+  return bad ? 1 : contradicted ? 3 : 0
 }
 
 function configuration(config: Config): Finding {
@@ -100,7 +128,7 @@ async function checkDatabase(config: Config, log: Logger, findings: Finding[]): 
     if (pooler.finding !== null) findings.push(pooler.finding)
     const direct: Direct = { databaseUrl: server.directUrl, pooling: pooler.direct }
     const schema = await migrationStatus(direct.databaseUrl)
-    if (schema.applied.length === 0) await assertNamesFree(database.pool)
+    await assertNamesFree(database.pool, schema.pending)
     findings.push(await schemaFinding(config, database, schema))
     if (isCurrent(schema)) findings.push(await rolesFinding(database), await columnsFinding(database))
     findings.push(await clockFinding(database, config))
@@ -204,20 +232,5 @@ async function checkQueue(context: CommandContext, direct: Direct, current: Data
     return failed('queue', error)
   } finally {
     await backend.close()
-  }
-}
-
-async function checkTheApi(context: CommandContext, database: Database | null): Promise<readonly Finding[]> {
-  const { config, log, signal } = context
-  try {
-    const sandbox = config.api.baseUrl === null ? await attachSandbox(config.dataDir, log) : null
-    try {
-      return await checkApi({ config, apiUrl: config.api.baseUrl ?? sandbox?.url ?? '', log, signal }, database)
-    } finally {
-      await sandbox?.close()
-    }
-  } catch (error) {
-    signal.throwIfAborted()
-    return [failed('API', error)]
   }
 }

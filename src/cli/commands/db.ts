@@ -16,7 +16,9 @@ export function registerDb(program: Command): void {
     .description("print the database's postgres:// address, password included; `db psql` opens it")
     .action(run(false))
   db.command('psql')
-    .description('open psql (from the path) on the database; without a worker it runs as long as psql does')
+    .description(
+      'open psql (from the path) on the database, without its pager; without a worker it runs as long as psql does',
+    )
     .action(run(true))
 }
 
@@ -57,6 +59,9 @@ function noteWhereAndHowLong(server: EmbeddedPostgres, dataDir: string): void {
   for (const note of notes) printNote(note)
 }
 
+/** A pager takes what is pasted after a long answer for its own keys. `~/.psqlrc` is read later and may want one. */
+const withoutPager = ['-P', 'pager=off']
+
 /** Runs psql on this terminal. Ctrl-C is psql's then (it cancels a query); being told to stop ends psql. */
 async function openPsql(address: string, signal: AbortSignal): Promise<ExitCode> {
   const url = new URL(address)
@@ -67,7 +72,9 @@ async function openPsql(address: string, signal: AbortSignal): Promise<ExitCode>
   const ignore = (): void => {}
   process.removeAllListeners('SIGINT').on('SIGINT', ignore)
   try {
-    const code = await ended(spawn('psql', [url.href], { stdio: 'inherit', env, signal, killSignal: 'SIGTERM' }))
+    const code = await ended(
+      spawn('psql', [...withoutPager, url.href], { stdio: 'inherit', env, signal, killSignal: 'SIGTERM' }),
+    )
     return code === 0 ? 0 : 1
   } catch (error) {
     if (signal.aborted) return 0

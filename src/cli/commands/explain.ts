@@ -11,6 +11,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { type Explanation, explainRecord } from '../../inspect/explain.ts'
 import { action, type CommandContext, existingStream, quiet, withJson } from '../context.ts'
+import { recordKey } from '../record-key.ts'
 import { oneLine, print, printText, table } from '../terminal/output.ts'
 
 /** Registers `explain`. */
@@ -26,25 +27,6 @@ export function registerExplain(program: Command): void {
 }
 
 type Options = { readonly json: boolean; readonly payload: boolean }
-
-/** The parts of a key: one argument each, or all of them as a JSON array, as `sync` and `quarantine` show them. */
-function keyFrom(stream: StreamDef, given: readonly string[]): readonly string[] {
-  const [only] = given
-  const parts = given.length === 1 && stream.key.length > 1 && only?.startsWith('[') ? jsonParts(only) : given
-  if (parts.length === stream.key.length) return parts
-  throw new BoatMirrorError('USAGE', `The key of ${stream.name} is ${stream.key.join(', ')}; got ${given.join(' ')}.`, {
-    remedy: `Give ${stream.key.length === 1 ? 'one value' : `${stream.key.length} values, one after the other`}.`,
-  })
-}
-
-function jsonParts(text: string): readonly string[] {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    return Array.isArray(parsed) ? parsed.map(String) : []
-  } catch {
-    return [] // no JSON: reported as a key of the wrong length
-  }
-}
 
 async function explained(database: Database, stream: StreamDef, key: readonly string[]): Promise<Explanation> {
   try {
@@ -65,7 +47,7 @@ async function runExplain(
   options: Options,
 ): Promise<void> {
   const stream = existingStream(name)
-  const key = keyFrom(stream, given)
+  const key = recordKey(stream, given)
   await using opened = await context.openDatabase()
   const explanation = await explained(opened.database, stream, key)
   const { state, history, quarantine, changes, why } = explanation

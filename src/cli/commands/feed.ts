@@ -2,9 +2,8 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { BoatMirrorError } from '../../errors.ts'
-import { type FeedEntry, followFeed, placeOf } from '../../mirror/follow.ts'
+import { changeText, followFeed, placeOf } from '../../mirror/follow.ts'
 import { waitForChanges } from '../../mirror/wait-for-changes.ts'
-import { withoutControls } from '../../text.ts'
 import { action, type CommandContext, existingStream, quiet } from '../context.ts'
 import { acknowledgeLines, createAcknowledger } from '../feed/acknowledge.ts'
 
@@ -76,7 +75,7 @@ async function writeFeed(context: CommandContext, options: FeedOptions): Promise
       const shown = wanted === undefined ? entries : entries.filter(({ stream }) => wanted.has(stream))
       const last = shown.at(-1)?.cursor
       acknowledger?.gives(entries.at(-1)?.cursor ?? '', last)
-      await write(shown.map(lineOf).join(''), signal)
+      await write(shown.map((entry) => `${changeText(entry)}\n`).join(''), signal)
       await acknowledger?.acknowledge(ack === undefined || last === undefined ? [] : [last])
     }
     over = true
@@ -86,11 +85,6 @@ async function writeFeed(context: CommandContext, options: FeedOptions): Promise
     process.stdin.destroy()
   }
 }
-
-const lineOf = ({ cursor, seq, stream, key, operation, changedAt, diff }: FeedEntry): string =>
-  withoutControls(
-    `{"cursor":"${cursor}","seq":${seq},"stream":${JSON.stringify(stream)},"key":${key},"operation":"${operation}","changedAt":"${changedAt.toISOString()}","diff":${diff}}`,
-  ).concat('\n')
 
 /** Writes to standard output and waits until it is taken. A reader that goes away ends the process (program.ts). */
 function write(text: string, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,10 @@
 
 import type { Command } from 'commander'
 import { openServer, prepareSchema } from '../../app.ts'
+import type { Config } from '../../config.ts'
+import { openDatabase } from '../../database/database.ts'
+import type { Logger } from '../../log.ts'
+import { saveOutboxLimit } from '../../outbox/limit.ts'
 import { isCurrent, type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
 import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
 import { print, printJson, printText, table } from '../terminal/output.ts'
@@ -27,6 +31,7 @@ async function runMigrate(
     const before = await migrationStatus(server.directUrl)
     if (options.status) return showStatus(before, options.json)
     await prepareSchema(config, server.directUrl, log, signal)
+    await saveLimit(server.url, config, log)
     if (options.json) printJson({ applied: before.pending })
     else if (before.pending.length > 0) print(`Applied ${before.pending.join(', ')}.`)
     else
@@ -38,6 +43,15 @@ async function runMigrate(
     return 0
   } finally {
     await server.close()
+  }
+}
+
+async function saveLimit(url: string, { outboxLimit }: Config, log: Logger): Promise<void> {
+  const database = openDatabase({ url, applicationName: 'boat-mirror migrate', max: 1, log })
+  try {
+    await saveOutboxLimit(database.pool, outboxLimit)
+  } finally {
+    await database.close()
   }
 }
 

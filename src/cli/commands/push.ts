@@ -4,11 +4,13 @@ import type { Command } from 'commander'
 import { messageOf } from '../../errors.ts'
 import { counted, relative } from '../../format.ts'
 import { outboxFacts } from '../../inspect/queries.ts'
-import { type ChangeInfo, changesForPerson, listChanges } from '../../outbox/inspect.ts'
+import type { Logger } from '../../log.ts'
+import { type ChangeInfo, changeFacts, changesForPerson, listChanges } from '../../outbox/inspect.ts'
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { action, type CommandContext, type ExitCode, type OpenedApp, quiet, wholeNumber, withJson } from '../context.ts'
-import { oneLine, print, printJson, printNote, printText, table } from '../terminal/output.ts'
+import { refusalWords } from '../refusal-words.ts'
+import { oneLine, print, printJson, printText, table, tell } from '../terminal/output.ts'
 
 type PushOptions = { readonly dryRun: boolean; readonly limit: number; readonly json: boolean }
 
@@ -39,28 +41,29 @@ async function runPush(context: CommandContext, options: PushOptions): Promise<E
   const changes = await listChanges(app.database.pool, { since, limit: options.limit })
   const waiting = await changesForPerson(app.database.pool)
   const code = exitCode(changes, waiting)
-  if (options.json) printJson({ exitCode: code, changes, needPerson: waiting })
+  if (options.json) printJson({ exitCode: code, changes: changes.map(changeFacts), needPerson: waiting })
   else report(changes, waiting)
   return code
 }
 
 async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise<void> {
   const pusher = createPusher(app.pushContext)
-  const tell = setInterval(() => {
-    tellProgress(app).catch((error: unknown) => log.debug({ event: 'progress_failed', reason: messageOf(error) }))
+  const telling = setInterval(() => {
+    tellProgress(app, log).catch((error: unknown) => log.debug({ event: 'progress_failed', reason: messageOf(error) }))
   }, tellEveryMs)
   try {
     await pusher.drain(signal, { until: 'settled' })
-    if (signal.aborted) printNote('Stopped. What is not settled stays queued; the next push or worker carries on.')
+    if (signal.aborted)
+      tell(log, 'stopped', 'Stopped. What is not settled stays queued; the next push or worker carries on.')
     signal.throwIfAborted()
   } finally {
-    clearInterval(tell)
+    clearInterval(telling)
     await pusher.close()
   }
 }
 
 /** Says on stderr what is left, so that waiting for an API that is down does not look like nothing. */
-async function tellProgress(app: OpenedApp): Promise<void> {
+async function tellProgress(app: OpenedApp, log: Logger): Promise<void> {
   const { counts } = await outboxFacts(app.database.pool)
   const [next] = await listChanges(app.database.pool, { statuses: ['queued', 'sending'], limit: 1 })
   const left = counted((counts.queued ?? 0) + (counts.sending ?? 0), 'change')
@@ -69,7 +72,7 @@ async function tellProgress(app: OpenedApp): Promise<void> {
       ? 'under way'
       : `next attempt ${relative(next?.next_attempt_at ?? null, app.clock.now()) ?? 'soon'}`
   const reason = next?.error ? `: ${oneLine(next.error, 200)}` : ''
-  printNote(`${left} left, ${when}${reason}`)
+  tell(log, 'push_waits', `${left} left, ${when}${reason}`)
 }
 
 /** 3: a conflict or an unknown outcome is left; 1: a change of this push did not succeed. */
@@ -99,7 +102,7 @@ export const changesTable = (changes: readonly ChangeInfo[]): string =>
         change.attempts,
         change.result === null ? null : String(change.result.id),
         change.reference,
-        oneLine(change.error ?? change.warning ?? '', 80),
+        oneLine([refusalWords(change.response), change.error ?? change.warning].filter(Boolean).join(' – '), 160),
       ]),
   )
 

@@ -1,6 +1,7 @@
 // `report`: prints a view of schema report, for people, as CSV or as JSON. Amounts are printed digit by digit.
 
 import { type Command, InvalidArgumentError } from 'commander'
+import { meant } from '../../config/names.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { type ReportRequest, readReport } from '../../inspect/report-queries.ts'
 import type { ReportView } from '../../reports/pieces.ts'
@@ -72,8 +73,9 @@ function requestOf(view: ReportView, { from, to, ...options }: Options): ReportR
 function findView(name: string): ReportView {
   const view = reportViews.find((each) => each.name === name)
   if (view !== undefined) return view
-  throw new BoatMirrorError('USAGE', `There is no report "${name}".`, {
-    remedy: `Reports are ${reportViews.map((each) => each.name).join(', ')}.`,
+  const all = reportViews.map((each) => each.name)
+  throw new BoatMirrorError('USAGE', `There is no report "${name}"${meant(name, all)}.`, {
+    remedy: `Reports are ${all.join(', ')}.`,
   })
 }
 
@@ -149,6 +151,23 @@ function shown(cell: string | null | undefined): string {
 
 const isNumber = (cell: string): boolean => cell === '' || /^-?\d+(\.\d+)?$/.test(cell)
 
+/** A number with so many digits behind its point; none are lost. */
+const withScale = (cell: string, scale: number): string => {
+  if (cell === '' || scale === 0) return cell
+  const [whole = '', fraction = ''] = cell.split('.')
+  return `${whole}.${fraction.padEnd(scale, '0')}`
+}
+
+/** Amounts of one column have the same scale, as money at least two digits. */
+function scaled(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const scales = (rows[0] ?? []).map((_, column) => {
+    const cells = rows.map((row) => row[column] ?? '')
+    const scale = cells.every(isNumber) ? Math.max(...cells.map((cell) => cell.split('.')[1]?.length ?? 0)) : 0
+    return scale === 1 ? 2 : scale
+  })
+  return rows.map((row) => row.map((cell, column) => withScale(cell, scales[column] ?? 0)))
+}
+
 /** Numbers of one column end at the same place; their digits stay as they are. */
 function aligned(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
   const widths = (rows[0] ?? []).map((_, column) =>
@@ -168,7 +187,7 @@ async function printTable(database: Database, request: ReportRequest): Promise<v
   print(
     table(
       request.columns.map((column) => column.toUpperCase()),
-      aligned(rows.slice(0, limit)),
+      aligned(scaled(rows.slice(0, limit))),
     ),
   )
   if (rows.length > limit) print(`\nThe first ${limit} rows; more with --limit, all with --csv or --json.`)

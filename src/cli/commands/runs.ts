@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { count, instant } from '../../format.ts'
-import { runFacts, runSeconds } from '../../inspect/outcome.ts'
+import { runFacts, runLine, runSeconds } from '../../inspect/outcome.ts'
 import { heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
 import { startSyncWorker } from '../../jobs/worker.ts'
 import { findRun, listRuns, type Run } from '../../state/runs.ts'
@@ -24,8 +24,7 @@ import {
   withJson,
 } from '../context.ts'
 import { exitCodeOfSync } from '../outcome.ts'
-import { type Cell, oneLine, print, printJson, printNote, printText, table } from '../terminal/output.ts'
-import { runLine } from '../terminal/progress.ts'
+import { type Cell, oneLine, print, printJson, printText, table, tell } from '../terminal/output.ts'
 
 type ListOptions = Json & { readonly limit: number }
 
@@ -154,7 +153,7 @@ async function runRelease(context: CommandContext, id: string, { json }: Json): 
   const held = await existing(app, id)
   await preflight({ config, apiUrl: app.apiUrl, log, signal }, [held.stream])
   const { runId, keys } = await started(context, app, held)
-  printNote(`Asking for ${count(keys)} records of ${held.stream}.`)
+  tell(log, 'release', `Asking for ${count(keys)} records of ${held.stream}.`)
   const run = await carryOut(context, app, runId)
   const code = exitCodeOfSync({ runs: [run], quarantine: {} })
   if (json) printJson({ exitCode: code, run: runFacts(run) })
@@ -163,14 +162,14 @@ async function runRelease(context: CommandContext, id: string, { json }: Json): 
 }
 
 async function started(
-  { signal }: CommandContext,
+  { log, signal }: CommandContext,
   app: OpenedApp,
   held: Run,
 ): Promise<{ readonly runId: string; readonly keys: number }> {
   for (let told = false; ; told = true) {
     const release = await startRelease(app.database, held)
     if (release !== 'busy') return release
-    if (!told) printNote(`Waiting for the present run of ${held.stream} to end.`)
+    if (!told) tell(log, 'release', `Waiting for the present run of ${held.stream} to end.`)
     await sleep(busyPollMs, signal)
   }
 }

@@ -48,7 +48,13 @@ export function registerSandbox(program: Command): void {
     .description('serve an imitation of the whole API, with made-up data, until it is stopped')
     .option('--port <number>', 'port; 0 takes a free one', wholeNumber(0, 65_535), 8080)
     .option('--host <address>', 'address to listen on', d.host)
-    .option('--size <rentals>', 'number of rentals; all else is in proportion', wholeNumber(0, 1_000_000), d.size)
+    .option('--size <rentals>', 'number of rentals; all else is in proportion', wholeNumber(0, 10_000_000), d.size)
+    .option(
+      '--held-at-most <rentals>',
+      'of more, each is made when it is asked for, in flat memory',
+      wholeNumber(0, 10_000_000),
+      d.heldAtMost,
+    )
     .option('--seed <number>', 'the same seed, size and day give the same data', wholeNumber(0, maxWhole), d.seed)
     .option('--now <date-time>', 'stop the clock there (default: it runs with the host)', parseInstant)
     .option('--auth <kind>', 'none, bearer, basic, header:NAME or query:NAME', d.auth)

@@ -5,6 +5,7 @@ import { turnName, turns } from '../../catalog/turns.ts'
 import { count, duration, relative } from '../../format.ts'
 import { effectiveIntervals, scheduleFacts, wantedIntervals } from '../../jobs/schedule.ts'
 import { intervalsAllowed } from '../../reports/freshness.ts'
+import { listDetected } from '../../state/detected-settings.ts'
 import { repeatingReads } from '../../state/reads.ts'
 import { listStreams, turnCosts } from '../../state/stream-state.ts'
 import { scheduledShare, stretchFactor } from '../../sync/plan.ts'
@@ -44,7 +45,8 @@ async function runSchedule(
   const states = new Map((await listStreams(database.pool)).map((state) => [state.stream, state]))
   if (plan) {
     const mirrored = new Map([...states].map(([stream, state]) => [stream, Number(state.rows)]))
-    return printRequestPlan({ config, facts, mirrored, given, reads: await repeatingReads(database.pool) }, json)
+    const [reads, detected] = [await repeatingReads(database.pool), await listDetected(database.pool)]
+    return printRequestPlan({ config, facts, mirrored, given, reads, detected }, json)
   }
   const planned = [...wanted].map(([turn, intervalMs]) => ({ intervalMs, cost: costs.get(turn) ?? 1 }))
   const neededPerSecond = planned.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)

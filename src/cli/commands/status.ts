@@ -2,17 +2,17 @@
 
 import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
-import { bytes, count, counted, duration, freshAsOf, relative } from '../../format.ts'
-import { describeConsumer } from '../../inspect/consumers.ts'
+import { about, bytes, count, counted, duration, freshAsOf, relative } from '../../format.ts'
+import { alertsText } from '../../inspect/alerts.ts'
 import { type Estimate, firstSyncText, timeLeft } from '../../inspect/estimate.ts'
-import { describeHolder } from '../../inspect/feed-holders.ts'
 import type { Backlog, StreamStatus } from '../../inspect/queries.ts'
 import { readStatus } from '../../inspect/read-status.ts'
 import { readsSummary } from '../../inspect/reads.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
-import { action, type CommandContext, type OpenedDatabase, quiet, withJson } from '../context.ts'
+import { webhookText } from '../../inspect/webhook.ts'
+import { action, type CommandContext, type ExitCode, quiet, withJson } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
-import { oneLine, print, printText, table } from '../terminal/output.ts'
+import { lineWidth, oneLine, print, printText, table, widthOf } from '../terminal/output.ts'
 
 /** Registers `status`. */
 export function registerStatus(program: Command): void {
@@ -22,40 +22,44 @@ export function registerStatus(program: Command): void {
       .description(
         'per stream: rows, age, last and next run; queue, outbox, quarantine; per endpoint: last call and result',
       )
+      .option('--exit-code', 'end with 3 when something needs a person', false)
       .option('--watch', 'show it again every two seconds until Ctrl-C', false)
       .option('--endpoints', 'list every endpoint, not only those that failed', false),
   ).action(action(runStatus, { ...quiet, stoppedCode: 0 }))
 }
 
-type StatusOptions = { readonly json: boolean; readonly watch: boolean; readonly endpoints: boolean }
+type StatusOptions = {
+  readonly json: boolean
+  readonly watch: boolean
+  readonly endpoints: boolean
+  readonly exitCode: boolean
+}
 
 const watchMs = 2_000
 const clearScreen = '\u001b[H\u001b[2J\u001b[3J'
 
-async function runStatus(context: CommandContext, options: StatusOptions): Promise<void> {
+async function runStatus(context: CommandContext, options: StatusOptions): Promise<ExitCode> {
   await using opened = await context.openDatabase()
   for (;;) {
-    const text = await statusText(context, opened, options)
+    const sandbox = context.config.api.baseUrl === null ? await knownSandbox(context.config.dataDir) : null
+    const facts = await readStatus(context.config, opened, sandbox?.url ?? null)
+    const text = options.json
+      ? JSON.stringify(facts, null, options.watch ? 0 : 2)
+      : describe(facts, { now: new Date(), allEndpoints: options.endpoints })
     if (options.watch && process.stdout.isTTY) process.stdout.write(clearScreen)
     if (options.json) print(text)
     else printText(text)
-    if (!options.watch) return
+    if (!options.watch) return options.exitCode && facts.attention.length > 0 ? 3 : 0
     await sleep(watchMs, context.signal)
   }
-}
-
-async function statusText(context: CommandContext, opened: OpenedDatabase, options: StatusOptions): Promise<string> {
-  const sandbox = context.config.api.baseUrl === null ? await knownSandbox(context.config.dataDir) : null
-  const facts = await readStatus(context.config, opened, sandbox?.url ?? null)
-  if (options.json) return JSON.stringify(facts, null, options.watch ? 0 : 2)
-  return describe(facts, { now: new Date(), allEndpoints: options.endpoints })
 }
 
 /** The whole status as text, from what `--json` prints and nothing else. Pure. */
 export function describe(facts: StatusFacts, options: { readonly now: Date; readonly allEndpoints: boolean }): string {
   const parts = [
     placesText(facts, options.now),
-    streamsTable(facts, options.now),
+    workersText(facts, options.now),
+    streamsTable(facts, options.now, lineWidth()),
     ...facts.unexpected.map(unexpectedText),
     ...(facts.backlog === null ? [] : [workText(facts.backlog, facts)]),
     endpointsText(facts, options),
@@ -68,7 +72,7 @@ export function describe(facts: StatusFacts, options: { readonly now: Date; read
 const unexpectedText = ({ stream, share }: StatusFacts['unexpected'][number]): string =>
   `${stream}: ${count(share * 100)} % of what was read within a week had changed although no rental of its boat had; it is read as often as if rentals told nothing.`
 
-function placesText({ api, database, queue }: StatusFacts, now: Date): string {
+function placesText({ api, database, queue, webhook, alerts }: StatusFacts, now: Date): string {
   const state =
     api.breaker === 'open'
       ? `down; next try ${nextTry(api.nextProbeAt, now)}`
@@ -83,6 +87,8 @@ function placesText({ api, database, queue }: StatusFacts, now: Date): string {
     `API       ${address}${state === '' ? '' : ` – ${state}`}`,
     `Database  ${database.url}   Postgres ${database.version}, ${bytes(database.size)}${database.embedded ? ', embedded' : ''}`,
     `Queue     ${queue.url === null ? 'Postgres, beside the mirror' : `Redis ${queue.url}`}`,
+    ...(webhook === null ? [] : [`Webhook   ${webhook.url} – ${webhookText(webhook, now)}`]),
+    ...(alerts === null ? [] : [`Alerts    ${alerts.url} – ${alertsText(alerts, now)}`]),
   ].join('\n')
 }
 
@@ -90,24 +96,59 @@ function placesText({ api, database, queue }: StatusFacts, now: Date): string {
 const nextTry = (at: Date | null, now: Date): string =>
   at === null || at <= now ? 'with the next request' : `${relative(at, now)}`
 
-function streamsTable({ streams, quarantine }: StatusFacts, now: Date): string {
-  return table(
+/** Who is there, since when, and what each does. */
+function workersText({ workers }: StatusFacts, now: Date): string {
+  if (workers.length === 0) return 'Workers   none is running: boat-mirror worker starts one.'
+  return workers
+    .map(({ host, pid, version, startedAt, seenAt, doing, isSilent }, index) => {
+      const state = isSilent ? `not heard of since ${relative(seenAt, now)}` : (doing ?? 'nothing at this moment')
+      const since = `${version}, since ${about((now.getTime() - startedAt.getTime()) / 1_000)}`
+      return `${index === 0 ? 'Workers ' : '        '}  ${host}:${pid} (${since}) – ${state}`
+    })
+    .join('\n')
+}
+
+function streamsTable({ streams, quarantine }: StatusFacts, now: Date, width: number | null): string {
+  const rows = streams.map((stream) => {
+    const bad = quarantine.byStream[stream.stream] ?? 0
+    return {
+      ...{ stream, rows: stream.rowsSoFar ?? stream.rows, bad: bad === 0 ? null : bad },
+      next: stream.nextDueAt !== null && stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now),
+      freshness: freshnessText(stream, now),
+    }
+  })
+  const whole = table(
     ['STREAM', 'ROWS', 'AS OF', 'LAST RUN', 'NEXT', 'INTERVAL', 'STATE', 'BAD'],
-    streams.map((stream) => {
-      const bad = quarantine.byStream[stream.stream] ?? 0
-      return [
-        stream.stream,
-        stream.rowsSoFar ?? stream.rows,
-        freshAsOf(stream, now),
-        stream.lastRunStatus,
-        stream.nextDueAt !== null && stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now),
-        stream.intervalS === null ? null : duration(stream.intervalS),
-        freshnessText(stream, now),
-        bad === 0 ? null : bad,
-      ]
-    }),
+    rows.map((row) => [
+      row.stream.stream,
+      row.rows,
+      freshAsOf(row.stream, now),
+      row.stream.lastRunStatus,
+      row.next,
+      row.stream.intervalS === null ? null : duration(row.stream.intervalS),
+      row.freshness,
+      row.bad,
+    ]),
+    null,
+  )
+  if (width === null || widthOf(whole) <= width) return whole
+  // `schedule` has the intervals, `runs` the runs.
+  const isBad = rows.some(({ bad }) => bad !== null)
+  return table(
+    ['STREAM', 'ROWS', 'AS OF', 'NEXT', 'STATE', ...(isBad ? ['BAD'] : [])],
+    rows.map(({ stream, bad, ...row }) => [
+      ...[stream.stream, row.rows, freshestAsOf(stream, now), row.next, row.freshness],
+      ...(isBad ? [bad] : []),
+    ]),
+    width,
   )
 }
+
+/** The one of the two that is fresher. */
+const freshestAsOf = ({ asOf, hotAsOf }: StreamStatus, now: Date): string =>
+  hotAsOf !== null && asOf !== null && hotAsOf > asOf
+    ? `hot ${relative(hotAsOf, now)}`
+    : (relative(asOf, now) ?? 'never')
 
 /** How fresh a stream is, and by how much a late one is older than its target. */
 function freshnessText({ state, asOf, countsAsOf, targetS }: StreamStatus, now: Date): string {
@@ -161,33 +202,26 @@ function readsText({ reads }: StatusFacts, now: Date): string {
   return `${readsSummary(reads)}.\n\n${table(['READ', 'SAME AS', 'STATE', 'COMPARED', 'DIFFERED', 'LEFT OUT', 'SINCE'], rows)}`
 }
 
-/** Changes that a person has to look at. */
-const changesForPeople = ['conflict', 'unknown', 'failed'] as const
-
-/** What waits and what needs a person, with the command that helps. */
-function attention({ outbox, quarantine, heldRuns, feedHeldBy, consumers, unknownFields }: StatusFacts): string[] {
-  const waiting = Object.entries(outbox).filter(([name, changes]) => name !== 'oldestQueuedAt' && Number(changes) > 0)
+/** What waits or follows by itself, what the API shows besides, and what needs a person with the commands that help. */
+function attention({ outbox, consumers, unknownFields, attention: items }: StatusFacts): string[] {
   const lines: string[] = []
-  if (waiting.length > 0) {
-    const hint = changesForPeople.some((name) => Number(outbox[name]) > 0) ? ' See: boat-mirror changes list' : ''
-    lines.push(`Outbox: ${waiting.map(([name, changes]) => `${count(Number(changes))} ${name}`).join(', ')}.${hint}`)
-  }
-  for (const run of heldRuns)
-    lines.push(
-      `${run.stream}: ${count(run.held)} deletions wait for a person. See: boat-mirror runs show ${run.id}. Let them happen: boat-mirror runs release ${run.id}`,
-    )
-  lines.push(...feedHeldBy.map((holder) => `${describeHolder(holder)}.`))
+  const waiting = Object.entries(outbox).filter(([name, changes]) => name !== 'oldestQueuedAt' && Number(changes) > 0)
+  if (waiting.length > 0) lines.push(`Outbox: ${waiting.map(([name, n]) => `${count(Number(n))} ${name}`).join(', ')}.`)
   if (consumers.length > 0)
     lines.push(
       `Consumers: ${consumers.map(({ name, behindS }) => `${name} ${behindS === 0 ? 'has everything' : `${duration(behindS)} behind`}`).join(', ')}.`,
     )
-  lines.push(...consumers.filter(({ state }) => state !== 'following').map((each) => `${describeConsumer(each)}.`))
-  if (quarantine.total > 0)
-    lines.push(`${count(quarantine.total)} records cannot be mirrored. See: boat-mirror quarantine`)
   if (unknownFields.length > 0) {
     const names = unknownFields.slice(0, 10).map((field) => `${field.stream}.${field.path}`)
     const more = unknownFields.length > names.length ? ` and ${unknownFields.length - names.length} more` : ''
     lines.push(`Seen in the API but not known (kept in _payload): ${names.join(', ')}${more}.`)
   }
-  return lines.length === 0 ? [] : [lines.join('\n')]
+  const needs = items.flatMap(({ message, commands }) => [
+    `- ${message}`,
+    ...commands.map((command) => `    ${command}`),
+  ])
+  return [
+    ...(lines.length === 0 ? [] : [lines.join('\n')]),
+    ...(needs.length === 0 ? [] : [`Needs a person:\n${needs.join('\n')}`]),
+  ]
 }

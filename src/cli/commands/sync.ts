@@ -8,9 +8,9 @@ import { quarantineTotals } from '../../state/quarantine.ts'
 import { streamsToSync } from '../../sync/plan.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { runCheckSync } from '../check-sync.ts'
-import { action, type CommandContext, type ExitCode, type OpenedApp, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, existingStream, type OpenedApp, withJson } from '../context.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
-import { print, printJson, printNote, printText } from '../terminal/output.ts'
+import { print, printJson, printText, tell } from '../terminal/output.ts'
 import { watchRequest } from '../terminal/progress.ts'
 
 type SyncOptions = { readonly full: boolean; readonly check: boolean; readonly json: boolean }
@@ -38,10 +38,11 @@ async function runSync(context: CommandContext, names: readonly string[], option
   const { config, log, signal } = context
   if (options.check && options.full)
     throw new BoatMirrorError('USAGE', '--check and --full exclude each other: --check reads everything anyway.')
+  for (const name of names) existingStream(name)
   const streams = streamsToSync(names, config)
   await using app = await context.open({ schema: options.check ? 'check' : 'migrate', patienceMs })
   await preflight({ config, apiUrl: app.apiUrl, log, signal }, streams)
-  if (options.check) return await runCheckSync(app, streams, { json: options.json, signal })
+  if (options.check) return await runCheckSync(app, streams, { json: options.json, signal, log })
   const runs = await carryOut(context, app, streams, options.full)
   return report({ runs, quarantine: await quarantineTotals(app.database.pool) }, options.json)
 }
@@ -59,7 +60,8 @@ async function carryOut(
       watchRequest({ database: app.database, settings, requestId, signal, log }),
     )
   } catch (error) {
-    if (signal.aborted) printNote('Stopping. What was read is kept; the next sync or worker carries on from here.')
+    if (signal.aborted)
+      tell(log, 'stopping', 'Stopping. What was read is kept; the next sync or worker carries on from here.')
     throw error
   }
 }

@@ -3,18 +3,26 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import { packageVersion } from '../../api/wire/request.ts'
+import type { App } from '../../app.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { readStatus } from '../../inspect/read-status.ts'
+import type { StatusFacts } from '../../inspect/status.ts'
 import { openLate } from '../../jobs/backend.ts'
+import { startHourlyLine } from '../../jobs/hourly-line.ts'
+import { startPresence } from '../../jobs/presence.ts'
 import { startPushWorker } from '../../jobs/push-worker.ts'
 import { type QueueBackend, queueNames } from '../../jobs/queues.ts'
 import { startScheduledWorker } from '../../jobs/worker.ts'
 import type { Logger } from '../../log.ts'
+import { startAlerts } from '../../messages/alerts/alerts.ts'
+import { startWebhook } from '../../messages/webhook/webhook.ts'
+import { saveOutboxLimit } from '../../outbox/limit.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
+import { probe } from '../../web/health.ts'
 import { startOperatorServer } from '../../web/server.ts'
-import { action, type CommandContext } from '../context.ts'
+import { action, type CommandContext, type OpenedApp } from '../context.ts'
 import { print, printText } from '../terminal/output.ts'
 import { watchFirstSync } from '../terminal/progress.ts'
 
@@ -52,24 +60,36 @@ async function runWorker(context: CommandContext): Promise<void> {
   const open = unguarded(config)
   if (open !== null) throw open
   await using app = await context.open({ schema: 'migrate', patienceMs: null })
+  await saveOutboxLimit(app.database.pool, config.outboxLimit)
   const backend = await app.openQueue(signal)
   const { syncContext, ratePerSecond } = app
   await tryQueue(backend, log)
+  const facts = (): Promise<StatusFacts> =>
+    readStatus(config, { database: app.database, url: app.databaseUrl }, app.apiUrl)
   await using pages = await startOperatorServer({
     config,
     log,
     database: app.database,
-    readStatus: () => readStatus(config, { database: app.database, url: app.databaseUrl }, app.apiUrl),
+    readStatus: facts,
     onCall: app.onCall,
     queue: backend,
     queueNames,
     version: packageVersion(),
   })
   const late = openLate(backend, log, signal)
-  const worker = await startScheduledWorker({ context: syncContext, backend: late, log, config, ratePerSecond })
-  const pusher = createPusher(app.pushContext)
   const listenUrl = await app.listenUrl()
+  const worker = await startScheduledWorker({
+    ...{ context: syncContext, backend: late, log, config, ratePerSecond, listenUrl },
+  })
+  const pusher = createPusher(app.pushContext)
   const pushing = await startPushWorker({ listenUrl, backend: late, pusher, clock: app.clock, log })
+  const webhook = webhookOf(app)
+  const alerts = alertsOf(app, facts, async () => (await probe(() => backend.ping(), 'QUEUE_UNREACHABLE')).ok)
+  const presence = startPresence({ db: app.database.pool, version: packageVersion(), log })
+  const hourly = startHourlyLine({
+    read: async () => (await facts()).attention,
+    log,
+  })
   try {
     print(`API       ${shownAddress(app.apiUrl)}${app.sandbox ? ' (the built-in sandbox)' : ''}`)
     printText(`Database  ${shownAddress(app.databaseUrl)}   (in full: boat-mirror db)`)
@@ -84,6 +104,25 @@ async function runWorker(context: CommandContext): Promise<void> {
     }
     log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are given back')
   } finally {
-    await Promise.all([pushing.stop(), worker.stop()])
+    await Promise.all([pushing.stop(), worker.stop(), webhook?.stop(), alerts?.stop(), presence.stop(), hourly.stop()])
   }
+}
+
+/** Starts the messages about what needs a person, where somebody is to be told. */
+function alertsOf(
+  { config, apiUrl, database, log }: OpenedApp,
+  status: () => Promise<StatusFacts>,
+  queueIsUp: () => Promise<boolean>,
+): ReturnType<typeof startAlerts> | null {
+  const { alertUrl: url, api } = config
+  if (url === null) return null
+  const place = api.baseUrl === null ? 'the sandbox' : new URL(apiUrl).host
+  return startAlerts({ url, place, proxies: api.proxies, database, readStatus: status, queueIsUp, log })
+}
+
+/** Starts the webhook where one is configured; a worker without WEBHOOK_SECRET does not get here. */
+function webhookOf({ config, database, clock, log }: App): ReturnType<typeof startWebhook> | null {
+  const { webhookUrl: url, webhookSecret: secret, webhookStreams: streams, api } = config
+  if (url === null || secret === null) return null
+  return startWebhook({ url, secret, streams, proxies: api.proxies, database, clock, log })
 }

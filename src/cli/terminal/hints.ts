@@ -4,6 +4,7 @@
 const commandNames = [
   'worker',
   'sync',
+  'refresh',
   'push',
   'changes',
   'status',
@@ -15,6 +16,7 @@ const commandNames = [
   'feed',
   'drift',
   'check',
+  'alert',
   'migrate',
   'sandbox',
   'db',

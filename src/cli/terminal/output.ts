@@ -2,6 +2,7 @@
 
 import Table from 'cli-table3'
 import { count } from '../../format.ts'
+import type { Logger } from '../../log.ts'
 import { oneLine, withoutControls } from '../../text.ts'
 import { asCalled } from './hints.ts'
 
@@ -14,8 +15,46 @@ const joints = ['top-mid', 'top-left', 'top-right', 'bottom-mid', 'bottom-left',
 const borders = [...places, ...joints, 'left-mid', 'mid-mid', 'right-mid'] as const
 const noBorders = { ...Object.fromEntries(borders.map((name) => [name, ''])), middle: '  ' }
 
-/** A table with its numbers right-aligned; missing values are shown as `–`. Returns lines without a trailing newline. */
-export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+/** Columns there are for a line; null where programs read (a file, a pipe): their lines stay whole. `COLUMNS` decides if set. */
+export const lineWidth = (): number | null =>
+  Number(process.env.COLUMNS) || (process.stdout.isTTY === true ? process.stdout.columns : null)
+
+/** The longest line of a text. */
+export const widthOf = (text: string): number => Math.max(...text.split('\n').map((line) => line.length))
+
+/** The widest column of texts is wrapped if so much is left to it; else rows become records, a line for each cell. */
+const narrowest = 24
+
+/**
+ * A table with its numbers right-aligned; missing values are shown as `–`. One that is wider than `width` leaves out columns
+ * that say nothing, then is wrapped in its widest one, or becomes a list of records. Returns lines without a trailing newline.
+ */
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  width: number | null = lineWidth(),
+): string {
+  const whole = render(head, rows)
+  if (width === null || widthOf(whole) <= width) return whole
+  const telling = head.map((_, column) => column === 0 || rows.some((row) => Boolean(row[column])))
+  const kept = <T>(cells: readonly T[]): readonly T[] => cells.filter((_, column) => telling[column])
+  const [names, cells] = [kept(head).map((name) => name.replaceAll(' ', '\n')), rows.map((row) => kept(row))]
+  const narrow = render(names, cells)
+  if (widthOf(narrow) <= width) return narrow
+  const widths = names.map((_, column) =>
+    Math.max(...cells.map((row) => (typeof row[column] === 'number' ? 0 : shown(row[column]).length))),
+  )
+  const widest = widths.indexOf(Math.max(...widths))
+  const room = width - (widthOf(narrow) - (widths[widest] ?? 0))
+  if (room < narrowest) return records(head, rows, width)
+  return render(names, cells, (cell, column) => (column === widest ? wrap(cell, room).join('\n') : cell))
+}
+
+function render(
+  head: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  laidOut: (cell: string, column: number) => string = (cell) => cell,
+): string {
   const isNumeric = (column: number): boolean => {
     const cells = rows.map((row) => row[column]).filter((cell) => cell !== null && cell !== undefined)
     return cells.length > 0 && cells.every((cell) => typeof cell === 'number')
@@ -26,12 +65,35 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true },
     colAligns: head.map((_, column) => (isNumeric(column) ? 'right' : 'left')),
   })
-  for (const row of rows) grid.push(row.map(shown))
+  for (const row of rows) grid.push(row.map((cell, column) => laidOut(shown(cell), column)))
   return grid
     .toString()
     .split('\n')
     .map((line) => line.trimEnd())
     .join('\n')
+}
+
+/** Rows below each other: each cell behind the name of its column. */
+function records(head: readonly string[], rows: readonly (readonly Cell[])[], width: number): string {
+  const names = Math.max(...head.map((name) => name.length)) + 2
+  const line = (name: string, cell: string): string =>
+    wrap(cell.trim(), Math.max(narrowest, width - names))
+      .map((part, index) => `${(index === 0 ? name : '').padEnd(names)}${part}`.trimEnd())
+      .join('\n')
+  return rows.map((row) => head.map((name, column) => line(name, shown(row[column]))).join('\n')).join('\n\n')
+}
+
+/** A text in lines of at most so many characters, between words where there are any. */
+function wrap(text: string, room: number): string[] {
+  const lines: string[] = []
+  let rest = text
+  while (rest.length > room) {
+    const space = rest.lastIndexOf(' ', room)
+    const end = space > 0 ? space : room
+    lines.push(rest.slice(0, end))
+    rest = rest.slice(end).trimStart()
+  }
+  return [...lines, rest]
 }
 
 function shown(cell: Cell): string {
@@ -50,6 +112,12 @@ export const printText = (text: string): void => print(asCalled(text, process.en
 /** Writes what is no result to stderr: progress, errors, what to do. */
 export const printNote = (text: string): void => {
   process.stderr.write(`${withoutControls(asCalled(text, process.env))}\n`)
+}
+
+/** Says what is under way: to a person on a terminal as it is, else as a line of the log. */
+export function tell(log: Logger, event: string, text: string): void {
+  if (process.stderr.isTTY === true) printNote(text)
+  else log.info({ event }, asCalled(text, process.env))
 }
 
 /** Writes a value as JSON to stdout. */

@@ -1,11 +1,11 @@
-// Progress of a request, read from the tables: bars on a terminal, plain lines elsewhere. Writes to stderr.
+// Progress of a request, read from the tables: bars on a terminal, lines of the log elsewhere. Writes to stderr.
 
 import { MultiBar, type SingleBar } from 'cli-progress'
 import type { Database } from '../../database/database.ts'
 import { count, duration, elapsed } from '../../format.ts'
 import { awaitFinished } from '../../inspect/await-request.ts'
 import { type Estimate, estimateOf, timeLeft } from '../../inspect/estimate.ts'
-import { runSeconds } from '../../inspect/outcome.ts'
+import { runLine, runSeconds } from '../../inspect/outcome.ts'
 import { openRequest } from '../../inspect/queries.ts'
 import { openWork } from '../../inspect/work-queries.ts'
 import type { Logger } from '../../log.ts'
@@ -13,7 +13,7 @@ import { type Run, runsOfRequest } from '../../state/runs.ts'
 import { countTasks } from '../../state/tasks.ts'
 import type { ReadSettings } from '../../sync/read-costs.ts'
 import { sharedRead } from '../../web/context.ts'
-import { oneLine, print } from './output.ts'
+import { print } from './output.ts'
 
 /** What a request has come to. */
 type Snapshot = {
@@ -59,7 +59,7 @@ export async function watchRequest(options: WatchOptions): Promise<readonly Run[
   const startedAt = performance.now()
   // Log lines would tear the bars; whoever asked for another LOG_LEVEL wants the lines.
   const bars = stream.isTTY === true && log.level === 'info'
-  const view = bars ? barView(stream) : lineView(stream)
+  const view = bars ? barView(stream) : stream.isTTY === true ? lineView(stream) : logView(log)
   if (bars) log.level = 'error'
   try {
     const { runs } = await awaitFinished(async () => {
@@ -105,32 +105,17 @@ const total = (runs: readonly Run[], name: 'read' | 'requests'): number =>
 
 const ended = (runs: readonly Run[]): number => runs.filter((run) => run.status !== 'running').length
 
-/** One line per finished stream: `rentals: done, 200 read, 198 inserted, 2 updated, 412 requests, 3.2 s`. */
-export function runLine(run: Run, said: ReadonlySet<string> = new Set()): string {
-  const counts = (['inserted', 'updated', 'deleted', 'held', 'quarantined'] as const)
-    .filter((name) => Number(run[name]) > 0)
-    .map((name) => `${count(Number(run[name]))} ${name}`)
-  const parts = [
-    run.status,
-    `${count(Number(run.read))} read`,
-    ...counts,
-    `${count(Number(run.requests))} requests`,
-    `${count(runSeconds(run))} s`,
-  ]
-  return `${run.stream}: ${parts.join(', ')}${run.error === null || said.has(run.error) ? '' : ` – ${oneLine(run.error, 200)}`}`
-}
-
 const summaryEveryS = 5
 
-/** A line when a stream is finished, and one every five seconds with totals. */
-export function lineView(stream: NodeJS.WritableStream): View {
+/** A line when a stream is finished, unless others tell, and one every five seconds with totals. */
+export function lineView(stream: { write(line: string): unknown }, { tellsRuns = true } = {}): View {
   const told = new Set<string>()
   const said = new Set<string>() // reasons: credentials that are refused fail every stream alike
   let lastSummaryS = 0
   return {
     show: ({ runs, streams, finished, estimate }, seconds) => {
       for (const run of runs) {
-        if (run.status === 'running' || told.has(run.id)) continue
+        if (!tellsRuns || run.status === 'running' || told.has(run.id)) continue
         told.add(run.id)
         stream.write(`${runLine(run, said)}\n`)
         if (run.error !== null) said.add(run.error)
@@ -148,6 +133,11 @@ export function lineView(stream: NodeJS.WritableStream): View {
     },
     close: () => {},
   }
+}
+
+/** Totals alone, as lines of the log: finished runs have theirs already. */
+function logView(log: Logger): View {
+  return lineView({ write: (line) => log.info({ event: 'progress' }, line.trimEnd()) }, { tellsRuns: false })
 }
 
 /** Bars keep their lines for the whole sync and are filled with whatever runs, so that nothing jumps. */

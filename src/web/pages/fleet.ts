@@ -6,9 +6,19 @@ import type { PageFacts } from '../page-facts.ts'
 import { type Html, html } from '../parts/html.ts'
 import { type HeatRow, heatMap } from '../parts/plots.ts'
 
-/** 0: nothing is taken … 5: nearly everything is. */
-const levelOf = ({ free, known }: FleetDay): number | null =>
-  known === 0 ? null : Math.min(5, Math.ceil(((known - free) / known) * 5))
+const takenOf = ({ free, known }: FleetDay): number => (known - free) / known
+
+/** From the least to the most that is taken on a day, as shares: the colours are for what is there. */
+type Scale = { readonly least: number; readonly most: number }
+
+function scaleOf(fleet: readonly FleetDay[]): Scale {
+  const shares = fleet.filter(({ known }) => known > 0).map(takenOf)
+  return { least: Math.min(...shares), most: Math.max(...shares) }
+}
+
+/** 0: the least … 5: the most; where all days are alike 0. */
+const levelOf = (day: FleetDay, { least, most }: Scale): number | null =>
+  day.known === 0 ? null : most === least ? 0 : Math.round(((takenOf(day) - least) / (most - least)) * 5)
 
 const percent = (part: number, whole: number): string => `${count(Math.round((part / whole) * 1_000) / 10)} %`
 
@@ -27,10 +37,10 @@ function byMonth(fleet: readonly FleetDay[]): readonly Month[] {
   return [...grouped].map(([month, days]) => ({ name: nameOf(month), days }))
 }
 
-const heatRow = ({ name, days }: Month, today: string): HeatRow => ({
+const heatRow = ({ name, days }: Month, today: string, scale: Scale): HeatRow => ({
   name,
   cells: days.map((day) => ({
-    level: levelOf(day),
+    level: levelOf(day, scale),
     title: day.known === 0 ? `${day.date}: not known` : `${day.date}: ${count(day.free)} of ${count(day.known)} free`,
     marked: day.date === today,
   })),
@@ -46,6 +56,7 @@ function monthRow({ name, days }: Month): Html {
 export function fleetSection({ fleet, today }: PageFacts): Html {
   const known = Math.max(0, ...fleet.map((day) => day.known))
   const grouped = byMonth(fleet)
+  const scale = scaleOf(fleet)
   if (known === 0)
     return html`<section aria-labelledby="fleet"><h2 id="fleet">Fleet</h2><p class="quiet">No calendar has been read yet.</p></section>`
   const legend = [0, 1, 2, 3, 4, 5].map(
@@ -53,9 +64,9 @@ export function fleetSection({ fleet, today }: PageFacts): Html {
       html`<svg width="14" height="14" aria-hidden="true"><rect class="heat-${level}" width="14" height="14" rx="3"/></svg>`,
   )
   return html`<section aria-labelledby="fleet"><h2 id="fleet">Fleet: how much is taken</h2>
-<p class="note">Calendars of ${count(known)} resources. <span class="legend">free ${legend} taken</span></p>
+<p class="note">Calendars of ${count(known)} resources. <span class="legend">${percent(scale.least, 1)} ${legend} ${percent(scale.most, 1)} taken</span></p>
 <div class="wide" tabindex="0" role="region" aria-label="Availability by day">${heatMap(
-    grouped.map((month) => heatRow(month, today)),
+    grouped.map((month) => heatRow(month, today, scale)),
     'Share of the fleet that is taken, by day; the table below says it by month',
   )}</div>
 <details id="months"><summary>By month</summary><table class="narrow"><caption class="hidden">Share of free days by month</caption>

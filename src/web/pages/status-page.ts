@@ -1,23 +1,27 @@
 // The status page as a whole: what is said first, then the sections. Pure. One page, rendered here, refreshed in place by
 // a small script; it says the same without it.
 
-import { bytes, counted, instant, relative } from '../../format.ts'
+import { bytes, counted, relative } from '../../format.ts'
 import { firstSyncText } from '../../inspect/estimate.ts'
 import type { PageFacts } from '../page-facts.ts'
+import { frame, type Tone } from '../parts/frame.ts'
 import { type Html, html, layout } from '../parts/html.ts'
 import { fleetSection } from './fleet.ts'
+import { messagesSection } from './messages.ts'
 import { streamsSection } from './streams.ts'
 import { trafficSection } from './traffic.ts'
 import { attentionSection, nowSection, outboxSection } from './work.ts'
+import { workersSection } from './workers.ts'
 
 type Summary = {
-  readonly tone: 'ok' | 'warn' | 'bad' | 'busy'
+  readonly tone: Tone
   readonly headline: string
   readonly detail: string
 }
 
 /** The one sentence an operator wants: is everything fresh? */
-function summarize({ status, freshness, running, waiting, attention }: PageFacts): Summary {
+function summarize({ status, freshness, running, waiting }: PageFacts): Summary {
+  const { attention } = status
   const of = (state: string): number => freshness.filter((each) => each.state === state).length
   const [fresh, late, failing] = [of('fresh'), of('late'), of('failing')]
   const scheduled = fresh + late + failing
@@ -30,6 +34,8 @@ function summarize({ status, freshness, running, waiting, attention }: PageFacts
     ...(people > 0 ? [`${counted(people, 'matter')} for a person`] : []),
     ...(first === null ? [] : [first]),
   ].join(' · ')
+  if (attention.some(({ kind }) => kind === 'credentials'))
+    return { tone: 'bad', headline: 'The API refuses the credentials', detail }
   if (failing > 0) return { tone: 'bad', headline: `${counted(failing, 'stream')} failing`, detail }
   if (scheduled === 0 && busy > 0) return { tone: 'busy', headline: 'The first sync is under way', detail }
   if (scheduled === 0) return { tone: 'warn', headline: 'Nothing has been read yet', detail }
@@ -61,32 +67,20 @@ function placesList({ status, now }: PageFacts): Html {
 
 /** The whole page. `signedIn`: a session can be ended. */
 export function renderPage(facts: PageFacts, { signedIn }: { readonly signedIn: boolean }): string {
-  const summary = summarize(facts)
-  const body = html`<a class="skip" href="#main">Skip to the status</a>
-<header>
-<p class="brand">Boat Mirror</p>
-<nav aria-label="Pages"><a href="/queues/">Queues</a> <a href="/api/status">JSON</a> <a href="/metrics">Metrics</a>${
-    signedIn && html` <form method="post" action="/sign-out"><button>Sign out</button></form>`
-  }</nav>
-</header>
-<main id="main" tabindex="-1">
-<div id="live">
-<section class="summary ${summary.tone}" aria-label="Summary">
-<h1 role="status">${summary.headline}</h1>
-<p>${summary.detail}</p>
-${placesList(facts)}
-</section>
-${attentionSection(facts)}
-${nowSection(facts)}
-${streamsSection(facts)}
-${outboxSection(facts)}
-${trafficSection(facts)}
-${fleetSection(facts)}
-<p class="updated">As of ${instant(facts.now)} UTC · boat-mirror ${facts.version}</p>
-</div>
-<p id="connection" role="status" aria-live="polite"></p>
-</main>`
-  return layout({ title: `${summary.headline} – Boat Mirror`, body, live: true })
+  const { tone, headline: title, detail } = summarize(facts)
+  const sections = [
+    html`<section class="summary ${tone}" aria-label="Summary"><h1 role="status">${title}</h1><p>${detail}</p>
+${placesList(facts)}</section>`,
+    attentionSection(facts),
+    nowSection(facts),
+    streamsSection(facts),
+    outboxSection(facts),
+    messagesSection(facts),
+    trafficSection(facts),
+    fleetSection(facts),
+    workersSection(facts),
+  ]
+  return frame({ title, signedIn, now: facts.now, version: facts.version, sections, isHome: true })
 }
 
 /** What is shown while the database does not answer; the page keeps trying. */

@@ -1,15 +1,16 @@
 // The section of the status page about streams: rows, age against target, the last runs as small plots. Pure.
 
+import { findStream, parentOf, streams, withAncestors } from '../../catalog/catalog.ts'
+import { referenceStreams } from '../../catalog/reference-data.ts'
 import { about, count, counted, duration, freshAsOf, instant, relative } from '../../format.ts'
-import type { FinishedRun, StreamFreshness } from '../../inspect/page-queries.ts'
+import type { FinishedRun, RunningRun, StreamFreshness } from '../../inspect/page-queries.ts'
 import type { Freshness, StreamStatus } from '../../inspect/queries.ts'
 import { type PageFacts, runsShown } from '../page-facts.ts'
+import { streamLink } from '../parts/commands.ts'
 import { type Html, html } from '../parts/html.ts'
 import { type Bar, sparkBars } from '../parts/plots.ts'
-
-const tones: Readonly<Record<Freshness, string>> = { fresh: 'ok', late: 'warn', failing: 'bad', unknown: 'mute' }
-
-const runTones: Readonly<Record<string, string>> = { done: 'ok', partial: 'warn', held: 'warn', failed: 'bad' }
+import { freshnessTones, runTones } from '../parts/tones.ts'
+import { progressOf } from './work.ts'
 
 const runTitle = (run: FinishedRun): string =>
   `run ${run.id}, ${instant(run.startedAt)} UTC: ${run.status}, ${duration(run.seconds)}, ${counted(run.changes, 'change')}`
@@ -34,53 +35,96 @@ function plots(stream: string, runs: readonly FinishedRun[]): Html {
   )}</span>`
 }
 
-function lastRun(runs: readonly FinishedRun[], status: string | null): Html {
+function lastRun({ runs, fresh, running }: Row): Html {
   const last = runs.at(-1)
+  const status = fresh?.lastRunStatus ?? null
+  if (running !== undefined) {
+    const words = progressOf(running)?.text ?? counted(running.read, 'record')
+    return html`<a href="/runs/${running.id}">reading</a> <span class="note">${words}</span>`
+  }
   if (last === undefined) return html`<span class="note">${status === null ? '–' : `${status}, with its parent`}</span>`
-  return html`${last.status} <span class="note">${duration(last.seconds)}, ${counted(last.changes, 'change')}</span>`
+  return html`<a href="/runs/${last.id}">${last.status}</a> <span class="note">${duration(last.seconds)}, ${counted(last.changes, 'change')}</span>`
 }
 
 type Row = {
   readonly stream: StreamStatus
   readonly fresh: StreamFreshness | undefined
   readonly runs: readonly FinishedRun[]
+  readonly running: RunningRun | undefined
   readonly bad: number
 }
 
-function row({ stream, fresh, runs, bad }: Row, now: Date): Html {
+function row(each: Row, now: Date): Html {
+  const { stream, fresh, runs, bad } = each
   const state = fresh?.state ?? 'unknown'
+  const isFirstRead = state === 'unknown' && each.running !== undefined
   const target = fresh?.targetS ?? null
-  return html`<tr><th scope="row">${stream.stream}</th>
-<td data-label="State"><span class="state ${tones[state]}">${state}</span>${fresh?.lastRunStatus === 'held' && html` <span class="badge">held</span>`}${
+  return html`<tr><th scope="row">${streamLink(stream.stream)}</th>
+<td data-label="State"><span class="state ${isFirstRead ? 'busy' : freshnessTones[state]}">${isFirstRead ? 'reading' : state}</span>${fresh?.lastRunStatus === 'held' && html` <span class="badge">held</span>`}${
     bad > 0 && html` <span class="badge">${count(bad)} bad</span>`
   }</td>
 <td data-label="Rows" class="number">${count(stream.rowsSoFar ?? stream.rows)}</td>
 <td data-label="As of">${freshAsOf(stream, now)} <span class="note">${target === null ? 'no target' : `of ${about(target)}`}</span></td>
 <td data-label="Last runs">${plots(stream.stream, runs)}</td>
-<td data-label="Last run">${lastRun(runs, fresh?.lastRunStatus ?? null)}</td>
+<td data-label="Last run">${lastRun(each)}</td>
 <td data-label="Next">${stream.nextDueAt === null ? html`<span class="note">–</span>` : stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now)}</td></tr>`
 }
 
-const order: Readonly<Record<Freshness, number>> = { failing: 0, late: 1, unknown: 2, fresh: 3 }
+const urgency: Readonly<Record<Freshness, number>> = { failing: 0, late: 1, unknown: 2, fresh: 3 }
 
-/** A row for each stream; those that need a look come first. */
-export function streamsSection({ status, freshness, runs, now }: PageFacts): Html {
+const references: ReadonlySet<string> = new Set(referenceStreams.map(({ name }) => name))
+
+const needsLook = ({ fresh, bad }: Row): boolean =>
+  bad > 0 || fresh?.state === 'failing' || fresh?.state === 'late' || fresh?.lastRunStatus === 'held'
+
+/** Records on which nothing else hangs come last in the catalog, and are what business is about: rentals before companies. */
+const roots = streams
+  .filter((stream) => parentOf(stream) === undefined)
+  .map(({ name }) => name)
+  .reverse()
+
+/** Streams that need a look, then those that are not fresh yet, then by what they are about, in the order of the catalog. */
+function place(each: Row): number {
+  const known = findStream(each.stream.stream)
+  const root = known === undefined ? roots.length : roots.indexOf(withAncestors(known)[0]?.name ?? '')
+  const state = needsLook(each) ? 0 : 1
+  const group = (state * 10 + urgency[each.fresh?.state ?? 'unknown']) * 100 + root
+  return group * 1_000 + streams.findIndex(({ name }) => name === each.stream.stream)
+}
+
+const rowsOf = (rows: readonly Row[]): number =>
+  rows.reduce((sum, { stream }) => sum + (stream.rowsSoFar ?? stream.rows), 0)
+
+const tableOf = (rows: readonly Row[], name: string, now: Date): Html =>
+  html`<div class="wide" tabindex="0" role="region" aria-label="${name}"><table class="streams">
+<caption class="hidden">${name} with their rows, age, last runs and next run</caption>
+<thead><tr><th scope="col">Stream</th><th scope="col">State</th><th scope="col" class="number">Rows</th><th scope="col">As of, target</th><th scope="col">Last runs: time, changes</th><th scope="col">Last run</th><th scope="col">Next</th></tr></thead>
+<tbody>${rows.map((each) => row(each, now))}</tbody>
+</table></div>`
+
+/** Reference lists, behind a line that says how they are. */
+function foldedLists(lists: readonly Row[], now: Date): Html {
+  const fresh = lists.filter((each) => each.fresh?.state === 'fresh').length
+  return html`<details id="references"><summary>${counted(lists.length, 'reference list')}, ${count(fresh)} fresh, ${counted(rowsOf(lists), 'row')}</summary>${tableOf(lists, 'Reference lists', now)}</details>`
+}
+
+/** A row for each stream; those that need a look come first, reference lists that need none are folded. */
+export function streamsSection({ status, freshness, runs, running, now }: PageFacts): Html {
   const rows = status.streams
     .map((stream): Row => {
       return {
         stream,
         fresh: freshness.find((each) => each.stream === stream.stream),
         runs: runs.filter((run) => run.stream === stream.stream),
+        running: running.find((run) => run.stream === stream.stream),
         bad: status.quarantine.byStream[stream.stream] ?? 0,
       }
     })
-    .sort((a, b) => order[a.fresh?.state ?? 'unknown'] - order[b.fresh?.state ?? 'unknown'])
-  const total = status.streams.reduce((sum, stream) => sum + (stream.rowsSoFar ?? stream.rows), 0)
+    .sort((a, b) => place(a) - place(b))
+  const isFolded = (each: Row): boolean => references.has(each.stream.stream) && !needsLook(each)
+  const folded = rows.filter(isFolded)
+  const shown = rows.filter((each) => !isFolded(each))
   return html`<section aria-labelledby="streams"><h2 id="streams">Streams</h2>
-<p class="note">${counted(total, 'row')} in ${counted(status.streams.length, 'table')}. Of each stream the last ${runsShown} runs: how long they took, and how many changes they brought.</p>
-<div class="wide" tabindex="0" role="region" aria-label="Streams"><table class="streams">
-<caption class="hidden">Streams with their rows, age, last runs and next run</caption>
-<thead><tr><th scope="col">Stream</th><th scope="col">State</th><th scope="col" class="number">Rows</th><th scope="col">As of, target</th><th scope="col">Last runs: time, changes</th><th scope="col">Last run</th><th scope="col">Next</th></tr></thead>
-<tbody>${rows.map((each) => row(each, now))}</tbody>
-</table></div></section>`
+<p class="note">${counted(rowsOf(rows), 'row')} in ${counted(rows.length, 'table')}. Of each stream the last ${runsShown} runs: how long they took, and how many changes they brought.</p>
+${tableOf(shown, 'Streams', now)}${folded.length > 0 && foldedLists(folded, now)}</section>`
 }

@@ -94,6 +94,18 @@ const readRow = (read: RepeatingRead, now: Date): Html => html`<tr><th scope="ro
 <td data-label="Differed" class="number">${count(read.differed)}</td>
 <td data-label="Left out" class="number">${count(read.skipped)}</td></tr>`
 
+/** Endpoints with their calls and the last result. */
+export const endpointsTable = (endpoints: readonly EndpointFacts[], now: Date): Html =>
+  html`<div class="wide" tabindex="0" role="region" aria-label="Endpoints"><table><caption class="hidden">Read endpoints with their calls and the last result</caption>
+<thead><tr><th scope="col">Endpoint</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Failures</th><th scope="col">Last status</th><th scope="col">Last call</th></tr></thead>
+<tbody>${endpoints.map((each) => endpointRow(each, now))}</tbody></table></div>`
+
+/** Reads that may repeat others, and what is known of that. */
+export const readsTable = (reads: readonly RepeatingRead[], now: Date): Html =>
+  html`<div class="wide" tabindex="0" role="region" aria-label="Reads that repeat others"><table><caption class="hidden">Reads that may repeat others, whether they are left out, and what that saved</caption>
+<thead><tr><th scope="col">Read</th><th scope="col">Same as</th><th scope="col">State</th><th scope="col" class="number">Compared</th><th scope="col" class="number">Differed</th><th scope="col" class="number">Left out</th></tr></thead>
+<tbody>${reads.map((each) => readRow(each, now))}</tbody></table></div>`
+
 /** Plots of the last hours, all endpoints, and the reads that repeat others. */
 export function trafficSection({ status, traffic, now }: PageFacts): Html {
   const answered = status.endpoints.filter(wasAnswered).length
@@ -105,11 +117,7 @@ export function trafficSection({ status, traffic, now }: PageFacts): Html {
   return html`<section aria-labelledby="api"><h2 id="api">API, last ${trafficShown.hours} hours</h2>
 <div class="figures">${figures}</div>
 <details id="endpoints"><summary>${count(answered)} of ${counted(status.endpoints.length, 'read endpoint')} called with success</summary>
-<div class="wide" tabindex="0" role="region" aria-label="Endpoints"><table><caption class="hidden">Every read endpoint with its calls and the last result</caption>
-<thead><tr><th scope="col">Endpoint</th><th scope="col" class="number">Calls</th><th scope="col" class="number">Failures</th><th scope="col">Last status</th><th scope="col">Last call</th></tr></thead>
-<tbody>${endpoints.map((each) => endpointRow(each, now))}</tbody></table></div></details>
+${endpointsTable(endpoints, now)}</details>
 <details id="reads"><summary>${readsSummary(status.reads)}</summary>
-<div class="wide" tabindex="0" role="region" aria-label="Reads that repeat others"><table><caption class="hidden">Reads that may repeat others, whether they are left out, and what that saved</caption>
-<thead><tr><th scope="col">Read</th><th scope="col">Same as</th><th scope="col">State</th><th scope="col" class="number">Compared</th><th scope="col" class="number">Differed</th><th scope="col" class="number">Left out</th></tr></thead>
-<tbody>${status.reads.map((each) => readRow(each, now))}</tbody></table></div></details></section>`
+${readsTable(status.reads, now)}</details></section>`
 }

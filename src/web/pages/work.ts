@@ -1,28 +1,43 @@
 // Sections of the status page about work: what waits for a person, what runs now, the outbox. Pure.
 
+import { findStream } from '../../catalog/catalog.ts'
 import { count, counted, duration, relative } from '../../format.ts'
 import { timeLeft } from '../../inspect/estimate.ts'
 import type { RunningRun } from '../../inspect/page-queries.ts'
+import type { AttentionItem } from '../../inspect/status.ts'
 import type { PageFacts } from '../page-facts.ts'
+import { commandsHtml } from '../parts/commands.ts'
 import { type Html, html } from '../parts/html.ts'
+import { changeTones } from '../parts/tones.ts'
 
 /** What waits for a person, with the commands that help; nothing when nothing waits. */
-export function attentionSection({ attention }: PageFacts): Html {
-  const items = attention.map(
-    ({ kind, text, commands }) => html`<li class="${kind === 'failing' || kind === 'breaker' ? 'bad' : 'warn'}">
-<p>${text}</p><p class="commands">${commands.map((command) => html`<code>boat-mirror ${command}</code> `)}</p></li>`,
-  )
-  return html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>
-${items.length === 0 ? html`<p class="quiet">Nothing. Everything goes on by itself.</p>` : html`<ul class="attention">${items}</ul>`}</section>`
-}
+export const attentionSection = ({ status: { attention } }: PageFacts): Html =>
+  html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>
+${attention.length === 0 ? html`<p class="quiet">Nothing. Everything goes on by itself.</p>` : attentionItems(attention)}</section>`
+
+const gravest: ReadonlySet<AttentionItem['kind']> = new Set(['failing', 'breaker', 'credentials'])
+
+/** Streams that one matter links to. */
+const linked = 4
+
+const isStream = (name: string): boolean => findStream(name) !== undefined
+
+/** Each matter with what helps, and where more is to be seen. */
+export const attentionItems = (attention: readonly AttentionItem[]): Html =>
+  html`<ul class="attention">${attention.map(
+    ({ kind, about, message, commands }) =>
+      html`<li class="${gravest.has(kind) ? 'bad' : 'warn'}"><p>${message}</p>${commandsHtml(commands, about.filter(isStream).slice(0, linked))}</li>`,
+  )}</ul>`
 
 /** How far a run is, as far as it can be told: records of the list first, then pieces of work. */
-function progressOf(run: RunningRun): { readonly done: number; readonly all: number; readonly text: string } | null {
+export function progressOf(
+  run: RunningRun,
+): { readonly done: number; readonly all: number; readonly text: string } | null {
   if (run.phase === 'sweep' && run.total !== null && run.total > 0)
     return {
       done: Math.min(run.read, run.total),
       all: run.total,
-      text: `${count(run.read)} of ${count(run.total)} records`,
+      text: `${count(run.read)} of ${count(run.total)} records, ${Math.floor((100 * Math.min(run.read, run.total)) / run.total)} %`,
     }
   if (run.tasks > 1)
     return { done: run.tasksDone, all: run.tasks, text: `${count(run.tasksDone)} of ${count(run.tasks)} pieces` }
@@ -36,7 +51,7 @@ function runningItem(run: RunningRun): Html {
     progress === null
       ? html`<progress aria-label="Progress of ${run.stream}"></progress>`
       : html`<progress aria-label="Progress of ${run.stream}" max="${progress.all}" value="${progress.done}"></progress>`
-  return html`<li><span class="name">${run.stream}</span>${bar}<span class="note">${words} · ${counted(run.changes, 'change')} · ${counted(run.requests, 'request')} · since ${duration(run.seconds)}</span></li>`
+  return html`<li><a class="name" href="/runs/${run.id}">${run.stream}</a>${bar}<span class="note">${words} · ${counted(run.changes, 'change')} · ${counted(run.requests, 'request')} · since ${duration(run.seconds)}</span></li>`
 }
 
 /** So few that the section keeps its height whatever runs. */
@@ -48,7 +63,7 @@ function lastRuns({ runs, now }: PageFacts): Html {
   const last = ended.sort((a, b) => b.at.getTime() - a.at.getTime()).slice(0, runningShown)
   const items = last.map(
     (run) =>
-      html`<li><span class="name">${run.stream}</span><span class="note">${relative(run.at, now)}</span><span class="note">${run.status} in ${duration(run.seconds)}, ${counted(run.changes, 'change')}</span></li>`,
+      html`<li><a class="name" href="/runs/${run.id}">${run.stream}</a><span class="note">${relative(run.at, now)}</span><span class="note">${run.status} in ${duration(run.seconds)}, ${counted(run.changes, 'change')}</span></li>`,
   )
   return html`<p class="quiet">Nothing runs at this moment.${last.length > 0 && ' Last finished:'}</p><ul class="running">${items}</ul>`
 }
@@ -90,8 +105,17 @@ const states: readonly (readonly [string, string, string])[] = [
 const toneOf = (state: string, number: number): string =>
   number === 0 ? 'none' : state === 'failed' || state === 'conflict' || state === 'unknown' ? 'warn' : 'plain'
 
+/** The changes that are on their way or wait for a person. */
+const changesTable = (changes: PageFacts['changes'], now: Date): Html =>
+  html`<div class="wide" tabindex="0" role="region" aria-label="Open changes"><table><caption class="hidden">Changes on their way, and those that wait for a person</caption>
+<thead><tr><th scope="col">Change</th><th scope="col">State</th><th scope="col">Operation</th><th scope="col">Of</th><th scope="col">Queued</th></tr></thead>
+<tbody>${changes.map(
+    (each) => html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>
+<td data-label="State"><span class="state ${changeTones[each.status] ?? 'mute'}">${each.status}</span></td><td data-label="Operation">${each.operation}</td><td data-label="Of">${each.aggregate}</td><td data-label="Queued">${relative(each.enqueued_at, now)}</td></tr>`,
+  )}</tbody></table></div>`
+
 /** Depth and age of the outbox. */
-export function outboxSection({ status, now }: PageFacts): Html {
+export function outboxSection({ status, changes, now }: PageFacts): Html {
   const of = (state: string): number => Number(status.outbox[state] ?? 0)
   const oldest = status.outbox.oldestQueuedAt
   const open = of('queued') + of('sending') + of('blocked')
@@ -102,5 +126,5 @@ export function outboxSection({ status, now }: PageFacts): Html {
   )
   return html`<section aria-labelledby="outbox"><h2 id="outbox">Outbox</h2>
 <p class="note">${open === 0 ? 'No change is on its way' : `${counted(open, 'change')} on the way${age}`}.</p>
-<dl class="tiles">${tiles}</dl></section>`
+<dl class="tiles">${tiles}</dl>${changes.length > 0 && changesTable(changes, now)}</section>`
 }

@@ -6,6 +6,11 @@ const everyMs = 4000
 const live = document.getElementById('live')
 const connection = document.getElementById('connection')
 
+function say(text, isWell) {
+  connection.textContent = text
+  connection.classList.toggle('well', isWell)
+}
+
 function isSame(a, b) {
   return a.nodeType === b.nodeType && a.nodeName === b.nodeName && (a.id || '') === (b.id || '')
 }
@@ -33,9 +38,9 @@ function morph(from, to) {
 }
 
 async function refresh() {
-  const answer = await fetch('/', { headers: { accept: 'text/html' }, cache: 'no-store', signal: AbortSignal.timeout(15000) })
+  const answer = await fetch(location.pathname, { headers: { accept: 'text/html' }, cache: 'no-store', signal: AbortSignal.timeout(15000) })
   if (answer.redirected) {
-    location.assign('/sign-in')
+    location.assign(answer.url)
     return
   }
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
@@ -49,13 +54,36 @@ async function keepTrue() {
   if (!document.hidden) {
     try {
       await refresh()
-      connection.textContent = ''
+      say('', true)
     } catch {
-      if (connection.textContent === '') connection.textContent = 'No connection: what you see is the last known state. Trying again.'
+      if (connection.textContent === '') say('No connection: what you see is the last known state. Trying again.', false)
     }
   }
   setTimeout(keepTrue, everyMs)
 }
+
+// Where the clipboard is closed to pages (plain http to another machine), the command is marked, to be copied by hand.
+function select(element) {
+  const range = document.createRange()
+  range.selectNodeContents(element)
+  getSelection().removeAllRanges()
+  getSelection().addRange(range)
+}
+
+document.documentElement.classList.add('scripted')
+document.addEventListener('click', async (event) => {
+  const button = event.target instanceof Element ? event.target.closest('.copy') : null
+  if (button === null) return
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy)
+    say('Copied: ' + button.dataset.copy, true)
+  } catch {
+    select(button.previousElementSibling)
+    say('The command is marked: copy it with the keyboard.', true)
+  }
+  button.classList.add('copied')
+  setTimeout(() => button.classList.remove('copied'), 1500)
+})
 
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden) refresh().catch(() => undefined)

@@ -49,11 +49,23 @@ ul{margin:0;padding:0;list-style:none}
 .attention p{overflow-wrap:anywhere}
 .commands{margin-top:6px;display:flex;flex-wrap:wrap;gap:6px}
 .attention code{background:var(--card)}
+.commands{align-items:center}
+.command{display:inline-flex;align-items:center;gap:2px;min-width:0}
+.copy{display:none;padding:4px 6px;border-color:transparent;line-height:0}
+.scripted .copy{display:inline-block}
+.copy .line{fill:none;stroke:currentColor;stroke-width:1.4}
+.copy.copied{border-color:var(--ok);color:var(--ok)}
+.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(220px,1fr));gap:10px 24px;margin:14px 0 0}
+.facts div{min-width:0}
+.facts dt{color:var(--note);font-size:13px}
+.facts dd{margin:0;overflow-wrap:anywhere}
+td{overflow-wrap:anywhere}
 .now{min-height:190px}
 .running li{display:grid;grid-template-columns:minmax(150px,240px) minmax(80px,200px) 1fr;gap:4px 14px;align-items:center;padding:3px 0}
 .running li.note{display:block}
 .running .name,.running .note{white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 .running .name{font-weight:550}
+.streams tbody th a,.running .name{color:inherit;text-decoration-color:var(--line)}
 progress{width:100%;height:10px;accent-color:var(--busy)}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
@@ -74,6 +86,7 @@ tbody th{font-weight:550}
 td.number+td,th.number+th{padding-left:8px}
 .state{display:inline-block;border-radius:20px;padding:0 10px;font-size:13px;line-height:21px;white-space:nowrap;color:var(--mute);background:var(--mute-soft)}
 .state.mute{color:var(--note)}
+.state.busy{color:var(--busy);background:var(--busy-soft)}
 .state.ok{color:var(--ok);background:var(--ok-soft)}
 .state.warn{color:var(--warn);background:var(--warn-soft)}
 .state.bad{color:var(--bad);background:var(--bad-soft)}
@@ -112,6 +125,7 @@ summary{cursor:pointer;color:var(--link)}
 details[open] summary{margin-bottom:8px}
 .updated,#connection{color:var(--note);font-size:13px;padding:2px 2px 8px;min-height:28px}
 #connection{color:var(--bad)}
+#connection.well{color:var(--note)}
 button{font:inherit;color:var(--link);background:none;border:1px solid var(--line);border-radius:7px;padding:3px 12px;cursor:pointer}
 .sign-in{max-width:400px;margin:12vh auto}
 .sign-in label{display:block;margin:14px 0 4px}
@@ -134,7 +148,7 @@ h1{font-size:23px}
 .wide tbody th{flex:1 1 62%;font-size:15px;overflow-wrap:anywhere}
 .wide td::before{content:attr(data-label) " ";color:var(--note)}
 .wide td[data-label="State"]::before,.wide td[data-label="Last runs"]::before,.wide td[data-label="Last run"]::before,.wide td[data-label="Last status"]::before{content:none}
-td .plain{display:none}
+td .plain,.wide td:empty{display:none}
 }
 @media (prefers-reduced-motion:no-preference){.state,.tile dd{transition:color .2s}}
 @media (forced-colors:active){.state,.attention li{border:1px solid}}

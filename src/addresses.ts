@@ -1,0 +1,60 @@
+// Addresses as settings take them, and the secret that signs what is posted to one. Pure: undefined is what is not taken.
+
+/** An address with one of these schemes, without the slashes at its end. */
+const addressWith =
+  (...schemes: readonly string[]) =>
+  (value: string): string | undefined =>
+    URL.canParse(value) && schemes.includes(new URL(value).protocol) ? value.replace(/\/+$/, '') : undefined
+
+const httpAddress = addressWith('http:', 'https:')
+
+/** The address, unless a % in its user or password escapes nothing: nobody can tell then which is meant. */
+function withReadableLogin(address: string | undefined): string | undefined {
+  try {
+    const { username, password } = new URL(address ?? '')
+    decodeURIComponent(username + password)
+    return address
+  } catch {
+    return undefined // no address, or not to be decoded: the caller reports it with the variable's name
+  }
+}
+
+/** A Postgres address. */
+export const parsePostgresAddress = addressWith('postgres:', 'postgresql:')
+
+/** A proxy's address; without a scheme it is http, as everywhere. */
+export const parseProxy = (value: string): string | undefined =>
+  withReadableLogin(httpAddress(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`))
+
+/** The API's root, without /v3. */
+export function parseApiAddress(value: string): string | undefined {
+  const address = withReadableLogin(httpAddress(value)?.replace(/\/v3$/, ''))
+  if (address === undefined) return undefined
+  const { search, hash } = new URL(address)
+  return search === '' && hash === '' ? address : undefined
+}
+
+/** A Redis address, with no more behind it than a database number. */
+export function parseRedisAddress(value: string): string | undefined {
+  const address = addressWith('redis:', 'rediss:')(value)
+  return address !== undefined && /^(\/\d*)?$/.test(new URL(address).pathname) ? address : undefined
+}
+
+/**
+ * Where messages of ours go: nothing travels in the clear but to this machine and to names that only a local network knows.
+ * Kept as it is, slash at its end and all: what is posted to another path is another's.
+ */
+export function parseReceiver(value: string): string | undefined {
+  const url = URL.canParse(value) ? new URL(value) : null
+  if (url === null || url.username !== '' || url.password !== '' || url.hash !== '') return undefined
+  const isNear = /^(127(\.\d+){3}|\[::1\]|[^.:[\]]+|.+\.localhost)$/.test(url.hostname)
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isNear) ? url.href : undefined
+}
+
+/** A key as Standard Webhooks writes it; it wants 24 to 64 bytes. Anything else is undefined. */
+export function parseSigningSecret(value: string): string | undefined {
+  const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1]
+  if (base64 === undefined || base64.length % 4 !== 0) return undefined
+  const bytes = Buffer.from(base64, 'base64').length
+  return bytes >= 24 && bytes <= 64 ? value : undefined
+}

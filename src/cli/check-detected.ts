@@ -1,0 +1,106 @@
+// `check`, what syncs have found out about the API: what it honours, and what later answers contradict. Pure.
+
+import { streams, windowsOf } from '../catalog/catalog.ts'
+import type { Config } from '../config.ts'
+import { type DetectedSetting, isContradicted } from '../state/detected-settings.ts'
+import { filterSetting } from '../sync/details/links.ts'
+import { atOnceSetting, needsRanges, type PricesAtOnce } from '../sync/details/readers/prices.ts'
+import { type WindowsHonoured, windowsSetting } from '../sync/lists/windows.ts'
+import { type Finding, ok, warn } from './findings.ts'
+
+type Settings = Pick<Config, 'priceDays'>
+
+/** What may be found out, how it is named and what it says; `about`: what it is worth where it is not contradicted. */
+type Detectable = {
+  readonly key: string
+  readonly name: string
+  /** Who finds it out. */
+  readonly untried: string
+  about(value: unknown): Omit<Finding, 'name'>
+}
+
+/** Everything that was found out about filters, order and ranges, or is going to be; then what is contradicted. */
+export function detectedFindings(pins: readonly DetectedSetting[], settings: Settings): readonly Finding[] {
+  const byKey = new Map(pins.map((pin) => [pin.key, pin]))
+  const known = detectables(settings).flatMap(({ key, name, untried, about }): readonly Finding[] => {
+    const pin = byKey.get(key)
+    if (pin === undefined) return [ok(name, `not tried yet: ${untried}`)]
+    return isContradicted(pin) ? [] : [{ name, ...about(pin.value) }]
+  })
+  return [...known, ...pins.filter(isContradicted).map(contradicted)]
+}
+
+const told = (detail: string): Omit<Finding, 'name'> => ({ status: 'ok', detail, remedy: null })
+
+function detectables({ priceDays }: Settings): readonly Detectable[] {
+  const windows = streams.flatMap((stream): readonly Detectable[] =>
+    windowsOf(stream) === undefined
+      ? []
+      : [
+          {
+            key: windowsSetting(stream.name),
+            name: `windows ${stream.name}`,
+            untried: 'a worker does after its first complete sweep',
+            about: (value) => aboutWindows(stream.name, stream.hotEvery, value as WindowsHonoured),
+          },
+        ],
+  )
+  const filters = streams.flatMap((stream): readonly Detectable[] => {
+    const { filter } = stream.filledBy ?? {}
+    if (filter === undefined) return []
+    const about: Detectable['about'] = (value) =>
+      told(
+        value === true
+          ? `${filter.param} is honoured: ${stream.name} are linked to ${filter.stream} by one request for each of these`
+          : `${filter.param} is not honoured: each of the ${stream.name} is linked by its own read; tried again after seven days`,
+      )
+    return [
+      {
+        ...{ key: filterSetting(stream), name: `filter ${stream.name}`, about },
+        untried: `a sync does where ${stream.name} without a link are more than ${filter.stream}`,
+      },
+    ]
+  })
+  const aboutPrices: Detectable['about'] = (value) => {
+    const { days, whole } = value as PricesAtOnce
+    if (days !== priceDays) return told(`found out for ${days} days, and compared anew for PRICE_DAYS=${priceDays}`)
+    return told(
+      whole ? `${days} days are answered at once` : `${days} days at once are not answered whole: asked by months`,
+    )
+  }
+  const prices = {
+    key: atOnceSetting,
+    name: 'prices at once',
+    untried: 'a sync of resource_pricetable does',
+    about: aboutPrices,
+  }
+  return [...windows, ...filters, ...(needsRanges(priceDays) ? [prices] : [])]
+}
+
+function aboutWindows(stream: string, every: string | undefined, value: WindowsHonoured): Omit<Finding, 'name'> {
+  if (value.honoured) return told(`filter and order are honoured: new ${stream} and soon ones are listed each ${every}`)
+  const remedy = `Nothing is lost: ${stream} are always read as a whole. A worker tries again within the hour.`
+  return { status: 'warn', detail: `the API does not filter or order as asked: ${value.reason}`, remedy }
+}
+
+/** What becomes of settings that are contradicted, by the beginning of their keys. */
+const remedies: readonly (readonly [string, string])[] = [
+  ['page_base', 'It is probed again by the next sync. If it keeps changing, set API_PAGE_BASE.'],
+  [
+    atOnceSetting,
+    'Nothing is lost: the next sync of resource_pricetable compares both again, and reads by months until then.',
+  ],
+  [
+    'filter:',
+    "Nothing is lost: each record's own read has the last word, and the filter is compared again before it counts.",
+  ],
+  ['availability_order', 'Nothing is lost: boats are asked one by one until the order of a batch is proven again.'],
+  ['summary:', 'It is probed again by the next sync.'],
+]
+
+function contradicted({ key, value, contradiction }: DetectedSetting): Finding {
+  const remedy =
+    remedies.find(([beginning]) => key.startsWith(beginning))?.[1] ?? 'It is probed again by the next sync.'
+  const reason = contradiction ?? 'no reason was noted'
+  return warn(`probed ${key}`, `${JSON.stringify(value)} no longer holds: ${reason}`, remedy)
+}

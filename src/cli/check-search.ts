@@ -1,0 +1,113 @@
+// `check`, the API's half: searches for the settings that are not set, then looks at the API as a sync would see it.
+
+import type { Limiter } from '../api/admission/rate-limit.ts'
+import { streams } from '../catalog/catalog.ts'
+import { type Config, givenNames } from '../config.ts'
+import type { Database } from '../database/database.ts'
+import { type DiscoveryOptions, discover } from '../discovery/discover.ts'
+import { createAllowance } from '../discovery/inquiry.ts'
+import type { Discovery, ListToRead } from '../discovery/types.ts'
+import { ApiError } from '../errors.ts'
+import { isEnabled } from '../sync/plan.ts'
+import { checkApi } from './check-api.ts'
+import { settingsFinding } from './check-settings.ts'
+import type { CommandContext } from './context.ts'
+import { type Finding, failed } from './findings.ts'
+import { attachSandbox } from './sandbox/host.ts'
+
+/** The paged lists, rentals first: they are the longest, and the last that an API shows to everybody. */
+const pagedLists = (config: Config): readonly ListToRead[] =>
+  streams
+    .filter((stream) => isEnabled(stream, config))
+    .flatMap(({ name, reads }) =>
+      reads.kind === 'list' && reads.paged ? [{ name, endpoint: reads.list, query: reads.query ?? {} }] : [],
+    )
+    .reverse()
+
+type SearchOptions = Pick<DiscoveryOptions, 'allowance' | 'signal' | 'tryQuery' | 'pause'> & {
+  /** Names of the settings that environment, `.env` or the file set. */
+  readonly given: ReadonlySet<string>
+}
+
+/** Looks for the settings of the API at `API_BASE_URL`. */
+export function searchSettings(config: Config, { given, ...how }: SearchOptions): Promise<Discovery> {
+  const { paging, baseUrl } = config.api
+  return discover({
+    ...how,
+    api: { ...config.api, baseUrl: baseUrl ?? '' },
+    lists: pagedLists(config),
+    set: { paging, style: given.has('API_PAGING') ? paging.style : null },
+  })
+}
+
+/** The configuration with what was found in place of what is set. */
+export const withFound = (config: Config, { auth, paging }: Pick<Discovery, 'auth' | 'paging'>): Config => ({
+  ...config,
+  api: { ...config.api, auth: auth ?? config.api.auth, paging: { ...config.api.paging, ...paging } },
+})
+
+type Looked = {
+  readonly findings: readonly Finding[]
+  /** Null: nothing was searched for. */
+  readonly found: Discovery | null
+}
+
+/**
+ * Looks at the API. Searches where one of the two settings that decide is not set, or a person wants to know.
+ * @param database where detected settings are kept; null: none is there yet
+ */
+export async function searchAndCheckApi(
+  context: CommandContext,
+  database: Database | null,
+  { isToWrite, tryQuery }: { readonly isToWrite: boolean; readonly tryQuery: boolean },
+): Promise<Looked> {
+  const { config, environment, signal } = context
+  if (config.api.baseUrl === null) return { findings: await lookAtSandbox(context, database), found: null }
+  const given = givenNames(environment)
+  if (given.has('API_AUTH') && given.has('API_PAGING') && !isToWrite && !tryQuery)
+    return { findings: await look(context, config, { database }), found: null }
+  const allowance = createAllowance()
+  const found = await searchSettings(config, { given, tryQuery, allowance, signal })
+  const how = { database, limiter: allowance }
+  if (found.auth === null) {
+    // What else is wrong with the address, the usual look says better.
+    const isFinal = isToWrite || isRefusal(found.problem)
+    return { findings: isFinal ? [failed('API', found.problem)] : await look(context, config, how), found }
+  }
+  const settings = settingsFinding(config, found, isToWrite)
+  // What works as it is set is looked at as it is set.
+  const seen = withFound(config, isToWrite || settings.status === 'fail' ? found : { auth: found.auth, paging: null })
+  return { findings: [settings, ...(await look(context, seen, how))], found }
+}
+
+/** Refusals after which nothing more is asked. */
+const isRefusal = (problem: unknown): boolean =>
+  problem instanceof ApiError && [401, 403, 423, 429].includes(problem.status ?? 0)
+
+type How = { readonly database: Database | null; readonly limiter?: Limiter }
+
+async function look(context: CommandContext, config: Config, how: How): Promise<readonly Finding[]> {
+  const { log, signal } = context
+  const { database, ...rest } = how
+  try {
+    return await checkApi({ config, apiUrl: config.api.baseUrl ?? '', log, signal, ...rest }, database)
+  } catch (error) {
+    signal.throwIfAborted()
+    return [failed('API', error)]
+  }
+}
+
+async function lookAtSandbox(context: CommandContext, database: Database | null): Promise<readonly Finding[]> {
+  const { config, log, signal } = context
+  try {
+    const sandbox = await attachSandbox(config.dataDir, log)
+    try {
+      return await checkApi({ config, apiUrl: sandbox.url, log, signal }, database)
+    } finally {
+      await sandbox.close()
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    return [failed('API', error)]
+  }
+}

@@ -1,0 +1,40 @@
+// `alert --test`: a message to ALERT_URL, to see that it arrives.
+
+import type { Command } from 'commander'
+import { BoatMirrorError } from '../../errors.ts'
+import { bodyFor, testMessage } from '../../messages/alerts/message.ts'
+import { createPost } from '../../messages/post.ts'
+import { shownReceiver } from '../../text.ts'
+import { action, type CommandContext, type ExitCode, quiet } from '../context.ts'
+import { print, printNote } from '../terminal/output.ts'
+
+/** Registers `alert`. */
+export function registerAlert(program: Command): void {
+  program
+    .command('alert')
+    .description('send a message to ALERT_URL, as a worker does when something begins to need a person')
+    .requiredOption('--test', 'send one that says it is a test')
+    .action(action(runAlert, quiet))
+}
+
+async function runAlert({ config, signal }: CommandContext): Promise<ExitCode> {
+  const { alertUrl: address, api } = config
+  if (address === null)
+    throw new BoatMirrorError('USAGE', 'ALERT_URL is not set: there is nobody to tell.', {
+      remedy:
+        'Set it to the address of an incoming webhook of Slack or Mattermost, of a workflow of Teams, or your own.',
+    })
+  const post = createPost({ variable: 'ALERT_URL', address, proxies: api.proxies })
+  const place = api.baseUrl === null ? 'the sandbox' : new URL(api.baseUrl).host
+  try {
+    const result = await post.send(bodyFor(address, testMessage(place, new Date())), {}, signal)
+    if (result.kind === 'accepted') {
+      print(`Taken by ${shownReceiver(address)}.`)
+      return 0
+    }
+    printNote(`boat-mirror: the message was not taken: ${result.error}`)
+    return 1
+  } finally {
+    await post.close()
+  }
+}

@@ -1,0 +1,95 @@
+// `refresh`: a stream, or one record with its details, read now, before everything scheduled.
+
+import type { Command } from 'commander'
+import type { StreamDef } from '../../catalog/types.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import { type Outcome, quarantinedOf, runFacts } from '../../inspect/outcome.ts'
+import { workOn } from '../../jobs/sync-now.ts'
+import { quarantineTotals } from '../../state/quarantine.ts'
+import { askRefresh, findRefresh } from '../../state/refreshes.ts'
+import { streamsToSync } from '../../sync/plan.ts'
+import { preflight } from '../../sync/preflight.ts'
+import { action, type CommandContext, type ExitCode, existingStream, type Json, quiet, withJson } from '../context.ts'
+import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
+import { recordKey } from '../record-key.ts'
+import { print, printJson, printText } from '../terminal/output.ts'
+import { watchRequest } from '../terminal/progress.ts'
+
+/** Registers `refresh`. */
+export function registerRefresh(program: Command): void {
+  withJson(
+    program
+      .command('refresh')
+      .description(
+        'read a stream, or one record and its details, now: after queued changes, before everything scheduled',
+      )
+      .argument('<stream>', 'named by its table, such as rentals; what it hangs below is read with it')
+      .argument('[key...]', 'one record, such as 42; of several columns one after the other: rental_options 42 7')
+      .option('--wait', 'work on it here as well, and wait until it is over', false)
+      .addHelpText(
+        'after',
+        '\nWithout --wait a running worker carries it out at once; the same while it is open is asked for once.\nExit codes with --wait: 0 done, 1 failed or partly read, 3 deletions are held or records are in quarantine.',
+      ),
+  ).action(action(runRefresh, quiet))
+}
+
+type Options = Json & { readonly wait: boolean }
+type Wanted = { readonly stream: StreamDef; readonly key: Readonly<Record<string, string>> | null }
+
+async function runRefresh(
+  context: CommandContext,
+  name: string,
+  given: readonly string[],
+  { wait, json }: Options,
+): Promise<ExitCode> {
+  const stream = existingStream(name)
+  const parts = given.length === 0 ? null : recordKey(stream, given)
+  const key = parts && Object.fromEntries(stream.key.map((column, index) => [column, parts[index] ?? '']))
+  if (wait) return await carryOut(context, { stream, key }, json)
+  await using opened = await context.openDatabase()
+  const id = await askRefresh(opened.database.pool, name, key)
+  const { state } = await findRefresh(opened.database.pool, id)
+  if (json) printJson({ id: Number(id), state })
+  else
+    printText(
+      `Asked for as number ${id}; a worker reads it now. See what became of it with: select * from sync.refreshes where id = ${id}`,
+    )
+  return 0
+}
+
+/** How long a read waits while the API is paused: longer than the breaker's slowest probe. */
+const patienceMs = 75_000
+
+async function carryOut(context: CommandContext, { stream, key }: Wanted, json: boolean): Promise<ExitCode> {
+  const { config: settings, log, signal } = context
+  await using app = await context.open({ schema: 'migrate', patienceMs })
+  const { database } = app
+  await preflight({ config: settings, apiUrl: app.apiUrl, log, signal }, streamsToSync([stream.name], settings))
+  const backend = await app.openQueue(signal)
+  const outcome = await workOn(
+    { context: app.syncContext, backend, log },
+    () => askRefresh(database.pool, stream.name, key),
+    async (requestId): Promise<Outcome & { readonly id: string }> => {
+      const runs = await watchRequest({ database, settings, requestId, signal, log })
+      return { id: requestId, runs, quarantine: await quarantineTotals(database.pool) }
+    },
+  )
+  const { state, error } = await findRefresh(database.pool, outcome.id)
+  if (outcome.runs.length === 0 && error !== null) throw new BoatMirrorError('USAGE', error)
+  const code = exitCodeOfSync(outcome)
+  if (json) {
+    const { runs } = outcome
+    printJson({
+      exitCode: code,
+      id: Number(outcome.id),
+      state,
+      runs: runs.map(runFacts),
+      quarantine: quarantinedOf(outcome),
+    })
+    return code
+  }
+  print(outcomeTable(outcome))
+  const lines = advice(outcome)
+  if (lines.length > 0) printText(`\n${lines.join('\n')}`)
+  return code
+}

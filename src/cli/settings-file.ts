@@ -1,0 +1,75 @@
+// Adds settings to a file of variables such as `.env`: what stands there stays, and nobody ever sees half a file.
+
+import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { parse } from 'dotenv'
+import type { FoundSetting } from '../discovery/types.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
+import { oneLine } from '../text.ts'
+
+/** Only its owner may read what may also hold secrets. */
+const ownerOnly = 0o600
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
+
+/** The text of the file; empty where there is none. @throws BoatMirrorError CONFIG_INVALID when it cannot be read */
+export async function readSettingsFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return ''
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be read: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** The variables that a text sets to something. */
+export const variablesOf = (text: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(parse(text)).filter(([, value]) => value !== ''))
+
+/** Settings as lines, each below what speaks for it. @throws BoatMirrorError INTERNAL for a value that no line can hold */
+export function settingLines(settings: readonly FoundSetting[]): readonly string[] {
+  return settings.flatMap(({ name, value, evidence }) => {
+    // Values come from answers of an API: one with a line end in it would set what it likes.
+    if (!/^[\w.:@$-]+$/.test(value))
+      throw new BoatMirrorError('INTERNAL', `${name} was found with a value for no line.`)
+    return [`# ${oneLine(evidence, 200)}`, `${name}=${value}`]
+  })
+}
+
+/** A text with lines at its end, in its own kind of line ends. Pure. */
+export function withLines(text: string, lines: readonly string[]): string {
+  const end = text.includes('\r\n') ? '\r\n' : '\n'
+  const before = text === '' || text.endsWith('\n') ? text : `${text}${end}`
+  return `${before}${[...lines, ''].join(end)}`
+}
+
+/**
+ * Adds the settings to the file, or makes it: readable by its owner alone.
+ * @throws BoatMirrorError CONFIG_INVALID when it cannot be written; it is then as it was
+ */
+export async function addSettings(path: string, settings: readonly FoundSetting[]): Promise<void> {
+  const text = await readSettingsFile(path)
+  const target = text === '' ? path : await realpath(path) // a link stays one
+  const fresh = join(dirname(target), `.boat-mirror-${process.pid}.tmp`)
+  try {
+    const lines = settingLines(settings)
+    if (lines.length > 0) {
+      await writeFile(fresh, withLines(text, lines), { mode: ownerOnly, flag: 'wx' })
+      await keepOwner(target, fresh)
+      await rename(fresh, target)
+    } else if (text !== '') await chmod(target, ownerOnly)
+  } catch (cause) {
+    await rm(fresh, { force: true })
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be written: ${messageOf(cause)}`, {
+      remedy: 'Add the lines yourself, or name another file.',
+      cause,
+    })
+  }
+}
+
+/** Whoever owned the file owns it afterwards, also when root added to it. */
+async function keepOwner(target: string, fresh: string): Promise<void> {
+  if (process.getuid?.() !== 0) return
+  const owner = await stat(target).catch(() => stat(dirname(target)))
+  await chown(fresh, owner.uid, owner.gid)
+}

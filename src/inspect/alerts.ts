@@ -1,0 +1,38 @@
+// The messages to ALERT_URL as people see them: whether the receiver takes them, and how many matters are told and not over.
+
+import type { Config } from '../config.ts'
+import type { Queryable } from '../database/sql.ts'
+import { counted, relative } from '../format.ts'
+import { knownMatters } from '../state/matters.ts'
+import { type SenderState, senderState } from '../state/senders.ts'
+import { shownReceiver } from '../text.ts'
+import { unsent } from './webhook.ts'
+
+export type AlertsStatus = Omit<SenderState, 'failingS'> & {
+  /** Scheme and host: the rest of the address is a secret. */
+  readonly url: string
+  /** Matters whose begin was told, and that are not over. */
+  readonly open: number
+}
+
+/** The state of the messages; null: none are configured. */
+export async function alertsStatus(
+  db: Queryable,
+  { alertUrl }: Pick<Config, 'alertUrl'>,
+): Promise<AlertsStatus | null> {
+  if (alertUrl === null) return null
+  const { failingS: _, ...known } = (await senderState(db, 'alert')) ?? unsent
+  const open = (await knownMatters(db)).filter(({ told }) => told).length
+  return { url: shownReceiver(alertUrl) ?? '', open, ...known }
+}
+
+/** How the messages are doing, as the end of a line. */
+export function alertsText(
+  { open, delivered, failingSince, lastError, nextAttemptAt }: AlertsStatus,
+  now: Date,
+): string {
+  const told = `${counted(delivered, 'message')} sent, ${counted(open, 'matter')} open`
+  return failingSince === null
+    ? told
+    : `not taken: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${told}`
+}

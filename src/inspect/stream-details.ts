@@ -1,0 +1,28 @@
+// What the page of one stream shows besides `status`: its runs, and what of it is in quarantine.
+
+import { readsOf } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import type { Queryable } from '../database/sql.ts'
+import { type QuarantineFacts, quarantineFacts } from '../state/quarantine.ts'
+import { listRuns, type Run } from '../state/runs.ts'
+
+export type StreamDetails = {
+  readonly stream: StreamDef
+  /** Newest first, hot runs and those of single records too. */
+  readonly runs: readonly Run[]
+  /** The one seen last first. */
+  readonly quarantine: readonly QuarantineFacts[]
+  readonly endpoints: readonly string[]
+}
+
+const shown = 50
+
+/** Reads it. */
+export async function streamDetails(db: Queryable, stream: StreamDef): Promise<StreamDetails> {
+  return {
+    stream,
+    runs: await listRuns(db, { stream: stream.name, limit: shown }),
+    quarantine: await quarantineFacts(db, { stream: stream.name, limit: shown }),
+    endpoints: readsOf(stream),
+  }
+}

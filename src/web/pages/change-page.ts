@@ -1,0 +1,64 @@
+// The page of one change of the outbox: how it stands and what it waits for. Of what it writes only the names of fields: the
+// values, and the API's own words, may be about people. Pure.
+
+import { count, instant, relative } from '../../format.ts'
+import type { ChangeInfo, neighboursOf } from '../../outbox/inspect.ts'
+import { commandRow } from '../parts/commands.ts'
+import { cell, frame, headline, listing } from '../parts/frame.ts'
+import { type Html, html } from '../parts/html.ts'
+import { changeTones } from '../parts/tones.ts'
+import type { PageContext } from './page-context.ts'
+
+export type ChangeDetails = {
+  readonly change: ChangeInfo
+  readonly neighbours: Awaited<ReturnType<typeof neighboursOf>>
+}
+
+/** What a person can do about a change in this state. */
+const remedies: Readonly<Record<string, (id: string) => readonly string[]>> = {
+  queued: (id) => [`changes cancel ${id}`],
+  failed: (id) => [`changes retry ${id}`],
+  conflict: (id) => [`changes resolve ${id} --take local`, `changes resolve ${id} --take remote`],
+  unknown: (id) => [`changes resolve ${id} --took-effect`, `changes resolve ${id} --did-not`],
+}
+
+const neighbourRow = (each: ChangeDetails['neighbours']['waitsFor'][number], how: string): Html =>
+  html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>${cell('How', how)}${cell('Operation', each.operation)}${cell('State', each.status)}</tr>`
+
+/** The whole page. */
+export function renderChangePage(
+  { change, neighbours }: ChangeDetails,
+  { now, version, signedIn }: PageContext,
+): string {
+  const { id, status } = change
+  const fields = Object.keys(change.conflict ?? change.body ?? {})
+  const at = (instantAt: Date | null): string | null => (instantAt === null ? null : `${instant(instantAt)} UTC`)
+  const sections = [
+    headline({
+      tone: changeTones[status] ?? 'mute',
+      title: `Change ${id}`,
+      detail: `${change.operation} · ${status} · ${change.aggregate}`,
+      facts: [
+        ['Queued', `${at(change.enqueued_at)} by ${change.enqueued_by}`],
+        ['Attempts', count(change.attempts)],
+        ['Next attempt', relative(change.next_attempt_at, now)],
+        ['Sent', at(change.sent_at)],
+        ['Settled', at(change.settled_at)],
+        [change.conflict === null ? 'Fields' : 'Fields in conflict', fields.length === 0 ? null : fields.join(', ')],
+      ],
+    }),
+    html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>
+<p class="note">Values and the API's own words are shown on the command line alone.</p>${commandRow([`changes show ${id}`, ...(remedies[status]?.(id) ?? [])])}</section>`,
+    listing({
+      id: 'neighbours',
+      title: 'What it waits for, and what waits for it',
+      columns: ['Change', 'How', 'Operation', 'State'],
+      rows: [
+        ...neighbours.waitsFor.map((each) => neighbourRow(each, 'it waits for this')),
+        ...neighbours.neededBy.map((each) => neighbourRow(each, 'waits for it')),
+      ],
+      none: 'No other change.',
+    }),
+  ]
+  return frame({ title: `Change ${id}`, signedIn, now, version, sections })
+}

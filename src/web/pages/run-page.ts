@@ -1,0 +1,78 @@
+// The page of one run: what it read and changed, its tasks, what it warned of, the deletions that it holds back. Pure.
+
+import { count, counted, duration, instant } from '../../format.ts'
+import type { RunDetails } from '../../inspect/run-details.ts'
+import { countNames, type Run } from '../../state/runs.ts'
+import { oneLine } from '../../text.ts'
+import { commandRow, streamLink } from '../parts/commands.ts'
+import { cell, frame, headline, listing } from '../parts/frame.ts'
+import { type Html, html } from '../parts/html.ts'
+import { runTones } from '../parts/tones.ts'
+import type { PageContext } from './page-context.ts'
+
+const countsOf = (run: Run): readonly Html[] =>
+  countNames
+    .filter((name) => Number(run[name]) > 0)
+    .map((name) => html`<tr><th scope="row">${name}</th>${cell('Count', count(Number(run[name])))}</tr>`)
+
+/** What a run reads, in a few words. */
+export function kindOf({ hot, full_read, record_key }: Run): string {
+  if (record_key !== null) return `record ${oneLine(record_key, 60)}`
+  if (hot) return 'hot'
+  return full_read ? 'complete, every detail' : 'complete'
+}
+
+/** The whole page. */
+export function renderRunPage({ run, tasks, held }: RunDetails, { now, version, signedIn }: PageContext): string {
+  const seconds = ((run.finished_at ?? now).getTime() - run.started_at.getTime()) / 1_000
+  const commands = [`runs show ${run.id}`, ...(held.count > 0 ? [`runs release ${run.id}`] : []), `sync ${run.stream}`]
+  const sections = [
+    headline({
+      tone: runTones[run.status] ?? 'mute',
+      title: `Run ${run.id}`,
+      detail: `${run.stream} · ${run.status} · ${duration(seconds)}`,
+      facts: [
+        ['Stream', streamLink(run.stream)],
+        ['Kind', kindOf(run)],
+        ['Asked for by', run.trigger],
+        ['Started', `${instant(run.started_at)} UTC`],
+        ['Ended', run.finished_at === null ? 'still at it' : `${instant(run.finished_at)} UTC`],
+        ['Error', run.error === null ? null : oneLine(run.error, 500)],
+      ],
+    }),
+    html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>${commandRow(commands)}</section>`,
+    listing({
+      id: 'counts',
+      title: 'What it read and changed',
+      columns: ['Of', 'Count'],
+      rows: countsOf(run),
+      none: 'Nothing yet.',
+    }),
+    listing({
+      id: 'tasks',
+      title: 'Tasks',
+      columns: ['Task', 'State', 'Count', 'Attempts', 'Error'],
+      rows: tasks.map(
+        (task) =>
+          html`<tr><th scope="row">${task.kind}</th>${cell('State', task.status)}${cell('Count', count(task.tasks))}${cell('Attempts', count(task.attempts))}${cell('Error', task.error === null ? '' : oneLine(task.error, 240))}</tr>`,
+      ),
+      none: 'They are kept for a day.',
+    }),
+    listing({
+      id: 'warnings',
+      title: 'Warnings',
+      columns: ['Warning'],
+      rows: run.warnings.map((warning) => html`<tr>${cell('Warning', oneLine(warning, 500))}</tr>`),
+      none: 'None.',
+    }),
+    held.count > 0 &&
+      listing({
+        id: 'held',
+        title: `${counted(held.count, 'deletion')} wait for a person`,
+        columns: ['Key'],
+        rows: held.keys.map((key) => html`<tr><th scope="row">${oneLine(key, 100)}</th></tr>`),
+        none: '',
+      }),
+  ]
+  return frame({ title: `Run ${run.id}`, signedIn, now, version, sections: sections.filter((each) => each !== false) })
+}

@@ -1,0 +1,117 @@
+// The page of one stream: how it stands, its runs, what of it is in quarantine, unknown fields, reads and endpoints. Pure.
+
+import { findStream, holdsPerson } from '../../catalog/catalog.ts'
+import { about, count, counted, duration, freshAsOf, instant, relative } from '../../format.ts'
+import type { StreamDetails } from '../../inspect/stream-details.ts'
+import type { QuarantineFacts } from '../../state/quarantine.ts'
+import type { Run } from '../../state/runs.ts'
+import { oneLine } from '../../text.ts'
+import type { PageFacts } from '../page-facts.ts'
+import { commandRow, streamLink } from '../parts/commands.ts'
+import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
+import { type Html, html } from '../parts/html.ts'
+import { freshnessTones, runTones } from '../parts/tones.ts'
+import { kindOf } from './run-page.ts'
+import { endpointsTable, readsTable } from './traffic.ts'
+import { attentionItems } from './work.ts'
+
+const changesOf = ({ inserted, updated, deleted }: Run): number => Number(inserted) + Number(updated) + Number(deleted)
+
+function runRow(run: Run, now: Date): Html {
+  const took = run.finished_at === null ? now : run.finished_at
+  return html`<tr><th scope="row"><a href="/runs/${run.id}">${run.id}</a></th>
+${cell('State', html`<span class="state ${runTones[run.status] ?? 'mute'}">${run.status}</span>`)}
+${cell('Kind', `${kindOf(run)}, by ${run.trigger}`)}${cell('Started', relative(run.started_at, now))}
+${cell('Took', duration((took.getTime() - run.started_at.getTime()) / 1_000))}
+${cell('Changes', count(changesOf(run)))}${cell('Requests', count(Number(run.requests)))}
+${cell('Error', run.error === null ? '' : oneLine(run.error, 160))}</tr>`
+}
+
+/** What is wrong with a record of a person may quote it: then the command says it. */
+export function reasonOf({ stream, reason, id }: QuarantineFacts): string {
+  const known = findStream(stream) // a stream that another version had may hold persons, too
+  return known === undefined || holdsPerson(known)
+    ? `may quote a person: boat-mirror quarantine show ${id}`
+    : oneLine(reason, 240)
+}
+
+const badRow = (bad: QuarantineFacts, now: Date): Html =>
+  html`<tr><th scope="row"><a href="/quarantine/${bad.id}">${bad.id}</a></th>
+${cell('Key', oneLine(bad.key, 60))}${cell('Reason', reasonOf(bad))}${cell('Times', count(bad.times))}${cell('Last seen', relative(bad.lastSeenAt, now))}</tr>`
+
+function summary(facts: PageFacts, { stream }: StreamDetails): Html {
+  const { status, freshness, running, now } = facts
+  const known = status.streams.find((each) => each.stream === stream.name)
+  const fresh = freshness.find((each) => each.stream === stream.name)
+  const state = fresh?.state ?? 'unknown'
+  const present = running.find((each) => each.stream === stream.name)
+  const waits = status.attention.some(({ about: named }) => named.includes(stream.name))
+  const tone: Tone = state === 'fresh' && waits ? 'warn' : freshnessTones[state]
+  const rows = known?.rowsSoFar ?? known?.rows ?? 0
+  const bad = status.quarantine.byStream[stream.name] ?? 0
+  return headline({
+    tone,
+    title: stream.name,
+    detail: `${state}${present === undefined ? '' : ', being read now'} · ${counted(rows, 'row')}${bad > 0 ? ` · ${count(bad)} in quarantine` : ''}`,
+    facts: [
+      ['Holds', stream.comment],
+      ['Hangs below', stream.parent === undefined ? null : streamLink(stream.parent)],
+      ['As of', known === undefined ? null : freshAsOf(known, now)],
+      ['Target', fresh?.targetS == null ? 'none' : about(fresh.targetS)],
+      ['Read every', known?.intervalS == null ? 'on no schedule' : about(known.intervalS)],
+      ['Next', known?.nextDueAt == null ? null : known.nextDueAt <= now ? 'due' : relative(known.nextDueAt, now)],
+      ['Now', present === undefined ? null : html`<a href="/runs/${present.id}">run ${present.id}</a>`],
+    ],
+  })
+}
+
+/** The whole page. */
+export function renderStreamPage(facts: PageFacts, details: StreamDetails, signedIn: boolean): string {
+  const { status, now, version } = facts
+  const { stream, runs, quarantine, endpoints } = details
+  const matters = status.attention.filter(({ about: streams }) => streams.includes(stream.name))
+  const fields = status.unknownFields.filter((field) => field.stream === stream.name)
+  const reads = status.reads.filter(({ endpoint }) => endpoints.includes(endpoint))
+  const called = status.endpoints.filter(({ endpoint }) => endpoints.includes(endpoint))
+  const sections = [
+    summary(facts, details),
+    matters.length > 0 &&
+      html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>${attentionItems(matters)}</section>`,
+    html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>${commandRow([
+      `refresh ${stream.name}`,
+      `runs ${stream.name}`,
+      `sync ${stream.name} --full`,
+    ])}</section>`,
+    listing({
+      id: 'runs',
+      title: `Runs, the last ${runs.length}`,
+      columns: ['Run', 'State', 'Kind', 'Started', 'Took', 'Changes', 'Requests', 'Error'],
+      rows: runs.map((run) => runRow(run, now)),
+      none:
+        stream.reads.kind === 'inside' && stream.parent !== undefined
+          ? `It stands inside the records of ${stream.parent}, and is read with them.`
+          : 'None yet.',
+    }),
+    listing({
+      id: 'quarantine',
+      title: 'Quarantine',
+      columns: ['Record', 'Key', 'Reason', 'Times', 'Last seen'],
+      rows: quarantine.map((bad) => badRow(bad, now)),
+      none: 'Every record could be mirrored.',
+    }),
+    listing({
+      id: 'fields',
+      title: 'Fields that the catalog does not know',
+      columns: ['Field', 'Times', 'First seen'],
+      rows: fields.map(
+        (field) =>
+          html`<tr><th scope="row">${field.path}</th>${cell('Times', count(field.times))}${cell('First seen', `${instant(field.firstSeenAt)} UTC`)}</tr>`,
+      ),
+      none: 'None was seen.',
+    }),
+    html`<section aria-labelledby="endpoints"><h2 id="endpoints">Endpoints</h2>${
+      called.length === 0 ? html`<p class="quiet">None of its own.</p>` : endpointsTable(called, now)
+    }${reads.length > 0 && readsTable(reads, now)}</section>`,
+  ]
+  return frame({ title: stream.name, signedIn, now, version, sections: sections.filter((each) => each !== false) })
+}
