@@ -6,11 +6,14 @@ import { join } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
 import { writeBlock } from '../test/helpers/doc-block.ts'
 import { openTestRedis } from '../test/helpers/redis-server.ts'
+import { type AutovacuumResult, runAutovacuum } from './autovacuum.ts'
 import { nodeFlags, type Place, prepareRounds, type Round, type Work } from './lists.ts'
 import { runOnce } from './processes.ts'
 import { buildPrograms, type Programs } from './programs.ts'
 import { type PushResult, runPush } from './push.ts'
 import {
+  autovacuumHead,
+  autovacuumRows,
   markdown,
   pushHead,
   pushRows,
@@ -25,11 +28,19 @@ import {
 } from './report.ts'
 import { detailStreams, listsBeforeRentals } from './streams.ts'
 import type { SyncOptions } from './sync-process.ts'
-import { detailRatios, growthRatios, listRatios, pushRatios, type Ratio, workerRatios } from './targets.ts'
+import {
+  autovacuumRatios,
+  detailRatios,
+  growthRatios,
+  listRatios,
+  pushRatios,
+  type Ratio,
+  workerRatios,
+} from './targets.ts'
 import { forgetDetails, runWorkers, type WorkersResult } from './workers.ts'
 import { type Databases, openDatabases, openWorld } from './world.ts'
 
-const parts = ['lists', 'details', 'latency', 'push', 'workers'] as const
+const parts = ['lists', 'details', 'latency', 'push', 'workers', 'autovacuum'] as const
 type Part = (typeof parts)[number]
 
 type Flags = {
@@ -70,6 +81,7 @@ const scale = (size: number): number => (flags.quick ? Math.max(200, size / 10) 
 type Results = {
   readonly rounds: Record<string, readonly Round[]>
   readonly workers: Record<string, readonly WorkersResult[]>
+  readonly autovacuum: Record<string, readonly AutovacuumResult[]>
   push: PushResult | null
   readonly ratios: Ratio[]
 }
@@ -82,28 +94,33 @@ const benches: Readonly<Record<Part, (tools: Tools) => Promise<void>>> = {
   latency: benchLatency,
   push: benchPush,
   workers: benchWorkers,
+  autovacuum: benchAutovacuum,
 }
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 const print = (text: string): void => void process.stdout.write(`${text}\n\n`)
 
+const how = `Measured on ${new Date().toISOString().slice(0, 10)}: Node ${process.version}, ${cpus().length} processors, rounds: ${flags.rounds}.`
 await using programs = await buildPrograms()
 const databases = await openDatabases()
 const measured: Partial<Record<Part, Results>> = {}
 try {
   for (const part of parts) {
     if (!flags.only.includes(part)) continue
-    const results: Results = { rounds: {}, workers: {}, push: null, ratios: [] }
+    const results: Results = { rounds: {}, workers: {}, autovacuum: {}, push: null, ratios: [] }
     await benches[part]({ databases, programs, results })
     measured[part] = results
     const tables = tablesOf(results)
     for (const { head, rows } of tables) print(terminal(head, rows))
     if (flags.docs) {
-      const how = `Node ${process.version}, ${cpus().length} processors, ${flags.rounds} rounds.`
       const text = tables.flatMap(({ head, rows }) => ['', markdown(head, rows)])
       writeBlock('docs/performance.md', `bench-${part}`, [how, ...text])
     }
   }
+  const all = parts.flatMap((part) => measured[part] ?? [])
+  const goals = all.flatMap(({ ratios }) => ratios.filter(({ isGoal }) => isGoal))
+  if (flags.docs && all.length === parts.length)
+    writeBlock('docs/performance.md', 'bench-goals', [how, '', markdown(ratioHead, ratioRows(goals))])
 } finally {
   await databases.close()
 }
@@ -126,6 +143,10 @@ function tablesOf(results: Results): readonly TableOf[] {
   return [
     { head: roundHead, rows: rounds },
     { head: workerHead, rows: workers },
+    {
+      head: autovacuumHead,
+      rows: Object.entries(results.autovacuum).flatMap(([title, all]) => autovacuumRows(title, all)),
+    },
     { head: pushHead, rows: results.push === null ? [] : pushRows(results.push) },
     { head: ratioHead, rows: ratioRows(results.ratios) },
   ].filter(({ rows }) => rows.length > 0)
@@ -271,5 +292,19 @@ async function benchWorkers(tools: Tools): Promise<void> {
     await world.close()
     await redis?.close()
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function benchAutovacuum(tools: Tools): Promise<void> {
+  const size = scale(20_000)
+  const title = `${size.toLocaleString('en')} with details`
+  say(`autovacuum: making a world of ${size} rentals`)
+  const world = await openWorld(size)
+  try {
+    const results = await runAutovacuum(flags.rounds, { ...tools, world })
+    tools.results.autovacuum[title] = results
+    tools.results.ratios.push(...autovacuumRatios(`second sync, ${title}, autovacuum`, results))
+  } finally {
+    await world.close()
   }
 }

@@ -1,6 +1,7 @@
 // The tables of a bench, as text for a terminal and for docs/performance.md. Pure.
 
 import Table from 'cli-table3'
+import type { AutovacuumResult } from './autovacuum.ts'
 import type { Round } from './lists.ts'
 import type { PushResult } from './push.ts'
 import { summary } from './statistics.ts'
@@ -62,13 +63,13 @@ export function roundRows(title: string, rounds: readonly Round[]): Cell[][] {
     ]
   }
   const of = (kind: 'first' | 'again' | 'changed'): readonly SyncResult[] => rounds.map((round) => round[kind])
-  const plainRow = (name: string, all: readonly { ms: number; cpuS?: number; peakMb?: number }[]): Cell[] => [
+  type Plain = { ms: number; requests?: number; cpuS?: number; peakMb?: number }
+  const plainRow = (name: string, all: readonly Plain[]): Cell[] => [
     `${title}: ${name}`,
     seconds(all.map(({ ms }) => ms)),
     '',
-    '',
-    ...[all.map(({ cpuS }) => cpuS), all.map(({ peakMb }) => peakMb)].map((values) =>
-      values.some((value) => value === undefined) ? '' : shown(medianOf(values as number[])),
+    ...[all.map(({ requests }) => requests), all.map(({ cpuS }) => cpuS), all.map(({ peakMb }) => peakMb)].map(
+      (values) => (values.some((value) => value === undefined) ? '' : shown(medianOf(values as number[]))),
     ),
     '',
     '',
@@ -145,3 +146,27 @@ export const pushRows = ({ latencyMs, full }: PushResult): Cell[][] => [
   ['the same, 99th percentile', `${latencyMs.p99} ms (of ${latencyMs.samples})`],
   [`${full.changes} changes over ${full.rentals} rentals`, `${Math.round((full.changes / full.ms) * 1000)} changes/s`],
 ]
+
+export const autovacuumHead = [
+  'second sync',
+  'autovacuum',
+  'seconds, median (least–most)',
+  'CPU s',
+  'rows read',
+  'pages looked at',
+] as const
+
+/** One row without and one with autovacuum. */
+export function autovacuumRows(title: string, results: readonly AutovacuumResult[]): Cell[][] {
+  return [false, true].map((isOn) => {
+    const all = results.filter((result) => result.isOn === isOn)
+    return [
+      title,
+      isOn ? 'on' : 'off',
+      seconds(all.map(({ ms }) => ms)),
+      shown(medianOf(all.map(({ cpuS }) => cpuS))),
+      Math.round(medianOf(all.map(({ rowsRead }) => rowsRead))).toLocaleString('en'),
+      Math.round(medianOf(all.map(({ buffers }) => buffers))).toLocaleString('en'),
+    ]
+  })
+}

@@ -29,6 +29,7 @@ export async function runWorkers(workers: number, work: WorkersWork, place: Plac
   const env = {
     DATABASE_URL: database,
     API_CONCURRENCY: String(work.inFlight),
+    READ_ECONOMY: 'off', // what is shared is the waiting for details; few are left otherwise
     ...(work.redisUrl === null ? {} : { REDIS_URL: work.redisUrl }),
   }
   const common = {

@@ -22,6 +22,8 @@ export type Databases = {
   /** A copy of a database that nobody is connected to. Returns its address. */
   copy(url: string): Promise<string>
   drop(url: string): Promise<void>
+  /** Whether the server looks after its tables by itself. */
+  setAutovacuum(isOn: boolean): Promise<void>
   close(): Promise<void>
 }
 
@@ -54,6 +56,10 @@ export async function openDatabases(): Promise<Databases> {
     create: () => copy(template),
     copy: (url) => copy(nameOf(url)),
     drop: async (url) => void (await admin.query(`drop database ${escapeIdentifier(nameOf(url))} with (force)`)),
+    setAutovacuum: async (isOn) => {
+      await admin.query(`alter system set autovacuum = ${isOn}`)
+      await admin.query('select pg_reload_conf()')
+    },
     close: async () => {
       await admin.end()
       await server.close()

@@ -4,12 +4,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exitCodeOfCheck } from '../../src/cli/check-sync.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../../src/cli/outcome.ts'
+import { refusalWords } from '../../src/cli/refusal-words.ts'
 import { parseSandboxFile } from '../../src/cli/sandbox/file.ts'
 import { newEntries } from '../../src/cli/sandbox/journal.ts'
 import { asCalled } from '../../src/cli/terminal/hints.ts'
-import { oneLine, table } from '../../src/cli/terminal/output.ts'
-import { lineView, runLine } from '../../src/cli/terminal/progress.ts'
-import { quarantinedOf } from '../../src/inspect/outcome.ts'
+import { oneLine, table, widthOf } from '../../src/cli/terminal/output.ts'
+import { lineView } from '../../src/cli/terminal/progress.ts'
+import { quarantinedOf, runLine } from '../../src/inspect/outcome.ts'
 import type { LoggedRequest } from '../../src/sandbox/index.ts'
 import type { Run } from '../../src/state/runs.ts'
 
@@ -40,6 +41,7 @@ const run = (facts: Partial<Run>): Run => ({
   total: null,
   plan: null,
   warnings: [],
+  record_key: null,
   ...facts,
 })
 
@@ -65,6 +67,52 @@ describe('tables', () => {
         expect(oneLine(text, 50).length).toBeLessThanOrEqual(50)
       }),
     )
+  })
+})
+
+describe('a table on a narrow terminal', () => {
+  const head = ['ID', 'NAME', 'NOTE']
+  const rows = [
+    [7, 'a', 'the first word of a long note that goes on and on'],
+    [12, 'b', null],
+  ]
+  it('stays as it is where it fits, and where no one looks', () => {
+    expect(table(head, rows, 80)).toBe(table(head, rows, null))
+    expect(widthOf(table(head, rows, null))).toBe(59)
+  })
+  it('is wrapped in its widest column, between words', () => {
+    expect(table(head, rows, 40).split('\n')).toEqual([
+      'ID  NAME  NOTE',
+      ' 7  a     the first word of a long note',
+      '          that goes on and on',
+      '12  b     –',
+    ])
+  })
+  it('becomes records where too little is left for that', () => {
+    const many = ['ONE', 'TWO', 'THREE', 'FOUR'].map((name) => `${name} THAT IS LONG`)
+    const text = table(many, [['1', 'x'.repeat(30), 'y'.repeat(30), 4]], 40)
+    expect(widthOf(text)).toBeLessThanOrEqual(46)
+    expect(text.split('\n')[0]).toBe('ONE THAT IS LONG    1')
+    expect(text.split('\n').at(-1)).toBe('FOUR THAT IS LONG   4')
+  })
+})
+
+describe('the API’s own words of refusal', () => {
+  const cases = [
+    { body: { message: 'Invalid', errors: [{ field: 'email', message: 'is required' }] }, says: 'email: is required' },
+    { body: { errors: { email: ['is taken', 'is no address'] } }, says: 'email: is taken, is no address' },
+    { body: { violations: [{ propertyPath: 'price', title: 'too low' }] }, says: 'price: too low' },
+    { body: { error: { message: 'Not now' } }, says: 'Not now' },
+    { body: { title: 'Conflict', detail: 'It exists', errors: [] }, says: 'It exists' },
+    { body: [1], says: null },
+    { body: {}, says: null },
+  ]
+  for (const { body, says } of cases)
+    it(`${JSON.stringify(body)}: ${says}`, () =>
+      expect(refusalWords({ status: 400, body: JSON.stringify(body) })).toBe(says))
+  it('none where it is cut off, no text, or no refusal', () => {
+    for (const response of [null, { status: 400, body: '{"me' }, { status: 200, body: '{"message":"x"}' }])
+      expect(refusalWords(response)).toBeNull()
   })
 })
 

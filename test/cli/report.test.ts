@@ -92,6 +92,10 @@ describe('report', () => {
 
   const wrong = [
     { args: ['report', 'nothing'], says: /no report "nothing".*\n.*fleet, rentals, occupancy/ },
+    { args: ['report', 'revenu'], says: /no report "revenu"; revenue may be meant/ },
+    { args: ['runs', 'shw', '1'], says: /unknown command 'runs shw'\n\(Did you mean show\?\)/ },
+    { args: ['changes', 'enqueue', 'rental.updat'], says: /no operation "rental\.updat"; rental\.update may be meant/ },
+    { args: ['sync', 'rental'], says: /no stream "rental"; rentals may be meant/ },
     { args: ['report', 'fleet', '--from', '2026-01-01'], says: /for calendar; fleet has no days/ },
     { args: ['report', 'calendar', '--from', '2026-02-30'], says: /takes a day as YYYY-MM-DD/ },
     { args: ['report', 'calendar', '--to', '2026-02-20'], says: /--to needs --from/ },

@@ -148,11 +148,21 @@ describe('the API', () => {
 
 describe('what waits', () => {
   it('is named with the command that helps', () => {
-    const held = { id: 12, stream: 'users', held: 1_400, startedAt: ago(60), plan: null }
-    const all = text({ outbox: { queued: 3, conflict: 1, done: 0, oldestQueuedAt: ago(60) }, heldRuns: [held] })
-    expect(all).toContain('Outbox: 3 queued, 1 conflict. See: boat-mirror changes list')
-    expect(all).toContain('users: 1,400 deletions wait for a person. See: boat-mirror runs show 12.')
-    expect(all).toContain('Let them happen: boat-mirror runs release 12')
+    const commands = ['boat-mirror runs show 12', 'boat-mirror runs release 12']
+    const held = {
+      kind: 'held',
+      stream: 'users',
+      id: 12,
+      since: ago(60),
+      about: ['users'],
+      message: 'users: 1,400 records.',
+      commands,
+    } as const
+    const all = text({ outbox: { queued: 3, conflict: 1, done: 0, oldestQueuedAt: ago(60) }, attention: [held] })
+    expect(all).toContain('Outbox: 3 queued, 1 conflict.')
+    expect(all).toContain(
+      'Needs a person:\n- users: 1,400 records.\n    boat-mirror runs show 12\n    boat-mirror runs release 12',
+    )
   })
 
   it('and needs nobody is only counted', () => {

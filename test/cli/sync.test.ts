@@ -81,6 +81,7 @@ describe('sync', () => {
         'api',
         'database',
         'queue',
+        'workers',
         'streams',
         'backlog',
         'estimate',
@@ -89,11 +90,15 @@ describe('sync', () => {
         'outbox',
         'firstChanges',
         'unexpected',
+        'failingHotRuns',
         'quarantine',
         'heldRuns',
         'feedHeldBy',
         'consumers',
+        'webhook',
+        'alerts',
         'unknownFields',
+        'attention',
       ])
       expect(status.api).toMatchObject({ url: sandbox.url, sandbox: false, breaker: 'closed', pausedUntil: null })
       expect(status.database.url).not.toMatch(/:[^:@/*]+@/)
@@ -150,6 +155,25 @@ describe('sync', () => {
       expect(await liveRentals()).toContain(surplus)
       await succeed('sync', '--full', 'rentals', 'types')
       await succeed('sync', '--check', 'rentals', 'types')
+    })
+
+    it('refresh asks for one record; with --wait it reads it, and says when there is none', async () => {
+      const [id = ''] = await liveRentals()
+      const asked = await json('refresh', 'rentals', id)
+      expect(asked).toMatchObject({ code: 0, value: { state: 'waiting' } })
+      const { id: number } = asked.value as { id: number }
+      sandbox.mutate([{ record: 'rentals', op: 'update', id, set: { message: 'just now' } }])
+      const waited = await json('refresh', 'rentals', `{"id": ${id}}`, '--wait')
+      expect(waited).toMatchObject({
+        code: 0,
+        value: { id: number, state: 'done', runs: [{ stream: 'rentals', status: 'done' }] },
+      })
+      const { code, stdout } = await cli.run(['refresh', 'rentals', '999999999', '--wait'])
+      expect({ code, stdout }).toMatchObject({
+        code: 1,
+        stdout: expect.stringContaining('There is no rentals 999999999'),
+      })
+      expect(stdout).toContain('boat-mirror refresh rentals 999999999')
     })
 
     it('runs and schedule can be read as JSON', async () => {

@@ -105,7 +105,22 @@ describe('what cannot be mirrored', () => {
 
   it('is in explain and in status', async () => {
     expect(await printed(['explain', 'harbours', '8'])).toMatch(/In quarantine as entry \d+, seen 1 times/)
-    expect(await printed(['status'])).toContain('2 records cannot be mirrored. See: boat-mirror quarantine')
+    expect(await printed(['status'])).toContain(
+      'Needs a person:\n- 2 records cannot be mirrored (harbours 2).\n    boat-mirror quarantine\n',
+    )
+  })
+
+  it('needs a person, says status to programs', async () => {
+    const { attention } = JSON.parse(await printed(['status', '--json']))
+    expect(attention).toContainEqual({
+      kind: 'quarantine',
+      stream: 'harbours',
+      since: null,
+      about: ['harbours'],
+      message: '2 records cannot be mirrored (harbours 2).',
+      commands: ['boat-mirror quarantine', 'boat-mirror quarantine retry --all'],
+    })
+    expect(await cli.run(['status', '--exit-code'])).toMatchObject({ code: 3, stderr: '' })
   })
 })
 

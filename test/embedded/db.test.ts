@@ -45,7 +45,7 @@ async function run(psql: boolean, databaseUrl: string | null = null) {
 async function placePsql(exitCode: number): Promise<string> {
   const note = join(bin.path, 'note')
   const file = join(bin.path, 'psql')
-  await writeFile(file, `#!/bin/sh\nprintf '%s|%s|%s' "$#" "$1" "$PGPASSWORD" > "${note}"\nexit ${exitCode}\n`)
+  await writeFile(file, `#!/bin/sh\nprintf '%s|%s|%s' "$1 $2" "$3$4" "$PGPASSWORD" > "${note}"\nexit ${exitCode}\n`)
   await chmod(file, 0o755)
   vi.stubEnv('PATH', `${bin.path}${delimiter}${process.env.PATH}`)
   return note
@@ -74,11 +74,11 @@ it('prints one line without a worker as well, says that the server stops again, 
   expect(await answers(out.trim())).toBe(false)
 })
 
-it('opens psql without a password among its arguments', async () => {
+it('opens psql without a pager, and without a password among its arguments', async () => {
   const note = await placePsql(0)
   expect(await run(true)).toEqual({ code: 0, out: '', err: '' })
-  const [count, address, password] = (await readFile(note, 'utf8')).split('|')
-  expect(count).toBe('1')
+  const [options, address, password] = (await readFile(note, 'utf8')).split('|')
+  expect(options).toBe('-P pager=off')
   expect(address).toMatch(/^postgres:\/\/boat_mirror@127\.0\.0\.1:\d+\/boat_mirror$/)
   expect(password).toMatch(/^[\w-]{24,}$/)
 })

@@ -12,10 +12,10 @@ const layers: readonly (readonly string[])[] = [
   ['index'],
   ['library'],
   ['app', 'client'],
-  ['web', 'jobs'],
+  ['web', 'jobs', 'messages'],
   ['inspect'],
   ['schema', 'embedded'],
-  ['sync', 'outbox', 'reports'],
+  ['sync', 'outbox', 'reports', 'discovery'],
   ['mirror'],
   ['state'],
   ['api', 'database'],
@@ -23,7 +23,7 @@ const layers: readonly (readonly string[])[] = [
 ]
 
 /** What everybody may use, and may itself use nothing above it. */
-const foundation = ['errors', 'log', 'clock', 'text', 'format']
+const foundation = ['errors', 'log', 'clock', 'text', 'format', 'process-name']
 const withSettings = ['cli', 'index', 'library', 'app', 'jobs', 'web']
 
 /** Parts that stand apart: they may use what is listed and nothing else. */
@@ -32,12 +32,14 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   sandbox: [],
   migrations: [],
   config: ['text', 'errors', 'settings'],
-  settings: [],
+  settings: ['addresses'],
+  addresses: [],
   log: ['errors', 'text'],
   text: [],
   format: [],
   errors: [],
   clock: [],
+  'process-name': [],
 }
 
 /** The part of the program a file belongs to: its folder below src, the name of a file in src itself, or `migrations`. */

@@ -2,6 +2,7 @@
 
 import { type App, openApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
+import type { Queryable } from '../../src/database/sql.ts'
 import { startSyncWorker } from '../../src/jobs/worker.ts'
 import { createLogger } from '../../src/log.ts'
 import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
@@ -33,16 +34,26 @@ export type TestMirror = {
 
 const log = createLogger(process.env.TEST_LOG_LEVEL ?? 'fatal')
 
+async function isUnderWay(db: Queryable, request: string): Promise<boolean> {
+  const { rows } = await db.query<{ open: boolean }>(
+    'select finished_at is null as open from sync.requests where id = $1',
+    [request],
+  )
+  return rows[0]?.open ?? false
+}
+
 /** What stands between the program and the sandbox. */
 export type Front = AsyncDisposable & { readonly url: string }
 
+type Environment = Readonly<Record<string, string>>
+
 /**
- * Opens a mirror of a sandbox world. `env` are settings of the program; it disposes of a `database` that is given, too, and
+ * Opens a mirror of a sandbox world. `env` are settings of the program, or finds them for the API's address; it disposes of a `database` that is given, too, and
  * of what `before` puts in front of the sandbox.
  */
 export async function openTestMirror(
   wishes: Partial<SandboxOptions> = {},
-  env: Readonly<Record<string, string>> = {},
+  env: Environment | ((apiUrl: string) => Promise<Environment>) = {},
   given?: TestDatabase,
   before?: (sandboxUrl: string) => Promise<Front>,
 ): Promise<TestMirror> {
@@ -50,7 +61,8 @@ export async function openTestMirror(
   const front = await before?.(sandbox.url)
   const apiUrl = front?.url ?? sandbox.url
   const database = given ?? (await createTestDatabase())
-  const config = readConfig({ DATABASE_URL: database.url, AUTO_MIGRATE: 'on', ...env }, '/nonexistent')
+  const settings = typeof env === 'function' ? await env(apiUrl) : env
+  const config = readConfig({ DATABASE_URL: database.url, AUTO_MIGRATE: 'on', ...settings }, '/nonexistent')
   const open = async (): Promise<{ app: App; poke(): void; stopWorker(): Promise<void>; close(): Promise<void> }> => {
     const app = await openApp({ config, log, apiUrl, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
     const worker = await startSyncWorker({
@@ -90,11 +102,9 @@ export async function openTestMirror(
         hot,
       })
       running.poke()
-      for (;;) {
-        const { finished, runs } = await runsOfRequest(pool, id)
-        if (finished) return runs
-        await new Promise((resolve) => setTimeout(resolve, 25))
-      }
+      // All but the last look ask for no more than they need: a world's sync is looked at a hundred times.
+      while (await isUnderWay(pool, id)) await new Promise((resolve) => setTimeout(resolve, 25))
+      return (await runsOfRequest(pool, id)).runs
     },
     differences: async () =>
       differencesFromTruth(

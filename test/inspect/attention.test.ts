@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { whatNeedsPeople } from '../../src/inspect/attention.ts'
+import type { StatusFacts } from '../../src/inspect/status.ts'
 import { statusFacts } from './status-facts.ts'
 
 const commandsOf = (facts: Parameters<typeof statusFacts>[0]): readonly string[] =>
@@ -37,6 +38,64 @@ describe('the commands beside what waits for a person', () => {
       /late has not acknowledged changes for 201 d.*select mirror\.drop_consumer\('late'\)\.$/,
     )
     expect(told[1]?.text).toContain(`select mirror.reset_consumer('lost', 'now')`)
+  })
+
+  it('are one for refused credentials, as the last call tells, whatever fails because of them', () => {
+    const call = { endpoint: 'GET /v3/types', calls: 9, failures: 1, lastStatus: 401, lastError: 'no' }
+    const earlier = { ...call, endpoint: 'GET /v3/cities', lastStatus: 200, lastCalledAt: new Date(1_000) }
+    const failing = (stream: string, lastError: string) =>
+      ({ stream, state: 'failing', targetS: null, lastRunStatus: 'failed', lastError }) as const
+    const freshness = [failing('types', 'answered 401'), failing('users', 'answered 401'), failing('cities', 'no list')]
+    const told = (endpoints: StatusFacts['endpoints']) =>
+      whatNeedsPeople(statusFacts({ endpoints }), freshness).map(({ kind, about }) => [kind, ...about])
+    expect(told([earlier, { ...call, lastCalledAt: new Date(2_000) }])).toEqual([
+      ['credentials'],
+      ['failing', 'cities'],
+    ])
+    expect(told([{ ...call, lastCalledAt: new Date(500) }, earlier])).toEqual([
+      ['failing', 'types', 'users'],
+      ['failing', 'cities'],
+    ])
+  })
+
+  it('are those of the last hot run where hot runs fail, unless the stream fails altogether', () => {
+    const failingHotRuns = ['rentals', 'users'].map((stream) => ({ stream, runId: 7, error: 'answered 500' }))
+    const freshness = [
+      { stream: 'users', state: 'failing', targetS: null, lastRunStatus: 'failed', lastError: 'no list' } as const,
+    ]
+    const told = whatNeedsPeople(statusFacts({ failingHotRuns }), freshness)
+    expect(told.map(({ about, commands }) => [...about, ...commands])).toEqual([
+      ['users', 'runs users', 'check'],
+      ['rentals', 'runs show 7', 'check'],
+    ])
+    expect(told[1]?.text).toMatch(/^rentals: .*hot runs failed: answered 500$/)
+  })
+
+  it('are one for all late streams, and for fields that are new', () => {
+    const late = ['rentals', 'users'].map(
+      (stream) => ({ stream, state: 'late', targetS: 60, lastRunStatus: 'done', lastError: null }) as const,
+    )
+    const field = { stream: 'users', firstSeenAt: new Date(), lastSeenAt: new Date(), times: 1, sample: 'Zaphod' }
+    const unknownFields = [
+      { ...field, path: 'shoeSize', isNew: true },
+      { ...field, path: 'hatSize', isNew: false },
+    ]
+    expect(whatNeedsPeople(statusFacts({ unknownFields }), late)).toEqual([
+      {
+        kind: 'late',
+        about: ['rentals', 'users'],
+        text: 'rentals, users: older than the target.',
+        since: null,
+        commands: ['status', 'schedule'],
+      },
+      {
+        kind: 'fields',
+        about: ['users.shoeSize'],
+        text: '1 field that this version does not know, new within a week (users); kept in _payload.',
+        since: field.firstSeenAt,
+        commands: ['drift'],
+      },
+    ])
   })
 
   it('are none where nothing waits', () => {

@@ -213,6 +213,6 @@ describe('Roles that come after migrate', () => {
       `select has_table_privilege('boat_mirror_reader', 'mirror_views.rentals', 'select') as reads,
          (select count(*)::int from pg_policies where policyname = 'no_persons') as guards`,
     )
-    expect(rows).toEqual([{ reads: true, guards: 2 }])
+    expect(rows).toEqual([{ reads: true, guards: 3 }])
   })
 })

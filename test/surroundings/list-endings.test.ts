@@ -74,7 +74,7 @@ const endings: readonly Ending[] = [
   },
   {
     name: '404 past the last offset',
-    env: { API_PAGING: 'offset' },
+    env: { API_PAGING: 'offset', API_PAGE_PARAM: 'page', API_SIZE_PARAM: 'perPage' },
     answer: ({ all, page, size }) =>
       page > 0 && page >= all.length ? { status: 404, body: invalidPage } : { body: all.slice(page, page + size) },
   },

@@ -27,9 +27,18 @@ import { linkedValues, linkKeys } from '../../src/state/links.ts'
 import { listedPayloads } from '../../src/state/payloads.ts'
 import { forgetRecords, saveRecords } from '../../src/state/records.ts'
 import { finishRequests, isRequested, openStreams } from '../../src/state/requests.ts'
+import { addUpRowChanges, liveRows } from '../../src/state/row-counts.ts'
 import { idleRuns, listRuns, runsOfRequest } from '../../src/state/runs.ts'
-import { countRows } from '../../src/state/stream-state.ts'
-import { deletionFacts, heldRuns, passFacts, sweepResult } from '../../src/state/sweeps.ts'
+import {
+  beforePages,
+  byHash,
+  byRange,
+  compareRange,
+  dividePages,
+  findRanges,
+  passCounts,
+} from '../../src/state/sweep-ranges.ts'
+import { deletedLately, heldRuns } from '../../src/state/sweeps.ts'
 import { countTasks, isUrgentWaiting, neglectedTasks, releasePlans, takeWakeable } from '../../src/state/tasks.ts'
 import { countInWindow, isPageKnown } from '../../src/state/windows.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
@@ -133,6 +142,7 @@ beforeAll(async () => {
     `insert into sync.tasks (run_id, stream, kind, status) select id, stream, 'sweep', 'done' from sync.runs`,
     `insert into sync.requests (trigger, finished_at) select 'test', now() - interval '2 days' from generate_series(1, ${size})`,
     `insert into sync.request_streams (request_id, stream, run_id) select id, 'rentals', 2 from sync.requests`,
+    `insert into sync.row_changes (stream, difference) select 'rentals', 1 from generate_series(1, 1000)`,
     `insert into sync.traffic (endpoint, minute, calls, failures, throttled, total_ms, slowest_ms)
      select 'GET /v3/rentals', date_trunc('minute', now()) - n * interval '1 minute', 9, 0, 0, 90, 20 from generate_series(0, 10079) n`,
   ])
@@ -150,19 +160,43 @@ async function blockAndRevive(db: Queryable): Promise<void> {
   await db.query(`select outbox.revive_dependants(${cause})`)
 }
 
+const sweep = { runId: '1', runStartedAt: new Date(Date.now() + 60_000) }
+
+/** Divides the pages of the sweep, 50 at a time, and handles the first four ranges. */
+async function stepThrough(
+  db: PoolClient,
+  division: Parameters<typeof dividePages>[2],
+  handle: (range: number) => Promise<unknown>,
+): Promise<void> {
+  for (let from: typeof beforePages | null = beforePages; from !== null; )
+    from = await dividePages(db, '1', division, { from, pages: 50 })
+  for (const range of [0, 1, 2, 3]) await handle(range)
+}
+
 /** What each of these handles at most: some times the rows of the tables it is about, or of what is given to it. */
 const statements: readonly (readonly [string, number, (client: PoolClient) => Promise<unknown>])[] = [
-  ['how many records a pass saw', 5 * size, (db) => passFacts(db, '1', 1)],
-  // Before Postgres 18 the difference of two sets takes each row through more nodes of the plan.
+  ['how many records a pass saw', 5 * size, (db) => passCounts(db, { runId: '1', pass: 1 }, null)],
   [
-    'what a finished sweep missed',
-    16 * size,
-    (db) => sweepResult(db, rentals, { runId: '1', runStartedAt: new Date() }),
+    'a pass in portions',
+    8 * 5_000,
+    (db) => stepThrough(db, byHash(1, 8), (range) => passCounts(db, { runId: '1', pass: 1 }, range)),
+  ],
+  // Before Postgres 18 the difference of two sets takes each row through more nodes of the plan.
+  ['what a finished sweep missed', 16 * size, (db) => compareRange(db, { stream: rentals, run: sweep }, null)],
+  [
+    'what a sweep missed, range after range',
+    16 * 5_000,
+    async (db) => {
+      expect(await findRanges(db, rentals, '1', 5_000)).toBe(size / 5_000)
+      await stepThrough(db, await byRange(db, rentals, '1'), (range) =>
+        compareRange(db, { stream: rentals, run: sweep }, range),
+      )
+    },
   ],
   [
     'what the sweep of a window missed',
     16 * size,
-    (db) => sweepResult(db, rentals, { runId: '1', runStartedAt: new Date() }, window),
+    (db) => compareRange(db, { stream: rentals, run: sweep, window }, null),
   ],
   ['whether a page is known', 5 * 100, (db) => isPageKnown(db, rentals, spread(100).map(String))],
   [
@@ -170,7 +204,14 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     5 * 100,
     (db) => countInWindow(db, rentals, { window, keys: spread(100).map(String) }),
   ],
-  ['what the limit on deletions is judged by', 5 * size, (db) => deletionFacts(db, rentals)],
+  [
+    'what the limit on deletions is judged by',
+    2 * 1_000,
+    async (db) => {
+      await liveRows(db, 'rentals')
+      await deletedLately(db, 'rentals')
+    },
+  ],
   ['details of rentals that are due', 10 * size, (db) => dueKeys(db, rentals, due)],
   ['payments that are due', 10 * size, (db) => dueKeys(db, payments, due)],
   ['boats by which rentals are linked', 10 * size, (db) => linkKeys(db, rentals)],
@@ -188,9 +229,10 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
         db,
         calendars,
         spread(200).map((id) => `r${id % 500}`),
+        86_400_000,
       ),
   ],
-  ['what is known of 200 details', 4 * 200, (db) => detailStates(db, rentals, spread(200).map(String))],
+  ['what is known of 200 details', 4 * 200, (db) => detailStates(db, rentals, spread(200).map(String), 86_400_000)],
   ['whether a record was seen', 10, (db) => isSeenSince(db, rentals, '7', { since: new Date(), byList: true })],
   ['500 records that are remembered', size, (db) => saveRecords(db, spread(500).map(rememberedAs))],
   [
@@ -229,7 +271,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     },
   ],
   ['who holds the feed back', 4 * size, feedHolders],
-  ['live rows of a table', 4 * size, (db) => countRows(db, ['rentals'])],
+  ['by how much tables grew', 4 * 1_000, addUpRowChanges],
   ['history that is old enough', 8 * size, (db) => pruneHistory(db, { historyDays: 30 })],
   ['1,000 changed rentals', 6 * size, (db) => applyWrites(db, { tables: [changed(1_000)] })],
   ['500 collections that are empty now', size, (db) => applyWrites(db, { tables: [emptied(500)] })],
@@ -239,7 +281,11 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     (db) => applyWrites(db, { tombstones: [gone('rentals', 500)] }),
   ],
   ['50 persons who are gone', 16 * size, (db) => applyWrites(db, { tombstones: [gone('users', 50)] })],
-  ['a claim of 8 from 10,000 queued changes', 1_000, (db) => claimChanges(db, 'test', { leaseMs: 10_000, most: 8 })],
+  [
+    'a claim of 8 from 10,000 queued changes',
+    1_000,
+    (db) => claimChanges(db, 'test', { leaseMs: 10_000, most: 8, servedLast: '' }),
+  ],
   ['when a pusher should look again', 8 * size, nextDueAt],
   ['whether any change can go on', size, canProgress],
   ['what is done before claiming', 2 * size, tidy],

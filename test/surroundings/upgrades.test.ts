@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 const earlier = ['0003_outbox', '0004_reports', '0005_traffic', '0006_outbox_seen', '0007_outbox_visibility']
 /** Those whose mirror is synced afterwards: in the suite the oldest and the newest, through which the others lead. */
 const synced = process.env.SURROUNDINGS === 'full' ? earlier : [earlier[0], earlier.at(-1)]
-const ours = `('mirror', 'mirror_views', 'sync', 'outbox', 'report')`
+const ours = `('mirror', 'mirror_views', 'live', 'sync', 'outbox', 'report')`
 const file = (name: string): string => fileURLToPath(new URL(`./earlier-schemas/${name}.sql.gz`, import.meta.url))
 
 /** A database as an earlier version left it, with a rental in it. */

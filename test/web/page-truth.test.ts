@@ -110,7 +110,9 @@ async function compareAll(): Promise<Awaited<ReturnType<typeof look>>> {
       expect(metrics.get(`boat_mirror_stream_state{stream="${stream}",state="${each}"}`), stream).toBe(
         each === state ? 1 : 0,
       )
-    const row = textOf(page.match(new RegExp(`<tr><th scope="row">${stream}</th>[\\s\\S]*?</tr>`))?.[0] ?? '')
+    const row = textOf(
+      page.match(new RegExp(`<tr><th scope="row"><a [^>]*>${stream}</a></th>[\\s\\S]*?</tr>`))?.[0] ?? '',
+    )
     expect(row).toContain(
       `${stream} ${state} ${held > 0 || row.includes(' held ') ? 'held ' : ''}${bad > 0 ? `${bad} bad ` : ''}${rows.toLocaleString('en-US')} `,
     )

@@ -167,6 +167,19 @@ describe('pages with a token', () => {
     expect((await post('/sign-out', '', { cookie })).headers.get('set-cookie')).toContain('Max-Age=0')
   })
 
+  it('lead back to the page that was asked for, and to no other host', async () => {
+    const asked = await pages.get('/runs/5?x=1', { accept: 'text/html' })
+    expect([asked.status, asked.headers.get('location')]).toEqual([303, '/sign-in?to=%2Fruns%2F5'])
+    expect(await (await pages.get('/sign-in?to=%2Fruns%2F5')).text()).toContain('action="/sign-in?to=%2Fruns%2F5"')
+    const places = ['/runs/5', '//evil.example', '/\\evil.example', 'https://evil.example', '/a//b', '/a"b']
+    const led = []
+    for (const to of places) {
+      const answer = await post(`/sign-in?${new URLSearchParams({ to })}`, new URLSearchParams({ token }).toString())
+      led.push(answer.headers.get('location'))
+    }
+    expect(led).toEqual(['/runs/5', '/', '/', '/', '/', '/'])
+  })
+
   it('take no sign-in from another site', async () => {
     const answer = await post('/sign-in', new URLSearchParams({ token }).toString(), { origin: 'https://evil.example' })
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([403, null])

@@ -1,0 +1,58 @@
+// What `check` says of what syncs have found out about the API.
+
+import { expect, it } from 'vitest'
+import { detectedFindings } from '../../src/cli/check-detected.ts'
+import type { DetectedSetting } from '../../src/state/detected-settings.ts'
+
+const at = (day: number): Date => new Date(Date.UTC(2026, 6, day))
+const pin = (key: string, value: unknown, contradictedAt: Date | null = null): DetectedSetting => ({
+  ...{ key, value, probedAt: at(2), contradictedAt },
+  contradiction: contradictedAt === null ? null : 'something else came',
+})
+const told = (pins: readonly DetectedSetting[], priceDays = 90): readonly string[] =>
+  detectedFindings(pins, { priceDays }).map(({ name, status, detail }) => `${status} ${name}: ${detail}`)
+
+it('says of windows, filters and prices at once whether they were tried, and are honoured', () => {
+  expect(told([])).toEqual([
+    'ok windows rentals: not tried yet: a worker does after its first complete sweep',
+    'ok filter rentals: not tried yet: a sync does where rentals without a link are more than resources',
+    'ok prices at once: not tried yet: a sync of resource_pricetable does',
+  ])
+  const honoured = [
+    pin('windows:rentals', { honoured: true }),
+    pin('filter:rentals.resourceId', true),
+    pin('prices_at_once', { days: 90, whole: true }),
+  ]
+  expect(told(honoured)).toEqual([
+    'ok windows rentals: filter and order are honoured: new rentals and soon ones are listed each 1m',
+    'ok filter rentals: resourceId is honoured: rentals are linked to resources by one request for each of these',
+    'ok prices at once: 90 days are answered at once',
+  ])
+  const refused = [
+    pin('windows:rentals', { honoured: false, reason: 'It answers 400.' }),
+    pin('filter:rentals.resourceId', false),
+    pin('prices_at_once', { days: 90, whole: false }),
+  ]
+  expect(told(refused)).toEqual([
+    'warn windows rentals: the API does not filter or order as asked: It answers 400.',
+    'ok filter rentals: resourceId is not honoured: each of the rentals is linked by its own read; tried again after seven days',
+    'ok prices at once: 90 days at once are not answered whole: asked by months',
+  ])
+  expect(told(refused, 31)).toHaveLength(2)
+  expect(told(honoured, 60)[2]).toContain('compared anew for PRICE_DAYS=60')
+})
+
+it('tells what is contradicted with what becomes of it, and no longer once it was probed again', () => {
+  const remedyOf = (key: string): string | null | undefined =>
+    detectedFindings([pin(key, 1, at(3))], { priceDays: 90 }).find(({ status }) => status === 'warn')?.remedy
+  expect(remedyOf('page_base')).toMatch(/API_PAGE_BASE/)
+  expect(remedyOf('prices_at_once')).toMatch(/reads by months until then/)
+  expect(remedyOf('filter:rentals.resourceId')).toMatch(/own read has the last word/)
+  expect(remedyOf('availability_order')).toMatch(/one by one/)
+  expect(remedyOf('summary:users')).toMatch(/probed again/)
+  expect(told([pin('page_base', 0, at(3))])).toContain('warn probed page_base: 0 no longer holds: something else came')
+  expect(remedyOf('prices_at_once')).not.toMatch(/API_PAGE_BASE/)
+  expect(detectedFindings([pin('page_base', 0, at(1))], { priceDays: 90 }).every(({ status }) => status === 'ok')).toBe(
+    true,
+  )
+})

@@ -1,0 +1,98 @@
+// `check --write`: what it adds to a file, what it leaves alone, and how it ends.
+
+import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { settingsToWrite } from '../../src/cli/check-settings.ts'
+import { settingLines, withLines } from '../../src/cli/settings-file.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { type CommandLine, openCommandLine } from './program.ts'
+
+let database: TestDatabase
+let sandbox: Sandbox
+let cli: CommandLine
+beforeAll(async () => {
+  database = await createTestDatabase()
+  sandbox = await createSandbox({
+    size: 12,
+    auth: 'header:X-Boat-Key',
+    token: 'Geheim-77',
+    paging: 'offset',
+    envelope: 'data',
+  })
+  cli = await openCommandLine({ DATABASE_URL: database.url })
+})
+afterAll(async () => {
+  await cli[Symbol.asyncDispose]()
+  await sandbox.close()
+  await database[Symbol.asyncDispose]()
+})
+
+it('adds what it finds to .env, for its owner alone, and a second time nothing', async () => {
+  const file = join(cli.folder, '.env')
+  const before = `# ours\nAPI_BASE_URL=${sandbox.url}\nAPI_TOKEN=Geheim-77\nAPI_PAGE_SIZE=7`
+  await writeFile(join(cli.folder, 'shared.env'), before)
+  await chmod(join(cli.folder, 'shared.env'), 0o644)
+  await symlink('shared.env', file)
+
+  // Not set yet: what is needed is said, and nothing written.
+  const asked = await cli.run(['check'])
+  expect(asked.code).toBe(1)
+  expect(asked.stdout).toMatch(/^API_AUTH=header:X-Boat-Key$/m)
+  expect(await readFile(file, 'utf8')).toBe(before)
+
+  const first = await cli.run(['check', '--write', '--json'])
+  const { ok, written, findings } = JSON.parse(first.stdout)
+  expect({ code: first.code, ok, written }).toEqual({ code: 0, ok: true, written: '.env' })
+  expect(findings.filter(({ status }: { status: string }) => status === 'fail')).toEqual([])
+  const text = await readFile(file, 'utf8')
+  expect(text.startsWith(`${before}\n`)).toBe(true)
+  expect(text.slice(before.length).match(/^[A-Z_]+=.*$/gm)).toEqual([
+    'API_AUTH=header:X-Boat-Key',
+    'API_PAGING=offset',
+    'API_PAGE_PARAM=offset',
+    'API_PAGE_BASE=0',
+    'API_SIZE_PARAM=perPage',
+  ])
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+
+  const second = await cli.run(['check', '--write'])
+  expect(second).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing to add to .env.') })
+  expect(await readFile(file, 'utf8')).toBe(text)
+  expect([asked, first, second].some(({ stdout, stderr }) => `${stdout}${stderr}`.includes('Geheim-77'))).toBe(false)
+
+  const contradicted = await cli.run(['check', '--write', 'other.env'], { API_PAGING: 'cursor' })
+  expect(contradicted.code).toBe(3)
+  expect(contradicted.stdout).toContain('API_PAGING is set to something else by the environment; found was offset.')
+  expect(await readFile(join(cli.folder, 'other.env'), 'utf8')).toMatch(/^API_PAGING=offset$/m)
+}, 240_000)
+
+it('ends with 1 and writes nothing when nobody is let in, and with 2 without an address', async () => {
+  const wrong = { API_BASE_URL: sandbox.url, API_TOKEN: 'wrong' }
+  const refused = await cli.run(['check', '--write', 'refused.env'], wrong)
+  expect(refused).toMatchObject({ code: 1, stdout: expect.stringMatching(/fail {2}API .*Tried: /) })
+  await expect(stat(join(cli.folder, 'refused.env'))).rejects.toThrow('ENOENT')
+  const unset = await cli.run(['check', '--write', 'x.env'], { API_BASE_URL: '', API_TOKEN: '' })
+  expect(unset).toMatchObject({ code: 2, stderr: expect.stringContaining('API_BASE_URL is not set') })
+}, 120_000)
+
+it('compares with the file and the environment, which wins', () => {
+  const found = [
+    { name: 'API_AUTH', value: 'header:X-Key', evidence: '' },
+    { name: 'API_PAGING', value: 'page', evidence: '' },
+    { name: 'API_PAGE_BASE', value: '1', evidence: '' },
+  ]
+  const file = { name: 'my.env', variables: { API_AUTH: 'header:x-key', API_PAGING: 'link' } }
+  const [auth, paging, base] = settingsToWrite(found, file, { API_PAGE_BASE: '0', API_AUTH: '' })
+  expect(auth).toMatchObject({ isThere: true, contradictedBy: null })
+  expect(paging).toMatchObject({ isThere: true, contradictedBy: 'my.env' })
+  expect(base).toMatchObject({ isThere: false, contradictedBy: 'the environment' })
+})
+
+it('keeps the line ends of a file, and refuses a value that would make a second line', () => {
+  expect(withLines('A=1\r\nB=2', ['# why', 'C=3'])).toBe('A=1\r\nB=2\r\n# why\r\nC=3\r\n')
+  expect(() => settingLines([{ name: 'API_PAGING', value: 'page\nADMIN_TOKEN=x', evidence: '' }])).toThrow(
+    'for no line',
+  )
+})

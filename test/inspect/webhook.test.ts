@@ -1,0 +1,45 @@
+// What people are told about the webhook, in each of its states, by status and page alike.
+
+import { describe, expect, it } from 'vitest'
+import { type WebhookStatus, webhookText } from '../../src/inspect/webhook.ts'
+import type { PageFacts } from '../../src/web/page-facts.ts'
+import { messagesSection } from '../../src/web/pages/messages.ts'
+import { statusFacts } from './status-facts.ts'
+
+const now = new Date('2030-01-01T12:00:00Z')
+const webhook = (facts: Partial<WebhookStatus>): WebhookStatus => ({
+  url: 'https://hooks.test',
+  state: 'following',
+  behindS: 0,
+  delivered: 1_200,
+  deliveredAt: now,
+  failingSince: null,
+  nextAttemptAt: null,
+  attempts: 0,
+  lastError: null,
+  ...facts,
+})
+
+const failed = { lastError: 'the receiver answered 500.', behindS: 90, nextAttemptAt: new Date(now.getTime() + 20_000) }
+const cases: readonly { readonly facts: Partial<WebhookStatus>; readonly says: string }[] = [
+  { facts: { state: 'waiting', delivered: 0 }, says: 'begins with the next start of a worker' },
+  { facts: {}, says: 'has everything; 1,200 changes told' },
+  { facts: { behindS: 90 }, says: '1 min 30 s behind; 1,200 changes told' },
+  {
+    facts: { state: 'retrying', ...failed },
+    says: 'not taken: the receiver answered 500. Next attempt in 20 s; 1 min 30 s behind; 1,200 changes told',
+  },
+  { facts: { state: 'lost' }, says: 'lost changes; 1,200 changes told' },
+]
+
+describe('a webhook', () => {
+  for (const { facts, says } of cases)
+    it(`that is ${facts.state ?? 'following'}: ${says}`, () => {
+      expect(webhookText(webhook(facts), now)).toBe(says)
+      const section = messagesSection({ status: statusFacts({ webhook: webhook(facts) }), now } as PageFacts)
+      expect(section.markup).toContain(`Webhook to https://hooks.test: ${says}`)
+    })
+
+  it('that is not configured is not spoken of', () =>
+    expect(messagesSection({ status: statusFacts(), now } as PageFacts).markup).toBe(''))
+})
