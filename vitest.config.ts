@@ -12,6 +12,8 @@ export default defineConfig({
   plugins: [sqlFiles],
   test: {
     include: ['test/**/*.test.ts'],
+    // Tables are as wide as what they hold, also where a shell exports its width.
+    env: { COLUMNS: '' },
     globalSetup: ['test/helpers/global-setup.ts'],
     // Tells slow from stuck on a machine that does other things besides; a test that needs longer says so, and why.
     testTimeout: 30_000,

@@ -28,6 +28,8 @@ export async function bundle({ entries, outDir, packages, besides = [] }) {
     loader: { '.sql': 'text' },
     sourcemap: true,
     sourcesContent: false,
+    minifyWhitespace: true,
+    minifySyntax: true,
     logLevel: 'warning',
     ...(packages === 'outside'
       ? { packages: 'external' }

@@ -6,6 +6,10 @@ import type { Column, StreamDef } from '../src/catalog/types.ts'
 import { describeReads } from '../src/schema/comments.ts'
 import { syncComments } from '../src/schema/state-comments.ts'
 
+const currencies = streams.flatMap(({ name, columns }) =>
+  columns.filter(({ currency }) => currency === true).map((column) => `${name}.${column.name}`),
+)
+
 const introduction = `# The database
 
 Made by \`npm run docs\` from the catalog; a test fails when it is out of date. The same texts are comments in the
@@ -14,6 +18,9 @@ database: \`\\d+ mirror.rentals\` in psql shows them.
 - \`mirror\`: every record of the API, one table for each record type. Names follow the API's fields in snake_case.
 - \`mirror_views\`: the same tables without documents, personal columns and payloads that hold a person, for
   \`boat_mirror_reader\`.
+- \`live\`: the tables of \`mirror\` by the same names, without what is gone (and so without \`_deleted_at\`), and with
+  \`${currencies.join('`, `')}\` as codes. \`boat_mirror_reader\` may read the columns that hold no person.
+- \`report\`: [views for people](queries.md).
 - \`sync\`: what is known about reading: runs, freshness, quarantine.
 - \`mirror.change_log\`, read by \`mirror.changes_since\`: what changed when.
 
