@@ -5,7 +5,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import project from '../package.json' with { type: 'json' }
 import { kyselyOn } from '../src/database/sql.ts'
 import { changes, openMirror } from '../src/index.ts'
@@ -94,7 +94,12 @@ describe('the package', () => {
     const db = kyselyOn(database.pool)
     const left = async (consumer: string): Promise<number> =>
       (await database.pool.query('select * from mirror.next_changes($1)', [consumer])).rows.length
-    expect(await left('ledger'), 'acknowledged').toBe(0)
+    // The feed ends before what was written while other transactions of the server run, of whatever database.
+    await vi.waitFor(async () => {
+      for await (const { key } of changes(db, { consumer: 'ledger', streams: ['rentals'] }))
+        expect.fail(`${JSON.stringify(key)} is acknowledged`)
+      expect(await left('ledger'), 'acknowledged').toBe(0)
+    }, 20_000)
     for await (const change of changes(db, { consumer: 'quiet', streams: ['users'] }))
       expect(change.stream).toBe('users')
     expect(await left('quiet'), 'what it left out is done with, what it was given is not').toBeGreaterThan(0)
