@@ -46,6 +46,8 @@ export const errorCodes = {
   EMBEDDED_UNAVAILABLE: fatal('The embedded Postgres cannot be started here.'),
   QUEUE_UNREACHABLE: retry('No connection to the queue backend (Redis or Postgres).'),
   QUEUE_REFUSED: fatal('The queue backend answered but refused: login, rights, replica, database number or schema.'),
+  MESSAGE_REFUSED: retry('A receiver did not take a message.'),
+  PROGRAM_MISSING: fatal('A program that a command runs is not on the path.'),
   CLOCK_SKEW: fatal('The clocks of this host and of Postgres differ by more than 2 s.'),
   LEASE_LOST: abort('Another worker took this task over; what it had not committed is dropped.'),
   ABORTED: abort('The program was asked to stop.'),

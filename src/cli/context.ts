@@ -14,6 +14,7 @@ import { assertKnownStreams } from '../jobs/schedule.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
+import { asCalled } from './terminal/hints.ts'
 import { printNote } from './terminal/output.ts'
 
 export type { OpenedApp } from './open.ts'
@@ -52,16 +53,28 @@ type RunOptions = {
   readonly stoppedCode?: ExitCode
 }
 
-/** Says what went wrong in a few lines: the message, then what to do. Of a fault of ours, the stack for whoever debugs. */
-export function printError(error: unknown): void {
-  if (error instanceof BoatMirrorError) {
-    printNote(`boat-mirror: ${error.message} [${error.code}]${error.remedy === undefined ? '' : `\n${error.remedy}`}`)
+/**
+ * Says what ended a command: to a person on a terminal its message, then what to do; else as a line of the log. Of a fault of
+ * ours, the stack for whoever debugs.
+ */
+export function printError(thrown: unknown): void {
+  const error = thrown instanceof BoatMirrorError ? thrown : faultOf(thrown)
+  const { code, message, remedy } = error
+  const isDebugging = process.env.LOG_LEVEL === 'debug' || process.env.LOG_LEVEL === 'trace'
+  const stack = code === 'INTERNAL' && isDebugging && thrown instanceof Error ? thrown.stack : undefined
+  if (process.stderr.isTTY === true) {
+    printNote([`boat-mirror: ${message} [${code}]`, remedy, stack].filter((part) => part !== undefined).join('\n'))
     return
   }
-  printNote(`boat-mirror: ${messageOf(error)}`)
-  const debugging = process.env.LOG_LEVEL === 'debug' || process.env.LOG_LEVEL === 'trace'
-  if (debugging && error instanceof Error) printNote(String(error.stack))
+  const typed = (text: string): string => asCalled(text, process.env)
+  createLogger('fatal').fatal(
+    { event: 'command_failed', code, remedy: remedy === undefined ? undefined : typed(remedy), stack },
+    typed(message),
+  )
 }
+
+const faultOf = (thrown: unknown): BoatMirrorError =>
+  new BoatMirrorError('INTERNAL', messageOf(thrown), { remedy: 'Report it with the output of LOG_LEVEL=debug.' })
 
 const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
   signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))

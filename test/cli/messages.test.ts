@@ -10,7 +10,7 @@ import { oneOf, pagingStyles } from '../../src/settings.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findOnPath, startRedis } from '../helpers/redis-server.ts'
-import { type CommandLine, openCommandLine } from './program.ts'
+import { type CommandLine, errorOf, openCommandLine } from './program.ts'
 
 // Commands load the program anew each time, and some wait for servers that do not answer.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -162,7 +162,7 @@ describe('the command line says what is wrong and what to do', () => {
     it(`${name}: exit code ${code}`, async () => {
       const ended = await cli.run(args, env?.())
       expect(ended).toMatchObject({ code, stdout: '' })
-      for (const text of says) expect(ended.stderr).toMatch(text)
+      for (const text of says) expect(errorOf(ended)).toMatch(text)
       expect(ended.stderr).not.toMatch(/\n\s+at |secret|wrong-token/)
     })
 
@@ -178,7 +178,7 @@ describe('the command line says what is wrong and what to do', () => {
         const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
         const ended = await cli.run(['sync'], { API_BASE_URL: url })
         expect(ended.code).toBe(1)
-        for (const text of says) expect(ended.stderr).toMatch(text)
+        for (const text of says) expect(errorOf(ended)).toMatch(text)
       } finally {
         server.close()
       }
@@ -188,9 +188,14 @@ describe('the command line says what is wrong and what to do', () => {
 it('a fault of ours is one line, and for whoever debugs a stack that names the source', async () => {
   const fault = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.write=undefined' }
   const plain = await cli.run(['migrate', '--status'], fault)
-  expect(plain).toMatchObject({ code: 1, stderr: 'boat-mirror: process.stdout.write is not a function\n' })
+  expect(plain.code).toBe(1)
+  expect(errorOf(plain)).toMatch(
+    /^process.stdout.write is not a function \[INTERNAL\]\nReport it with .*LOG_LEVEL=debug\.$/,
+  )
+  expect(plain.stderr).not.toContain('stack')
   const debugged = await cli.run(['migrate', '--status'], { ...fault, LOG_LEVEL: 'debug' })
-  expect(debugged.stderr).toMatch(/^boat-mirror: .*\nTypeError: .*\n(.*\n)* +at .*src\/cli\/[a-z-]+\.ts:\d+:\d+\)\n/)
+  const { stack } = JSON.parse(debugged.stderr.trimEnd().split('\n').at(-1) ?? '') as { stack: string }
+  expect(stack).toMatch(/^TypeError: .*\n(.*\n)* +at .*src\/cli\/[a-z-]+\.ts:\d+:\d+\)\n/)
 })
 
 describe('check', () => {

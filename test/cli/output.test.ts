@@ -3,6 +3,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exitCodeOfCheck } from '../../src/cli/check-sync.ts'
+import { runsTable } from '../../src/cli/commands/runs.ts'
+import { scheduleTable } from '../../src/cli/commands/schedule.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../../src/cli/outcome.ts'
 import { refusalWords } from '../../src/cli/refusal-words.ts'
 import { parseSandboxFile } from '../../src/cli/sandbox/file.ts'
@@ -66,6 +68,45 @@ describe('tables', () => {
         expect(oneLine(text, 50)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/)
         expect(oneLine(text, 50).length).toBeLessThanOrEqual(50)
       }),
+    )
+  })
+})
+
+describe('what 80 columns hold', () => {
+  const now = new Date('2030-01-02T03:04:05Z')
+  const long = 'resource_availability_years'
+
+  it('`runs` is a table: with room for all that there is, without the rest', () => {
+    const runs = [
+      run({ id: '1234567', stream: long, read: '1200000', inserted: '70000', updated: '30000', deleted: '1' }),
+      run({ status: 'failed', error: 'a long reason '.repeat(9) }),
+    ]
+    expect(runsTable(runs, now, 80)).toBe(
+      [
+        'ID       STREAM                       STARTED  STATUS       READ  CHANGED',
+        '1234567  resource_availability_years  1 d ago  done    1,200,000  100,001',
+        '7        rentals                      1 d ago  failed      1,200        0',
+      ].join('\n'),
+    )
+    expect(runsTable(runs, now, 200)).toBe(runsTable(runs, now, null))
+    expect(runsTable(runs, now, null)).toMatch(/STARTED \(UTC\).*REQUESTS {2}ERROR\n.*2030-01-01 00:00:00/)
+  })
+
+  it('`schedule` is a table, too', () => {
+    const turn = {
+      ...{ stream: long, wantedS: 5_400, effectiveS: 93_784, requestsPerTurn: 12_345, targetS: 281_352 },
+      ...{ asOf: new Date('2030-01-01T00:00:00Z'), nextDueAt: new Date('2030-01-03T00:00:00Z') },
+    }
+    const turns = [turn, { ...turn, stream: 'rentals.hot', nextDueAt: null }]
+    expect(scheduleTable(turns, now, 80)).toBe(
+      [
+        'STREAM                       EFFECTIVE  NEXT      REQUESTS A TURN  TARGET',
+        'resource_availability_years  1 d 2 h    in 21 h            12,345  3 d 6 h',
+        'rentals.hot                  1 d 2 h    at start           12,345  3 d 6 h',
+      ].join('\n'),
+    )
+    expect(scheduleTable(turns, now, null)).toMatch(
+      /WANTED {2,}EFFECTIVE.*AS OF\n.*1 h 30 min.*\n.*when a worker starts/,
     )
   })
 })

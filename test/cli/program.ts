@@ -11,6 +11,14 @@ const main = resolve('dist/src/cli/main.js')
 
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
 
+/** What ended a command, as a terminal shows it: from the log's last line, or a wrong usage, which is text. */
+export function errorOf({ stderr }: Pick<Ended, 'stderr'>): string {
+  const last = stderr.trimEnd().split('\n').at(-1) ?? ''
+  if (!last.startsWith('{')) return stderr
+  const { level, event, code, msg, remedy } = JSON.parse(last) as Record<string, string | undefined>
+  return level === 'fatal' && event === 'command_failed' ? `${msg} [${code}]\n${remedy ?? ''}` : ''
+}
+
 export type Started = { readonly process: ChildProcess; readonly ended: Promise<Ended>; text(): string }
 
 export type CommandLine = AsyncDisposable & {

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { reportViews } from '../../src/reports/report-views.ts'
-import { type CommandLine, openCommandLine } from '../cli/program.ts'
+import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
 import { departing, openReports, type Reports } from '../reports/support.ts'
 
 // Commands load the program anew each time.
@@ -109,9 +109,9 @@ describe('report', () => {
   ]
   for (const { args, says } of wrong)
     it(`${args.join(' ')} ends with 2 and says what is wrong`, async () => {
-      const { code, stdout, stderr } = await cli.run(args)
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toMatch(says)
+      const ended = await cli.run(args)
+      expect(ended).toMatchObject({ code: 2, stdout: '' })
+      expect(errorOf(ended)).toMatch(says)
     })
 })
 
@@ -140,9 +140,9 @@ describe('explain', () => {
   })
 
   it('ends with 1 when nothing is known', async () => {
-    const { code, stderr } = await cli.run(['explain', 'rentals', '9'])
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/Nothing is known of rentals 9.*\[NOT_FOUND\]/)
+    const ended = await cli.run(['explain', 'rentals', '9'])
+    expect(ended.code).toBe(1)
+    expect(errorOf(ended)).toMatch(/Nothing is known of rentals 9.*\[NOT_FOUND\]/)
   })
 })
 

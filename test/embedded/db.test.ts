@@ -27,7 +27,7 @@ afterAll(async () => {
   await bin[Symbol.asyncDispose]()
 })
 
-/** Runs `db` and returns its exit code and what it wrote. */
+/** Runs `db` as on a terminal, and returns its exit code and what it wrote. */
 async function run(psql: boolean, databaseUrl: string | null = null) {
   const written = { out: '', err: '' }
   const into = (key: 'out' | 'err') => (chunk: unknown) => {
@@ -36,9 +36,15 @@ async function run(psql: boolean, databaseUrl: string | null = null) {
   }
   vi.spyOn(process.stdout, 'write').mockImplementation(into('out'))
   vi.spyOn(process.stderr, 'write').mockImplementation(into('err'))
-  const code = await runDb({ databaseUrl, dataDir: folder.path }, { psql, log: quiet, signal })
-  vi.restoreAllMocks()
-  return { code, ...written }
+  const isTTY = process.stderr.isTTY
+  process.stderr.isTTY = true
+  try {
+    const code = await runDb({ databaseUrl, dataDir: folder.path }, { psql, log: quiet, signal })
+    return { code, ...written }
+  } finally {
+    process.stderr.isTTY = isTTY
+    vi.restoreAllMocks()
+  }
 }
 
 /** Puts a psql on the path that notes what it was called with. */
@@ -91,7 +97,8 @@ it('fails when psql fails', async () => {
 it('says what to install where there is no psql', async () => {
   await rm(join(bin.path, 'psql'), { force: true })
   vi.stubEnv('PATH', bin.path)
-  const { code, err } = await run(true, 'postgres://me@127.0.0.1:1/boats')
-  expect(code).toBe(1)
-  expect(err).toContain('no psql on the path')
+  await expect(run(true, 'postgres://me@127.0.0.1:1/boats')).rejects.toMatchObject({
+    code: 'PROGRAM_MISSING',
+    message: 'There is no psql on the path.',
+  })
 })

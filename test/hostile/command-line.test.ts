@@ -106,7 +106,7 @@ const commandLine = fc
 
 type Ended = { readonly code: number; readonly said: string }
 
-/** Runs a command in this process, as `main` does. */
+/** Runs a command in this process, as `main` does on a terminal. */
 async function run(args: readonly string[]): Promise<Ended> {
   let said = ''
   const program = new Command('boat-mirror').exitOverride().configureOutput({
@@ -120,6 +120,8 @@ async function run(args: readonly string[]): Promise<Ended> {
     for (const each of command.commands) inherited(each.exitOverride().configureOutput(program.configureOutput()))
   }
   inherited(program)
+  const isTTY = process.stderr.isTTY
+  process.stderr.isTTY = true
   const stderr = vi.spyOn(process.stderr, 'write').mockImplementation((each) => {
     said += String(each)
     return true
@@ -134,6 +136,7 @@ async function run(args: readonly string[]): Promise<Ended> {
     return { code: -1, said: `${said}${error instanceof Error ? error.stack : String(error)}` }
   } finally {
     process.exitCode = undefined
+    process.stderr.isTTY = isTTY
     for (const spy of [stderr, stdout, log]) spy.mockRestore()
   }
 }

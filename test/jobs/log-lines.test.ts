@@ -1,12 +1,15 @@
 // What a worker says in its log: a line for a run that changed something, one an hour of all the rest.
 
+import { spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
 import { pino } from 'pino'
-import { expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { AttentionItem } from '../../src/inspect/status.ts'
 import { startHourlyLine } from '../../src/jobs/hourly-line.ts'
 import { createSandbox } from '../../src/sandbox/index.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
+import { findOnPath } from '../helpers/redis-server.ts'
 
 type Line = { readonly level: string; readonly time: string; readonly event: string; readonly msg: string }
 
@@ -49,3 +52,45 @@ it('a sync without a terminal writes nothing but lines of the log on stderr, one
   expect(first.every(({ level, time }) => level === 'info' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(time))).toBe(true)
   expect(second.filter(({ event }) => event === 'run_finished')).toEqual([])
 }, 120_000)
+
+describe('an error that ends a command', () => {
+  const unreachable = { DATABASE_URL: 'postgres://127.0.0.1:1/boats' }
+  const wrong = { ...unreachable, API_PAGING: 'pages' }
+  const cases = [
+    ...['worker', 'sync', 'push', 'migrate', 'status', 'runs', 'report fleet', 'feed'].map((command) => ({
+      command,
+      env: unreachable,
+      ends: { exit: 1, code: 'DATABASE_UNREACHABLE' },
+    })),
+    { command: 'worker', env: wrong, ends: { exit: 2, code: 'CONFIG_INVALID' } },
+    { command: 'report boats', env: wrong, ends: { exit: 2, code: 'CONFIG_INVALID' } },
+  ]
+  it.each(cases)(
+    'is the last line of the log without a terminal: $command, $ends.code',
+    async ({ command, env, ends }) => {
+      await using cli = await openCommandLine(env)
+      const { code, stdout, stderr } = await cli.run(command.split(' '))
+      const lines = stderr
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+      expect(lines.at(-1)).toMatchObject({ level: 'fatal', event: 'command_failed', code: ends.code })
+      expect(lines.at(-1)).toMatchObject({ msg: expect.stringMatching(/\w/), remedy: expect.stringMatching(/\w/) })
+      expect({ code, stdout }).toEqual({ code: ends.exit, stdout: '' })
+    },
+  )
+
+  it('is text on a terminal', async (test) => {
+    const script = findOnPath('script')
+    if (script === undefined) return test.skip('there is no script, which gives a terminal')
+    await using cli = await openCommandLine()
+    const program = `${process.execPath} ${resolve('dist/src/cli/main.js')} sync`
+    const { stdout, status } = spawnSync(script, ['-qec', program, '/dev/null'], {
+      cwd: cli.folder,
+      env: { PATH: process.env.PATH, ...unreachable },
+      encoding: 'utf8',
+    })
+    expect(stdout).toMatch(/^boat-mirror: .* \[DATABASE_UNREACHABLE\]\r\n\w/)
+    expect(status).toBe(1)
+  })
+})

@@ -11,7 +11,7 @@ import type { StatusFacts } from '../../src/inspect/status.ts'
 import { startAlerts } from '../../src/messages/alerts/alerts.ts'
 import { alertKinds } from '../../src/messages/alerts/kinds.ts'
 import { createGateStore } from '../../src/state/gate-store.ts'
-import { type CommandLine, openCommandLine } from '../cli/program.ts'
+import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { quiet } from '../helpers/rows.ts'
 import { openTcpProxy } from '../helpers/tcp-proxy.ts'
@@ -247,7 +247,9 @@ it('is tried by `alert --test`, which shows of the address no more than scheme a
   receiver.answers = [404]
   const refused = await run('--test')
   expect(refused).toMatchObject({ code: 1, stdout: '' })
-  expect(refused.stderr).toContain('the message was not taken: the receiver answered 404.')
+  expect(errorOf(refused)).toContain(
+    'The message was not taken: the receiver answered 404. See whether the address is the right one. [MESSAGE_REFUSED]',
+  )
   expect(refused.stderr).not.toContain('secret')
   expect((await run()).code).toBe(2)
   expect(await cli.run(['alert', '--test'])).toMatchObject({

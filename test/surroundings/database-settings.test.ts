@@ -6,7 +6,7 @@ import { afterEach, describe, expect, inject, it, vi } from 'vitest'
 import { migrateQueue } from '../../src/jobs/backend.ts'
 import { createLogger } from '../../src/log.ts'
 import { migrate } from '../../src/schema/migrate.ts'
-import { openCommandLine } from '../cli/program.ts'
+import { errorOf, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { openOwnPostgres } from '../helpers/postgres-server.ts'
@@ -122,9 +122,9 @@ describe('Databases that are refused by name', () => {
       try {
         await using cli = await openCommandLine({ DATABASE_URL: url.href })
         for (const command of ['migrate', 'sync', 'check']) {
-          const { code, stdout, stderr } = await cli.run([command])
-          expect(stdout + stderr, command).toMatch(said)
-          expect(code, command).toBe(1)
+          const ended = await cli.run([command])
+          expect(ended.stdout + errorOf(ended), command).toMatch(said)
+          expect(ended.code, command).toBe(1)
         }
         const { rows } = await database.pool.query(`select from pg_namespace where nspname in ('sync', 'mirror')`)
         expect(rows).toEqual([])
@@ -141,10 +141,12 @@ describe('Databases that are refused by name', () => {
       await own.becomeStandby()
       await using cli = await openCommandLine({ DATABASE_URL: own.url })
       for (const command of ['check', 'migrate', 'sync', 'push', 'worker']) {
-        const { code, stdout, stderr } = await cli.run([command])
-        expect(stdout + stderr, command).toMatch(/server of database \w+ is a standby, which takes no writes/)
-        expect(stdout + stderr, command).toMatch(/Set DATABASE_URL to the primary/)
-        expect(code, command).toBe(1)
+        const ended = await cli.run([command])
+        expect(ended.stdout + errorOf(ended), command).toMatch(
+          /server of database \w+ is a standby, which takes no writes/,
+        )
+        expect(ended.stdout + errorOf(ended), command).toMatch(/Set DATABASE_URL to the primary/)
+        expect(ended.code, command).toBe(1)
       }
       expect((await cli.run(['status'])).stdout).toMatch(/rentals/)
     } finally {
@@ -165,10 +167,12 @@ describe('Databases that are refused by name', () => {
       await using cli = await openCommandLine({ DATABASE_URL: own.url.replace(/\/\/[^@]+@/, '//plain:x@') })
       const held = await Promise.all([1, 2, 3].map(() => pool.connect()))
       for (const command of ['check', 'sync', 'worker']) {
-        const { code, stdout, stderr } = await cli.run([command])
-        expect(stdout + stderr, command).toMatch(/Raise max_connections of Postgres, or run fewer processes/)
-        expect(stdout + stderr, command).not.toMatch(/^ +at /m)
-        expect(code, command).toBe(1)
+        const ended = await cli.run([command])
+        expect(ended.stdout + errorOf(ended), command).toMatch(
+          /Raise max_connections of Postgres, or run fewer processes/,
+        )
+        expect(ended.stdout + ended.stderr, command).not.toMatch(/(^|\\n) +at /m)
+        expect(ended.code, command).toBe(1)
       }
       for (const client of held) client.release()
     } finally {
@@ -190,9 +194,9 @@ describe('Databases that are refused by name', () => {
     try {
       await using cli = await openCommandLine({ DATABASE_URL: url.href, AUTO_MIGRATE: 'off' })
       for (const command of ['sync', 'check']) {
-        const { code, stdout, stderr } = await cli.run([command])
-        expect(stdout + stderr, command).toMatch(/grant temporary on database \w+ to notemp_/)
-        expect(code, command).toBe(1)
+        const ended = await cli.run([command])
+        expect(ended.stdout + errorOf(ended), command).toMatch(/grant temporary on database \w+ to notemp_/)
+        expect(ended.code, command).toBe(1)
       }
     } finally {
       await database.pool.query(`drop owned by ${role}; drop role ${role}`)

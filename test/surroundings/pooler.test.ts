@@ -3,7 +3,7 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
-import { type CommandLine, openCommandLine, type Started } from '../cli/program.ts'
+import { type CommandLine, errorOf, openCommandLine, type Started } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findPgBouncer, type PgBouncer, type PgBouncerSettings, startPgBouncer } from '../helpers/pgbouncer.ts'
 import { differencesFromTruth } from '../helpers/truth.ts'
@@ -252,22 +252,18 @@ describe.skipIf(program === undefined)('PgBouncer, transaction mode, two server 
 describe.skipIf(program === undefined)('PgBouncer, statement mode', () => {
   it('is refused by its own words', async () => {
     await using rig = await openRig({ pool_mode: 'statement' }, false)
-    const { code, stderr } = await rig.cli.run(['migrate'])
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: expect.stringMatching(
-        /statement pooling mode \(08P01\).*\[DATABASE_UNREACHABLE\]\n.*a pooler answers/s,
-      ) as string,
-    })
+    const ended = await rig.cli.run(['migrate'])
+    expect(ended.code).toBe(1)
+    expect(errorOf(ended)).toMatch(/statement pooling mode \(08P01\).*\[DATABASE_UNREACHABLE\]\n.*a pooler answers/s)
   })
 })
 
 describe('DATABASE_DIRECT_URL', () => {
   it('without DATABASE_URL stops the start', async () => {
     await using cli = await openCommandLine({ DATABASE_DIRECT_URL: 'postgres://127.0.0.1/boats' })
-    const { code, stderr } = await cli.run(['sync'])
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/DATABASE_DIRECT_URL is set, and DATABASE_URL is not.* \[CONFIG_INVALID\]/)
+    const ended = await cli.run(['sync'])
+    expect(ended.code).toBe(2)
+    expect(errorOf(ended)).toMatch(/DATABASE_DIRECT_URL is set, and DATABASE_URL is not.* \[CONFIG_INVALID\]/)
   })
 
   it('that leads to another database stops every command that would use it, even if that one is a copy', async () => {
@@ -275,9 +271,9 @@ describe('DATABASE_DIRECT_URL', () => {
     await using other = await createTestDatabase() // made from the same template: same tables, same installation
     await using cli = await openCommandLine({ DATABASE_URL: database.url, DATABASE_DIRECT_URL: other.url })
     for (const args of [['sync'], ['worker'], ['push'], ['migrate']]) {
-      const { code, stderr } = await cli.run(args)
-      expect({ args, code }).toEqual({ args, code: 2 })
-      expect(stderr).toMatch(/leads to another database than DATABASE_URL .*\[CONFIG_INVALID\]/)
+      const ended = await cli.run(args)
+      expect({ args, code: ended.code }).toEqual({ args, code: 2 })
+      expect(errorOf(ended)).toMatch(/leads to another database than DATABASE_URL .*\[CONFIG_INVALID\]/)
     }
     expect((await cli.run(['check'])).stdout).toMatch(/fail +database .*another database/)
   })
@@ -288,9 +284,9 @@ describe('DATABASE_DIRECT_URL', () => {
       DATABASE_URL: database.url,
       DATABASE_DIRECT_URL: 'postgres://127.0.0.1:1/x',
     })
-    const { code, stderr } = await cli.run(['migrate'])
-    expect(code).toBe(1)
-    expect(stderr).toMatch(
+    const ended = await cli.run(['migrate'])
+    expect(ended.code).toBe(1)
+    expect(errorOf(ended)).toMatch(
       /No connection to the database \(DATABASE_DIRECT_URL .*correct host and port in DATABASE_DIRECT_URL/s,
     )
   })

@@ -3,7 +3,7 @@
 
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
-import { type CommandLine, openCommandLine } from '../cli/program.ts'
+import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
 import { ask } from '../embedded/folders.ts'
 import { openPostgresVersion, tooOldVersion } from '../helpers/postgres-versions.ts'
 
@@ -27,9 +27,9 @@ describe.runIf(process.env.SURROUNDINGS === 'full')(`Postgres ${tooOldVersion}`,
 
   for (const command of ['worker', 'sync', 'push', 'migrate'])
     it(`is refused by ${command}, and left as it was`, async () => {
-      const { code, stdout, stderr } = await cli.run([command])
-      expect(stdout + stderr).toMatch(said)
-      expect(code).toBe(1)
+      const ended = await cli.run([command])
+      expect(ended.stdout + errorOf(ended)).toMatch(said)
+      expect(ended.code).toBe(1)
       const own = `select count(*)::int from pg_namespace where nspname !~ '^pg_' and nspname not in ('information_schema', 'public')`
       expect(await ask(server.url, own)).toBe(0)
     })

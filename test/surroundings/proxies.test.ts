@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
-import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
+import { type CommandLine, type Ended, errorOf, openCommandLine } from '../cli/program.ts'
 import { type Certificate, makeCertificate } from '../helpers/certificates.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type HttpProxy, openHttpProxy } from '../helpers/http-proxy.ts'
@@ -83,17 +83,17 @@ describe('HTTPS_PROXY with a password, an https API with a certificate of its ow
   })
 
   it('without NODE_EXTRA_CA_CERTS it is refused by that name', async () => {
-    const { code, stderr } = await run('sync', env())
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/signed by nobody this host trusts.*API_UNREACHABLE/)
-    expect(stderr).toContain('NODE_EXTRA_CA_CERTS')
+    const ended = await run('sync', env())
+    expect(ended.code).toBe(1)
+    expect(errorOf(ended)).toMatch(/signed by nobody this host trusts.*API_UNREACHABLE/)
+    expect(errorOf(ended)).toContain('NODE_EXTRA_CA_CERTS')
   })
 
   it('a wrong password of the proxy is refused by the name of the variable', async () => {
-    const { code, stderr } = await run('sync', { ...env(), HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` })
-    expect(code).toBe(1)
-    expect(stderr).toContain(`refused with 407 at the proxy http://127.0.0.1:${proxy.port} (HTTPS_PROXY)`)
-    expect(stderr).not.toContain('wrong')
+    const ended = await run('sync', { ...env(), HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` })
+    expect(ended.code).toBe(1)
+    expect(errorOf(ended)).toContain(`refused with 407 at the proxy http://127.0.0.1:${proxy.port} (HTTPS_PROXY)`)
+    expect(ended.stderr).not.toContain('wrong')
   })
 })
 
@@ -115,13 +115,13 @@ describe('Proxies set, an API that needs none', () => {
 
   it('NO_PROXY keeps a named host from the proxy', async () => {
     const unresolved = `http://${'x'.repeat(64)}.boats.test`
-    const { code, stderr } = await run('sync', {
+    const ended = await run('sync', {
       API_BASE_URL: unresolved,
       HTTP_PROXY: proxy.url,
       NO_PROXY: '.boats.test',
     })
-    expect(code).toBe(1)
-    expect(stderr).toContain('the host is not known')
+    expect(ended.code).toBe(1)
+    expect(errorOf(ended)).toContain('the host is not known')
     expect(proxy.asked).toEqual([])
   })
 })
@@ -141,11 +141,11 @@ describe('Certificates that are not right', () => {
       const own = await makeCertificate(await mkdtemp(join(folder, 'own-')), each.host, each.days)
       await new Promise((resolve) => setTimeout(resolve, 1_100)) // one that is valid for no day is so for this second
       await using server = await openTlsFront(plainPort(), own)
-      const { code, stderr } = await run('sync', {
+      const ended = await run('sync', {
         API_BASE_URL: `https://127.0.0.1:${server.port}`,
         NODE_EXTRA_CA_CERTS: own.files.authority,
       })
-      expect(code).toBe(1)
-      expect(stderr).toContain(each.says)
+      expect(ended.code).toBe(1)
+      expect(errorOf(ended)).toContain(each.says)
     })
 })

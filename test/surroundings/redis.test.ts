@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { findFreePort } from '../../src/embedded/connection.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
-import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
+import { type CommandLine, type Ended, errorOf, openCommandLine } from '../cli/program.ts'
 import { type Certificate, makeCertificate } from '../helpers/certificates.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findOnPath, type OwnRedis, startRedis } from '../helpers/redis-server.ts'
@@ -244,9 +244,9 @@ describe.runIf(there)('Redis as it cannot be used: sync and check refuse it by n
         const env = { DATABASE_URL: database.url, REDIS_URL: url }
         const [synced, checked] = await Promise.all([cli.run(['sync'], env), cli.run(['check'], env)])
         expect(synced.code).toBe(1)
-        expect(synced.stderr).toContain(`[${code}]`)
-        expect(synced.stderr).toMatch(says)
-        expect(synced.stderr).toMatch(cure)
+        expect(errorOf(synced)).toContain(`[${code}]`)
+        expect(errorOf(synced)).toMatch(says)
+        expect(errorOf(synced)).toMatch(cure)
         expect(checked.stdout).toMatch(new RegExp(`FAIL {2}queue .*${says.source}`, 'i'))
         expect(checked.stdout).toMatch(cure)
       })

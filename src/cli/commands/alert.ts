@@ -5,8 +5,8 @@ import { BoatMirrorError } from '../../errors.ts'
 import { bodyFor, testMessage } from '../../messages/alerts/message.ts'
 import { createPost } from '../../messages/post.ts'
 import { shownReceiver } from '../../text.ts'
-import { action, type CommandContext, type ExitCode, quiet } from '../context.ts'
-import { print, printNote } from '../terminal/output.ts'
+import { action, type CommandContext, quiet } from '../context.ts'
+import { print } from '../terminal/output.ts'
 
 /** Registers `alert`. */
 export function registerAlert(program: Command): void {
@@ -17,7 +17,7 @@ export function registerAlert(program: Command): void {
     .action(action(runAlert, quiet))
 }
 
-async function runAlert({ config, signal }: CommandContext): Promise<ExitCode> {
+async function runAlert({ config, signal }: CommandContext): Promise<void> {
   const { alertUrl: address, api } = config
   if (address === null)
     throw new BoatMirrorError('USAGE', 'ALERT_URL is not set: there is nobody to tell.', {
@@ -28,12 +28,9 @@ async function runAlert({ config, signal }: CommandContext): Promise<ExitCode> {
   const place = api.baseUrl === null ? 'the sandbox' : new URL(api.baseUrl).host
   try {
     const result = await post.send(bodyFor(address, testMessage(place, new Date())), {}, signal)
-    if (result.kind === 'accepted') {
-      print(`Taken by ${shownReceiver(address)}.`)
-      return 0
-    }
-    printNote(`boat-mirror: the message was not taken: ${result.error}`)
-    return 1
+    if (result.kind !== 'accepted')
+      throw new BoatMirrorError('MESSAGE_REFUSED', `The message was not taken: ${result.error}`)
+    print(`Taken by ${shownReceiver(address)}.`)
   } finally {
     await post.close()
   }

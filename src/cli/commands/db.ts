@@ -4,9 +4,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Command } from 'commander'
 import type { Config } from '../../config.ts'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../embedded/embedded-postgres.ts'
+import { BoatMirrorError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import { action, type ExitCode, quiet } from '../context.ts'
-import { print, printNote } from '../terminal/output.ts'
+import { print, tell } from '../terminal/output.ts'
 
 /** Registers `db` and `db psql`. */
 export function registerDb(program: Command): void {
@@ -26,15 +27,15 @@ type DbOptions = { readonly psql: boolean; readonly log: Logger; readonly signal
 
 /**
  * Prints the address as one line on stdout, or runs psql to its end. The embedded database is started when none runs,
- * and then stopped again; notes about it go to stderr.
- * @throws BoatMirrorError EMBEDDED_UNAVAILABLE.
+ * and then stopped again; who looks at a terminal is told.
+ * @throws BoatMirrorError EMBEDDED_UNAVAILABLE, PROGRAM_MISSING.
  */
 export async function runDb(config: Pick<Config, 'databaseUrl' | 'dataDir'>, options: DbOptions): Promise<ExitCode> {
   const { psql, log, signal } = options
   if (config.databaseUrl !== null) return show(config.databaseUrl, psql, signal)
   const server = await openEmbeddedPostgres({ dataDir: config.dataDir, log, signal })
   try {
-    if (!psql) noteWhereAndHowLong(server, config.dataDir)
+    if (!psql) noteWhereAndHowLong(server, config.dataDir, log)
     return await show(server.url, psql, signal)
   } finally {
     await server.close()
@@ -47,7 +48,7 @@ async function show(url: string, psql: boolean, signal: AbortSignal): Promise<Ex
   return 0
 }
 
-function noteWhereAndHowLong(server: EmbeddedPostgres, dataDir: string): void {
+function noteWhereAndHowLong(server: EmbeddedPostgres, dataDir: string, log: Logger): void {
   const notes = [
     ...(server.location === dataDir ? [] : [`The files of this database lie in ${server.location}.`]),
     ...(server.startedHere
@@ -56,7 +57,7 @@ function noteWhereAndHowLong(server: EmbeddedPostgres, dataDir: string): void {
         ]
       : []),
   ]
-  for (const note of notes) printNote(note)
+  for (const note of notes) tell(log, 'embedded_database', note)
 }
 
 /** A pager takes what is pasted after a long answer for its own keys. `~/.psqlrc` is read later and may want one. */
@@ -79,10 +80,10 @@ async function openPsql(address: string, signal: AbortSignal): Promise<ExitCode>
   } catch (error) {
     if (signal.aborted) return 0
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    printNote(
-      'boat-mirror: there is no psql on the path. Install a Postgres client (package postgresql-client), or open the address that `db` prints with any other.',
-    )
-    return 1
+    throw new BoatMirrorError('PROGRAM_MISSING', 'There is no psql on the path.', {
+      remedy:
+        'Install a Postgres client (package postgresql-client), or open the address that `boat-mirror db` prints with any other.',
+    })
   } finally {
     process.off('SIGINT', ignore)
     for (const listener of interrupts) process.on('SIGINT', listener)

@@ -3,7 +3,7 @@
 import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { count, instant } from '../../format.ts'
+import { count, instant, relative } from '../../format.ts'
 import { runFacts, runLine, runSeconds } from '../../inspect/outcome.ts'
 import { heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
 import { startSyncWorker } from '../../jobs/worker.ts'
@@ -24,7 +24,17 @@ import {
   withJson,
 } from '../context.ts'
 import { exitCodeOfSync } from '../outcome.ts'
-import { type Cell, oneLine, print, printJson, printText, table, tell } from '../terminal/output.ts'
+import {
+  type Columns,
+  fittingTable,
+  lineWidth,
+  oneLine,
+  print,
+  printJson,
+  printText,
+  table,
+  tell,
+} from '../terminal/output.ts'
 
 type ListOptions = Json & { readonly limit: number }
 
@@ -63,16 +73,27 @@ async function runList(
   const runs = await listRuns(opened.database.pool, { limit, ...(stream === undefined ? {} : { stream }) })
   if (json) printJson(runs.map(runFacts))
   else if (runs.length === 0) print('There is no run yet.')
-  else
-    print(
-      table(
-        Object.keys(columns),
-        runs.map((run) => Object.values(columns).map((cell) => cell(run))),
-      ),
-    )
+  else {
+    print(runsTable(runs, new Date()))
+    const failed = runs.find(({ status }) => status === 'failed')
+    if (failed !== undefined) printText(`\nWhy run ${failed.id} failed: boat-mirror runs show ${failed.id}`)
+  }
 }
 
-const columns: Readonly<Record<string, (run: Run) => Cell>> = {
+/** Runs as a table; a narrow one leaves to `runs show` what takes more room. Pure. */
+export function runsTable(runs: readonly Run[], now: Date, width = lineWidth()): string {
+  const narrow: Columns<Run> = {
+    ID: ({ id }) => id,
+    STREAM: ({ stream }) => stream,
+    STARTED: (run) => relative(run.started_at, now),
+    STATUS: ({ status }) => status,
+    READ: ({ read }) => Number(read),
+    CHANGED: ({ inserted, updated, deleted }) => Number(inserted) + Number(updated) + Number(deleted),
+  }
+  return fittingTable(runs, [columns, narrow], width)
+}
+
+const columns: Columns<Run> = {
   ID: ({ id }) => id,
   STREAM: ({ stream }) => stream,
   TRIGGER: ({ trigger }) => trigger,

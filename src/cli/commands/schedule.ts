@@ -11,7 +11,7 @@ import { listStreams, turnCosts } from '../../state/stream-state.ts'
 import { scheduledShare, stretchFactor } from '../../sync/plan.ts'
 import { action, type CommandContext, type Json, quiet, withJson } from '../context.ts'
 import { collectRows, printRequestPlan } from '../request-plan.ts'
-import { print, printJson, table } from '../terminal/output.ts'
+import { type Columns, fittingTable, lineWidth, print, printJson } from '../terminal/output.ts'
 
 /** Registers `schedule`. */
 export function registerSchedule(program: Command): void {
@@ -51,7 +51,7 @@ async function runSchedule(
   const planned = [...wanted].map(([turn, intervalMs]) => ({ intervalMs, cost: costs.get(turn) ?? 1 }))
   const neededPerSecond = planned.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)
   const stretch = stretchFactor(planned, ratePerSecond)
-  const rows = turns.map((turn) => {
+  const rows = turns.map((turn): ScheduledTurn => {
     const name = turnName(turn)
     const state = states.get(turn.stream)
     return {
@@ -65,22 +65,44 @@ async function runSchedule(
     }
   })
   if (json) return printJson({ ratePerSecond, scheduledShare, neededPerSecond, stretch, streams: rows })
-  const now = new Date()
-  print(
-    table(
-      ['STREAM', 'WANTED', 'EFFECTIVE', 'NEXT', 'REQUESTS A TURN', 'TARGET', 'AS OF'],
-      rows.map((row) => [
-        row.stream,
-        row.wantedS === null ? 'off' : duration(row.wantedS),
-        row.effectiveS === null ? 'off' : duration(row.effectiveS),
-        row.effectiveS === null ? null : (relative(row.nextDueAt, now) ?? 'when a worker starts'),
-        row.requestsPerTurn,
-        row.targetS === null ? null : duration(row.targetS),
-        relative(row.asOf, now),
-      ]),
-    ),
-  )
+  print(scheduleTable(rows, new Date()))
   print(`\n${budgetText(ratePerSecond, neededPerSecond, stretch)}`)
+}
+
+type ScheduledTurn = {
+  readonly stream: string
+  readonly wantedS: number | null
+  readonly effectiveS: number | null
+  readonly requestsPerTurn: number | null
+  readonly targetS: number | null
+  readonly asOf: Date | null
+  readonly nextDueAt: Date | null
+}
+
+const interval = (s: number | null): string => (s === null ? 'off' : duration(s))
+
+/** The turns as a table; a narrow one leaves out what was wanted, and to `status` how old they are. Pure. */
+export function scheduleTable(rows: readonly ScheduledTurn[], now: Date, width = lineWidth()): string {
+  const next = (row: ScheduledTurn, unknown: string): string | null =>
+    row.effectiveS === null ? null : (relative(row.nextDueAt, now) ?? unknown)
+  const target = ({ targetS }: ScheduledTurn): string | null => (targetS === null ? null : duration(targetS))
+  const whole: Columns<ScheduledTurn> = {
+    STREAM: ({ stream }) => stream,
+    WANTED: ({ wantedS }) => interval(wantedS),
+    EFFECTIVE: ({ effectiveS }) => interval(effectiveS),
+    NEXT: (row) => next(row, 'when a worker starts'),
+    'REQUESTS A TURN': ({ requestsPerTurn }) => requestsPerTurn,
+    TARGET: target,
+    'AS OF': ({ asOf }) => relative(asOf, now),
+  }
+  const narrow: Columns<ScheduledTurn> = {
+    STREAM: ({ stream }) => stream,
+    EFFECTIVE: ({ effectiveS }) => interval(effectiveS),
+    NEXT: (row) => next(row, 'at start'),
+    'REQUESTS A TURN': ({ requestsPerTurn }) => requestsPerTurn,
+    TARGET: target,
+  }
+  return fittingTable(rows, [whole, narrow], width)
 }
 
 /** What the schedule takes of the rate limit, in a sentence. */

@@ -12,7 +12,7 @@ import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.t
 import { webhookText } from '../../inspect/webhook.ts'
 import { action, type CommandContext, type ExitCode, quiet, withJson } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
-import { lineWidth, oneLine, print, printText, table, widthOf } from '../terminal/output.ts'
+import { type Columns, fittingTable, lineWidth, oneLine, print, printText, table } from '../terminal/output.ts'
 
 /** Registers `status`. */
 export function registerStatus(program: Command): void {
@@ -117,31 +117,28 @@ function streamsTable({ streams, quarantine }: StatusFacts, now: Date, width: nu
       freshness: freshnessText(stream, now),
     }
   })
-  const whole = table(
-    ['STREAM', 'ROWS', 'AS OF', 'LAST RUN', 'NEXT', 'INTERVAL', 'STATE', 'BAD'],
-    rows.map((row) => [
-      row.stream.stream,
-      row.rows,
-      freshAsOf(row.stream, now),
-      row.stream.lastRunStatus,
-      row.next,
-      row.stream.intervalS === null ? null : duration(row.stream.intervalS),
-      row.freshness,
-      row.bad,
-    ]),
-    null,
-  )
-  if (width === null || widthOf(whole) <= width) return whole
-  // `schedule` has the intervals, `runs` the runs.
+  type Row = (typeof rows)[number]
+  const whole: Columns<Row> = {
+    STREAM: ({ stream }) => stream.stream,
+    ROWS: (row) => row.rows,
+    'AS OF': ({ stream }) => freshAsOf(stream, now),
+    'LAST RUN': ({ stream }) => stream.lastRunStatus,
+    NEXT: ({ next }) => next,
+    INTERVAL: ({ stream }) => (stream.intervalS === null ? null : duration(stream.intervalS)),
+    STATE: ({ freshness }) => freshness,
+    BAD: ({ bad }) => bad,
+  }
   const isBad = rows.some(({ bad }) => bad !== null)
-  return table(
-    ['STREAM', 'ROWS', 'AS OF', 'NEXT', 'STATE', ...(isBad ? ['BAD'] : [])],
-    rows.map(({ stream, bad, ...row }) => [
-      ...[stream.stream, row.rows, freshestAsOf(stream, now), row.next, row.freshness],
-      ...(isBad ? [bad] : []),
-    ]),
-    width,
-  )
+  // `schedule` has the intervals, `runs` the runs.
+  const narrow: Columns<Row> = {
+    STREAM: ({ stream }) => stream.stream,
+    ROWS: (row) => row.rows,
+    'AS OF': ({ stream }) => freshestAsOf(stream, now),
+    NEXT: ({ next }) => next,
+    STATE: ({ freshness }) => freshness,
+    ...(isBad ? { BAD: ({ bad }: Row) => bad } : {}),
+  }
+  return fittingTable(rows, [whole, narrow], width)
 }
 
 /** The one of the two that is fresher. */

@@ -50,6 +50,22 @@ export function table(
   return render(names, cells, (cell, column) => (column === widest ? wrap(cell, room).join('\n') : cell))
 }
 
+/** Columns by their headings: what each shows of a row. */
+export type Columns<Row> = Readonly<Record<string, (row: Row) => Cell>>
+
+/** A table of the first of these sets of columns that fits into `width`; {@link table} sees to the last one. */
+export function fittingTable<Row>(
+  rows: readonly Row[],
+  sets: readonly Columns<Row>[],
+  width: number | null = lineWidth(),
+): string {
+  const tables = sets.map((columns, index) => {
+    const cells = rows.map((row) => Object.values(columns).map((cell) => cell(row)))
+    return table(Object.keys(columns), cells, index < sets.length - 1 ? null : width)
+  })
+  return tables.find((text) => width === null || widthOf(text) <= width) ?? tables.at(-1) ?? ''
+}
+
 function render(
   head: readonly string[],
   rows: readonly (readonly Cell[])[],
