@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { Planner } from '../outbox/plans.ts'
-import { type CommandLine, openCommandLine } from './program.ts'
+import { type CommandLine, errorOf, openCommandLine } from './program.ts'
 
 // Commands load the program anew each time.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -125,9 +125,9 @@ describe('changes', () => {
     { args: ['retry'], says: 'Name changes, or give --all' },
     { args: ['show', 'x'], says: 'It takes a number' },
   ])('refuses wrong usage with 2: $args', async ({ args, says }) => {
-    const { code, stderr } = await cli.run(['changes', ...args])
-    expect(code).toBe(2)
-    expect(stderr).toContain(says)
+    const ended = await cli.run(['changes', ...args])
+    expect(ended.code).toBe(2)
+    expect(errorOf(ended)).toContain(says)
   })
 
   it('says when there is no such change', async () => {
