@@ -7,13 +7,15 @@ import type { Logger } from '../log.ts'
 
 /**
  * Tables of more than a few pages that were never analysed, were analysed while their first rows were not committed yet,
- * or have more than doubled since. Others' tables are theirs to analyse.
+ * or have more than doubled since: by the rows that Postgres counted, or by their pages, since a crash, a copy or a restore
+ * forgets that count. Others' tables are theirs to analyse.
  */
 const outdatedSql = `select n.nspname as schema, c.relname as name
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname in ('mirror', 'sync', 'outbox') and c.relkind = 'r' and pg_has_role(c.relowner, 'usage')
     and ((c.reltuples < 0 or c.reltuples = 0 and pg_stat_get_mod_since_analyze(c.oid) > 0) and pg_relation_size(c.oid) > 65536
-      or pg_stat_get_mod_since_analyze(c.oid) > 1000 + greatest(c.reltuples, 0))
+      or pg_stat_get_mod_since_analyze(c.oid) > 1000 + greatest(c.reltuples, 0)
+      or pg_relation_size(c.oid) > 65536 + 2 * c.relpages::bigint * current_setting('block_size')::int)
   order by 1, 2`
 
 /**

@@ -127,7 +127,7 @@ describe('the edges of paging', () => {
 
   it('leave reference lists whole unless told to page them', async () => {
     expect(list(await send(sandbox, 'GET /v3/harbours?perPage=5&page=2'))).toHaveLength(40)
-    await using paged = await openSandbox({ pageReferences: true })
+    await using paged = await openSandbox({ size: 60, pageReferences: true })
     expect(list(await send(paged, 'GET /v3/harbours?perPage=30&page=2'))).toHaveLength(10)
   })
 

@@ -19,6 +19,7 @@ import { recordHistory } from '../../src/inspect/record-queries.ts'
 import { openWork } from '../../src/inspect/work-queries.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import type { FilledWrite, TableWrite, Tombstones } from '../../src/mirror/rows.ts'
+import { analyzeGrown } from '../../src/mirror/statistics.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
@@ -43,7 +44,7 @@ import { countTasks, isUrgentWaiting, neglectedTasks, releasePlans, takeWakeable
 import { countInWindow, isPageKnown } from '../../src/state/windows.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { handledBy } from '../helpers/plans.ts'
-import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
 // Tables of thousands of rows are filled and planned on, over and over.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
@@ -386,5 +387,22 @@ describe('Postgres without statistics', () => {
       { relname: 'records', analyzed: true },
       { relname: 'rentals', analyzed: true },
     ])
+  })
+
+  it('whose counts were forgotten, as a crash does: a table that grew is analysed by its pages', async () => {
+    await using grown = await openMirror()
+    const { pool } = grown.db
+    await turnOffAutovacuum(pool)
+    const remember = (from: number, to: number) =>
+      pool.query(`insert into sync.records (stream, key) select 'rentals', id from generate_series(${from}, ${to}) id`)
+    await remember(1, 2_000)
+    expect(await analyzeGrown(pool, quiet)).toEqual(['sync.records'])
+    await remember(2_001, 3_000)
+    await pool.query('select pg_stat_reset()')
+    expect(await analyzeGrown(pool, quiet)).toEqual([])
+    await remember(3_001, 9_000)
+    await pool.query('select pg_stat_reset()')
+    expect(await analyzeGrown(pool, quiet)).toEqual(['sync.records'])
+    expect(await analyzeGrown(pool, quiet)).toEqual([])
   })
 })

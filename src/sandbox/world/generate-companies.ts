@@ -82,7 +82,7 @@ export function makeCompany(world: World, random: Random): Entity {
   const key = world.nextId('companies', 101)
   const name = `${random.pick(companyNames)} ${key}`
   const slug = name.toLowerCase().replace(/[^a-z0-9]+/g, '-')
-  const { city, postalCode } = random.pick(harbours)
+  const { city, postalCode } = random.pick(harbours.filter(({ city }) => world.knows('cities', city)))
   const siret = String(random.int(100_000_000, 999_999_999))
   return createEntity(
     'companies',
@@ -115,7 +115,8 @@ export function makeResource(
   choice: { readonly boat?: Resource; readonly isTest?: boolean; readonly fleet?: number } = {},
 ): Resource {
   const boatId = choice.boat?.boatId ?? String(1001 + world.resources.size)
-  const place = random.pick(harbours.filter(({ name }) => name !== harbourNameOf(choice.boat)))
+  const elsewhere = harbours.filter(({ name }) => name !== harbourNameOf(choice.boat))
+  const place = random.pick(elsewhere.filter(({ name }) => world.knows('harbours', name)))
   const [, , winterOffset, currency] = countries.find(([code]) => code === place.country) ?? countries[0]
   const harbour = world.reference('harbours', place.name)
   const version = choice.boat?.links.version ?? random.pick([...world.versions.values()])

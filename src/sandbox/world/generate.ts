@@ -8,6 +8,7 @@ import { generateRentals } from './generate-rentals.ts'
 import { generateUsers } from './generate-users.ts'
 import { createRandom } from './random.ts'
 import { streamRentals } from './streamed-rentals.ts'
+import { keepUsedPlaces } from './used-places.ts'
 import { World } from './world.ts'
 
 interface WorldOptions {
@@ -22,6 +23,9 @@ interface WorldOptions {
 
 /** Where rentals are not held, the rest, which is, does not grow beyond what belongs to so many. */
 const SURROUNDING_SIZE = 20_000
+
+/** Rentals from which on a world knows every place. */
+const ALL_PLACES_FROM = 60
 
 /** Counts for a size: 200 rentals give 40 resources, 8 companies, 120 users; 20,000 give some 1,000 resources. */
 export const countsFor = (size: number) => ({
@@ -56,5 +60,6 @@ export function generateWorld({ seed, size, heldAtMost, clock, touchParents }: W
   generateUsers(world, createRandom(seed, 'users'), counts.users)
   if (isStreamed) streamRentals(world, size)
   else generateRentals(world, createRandom(seed, 'rentals'), counts.rentals)
+  if (size < ALL_PLACES_FROM) keepUsedPlaces(world)
   return world
 }

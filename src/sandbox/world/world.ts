@@ -82,10 +82,19 @@ export class World {
 
   /** Looks a reference record up by its code or its `name`; throws when the data are inconsistent. */
   reference(table: ReferenceTable, name: string): Entity {
-    const { records } = this.references[table]
-    const found = records.get(name) ?? [...records.values()].find(({ own }) => own.name === name)
+    const found = this.#findReference(table, name)
     if (!found) throw new Error(`The sandbox's data name no ${table} called ${name}`)
     return found
+  }
+
+  /** Whether this world has a reference record of this code or `name`. */
+  knows(table: ReferenceTable, name: string): boolean {
+    return this.#findReference(table, name) !== undefined
+  }
+
+  #findReference(table: ReferenceTable, name: string): Entity | undefined {
+    const { records } = this.references[table]
+    return records.get(name) ?? [...records.values()].find(({ own }) => own.name === name)
   }
 
   /** A fresh id of a table, counting up from `first`. */

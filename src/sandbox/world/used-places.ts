@@ -1,0 +1,35 @@
+// A small world knows few places: the harbours of its boats, the cities of its companies, some more, and what lies around them.
+
+import { harbours } from '../data/places.ts'
+import type { ReferenceTable } from '../records/references.ts'
+import type { Entity, Link } from './entity.ts'
+import type { World } from './world.ts'
+
+const placeTables: readonly ReferenceTable[] = [
+  'countries',
+  'administrative_area_level1',
+  'administrative_area_level2',
+  'navigation_areas',
+  'cities',
+  'harbours',
+]
+
+/** So that whoever adds a boat finds another harbour for it. */
+const harboursAtLeast = 6
+
+/** Removes the places that nothing of this world is in. */
+export function keepUsedPlaces(world: World): void {
+  const used = new Set<Entity>()
+  const use = (link: Link): void => {
+    if (typeof link !== 'object' || link === null || used.has(link)) return
+    used.add(link)
+    for (const next of Object.values(link.links)) use(next)
+  }
+  for (const { name } of harbours.slice(0, harboursAtLeast)) use(world.reference('harbours', name))
+  for (const { links } of [...world.companies.values(), ...world.resources.values()])
+    for (const link of Object.values(links)) use(link)
+  for (const table of placeTables) {
+    const { records } = world.references[table]
+    for (const place of [...records.values()]) if (!used.has(place)) records.remove(place)
+  }
+}
