@@ -26,6 +26,7 @@ import * as alerts from './0021_alerts.ts'
 import * as rowChanges from './0022_row_changes.ts'
 import * as autovacuum from './0023_autovacuum.ts'
 import * as runningRuns from './0024_running_runs.ts'
+import * as portions from './0025_portions.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -53,4 +54,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0022_row_changes': rowChanges,
   '0023_autovacuum': autovacuum,
   '0024_running_runs': runningRuns,
+  '0025_portions': portions,
 }

@@ -11,6 +11,7 @@ import { BoatMirrorError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { parseDuration } from '../settings.ts'
 import { isAnythingDue } from '../state/due.ts'
+import { changedPortion, nextPortion, notePlanned } from '../state/portions.ts'
 import { createRequest, isRequested } from '../state/requests.ts'
 import {
   inheritFreshness,
@@ -201,7 +202,8 @@ async function tickMadeDue(context: SyncContext, stream: StreamDef): Promise<'as
   const { pool } = context.database
   const known = (await listStreams(pool)).find((state) => state.stream === stream.name)
   if (known?.as_of == null) return 'waiting'
-  if (!(await isAnythingDue(pool, stream, dueSettings(context, { scope: 'hot' })))) return 'fresh'
+  const portion = await changedPortion(pool, stream)
+  if (!(await isAnythingDue(pool, stream, dueSettings(context, { scope: 'hot', portion })))) return 'fresh'
   await createRequest(pool, { trigger: 'schedule', streams: [stream.name], full: false, hot: true })
   return 'asked'
 }
@@ -217,7 +219,9 @@ async function mayReadWindows({ database, clock }: SyncContext, stream: string):
 
 async function isFresh(context: SyncContext, stream: StreamDef, parent: string): Promise<boolean> {
   const { pool } = context.database
-  if (await isAnythingDue(pool, stream, dueSettings(context))) return false
+  const portion = await nextPortion(pool, stream)
+  if (await isAnythingDue(pool, stream, dueSettings(context, { portion }))) return false
+  if (portion !== null) await notePlanned(pool, stream, portion)
   await inheritFreshness(pool, stream.name, parent)
   return true
 }

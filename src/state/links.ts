@@ -2,7 +2,7 @@
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { isStub, keySql, type Queryable } from '../database/sql.ts'
+import { identifier, isStub, keySql, type Queryable } from '../database/sql.ts'
 
 /**
  * Keys of the records that a list may be asked by, where its records whose own link was never read are more: then asking
@@ -12,14 +12,18 @@ export async function linkKeys(db: Queryable, target: StreamDef): Promise<readon
   const { name, filledBy } = target
   if (filledBy?.filter === undefined) return []
   const by = streamNamed(filledBy.filter.stream)
+  const open = `select from mirror.${identifier(name)} m
+    left join lateral (select key from sync.records d where d.stream = '${filledBy.stream}' and d.key = ${keySql(target, 'm')}
+      and d.detail_read_at is not null offset 0) d on true
+    where m.${identifier(filledBy.columns[0]?.column ?? '')} is null and m._deleted_at is null and not ${isStub('m')} and d.key is null`
+  const { rowCount } = await db.query(`${open} limit 1`)
+  if (rowCount === 0) return []
   const { rows } = await db.query<{ key: string }>(
-    `with asked as (select ${keySql(by, 't')} as key from mirror.${by.name} t where t._deleted_at is null and not ${isStub('t')})
+    `with asked as materialized (
+       select ${keySql(by, 't')} as key from mirror.${by.name} t where t._deleted_at is null and not ${isStub('t')})
      select key from asked where (select count(*) from asked) < (
-       select count(*) from mirror.${name} m
-       left join sync.records d on d.stream = $1 and d.key = ${keySql(target, 'm')} and d.detail_read_at is not null
-       where m.${filledBy.columns[0]?.column} is null and m._deleted_at is null and not ${isStub('m')} and d.key is null)
+       select count(*) from (${open} limit (select count(*) + 1 from asked)) open)
      order by key`,
-    [filledBy.stream],
   )
   return rows.map(({ key }) => key)
 }

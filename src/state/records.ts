@@ -233,7 +233,7 @@ export async function doubtDetails(
 export async function makeDue(db: Queryable, names: readonly string[], keys: readonly string[]): Promise<void> {
   if (names.length === 0 || keys.length === 0) return
   await db.query(
-    `update sync.records r set detail_read_at = null from (
+    `update sync.records r set detail_read_at = null, changed_at = clock_timestamp() from (
        select stream, key from sync.records where stream = any($1) and key = any($2)
        order by stream, key for no key update) d
      where r.stream = d.stream and r.key = d.key`,

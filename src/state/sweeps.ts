@@ -19,11 +19,11 @@ export async function saveSweepPages(
   )
 }
 
-/** How many records of a stream were tombstoned within 24 hours. */
+/** How many records of a stream were tombstoned within 24 hours; an index takes no time that changes while it is read. */
 export async function deletedLately(db: Queryable, stream: string): Promise<number> {
   const { rows } = await db.query<{ deleted: number }>(
     `select count(*)::int as deleted from mirror.change_log
-     where stream = $1 and operation = 'delete' and changed_at > clock_timestamp() - interval '24 hours'`,
+     where stream = $1 and operation = 'delete' and changed_at > statement_timestamp() - interval '24 hours'`,
     [stream],
   )
   return rows[0]?.deleted ?? 0

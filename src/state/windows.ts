@@ -30,18 +30,18 @@ export async function isPageKnown(db: Queryable, stream: StreamDef, keys: readon
   return rowCount === 0
 }
 
-/** How many live rows have a later time in this column. */
-export async function countNewer(
+/** Are there more than so many live rows with a later time in this column? */
+export async function areMoreNewer(
   db: Queryable,
   stream: StreamDef,
-  { column, than }: { readonly column: string; readonly than: Date },
-): Promise<number> {
-  const { rows } = await db.query<{ newer: number }>(
-    `select count(*)::int as newer from mirror.${identifier(stream.name)} t
-     where t._deleted_at is null and not ${isStub('t')} and t.${identifier(column)} > $1`,
-    [than],
+  { column, than, count }: { readonly column: string; readonly than: Date; readonly count: number },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `select from mirror.${identifier(stream.name)} t
+     where t._deleted_at is null and not ${isStub('t')} and t.${identifier(column)} > $1 offset $2 limit 1`,
+    [than, count],
   )
-  return rows[0]?.newer ?? 0
+  return rowCount === 1
 }
 
 /** How many of these records are alive, and lie in the window. */

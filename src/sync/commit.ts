@@ -4,15 +4,18 @@
 import type { PoolClient } from 'pg'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import type { Queryable } from '../database/sql.ts'
 import { refusalByPartner } from '../mirror/partner-objects.ts'
 import { repairReadAhead } from '../mirror/read-ahead.ts'
 import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { analyzeGrown } from '../mirror/statistics.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
+import { detailStates, isSeenSince, listedRecords } from '../state/detail-states.ts'
 import { keepDetailTags } from '../state/detail-tags.ts'
-import { detailStates, dueKeys, isSeenSince, listedRecords } from '../state/due.ts'
+import { dueKeys } from '../state/due.ts'
 import { linkKeys } from '../state/links.ts'
 import { insertNewRecords } from '../state/new-records.ts'
+import { changedPortion, nextPortion, notePlanned, type Portion } from '../state/portions.ts'
 import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from '../state/quarantine.ts'
 import { noteReads, repeatingReadsOf } from '../state/reads.ts'
 import { keyText, knownRecords, saveRecords } from '../state/records.ts'
@@ -41,7 +44,9 @@ export const committing: TaskWriter = {
   /** Rows whose reading time lies ahead of the database's clock are repaired, and a person is told. */
   begin: async ({ context, stream, task }) => {
     const rows = await context.database.transaction(async (client) => {
-      const repaired = await repairReadAhead(client, stream, task.runStartedAt)
+      const isWhole = task.fullRead || !task.isScheduled
+      const range = isWhole ? null : ((await nextPortion(client, stream))?.range ?? null)
+      const repaired = await repairReadAhead(client, stream, { runStartedAt: task.runStartedAt, range })
       if (repaired > 0)
         await addWarnings(client, task.runId, [
           `${repaired} rows had a reading time ahead of the database's clock, which was set back, or was that of a host whose clock was ahead; they are read anew.`,
@@ -88,17 +93,24 @@ export const committing: TaskWriter = {
   endPass,
   endSweep,
 
-  dueKeys: async ({ context, stream, task }) => {
-    await analyzeGrown(context.database.pool, context.log)
-    if (!isEnabled(stream, context.settings)) return []
+  dueKeys: async (run) => {
+    const { context, stream, task } = run
+    const { pool } = context.database
+    await analyzeGrown(pool, context.log)
+    const portion = await portionOf(pool, run)
+    if (!isEnabled(stream, context.settings)) return { keys: [], portion }
     const { fullRead, hot, isScheduled, runStartedAt } = task
     const due = dueSettings(context, {
       scope: hot ? 'hot' : isScheduled ? 'schedule' : 'sync',
       ...(fullRead && { before: runStartedAt }),
       // The changes that its own sweep found.
       ...(hot && stream.reads.kind === 'list' && { changedSince: runStartedAt }),
+      portion,
     })
-    return await dueKeys(context.database.pool, stream, due)
+    const keys = await dueKeys(pool, stream, due)
+    // What changed is found again until a run has ended well: only the range goes on.
+    if (portion !== null) await notePlanned(pool, stream, portion)
+    return { keys, portion }
   },
 
   linkKeys: async ({ context, stream }) => {
@@ -121,6 +133,14 @@ export const committing: TaskWriter = {
     })
     context.onTasks()
   },
+}
+
+/** What a run looks at: everything when somebody asked for it, else what may have become due since the last one. */
+async function portionOf(db: Queryable, { stream, task }: TaskRun): Promise<Portion | null> {
+  if (task.fullRead) return null
+  if (!task.hot) return task.isScheduled ? await nextPortion(db, stream) : null
+  if (stream.dueBy !== undefined) return await changedPortion(db, stream)
+  return { since: task.runStartedAt, range: null }
 }
 
 async function writeAll(

@@ -8,7 +8,9 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
-import type { DetailState, DueKey, Listed, Seen } from '../state/due.ts'
+import type { DetailState, Listed, Seen } from '../state/detail-states.ts'
+import type { DueKey } from '../state/due.ts'
+import type { Portion } from '../state/portions.ts'
 import type { KnownRecord } from '../state/records.ts'
 import type { NewTask, Task } from '../state/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
@@ -85,6 +87,9 @@ export type CommitExtras = {
   readonly also?: (client: PoolClient) => Promise<void>
 }
 
+/** Whose details are due, of the rows that were looked at; `portion` null: of all of them. */
+export type Due = { readonly keys: readonly DueKey[]; readonly portion: Portion | null }
+
 /**
  * What a task asks about earlier reads, and what becomes of what it finds. A sync commits it (`commit.ts`), a check
  * compares it with the mirror and takes nothing for known (`check.ts`); the tasks are the same.
@@ -103,7 +108,7 @@ export type TaskWriter = {
   /** Which of the stream's reads that repeat others are left out. */
   economy(run: TaskRun): Promise<Economy>
   /** Reads some details before the others, to learn whether the others are needed. Returns what is still due. */
-  learn(run: TaskRun, due: readonly DueKey[]): Promise<readonly DueKey[]>
+  learn(run: TaskRun, due: Due): Promise<readonly DueKey[]>
   /** Was this record seen since then? */
   isThere(run: Reading, key: string, seen: Seen): Promise<boolean>
   /** Takes what was found. @throws BoatMirrorError LEASE_LOST when another worker took the task over. */
@@ -113,7 +118,7 @@ export type TaskWriter = {
   /** Ends a sweep: what it missed is to be confirmed, then details are planned. */
   endSweep(run: TaskRun<'list'>, at: Checkpoint): Promise<void>
   /** The records whose details are to be read, in the order in which they are of use. */
-  dueKeys(run: TaskRun): Promise<readonly DueKey[]>
+  dueKeys(run: TaskRun): Promise<Due>
   /** The records of another stream by which the links that this stream fills are asked for. */
   linkKeys(run: TaskRun): Promise<readonly string[]>
   /** Does something more urgent wait for a place that these details have? */

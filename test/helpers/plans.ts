@@ -18,6 +18,7 @@ export type Handled = {
   readonly sql: string
   /** Rows that came out of all steps of its plan, and those that a step looked at and dropped. */
   readonly rows: number
+  readonly ms: number
   /** The whole plan, to be read. */
   readonly plan: Node
 }
@@ -43,7 +44,8 @@ export async function handledBy(client: PoolClient, work: () => Promise<unknown>
     const start = message.indexOf('{')
     if (!message.startsWith('duration:') || start < 0) return
     const told = JSON.parse(message.slice(start)) as { readonly 'Query Text': string; readonly Plan: Node }
-    found.push({ sql: told['Query Text'], rows: rowsOf(told.Plan), plan: told.Plan })
+    const ms = Number(/^duration: ([\d.]+) ms/.exec(message)?.[1] ?? 0)
+    found.push({ sql: told['Query Text'], rows: rowsOf(told.Plan), ms, plan: told.Plan })
   }
   await client.query(explainEverything)
   client.on('notice', onNotice)

@@ -23,7 +23,8 @@ import { analyzeGrown } from '../../src/mirror/statistics.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
-import { countListed, detailStates, drawnKeys, dueKeys, isAnythingDue, isSeenSince } from '../../src/state/due.ts'
+import { detailStates, isSeenSince } from '../../src/state/detail-states.ts'
+import { countListed, drawnKeys, dueKeys, isAnythingDue } from '../../src/state/due.ts'
 import { linkedValues, linkKeys } from '../../src/state/links.ts'
 import { listedPayloads } from '../../src/state/payloads.ts'
 import { forgetRecords, saveRecords } from '../../src/state/records.ts'
@@ -62,6 +63,7 @@ const due = {
   from: '2026-01-01',
   to: '2027-01-01',
   leavesOut: true,
+  portion: null,
 }
 
 const window = { column: 'departure_datetime', from: '2026-01-01', to: '2027-01-01', timeZone: 'UTC' }
@@ -218,7 +220,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
   ['boats by which rentals are linked', 10 * size, (db) => linkKeys(db, rentals)],
   ['what links to 200 boats are filled with', 4 * 200, (db) => linkedValues(db, rentals, spread(200).map(String))],
   ['a few records of a list', 2 * size, (db) => listedPayloads(db, rentals, 'GET /v3/rentals', 6)],
-  ['200 rentals at random, to compare', 10 * size, (db) => drawnKeys(db, rentals, due, 200)],
+  ['200 rentals at random, to compare', 10 * size, (db) => drawnKeys(db, rentals, due, { count: 200, rows: size })],
   ['rentals that their list made needless to read', 10 * size, (db) => countListed(db, rentals, due, new Date(0))],
   ['whether any payments are due', 10 * size, (db) => isAnythingDue(db, payments, due)],
   ['calendars that a rental made due', 10 * size, (db) => dueKeys(db, calendars, { ...due, scope: 'hot' })],

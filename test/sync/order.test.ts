@@ -62,6 +62,7 @@ it('details are due by rank: what departs soonest, what is back since shortest, 
       maxAgeMs: dayMs,
       from: '2000-01-01',
       to: '2000-01-01',
+      portion: null,
       leavesOut: false,
     }
     const keys = await dueKeys(pool, streamNamed('rentals'), due)

@@ -10,7 +10,7 @@ import { type DueKey, dueKeys } from '../../state/due.ts'
 import { keyText } from '../../state/records.ts'
 import type { NewTask, Task } from '../../state/tasks.ts'
 import type { ChangeSet } from '../change-set.ts'
-import { type CommitExtras, type SyncContext, type TaskRun, type TaskWriter, taskRun } from '../context.ts'
+import { type CommitExtras, type Due, type SyncContext, type TaskRun, type TaskWriter, taskRun } from '../context.ts'
 import { confirmationsOf } from '../deletions/confirmations.ts'
 import { type Economy, noEconomy } from '../economy.ts'
 import { nextVariant } from '../lists/progress.ts'
@@ -119,7 +119,7 @@ class StreamComparison implements TaskWriter {
   isUrgentWaiting = async (): Promise<boolean> => false
   listed = this.knownRecords
   economy = async (): Promise<Economy> => noEconomy
-  learn = async (_: TaskRun, due: readonly DueKey[]): Promise<readonly DueKey[]> => due
+  learn = async (_: TaskRun, due: Due): Promise<readonly DueKey[]> => due.keys
   /** Its list or its parent named it a moment ago. */
   isThere = async (): Promise<boolean> => true
   /** What a moving list leaves out is asked for by its single. */
@@ -183,8 +183,9 @@ class StreamComparison implements TaskWriter {
     for await (const tasks of confirmationsOf([missing], missing.length, { kind: 'confirm' })) this.#add(tasks)
   }
 
-  async dueKeys({ stream }: TaskRun): Promise<readonly DueKey[]> {
-    return [...(stream.reads.kind === 'list' ? this.#due : this.#parents)].map((key) => ({ key, rank: 0 }))
+  async dueKeys({ stream }: TaskRun): Promise<Due> {
+    const keys = [...(stream.reads.kind === 'list' ? this.#due : this.#parents)].map((key) => ({ key, rank: 0 }))
+    return { keys, portion: null }
   }
 
   async end(_: TaskRun, next?: { readonly tasks: readonly NewTask[] }): Promise<void> {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { dateIn } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
-import type { DetailState } from '../../state/due.ts'
+import type { DetailState } from '../../state/detail-states.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type SyncContext, type TaskRun } from '../context.ts'
@@ -32,7 +32,7 @@ export async function runPlan(run: TaskRun): Promise<void> {
   const links = keyBatches(await writer.linkKeys(run)).map(
     (keys) => ({ kind: 'links', priority: detailPriority(task, 1), payload: { keys } }) as const,
   )
-  await writer.end(run, { tasks: [...links, ...tasks], swept: isSwept ? null : all.length })
+  await writer.end(run, { tasks: [...links, ...tasks], swept: isSwept ? null : all.keys.length })
 }
 
 /** After this many failures in a row a batch gives up: the API is down, not the record bad. */

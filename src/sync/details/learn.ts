@@ -12,7 +12,7 @@ import {
 } from '../../state/reads.ts'
 import { liveRows } from '../../state/row-counts.ts'
 import type { Found } from '../change-set.ts'
-import type { TaskRun } from '../context.ts'
+import type { Due, TaskRun } from '../context.ts'
 import { alwaysRead, dailySample, dayMs, isSampleDue, learningSample, shuffled } from '../economy.ts'
 import { dueSettings } from '../plan.ts'
 import { readDetails } from './details.ts'
@@ -21,7 +21,7 @@ import { readDetails } from './details.ts'
 export const leavesOut = ({ context, task }: TaskRun): boolean => context.settings.readEconomy && !task.fullRead
 
 /** Reads what is to be compared before anything else of the run. Returns what is due afterwards. */
-export async function learn(run: TaskRun, due: readonly DueKey[]): Promise<readonly DueKey[]> {
+export async function learn(run: TaskRun, { keys: due, portion }: Due): Promise<readonly DueKey[]> {
   const { context, stream } = run
   if (!leavesOut(run) || run.task.hot) return due
   const { pool } = context.database
@@ -46,7 +46,7 @@ export async function learn(run: TaskRun, due: readonly DueKey[]): Promise<reado
       reads.map(({ endpoint }) => ({ endpoint, sampled: true })),
     )
   } else return due
-  return await dueKeys(pool, stream, dueSettings(context))
+  return await dueKeys(pool, stream, dueSettings(context, { portion }))
 }
 
 const isLearning = ({ state }: RepeatingRead): boolean => state === 'learning'
@@ -73,8 +73,10 @@ async function learnFromList(run: TaskRun, wanted: number): Promise<void> {
 /** Reads so many records that were not read within a day. */
 async function readDrawn(run: TaskRun, count: number): Promise<void> {
   const { context, stream } = run
+  const { pool } = context.database
   const dayAgo = new Date(context.clock.now().getTime() - dayMs)
-  const keys = await drawnKeys(context.database.pool, stream, dueSettings(context, { before: dayAgo }), count)
+  const of = { count, rows: await liveRows(pool, stream.name) }
+  const keys = await drawnKeys(pool, stream, dueSettings(context, { before: dayAgo }), of)
   await readDetails(run, keys, { sample: true })
 }
 

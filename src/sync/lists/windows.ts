@@ -10,7 +10,7 @@ import type { Queryable } from '../../database/sql.ts'
 import { ApiError } from '../../errors.ts'
 import { readDetected, saveDetected } from '../../state/detected-settings.ts'
 import { keyText } from '../../state/records.ts'
-import { countInWindow, countNewer, isPageKnown, type Window } from '../../state/windows.ts'
+import { areMoreNewer, countInWindow, isPageKnown, type Window } from '../../state/windows.ts'
 import type { TaskRun } from '../context.ts'
 import { keyOf } from '../records/project.ts'
 
@@ -125,9 +125,9 @@ async function assertNewestFirst(run: TaskRun<'list'>, page: Page, earlier: numb
     earliest = Math.min(earliest, time)
   }
   if (page.index > 0 || (await isTrusted(run))) return earliest
-  const newer = await countNewer(context.database.pool, stream, { column, than: new Date(times[0] ?? 0) })
-  if (newer > mayBeGone)
-    throw new NotHonoured(`The mirror knows ${newer} records that are newer than the first one listed.`)
+  const newer = { column, than: new Date(times[0] ?? 0), count: mayBeGone }
+  if (await areMoreNewer(context.database.pool, stream, newer))
+    throw new NotHonoured(`The mirror knows more than ${mayBeGone} records that are newer than the first one listed.`)
   return earliest
 }
 

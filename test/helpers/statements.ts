@@ -1,0 +1,186 @@
+// What a worker does again and again, as statements on a mirror of any size: those that open work is made of, on tables of
+// which all but a little is history.
+
+import type { Pool, PoolClient } from 'pg'
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import { runningRuns } from '../../src/inspect/page-queries.ts'
+import { recordHistory } from '../../src/inspect/record-queries.ts'
+import { repairReadAhead } from '../../src/mirror/read-ahead.ts'
+import type { TableWrite } from '../../src/mirror/rows.ts'
+import { applyWrites } from '../../src/mirror/writer.ts'
+import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
+import { detailStates, isSeenSince } from '../../src/state/detail-states.ts'
+import { countListed, drawnKeys, dueKeys, isAnythingDue } from '../../src/state/due.ts'
+import { linkKeys } from '../../src/state/links.ts'
+import { changedPortion, nextPortion, notePlanned, type Portion } from '../../src/state/portions.ts'
+import { forgetRecords, knownRecords, saveRecords } from '../../src/state/records.ts'
+import { finishRequests, isRequested, openStreams } from '../../src/state/requests.ts'
+import { addUpRowChanges, liveRows } from '../../src/state/row-counts.ts'
+import { idleRuns, listRuns } from '../../src/state/runs.ts'
+import { beforePages, byRange, compareRange, dividePages, findRanges } from '../../src/state/sweep-ranges.ts'
+import { deletedLately } from '../../src/state/sweeps.ts'
+import { isUrgentWaiting, neglectedTasks, takeWakeable } from '../../src/state/tasks.ts'
+import { areMoreNewer, countInWindow, isPageKnown } from '../../src/state/windows.ts'
+import { handledBy } from './plans.ts'
+
+const rentals = streamNamed('rentals')
+const keys = Array.from({ length: 100 }, (_, index) => String(index * 150 + 1))
+const sweep = { runId: '1', runStartedAt: new Date(Date.now() + 60_000) }
+const day = (offset: number): string => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10)
+const window = { column: 'departure_datetime', from: day(-7), to: day(7), timeZone: 'Europe/Paris' }
+
+/** A rental each five minutes back from now; what is settled, finished and logged grows with them, what is open does not. */
+export const filling = (size: number): readonly string[] => [
+  `insert into mirror.rentals (id, departure_datetime, resource_id, _payload, _source, _read_at, _changed_at)
+   select id, now() - id * interval '5 minutes', 'boat ' || id % 100 + 1, '{}', 'GET /v3/rentals', now() - interval '1 hour',
+     now() - case when id <= 100 then interval '1 minute' else interval '1 hour' end from generate_series(1, ${size}) id`,
+  `insert into sync.records (stream, key, list_hash, detail_hash, detail_read_at, changed_at)
+   select stream, id::text, 'h', 'd', now(), now() - case when id <= 100 then interval '1 minute' else interval '1 hour' end
+   from unnest(array['rentals', 'rental_payments']) stream, generate_series(1, ${size}) id`,
+  `insert into mirror.resources (id, _payload, _source, _read_at)
+   select 'boat ' || n, '{}', 'GET /v3/resources', now() from generate_series(1, 100) n`,
+  `update sync.streams set as_of = now() - interval '2 minutes', hot_as_of = now(), planned_to = '500'`,
+  `update sync.streams set rows = ${size} where stream = 'rentals'`,
+  `insert into sync.runs (stream, trigger, status, started_at) values ('resource_availability_years', 'schedule', 'done', now())`,
+  `insert into mirror.change_log (stream, key, operation, diff, whole, changed_at)
+   select 'rentals', jsonb_build_object('id', id), case when id % 20 = 0 then 'delete' else 'insert' end, '{}', true,
+     now() - id * interval '5 minutes' from generate_series(1, ${size}) id`,
+  `insert into outbox.queue (operation, target, body, aggregate, enqueued_by, status, settled_at)
+   select 'rental.update', '{}', '{}', 'rental:' || id, current_user, case when id > 100 then 'done' else 'queued' end,
+     case when id > 100 then now() end from generate_series(1, ${size / 2}) id`,
+  `insert into sync.runs (stream, trigger, status, started_at, finished_at, swept_at)
+   select case when id = 1 then 'rentals' else 'users' end, 'test', case when id = 1 then 'running' else 'done' end,
+     now() - id * interval '1 minute', now(), now() from generate_series(1, ${size / 10}) id`,
+  `insert into sync.tasks (run_id, stream, kind, status)
+   select id, 'users', 'plan', case when id <= 20 then 'waiting' else 'done' end from sync.runs`,
+  `insert into sync.requests (trigger, finished_at) select 'test', case when id > 20 then now() end from generate_series(1, ${size / 10}) id`,
+  `insert into sync.request_streams (request_id, stream, run_id) select id, 'rentals', 1 from sync.requests`,
+  `insert into sync.sweep_pages (run_id, pass, page, keys)
+   select 1, 1, page, array(select (page * 100 + n)::text from generate_series(1, 100) n) from generate_series(0, ${size / 100 - 1}) page`,
+]
+
+const changed: TableWrite = {
+  stream: rentals,
+  source: 'GET /v3/rentals',
+  readAt: new Date(),
+  mode: 'record',
+  rows: keys.map((id) => ({
+    key: [id],
+    values: rentals.columns.map(({ name }) => (name === 'id' ? id : name === 'user_id' ? '5' : null)),
+    payload: JSON.stringify({ id: Number(id) }),
+  })),
+}
+const gone = { stream: rentals, keys: keys.map((id) => [id]), source: 'GET /v3/test', readAt: new Date() }
+
+const due = {
+  ...{ scope: 'schedule' as const, maxAgeMs: 86_400_000, before: null, changedSince: null, leavesOut: true },
+  ...{ from: day(0), to: day(30) },
+}
+
+/** These are planned well once their tables were analysed, which a sync sees to (`analyzeGrown`). */
+export const needStatistics: ReadonlySet<string> = new Set([
+  'records that are gone',
+  'what is to be done',
+  'changes of the feed, and of a record',
+  'which details are due',
+])
+
+export const works: readonly (readonly [string, (client: PoolClient) => Promise<unknown>])[] = [
+  [
+    'a step at the end of a sweep, and how many rows may go',
+    async (db) => {
+      await findRanges(db, rentals, '1', 5_000)
+      await dividePages(db, '1', await byRange(db, rentals, '1'), { from: beforePages, pages: 50 })
+      await compareRange(db, { stream: rentals, run: sweep }, 0)
+      await liveRows(db, 'rentals')
+      await deletedLately(db, 'rentals')
+      await addUpRowChanges(db)
+    },
+  ],
+  [
+    'a hot window',
+    async (db) => {
+      await findRanges(db, rentals, '2', null)
+      await compareRange(db, { stream: rentals, run: { ...sweep, runId: '2' }, window }, null)
+      await isPageKnown(db, rentals, keys)
+      await countInWindow(db, rentals, { window, keys })
+      await areMoreNewer(db, rentals, { column: 'creation_datetime', than: new Date(), count: 20 })
+    },
+  ],
+  [
+    'which details are due',
+    async (db) => {
+      for (const stream of [rentals, streamNamed('rental_payments'), streamNamed('resource_slots')]) {
+        const portion = await nextPortion(db, stream, 5_000)
+        await dueKeys(db, stream, { ...due, portion })
+        await isAnythingDue(db, stream, { ...due, portion })
+        await notePlanned(db, stream, portion as Portion)
+        await repairReadAhead(db, stream, { runStartedAt: new Date(), range: portion?.range ?? null })
+      }
+      const calendars = streamNamed('resource_availability_years')
+      await dueKeys(db, calendars, { ...due, scope: 'hot', portion: await changedPortion(db, calendars) })
+      await countListed(db, rentals, { ...due, portion: null }, new Date(Date.now() - 60_000))
+      await drawnKeys(db, rentals, { ...due, portion: null }, { count: 200, rows: await liveRows(db, 'rentals') })
+      await linkKeys(db, rentals)
+    },
+  ],
+  [
+    'a page of a list, and what is remembered of it',
+    async (db) => {
+      await knownRecords(db, rentals, keys, 1)
+      await detailStates(db, rentals, keys, 86_400_000)
+      await isSeenSince(db, rentals, '7', { since: new Date(), byList: true })
+      await saveRecords(
+        db,
+        keys.map((key) => ({ stream: 'rentals', key, listHash: 'new' })),
+      )
+      await forgetRecords(db, [{ stream: streamNamed('users'), keys: [['1']] }])
+    },
+  ],
+  ['records that changed', (db) => applyWrites(db, { tables: [changed] })],
+  ['records that are gone', (db) => applyWrites(db, { tombstones: [gone] })],
+  [
+    'what is to be done',
+    async (db) => {
+      await openStreams(db)
+      await isRequested(db, { stream: 'rentals', hot: false })
+      await finishRequests(db)
+      await idleRuns(db)
+      await runningRuns(db)
+      await listRuns(db, { limit: 20 })
+      await takeWakeable(db, 10)
+      await neglectedTasks(db, 1_000, 10)
+      await isUrgentWaiting(db, 10, 1_000)
+    },
+  ],
+  [
+    'changes on their way',
+    async (db) => {
+      await claimChanges(db, 'test', { leaseMs: 10_000, most: 8, servedLast: '' })
+      await renewLeases(db, 'test', 10_000)
+      await nextDueAt(db)
+      await canProgress(db)
+      await tidy(db)
+    },
+  ],
+  [
+    'changes of the feed, and of a record',
+    async (db) => {
+      await db.query('select * from mirror.changes_since(null, 100)')
+      await recordHistory(db, rentals, ['7'], 10)
+    },
+  ],
+]
+
+/** The statements of a work, carried out and taken back. */
+export async function statementsOf(pool: Pool, work: (client: PoolClient) => Promise<unknown>) {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    const handled = await handledBy(client, () => work(client))
+    return handled.map(({ rows, sql, ms }) => ({ rows, sql, ms }))
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+}
