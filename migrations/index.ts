@@ -27,6 +27,7 @@ import * as rowChanges from './0022_row_changes.ts'
 import * as autovacuum from './0023_autovacuum.ts'
 import * as runningRuns from './0024_running_runs.ts'
 import * as portions from './0025_portions.ts'
+import * as companyAccess from './0026_company_access.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -55,4 +56,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0023_autovacuum': autovacuum,
   '0024_running_runs': runningRuns,
   '0025_portions': portions,
+  '0026_company_access': companyAccess,
 }

@@ -21,6 +21,7 @@ database: \`\\d+ mirror.rentals\` in psql shows them.
 - \`live\`: the tables of \`mirror\` by the same names, without what is gone (and so without \`_deleted_at\`), and with
   \`${currencies.join('`, `')}\` as codes. \`boat_mirror_reader\` may read the columns that hold no person.
 - \`report\`: [views for people](queries.md).
+- \`company_access\`: which roles see [some companies alone](security.md#access-by-company); for the owner.
 - \`sync\`: what is known about reading: runs, freshness, quarantine.
 - \`mirror.change_log\`, read by \`mirror.changes_since\`: what changed when.
 

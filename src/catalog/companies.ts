@@ -8,6 +8,7 @@ export const companies: StreamDef = {
   comment: 'Rental companies.',
   source: 'docs/sources.md, 2.2, 4.2',
   key: ['id'],
+  companyColumn: 'id',
   columns: [
     bigint('id', 'Company ID. Read only.'),
     reference('addressCity.id', 'City: cities.id. Read only.'),

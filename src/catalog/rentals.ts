@@ -39,6 +39,7 @@ export const rentals = {
   comment: 'Rentals.',
   source: 'docs/sources.md, 2.5, 4.4',
   key: ['id'],
+  companyColumn: 'company_id',
   columns: [
     bigint('id', 'Rental ID. Read only.'),
     timestamp('creationDatetime', 'Creation date-time. Read only.'),

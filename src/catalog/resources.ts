@@ -31,6 +31,7 @@ export const resources: StreamDef = {
     'Resources: a boat in a harbour. One boat offered in several harbours is several resources with one boat_id.',
   source: 'docs/sources.md, 2.3, 4.3, guides/FAQ',
   key: ['id'],
+  companyColumn: 'company_id',
   columns: [
     text('id', 'Resource ID. Read only.'),
     bigint('boatId', 'Boat ID; deprecated in favor of the full resource ID format. Read only.'),

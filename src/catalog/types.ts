@@ -145,6 +145,8 @@ export type StreamDef = {
     /** The list may be asked, by this parameter, for those that belong to one record of another stream. */
     readonly filter?: { readonly stream: string; readonly param: string }
   }
+  /** Column with the company that a row, and all below it, leads to: restricted roles see it by that. */
+  readonly companyColumn?: string
   /** The aggregate that this record's changes belong to, and those of everything below it. */
   readonly aggregate?: Aggregate
   /** The record describes a person: erased when it is gone. */

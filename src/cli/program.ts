@@ -52,6 +52,7 @@ const commands: Readonly<Record<CommandName, () => Promise<(program: Command) =>
   drift: async () => (await import('./commands/drift.ts')).registerDrift,
   check: async () => (await import('./commands/check.ts')).registerCheck,
   alert: async () => (await import('./commands/alert.ts')).registerAlert,
+  access: async () => (await import('./commands/access.ts')).registerAccess,
   migrate: async () => (await import('./commands/migrate.ts')).registerMigrate,
   sandbox: async () => (await import('./commands/sandbox.ts')).registerSandbox,
   db: async () => (await import('./commands/db.ts')).registerDb,

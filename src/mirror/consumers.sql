@@ -13,6 +13,7 @@ declare
   caller constant text := mirror.caller();
   known sync.consumer_positions;
 begin
+  perform company_access.refuse('the feed');
   select * into known from sync.consumer_positions c where c.name = consumer;
   if known.role <> caller and not has_table_privilege(caller, 'sync.consumer_positions', 'update') then
     raise exception 'Consumer % belongs to role %, and % called.', consumer, quote_ident(known.role), quote_ident(caller)

@@ -27,7 +27,7 @@ export const consumersView: RepeatableStep = {
         ],
         lost: ['c.lost', 'Changes that it had not acknowledged are older than HISTORY_DAYS and gone.'],
       },
-      source: 'from sync.consumer_positions c',
+      source: `from sync.consumer_positions c where (select company_access.refuse('consumers'))`,
     },
   ],
   sql: '',

@@ -66,8 +66,8 @@ function inKeyOrder(stream: StreamDef, tables: readonly TableWrite[]): readonly 
     .sort((a, b) => compare(a.row.key[0] ?? '', b.row.key[0] ?? ''))
 }
 
-/** When the statement began, on the database's clock, and the log's epoch. */
-type Beginning = { readonly now: Date; readonly epoch: string }
+/** When the statement began, on the database's clock, the log's epoch, and whether row level security holds this role. */
+type Beginning = { readonly now: Date; readonly epoch: string; readonly secured: boolean }
 
 /** Lines of the rows. All that a row holds is given: for a default that calls a clock, Postgres would write each by itself. */
 function* rowLines(rows: readonly Inserted[], places: readonly number[], { now }: Beginning): Generator<string> {
@@ -99,7 +99,8 @@ function* logLines(stream: StreamDef, rows: readonly Inserted[], { now, epoch }:
 
 /**
  * Inserts rows of one stream by COPY and logs them, in the caller's transaction.
- * @returns their number; null when one of them is there by now: then nothing was written, and they are to be merged.
+ * @returns their number; null when one of them is there by now, or row level security holds this role, from which Postgres
+ *   takes no COPY then: nothing was written, and they are to be merged.
  */
 export async function insertDirectly(
   client: PoolClient,
@@ -110,11 +111,16 @@ export async function insertDirectly(
   const columns = stream.columns.map(({ name }, place) => ({ name, place })).filter(({ name }) => own.has(name))
   const names = [...columns.map(({ name }) => name), '_payload', '_source', '_read_at', '_changed_at'].map(identifier)
   const begun = await client.query(
-    'savepoint direct_insert; select statement_timestamp() as now, mirror.feed_epoch() as epoch',
+    `savepoint direct_insert; select statement_timestamp() as now, mirror.feed_epoch() as epoch,
+       row_security_active('mirror.change_log') as secured`,
   )
   // Of several statements pg gives several results, which its types do not say.
   const [, { rows: beginnings }] = begun as unknown as readonly [unknown, QueryResult<Beginning>]
-  const beginning = beginnings[0] ?? { now: new Date(0), epoch: '0' }
+  const beginning = beginnings[0] ?? { now: new Date(0), epoch: '0', secured: false }
+  if (beginning.secured) {
+    await client.query('release savepoint direct_insert')
+    return null
+  }
   const rows = inKeyOrder(stream, tables)
   try {
     const places = columns.map(({ place }) => place)

@@ -133,7 +133,7 @@ export const feedView: RepeatableStep = {
           '{column: [old, new]}; _payload only where no column changed. The values of an erased person are gone.',
         ],
       },
-      source: 'from mirror.change_log c',
+      source: `from mirror.change_log c where (select company_access.refuse('the change log'))`,
     },
   ],
   sql: '',

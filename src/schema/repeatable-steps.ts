@@ -9,8 +9,10 @@ import { feedFunctions, feedView } from '../mirror/feed.ts'
 import { versionFunctions } from '../mirror/versions.ts'
 import { outboxSteps } from '../outbox/sql/steps.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
+import { companyAccessFunctions } from '../state/company-access.ts'
 import { refreshesView, refreshFunction } from '../state/refreshes.ts'
 import { comments } from './comments.ts'
+import { companyPolicies } from './company-policies.ts'
 import { grants, roles } from './roles.ts'
 import { liveViews, readerViews } from './table-views.ts'
 
@@ -29,6 +31,7 @@ insert into sync.reads (endpoint, same_as)
 /** Run in this order, all of them or none, in one transaction. */
 export const repeatableSteps: readonly RepeatableStep[] = [
   roles,
+  companyAccessFunctions,
   feedFunctions,
   feedView,
   consumerFunctions,
@@ -43,6 +46,7 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   liveViews,
   reports,
   ...outboxSteps,
+  companyPolicies,
   grants,
 ]
 

@@ -1,4 +1,4 @@
-// The three roles for readers and partners, and what the first two may read. Roles belong to the cluster and may have
+// The roles for readers and partners, what the first two may read, and the role that views belong to. Roles belong to the cluster and may have
 // to be created by somebody else: without the right to do so they are skipped with a notice, never a failure.
 
 import { holdsPerson, streams } from '../catalog/catalog.ts'
@@ -6,7 +6,7 @@ import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal, type Queryable } from '../database/sql.ts'
 import { liveGrants } from './table-views.ts'
 
-const roleNames = ['boat_mirror_reader', 'boat_mirror_partner', 'boat_mirror_enqueue'] as const
+const roleNames = ['boat_mirror_reader', 'boat_mirror_partner', 'boat_mirror_enqueue', 'boat_mirror_views'] as const
 
 const createRole = (role: string): string => `do $$ begin
   if not exists (select from pg_catalog.pg_roles where rolname = ${literal(role)}) then
@@ -83,13 +83,17 @@ const lastGrant: Readonly<Record<(typeof roleNames)[number], string>> = {
   boat_mirror_reader: 'report.freshness',
   boat_mirror_partner: 'mirror.rentals_local',
   boat_mirror_enqueue: 'outbox.changes',
+  boat_mirror_views: 'mirror.rentals_local',
 }
 
 /** Roles that are not there, and roles that are there without their grants: made after the last migrate, or by a restore. */
 export async function roleGaps(db: Queryable): Promise<{ missing: readonly string[]; ungranted: readonly string[] }> {
   const { rows } = await db.query<{ name: string; there: boolean; granted: boolean }>(
     `select name, r.oid is not null as there,
-       r.oid is not null and has_table_privilege(r.oid, to_regclass(relation), 'select') as granted
+       r.oid is not null and (has_table_privilege(r.oid, to_regclass(relation), 'select')
+         -- What only a member may give it, it does not have where the owner is none.
+         or name = 'boat_mirror_views' and not exists (select from pg_namespace n
+           where n.nspname = 'mirror' and pg_has_role(n.nspowner, r.oid, 'usage'))) as granted
      from jsonb_each_text($1::jsonb) l (name, relation) left join pg_roles r on r.rolname = l.name order by name`,
     [JSON.stringify(lastGrant)],
   )

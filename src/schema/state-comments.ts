@@ -11,6 +11,14 @@ export const syncComments: Readonly<Record<string, string>> = {
   'schema sync': 'What the program knows about reading: runs, tasks, freshness, quarantine.',
   'schema report': 'Views for people: live rows only.',
   'schema outbox': 'Changes on their way to the API.',
+  'schema company_access':
+    'Which roles see which companies alone: `boat-mirror access`. Nobody but the owner may use it by name.',
+
+  'table company_access.grants':
+    'The roles whose access is restricted, and the companies that they and their members see.',
+  'column company_access.grants.role': 'Name of the role.',
+  'column company_access.grants.companies': 'mirror.companies.id of each company that it sees.',
+  'column company_access.grants.granted_at': 'When this was last said.',
 
   'table mirror.change_log':
     'One row for each change of a mirror row, written in the same transaction. Read it by mirror.changes_since, or by the view mirror.changes.',

@@ -65,6 +65,7 @@ const madeBy: Readonly<Record<string, string>> = {
   report: '0002_mirror_change_log',
   outbox: '0002_mirror_change_log',
   live: '0017_live',
+  company_access: '0026_company_access',
 }
 
 // The two tables are what an earlier version may have left of a migrate that failed.

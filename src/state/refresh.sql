@@ -11,6 +11,7 @@ declare
   columns constant text[] := case stream {{columns}} end;
   key_text text;
   request bigint;
+  companies constant bigint[] := company_access.visible();
 begin
   if columns is null then
     raise exception 'There is no stream %. Streams are named by their tables: select stream from sync.streams.',
@@ -28,6 +29,10 @@ begin
       raise exception 'The key is %, and takes an object with % as in the change log: {"%": …}.',
         left(wanted_key::text, 100), case stream {{types}} end, columns[1] using errcode = '22023';
     end if;
+  end if;
+  if companies is not null and (wanted_key is null or (case stream {{company}} end = any (companies)) is not true) then
+    raise exception 'Role % sees companies % alone, and may have their records read, by key, and nothing else of %.',
+      quote_ident(caller), array_to_string(companies, ', '), stream using errcode = '42501';
   end if;
 
   -- Who asks for the same at the same moment waits here, and then finds it open.

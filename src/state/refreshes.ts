@@ -8,6 +8,7 @@ import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql, keyTextSql, literal, now, on, type Queryable } from '../database/sql.ts'
 import { isDataError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
+import { companyOfKey } from './company-access.ts'
 import refresh from './refresh.sql'
 import { refreshTrigger } from './runs.ts'
 
@@ -24,12 +25,19 @@ const byStream = (result: (stream: StreamDef) => string): string =>
 const typed = (stream: StreamDef): readonly string[] =>
   stream.key.map((name) => `(wanted_key ->> ${literal(name)})::${columnType(stream, name)}`)
 
+/** The company of the record that is asked for. */
+function company(stream: StreamDef): string {
+  const [key = ''] = typed(stream)
+  return companyOfKey(stream, key) ?? 'null'
+}
+
 /** `mirror.refresh`. */
 export const refreshFunction: RepeatableStep = {
   name: 'refresh-function',
   sql: fillSql(refresh, {
     columns: byStream(({ key }) => `array[${key.map(literal).join(', ')}]`),
     key: byStream((stream) => keyTextSql(typed(stream))),
+    company: byStream(company),
     types: byStream((stream) => literal(stream.key.map((name) => `${name} ${columnType(stream, name)}`).join(', '))),
     trigger: literal(refreshTrigger),
     channel: literal(refreshChannel),
@@ -67,7 +75,7 @@ export const refreshesView: RepeatableStep = {
           select count(r.id) as runs, min(r.error) as error, max(r.id) as run_id,
             (array_agg(r.status order by array_position(array['failed', 'partial', 'held', 'done'], r.status)))[1] as worst
           from sync.request_streams s left join sync.runs r on r.id = s.run_id where s.request_id = q.id) r
-        where q.stream is not null`,
+        where q.stream is not null and (select company_access.refuse('refreshes'))`,
     },
   ],
   sql: '',

@@ -17,6 +17,7 @@ const commandNames = [
   'drift',
   'check',
   'alert',
+  'access',
   'migrate',
   'sandbox',
   'db',

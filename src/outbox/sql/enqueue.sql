@@ -163,6 +163,46 @@ end $$;
 comment on function outbox.check_limit(text) is
   'Refuses a change of a role that has as many open ones as OUTBOX_LIMIT allows; what the caller''s transaction queued before goes with it.';
 
+create or replace function outbox.is_of_caller(aggregate text) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select exists (select from outbox.queue q
+      where q.aggregate = is_of_caller.aggregate and q.enqueued_by = outbox.caller() and (q.operation = 'user.create'
+        or q.operation = 'rental.create' and company_access.of_resources(q.body->>'resourceId') = any (company_access.visible())))
+    or case when aggregate like 'rental:%' then company_access.of_rentals(substr(aggregate, 8)::bigint) = any (company_access.visible()) end
+    is true
+$$;
+comment on function outbox.is_of_caller(text) is
+  'Of a role that sees some companies alone: does the aggregate belong to them, or has the role created it? Nothing else is it told of.';
+
+create or replace function outbox.check_company(operation text, aggregate text, body jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  companies constant bigint[] := company_access.visible();
+  person constant jsonb := body->'userId';
+  foreign_part text;
+begin
+  if companies is null or operation = 'user.create' then return; end if;
+  if operation = 'rental.create' then
+    if (company_access.of_resources(body->>'resourceId') = any (companies)) is not true then
+      foreign_part := format('resource %s', body->>'resourceId');
+    end if;
+  elsif not outbox.is_of_caller(aggregate) then
+    foreign_part := replace(aggregate, ':', ' ');
+  elsif jsonb_typeof(person) = 'number' and not outbox.is_of_caller('user:' || (person #>> '{}'))
+    and not exists (select from mirror.rentals r where r.user_id = (person #>> '{}')::bigint and r.company_id = any (companies)) then
+    foreign_part := format('user %s', person);
+  end if;
+  if foreign_part is not null then
+    raise exception using errcode = '42501', message = format(
+      '%s: %s is nothing that role %s may write to: it sees companies %s alone.',
+      operation, foreign_part, quote_ident(outbox.caller()), array_to_string(companies, ', '));
+  end if;
+end $$;
+comment on function outbox.check_company(text, text, jsonb) is
+  'A role that sees some companies alone may write to their rentals, and to rentals and users that it has created itself.';
+
 create or replace function outbox.enqueue(operation text, target jsonb, body jsonb default '{}', options jsonb default '{}')
 returns bigint
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
@@ -213,10 +253,12 @@ begin
 
   -- order: the id is taken under the aggregate's lock
   if spec.kind = 'create' then
+    perform outbox.check_company(operation, null, body);
     new_id := nextval('outbox.queue_id_seq');
     new_aggregate := 'change:' || new_id;
   else
     new_aggregate := outbox.lock_order(spec, target);
+    perform outbox.check_company(operation, new_aggregate, body);
     perform outbox.same_record(operation || ': target', target, new_aggregate);
     new_id := nextval('outbox.queue_id_seq');
   end if;

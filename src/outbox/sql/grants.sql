@@ -2,6 +2,8 @@
 
 revoke all on all functions in schema outbox from public;
 revoke all on all tables in schema outbox from public;
+-- Whoever reads the view outbox.changes calls it.
+grant execute on function outbox.is_of_caller(text) to public;
 do $$
 begin
   if exists (select from pg_roles where rolname = 'boat_mirror_enqueue') then

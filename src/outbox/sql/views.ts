@@ -15,7 +15,8 @@ const caller = `coalesce(nullif(current_setting('role', true), 'none'), session_
 const changes: ViewDef = {
   schema: 'outbox',
   name: 'changes',
-  comment: 'The changes of the calling role; all of them for whoever may read outbox.queue.',
+  comment:
+    'The changes of the calling role; all of them for whoever may read outbox.queue. Who sees some companies alone sees those of their rentals, and of what it created.',
   securityBarrier: true,
   columns: {
     ...asTheyStand('q', ['id', 'operation', 'target', 'body', 'aggregate', 'reference', 'enqueued_by', 'status']),
@@ -25,8 +26,8 @@ const changes: ViewDef = {
     ...asTheyStand('q', ['enqueued_at', 'sent_at', 'settled_at']),
   },
   source: `from outbox.queue q
-  where q.enqueued_by = ${caller}
-     or has_table_privilege(${caller}, 'outbox.queue', 'select')`,
+  where (q.enqueued_by = ${caller} or has_table_privilege(${caller}, 'outbox.queue', 'select'))
+    and ((select company_access.unrestricted_role()) is not null or outbox.is_of_caller(q.aggregate))`,
 }
 
 const written = new Set(writeNamed('rental.update').body.map((field) => field.name))
@@ -50,7 +51,8 @@ const columnOf = [
   ),
 ].join(' ')
 
-const rentalsLocal: ViewDef = {
+/** mirror.rentals_local. */
+export const rentalsLocal: ViewDef = {
   schema: 'mirror',
   name: 'rentals_local',
   comment:

@@ -1,0 +1,134 @@
+// `access`: roles that see the rows of some companies alone, and nothing that is not told by company.
+
+import { type Command, InvalidArgumentError } from 'commander'
+import { type Database, openDatabase } from '../../database/database.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import { instant } from '../../format.ts'
+import { unguardedViews } from '../../schema/company-policies.ts'
+import {
+  type CompanyGrant,
+  findRole,
+  grantCompanies,
+  listCompanyGrants,
+  revokeCompanies,
+  unknownCompanies,
+} from '../../state/company-access.ts'
+import { action, type CommandContext, type Json, quiet, withJson } from '../context.ts'
+import { print, printJson, printNote, table } from '../terminal/output.ts'
+
+/** Registers `access grant`, `access revoke` and `access list`. */
+export function registerAccess(program: Command): void {
+  const access = program.command('access').description('roles that see the rows of some companies alone')
+  withJson(
+    access
+      .command('grant')
+      .description('restrict a role, and whoever is a member of it, to companies; instead of those it had')
+      .argument('<role>', 'role of the database, which may have been granted boat_mirror_partner and the like')
+      .requiredOption('--companies <ids>', 'companies.id, separated by commas', companyIds),
+  ).action(action(runGrant, quiet))
+  withJson(
+    access
+      .command('revoke')
+      .description('lift the restriction: the role sees whatever it was granted otherwise')
+      .argument('<role>', 'role as `access list` shows it'),
+  ).action(action(runRevoke, quiet))
+  withJson(access.command('list').description('the restricted roles and their companies')).action(
+    action(runList, quiet),
+  )
+}
+
+const largestId = 9_223_372_036_854_775_807n
+
+/** Parses ids of companies. @throws InvalidArgumentError, which commander reports. */
+function companyIds(text: string): readonly string[] {
+  const ids = text.split(',').map((part) => part.trim())
+  const wrong = ids.find((id) => !/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
+  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is no id of a company; it takes numbers: 1,2.`)
+  return [...new Set(ids.map((id) => BigInt(id).toString()))]
+}
+
+/** Runs in one transaction past a pooler, as who owns the tables. */
+async function changing<T>(context: CommandContext, change: (db: Queryable) => Promise<T>): Promise<T> {
+  await using opened = await context.openDatabase()
+  const database: Database = openDatabase({
+    url: opened.directUrl,
+    applicationName: 'boat-mirror access',
+    max: 1,
+    log: context.log,
+  })
+  try {
+    return await database.transaction(change)
+  } finally {
+    await database.close()
+  }
+}
+
+async function assertRestrictable(db: Queryable, role: string): Promise<void> {
+  const { exists, bypasses } = await findRole(db, role)
+  if (!exists)
+    throw new BoatMirrorError('NOT_FOUND', `There is no role ${role}.`, {
+      remedy: `Make it with: create role "${role}" login; grant boat_mirror_partner to "${role}"`,
+    })
+  if (bypasses !== null)
+    throw new BoatMirrorError(
+      'USAGE',
+      `Role ${role} cannot be restricted: ${bypasses}, whom row level security does not hold.`,
+      {
+        remedy: 'Take another role for whom is to see some companies alone.',
+      },
+    )
+  const [view] = await unguardedViews(db)
+  if (view === undefined) return
+  throw new BoatMirrorError(
+    'DATABASE_PRIVILEGE',
+    `The view ${view} does not belong to role boat_mirror_views, so it would show all companies.`,
+    {
+      remedy:
+        'As who may create roles run: create role boat_mirror_views nologin; grant boat_mirror_views to the owner of the tables; then boat-mirror migrate as the owner.',
+    },
+  )
+}
+
+async function runGrant(
+  context: CommandContext,
+  role: string,
+  { companies, json }: Json & { readonly companies: readonly string[] },
+): Promise<void> {
+  const unknown = await changing(context, async (db) => {
+    await assertRestrictable(db, role)
+    await grantCompanies(db, role, companies)
+    return unknownCompanies(db, companies)
+  })
+  if (unknown.length > 0) printNote(`The mirror has no company ${unknown.join(', ')} yet.`)
+  if (json) return printJson({ role, companies, unknown })
+  print(`${role} and its members see companies ${companies.join(', ')} alone.`)
+}
+
+async function runRevoke(context: CommandContext, role: string, { json }: Json): Promise<void> {
+  if (!(await changing(context, (db) => revokeCompanies(db, role))))
+    throw new BoatMirrorError('NOT_FOUND', `Role ${role} is not restricted.`, {
+      remedy: 'See which are with: boat-mirror access list',
+    })
+  if (json) return printJson({ role, companies: null })
+  print(`${role} is not restricted any more: it sees whatever it was granted.`)
+}
+
+/** Why a restriction does not hold; null: it does. */
+function faultOf({ exists, bypasses }: CompanyGrant): string | null {
+  if (exists) return bypasses === null ? null : `sees everything: ${bypasses}`
+  return 'there is no role of this name'
+}
+
+async function runList(context: CommandContext, { json }: Json): Promise<void> {
+  await using opened = await context.openDatabase()
+  const grants = await listCompanyGrants(opened.database.pool)
+  if (json) return printJson(grants)
+  if (grants.length === 0) return print('No role is restricted: each sees whatever it was granted.')
+  print(
+    table(
+      ['ROLE', 'COMPANIES', 'SINCE (UTC)', 'FAULT'],
+      grants.map((grant) => [grant.role, grant.companies.join(', '), instant(grant.grantedAt), faultOf(grant)]),
+    ),
+  )
+}

@@ -1,0 +1,83 @@
+// Access by company: what restricted roles (`state/company-access.ts`) may read of each table, as policies, and the owner of
+// the views, to which the policies apply.
+
+import { streams, withAncestors } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import type { RepeatableStep, ViewDef } from '../database/repeatable-step.ts'
+import { fillSql, identifier, literal, type Queryable } from '../database/sql.ts'
+import { rentalsLocal } from '../outbox/sql/views.ts'
+import { freshness } from '../reports/freshness.ts'
+import { reports } from '../reports/report-views.ts'
+import { companyOfKey } from '../state/company-access.ts'
+import policies from './company-policies.sql'
+import { liveViews, readerViews } from './table-views.ts'
+
+/** SQL of the company of a row; null: rows of this stream lead to none. */
+const companyOfRow = (stream: StreamDef): string | null =>
+  stream.companyColumn ?? companyOfKey(stream, identifier(stream.key[0] ?? ''))
+
+const ofCompanies = (company: string): string =>
+  `(select company_access.unrestricted_role()) is not null or ${company} = any ((select company_access.visible())::bigint[])`
+
+/** True for persons and what hangs below them, who belong to no company. */
+const isOfPerson = (stream: StreamDef): boolean => withAncestors(stream)[0]?.person === true
+
+/** Tables of `sync` without keys and contents: how the mirror is doing. */
+const openState = [
+  'streams',
+  'endpoints',
+  'reads',
+  'workers',
+  'senders',
+  'alerts',
+  'settings',
+  'traffic',
+  'row_changes',
+  'gate',
+  'rate_limit',
+  'pinned',
+  'repeatable',
+  'migrations',
+]
+
+/** Schema, table and condition of a table that is not refused. */
+const rules: readonly (readonly [string, string, string])[] = [
+  ...streams
+    .filter((stream) => !isOfPerson(stream))
+    .map((stream): readonly [string, string, string] => {
+      const company = companyOfRow(stream)
+      return ['mirror', stream.name, company === null ? 'true' : ofCompanies(company)]
+    }),
+  ...openState.map((name): readonly [string, string, string] => ['sync', name, 'true']),
+]
+
+/** Views that show rows by company, and those that stand on them. */
+const companyViews: readonly ViewDef[] = [
+  ...(readerViews.views ?? []),
+  ...(liveViews.views ?? []),
+  ...(reports.views ?? []).filter(({ name }) => name !== freshness.name),
+  rentalsLocal,
+]
+
+const addressOf = ({ schema, name }: ViewDef): string => `${identifier(schema)}.${identifier(name)}`
+
+/** Policies on the tables, and the owner of the views. Comes when all of them exist. */
+export const companyPolicies: RepeatableStep = {
+  name: 'company-policies',
+  sql: fillSql(policies, {
+    rules: rules.map((rule) => `(${rule.map(literal).join(', ')})`).join(',\n      '),
+    tables: streams.map(({ name }) => `mirror.${identifier(name)}`).join(', '),
+    views: `array[${companyViews.map((view) => literal(addressOf(view))).join(', ')}]`,
+  }),
+}
+
+/** Views whose owner passes by the policies. */
+export async function unguardedViews(db: Queryable): Promise<readonly string[]> {
+  const { rows } = await db.query<{ view: string }>(
+    `select c.oid::regclass::text as view from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     join unnest($1::text[], $2::text[]) v (schema, name) on v.schema = n.nspname and v.name = c.relname
+     where pg_get_userbyid(c.relowner) <> 'boat_mirror_views' order by 1`,
+    [companyViews.map(({ schema }) => schema), companyViews.map(({ name }) => name)],
+  )
+  return rows.map(({ view }) => view)
+}

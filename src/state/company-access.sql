@@ -1,0 +1,78 @@
+-- Who sees which companies alone. Run by every migrate. Policies, views and functions of ours ask here; that readers may not use
+-- the schema keeps them from asking to whom the records of others belong.
+
+-- The companies that a role sees alone: those of all restricted roles that it is a member of. Null: it is not restricted, or
+-- bypasses row level security. A membership that passes on no rights, as Postgres 16 gives who creates a role, does not count.
+create or replace function company_access.of_role(role_name name) returns bigint[]
+  language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp as $$
+declare
+  become constant text := case when current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end;
+  known record;
+begin
+  select r.oid, r.rolsuper or r.rolbypassrls or pg_has_role(r.oid, current_user, 'usage') as bypasses into known
+    from pg_roles r where r.rolname = role_name;
+  if known.bypasses is distinct from false then
+    return null;
+  end if;
+  return (
+    with recursive memberships (role) as (
+      select known.oid union select m.roleid from memberships s join pg_auth_members m on m.member = s.role
+    )
+    select array_agg(distinct company) from memberships s join pg_roles r on r.oid = s.role
+      join company_access.grants g on g.role = r.rolname cross join unnest(g.companies) company
+      where pg_has_role(known.oid, s.role, 'usage') or pg_has_role(known.oid, s.role, become));
+end $$;
+
+-- The same of the caller: of the role that it has become, else of the one that it came as. So nobody leaves a restriction by
+-- `set role`, and whoever becomes a restricted role sees what that role sees.
+create or replace function company_access.visible() returns bigint[]
+  language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return coalesce(company_access.of_role(nullif(current_setting('role'), 'none')::name), company_access.of_role(session_user));
+end $$;
+
+-- The caller, unless its access is restricted. Asked as `is not null`, which the planner takes to hold of nearly every row: it
+-- plans as if there were no restriction.
+create or replace function company_access.unrestricted_role() returns text
+  language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return case when company_access.visible() is null then mirror.caller() end;
+end $$;
+
+-- True, or an exception for whoever is restricted.
+create or replace function company_access.refuse(what text) returns boolean
+  language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  companies constant bigint[] := company_access.visible();
+begin
+  if companies is null then
+    return true;
+  end if;
+  raise exception 'Role % sees companies % alone, and nothing of %: it is not told by company.',
+    quote_ident(mirror.caller()), array_to_string(companies, ', '), what using errcode = '42501';
+end $$;
+
+-- The company of a record, for what hangs below it.
+{{lookups}}
+
+-- Switches row level security on while any role is restricted, and off where it serves nothing else: who restricts nobody
+-- pays nothing. To be called with the table of grants locked.
+create or replace function company_access.enforce() returns void
+  language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  wanted constant boolean := exists (select from company_access.grants);
+  guarded record;
+begin
+  for guarded in
+    select c.oid::regclass as relation from pg_policy p join pg_class c on c.oid = p.polrelid
+    where p.polname = 'companies' and c.relrowsecurity <> wanted
+      and (wanted or not exists (select from pg_policy other
+        where other.polrelid = c.oid and other.polname not in ('companies', 'everyone')))
+    order by c.relname
+  loop
+    execute format('alter table %s %s row level security', guarded.relation, case when wanted then 'enable' else 'disable' end);
+  end loop;
+end $$;
+
+-- Policies and views call them for whoever reads.
+grant execute on all functions in schema company_access to public;

@@ -1,0 +1,67 @@
+// `access` as people call it: what it says, and what it refuses.
+
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
+import { type CommandLine, errorOf, openCommandLine } from './program.ts'
+
+// Commands load the program anew each time.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+const mark = Math.random().toString(36).slice(2, 8)
+const [role, admin] = [`shop_${mark}`, `admin_${mark}`]
+
+let mirror: Mirror
+let cli: CommandLine
+beforeAll(async () => {
+  mirror = await openMirror()
+  cli = await openCommandLine({ DATABASE_URL: mirror.url })
+  await mirror.write({ tables: [tableOf('companies', 1, [rowOf('companies', { id: 1 })])] })
+  await mirror.all(`create role ${role} nologin in role boat_mirror_partner; create role ${admin} nologin bypassrls`)
+})
+afterAll(async () => {
+  await cli?.[Symbol.asyncDispose]()
+  await mirror?.[Symbol.asyncDispose]()
+})
+
+it('grants, lists and revokes, and warns of a company that the mirror does not have', async () => {
+  expect(await cli.run(['access', 'list'])).toMatchObject({
+    code: 0,
+    stdout: 'No role is restricted: each sees whatever it was granted.\n',
+  })
+  expect(await cli.run(['access', 'grant', role, '--companies', '1, 2,1'])).toMatchObject({
+    code: 0,
+    stdout: `${role} and its members see companies 1, 2 alone.\n`,
+    stderr: 'The mirror has no company 2 yet.\n',
+  })
+  const again = await cli.run(['access', 'grant', role, '--companies', '1', '--json'])
+  expect(JSON.parse(again.stdout)).toEqual({ role, companies: ['1'], unknown: [] })
+  expect((await cli.run(['access', 'list'])).stdout).toMatch(
+    new RegExp(`ROLE +COMPANIES +SINCE \\(UTC\\) +FAULT\n${role} +1 `),
+  )
+  await mirror.all(`grant ${admin} to ${role}`)
+  const [listed] = JSON.parse((await cli.run(['access', 'list', '--json'])).stdout)
+  expect(listed).toMatchObject({ role, companies: ['1'], exists: true, bypasses: `${admin} has BYPASSRLS` })
+  expect(await cli.run(['access', 'revoke', role])).toMatchObject({ code: 0, stderr: '' })
+  const repeated = await cli.run(['access', 'revoke', role])
+  expect([repeated.code, errorOf(repeated)]).toEqual([1, expect.stringContaining('is not restricted. [NOT_FOUND]')])
+})
+
+it('refuses what it cannot restrict, and says why', async () => {
+  const refused = async (...args: readonly string[]): Promise<readonly [number | null, string]> => {
+    const ended = await cli.run(['access', 'grant', ...args])
+    return [ended.code, errorOf(ended)]
+  }
+  expect(await refused(`nobody_${mark}`, '--companies', '1')).toEqual([
+    1,
+    expect.stringContaining(`There is no role nobody_${mark}. [NOT_FOUND]`),
+  ])
+  expect(await refused(role, '--companies', '1,x')).toEqual([2, expect.stringContaining('"x" is no id of a company')])
+  expect(await refused(role)).toEqual([2, expect.stringContaining('--companies')])
+  expect(await refused(admin, '--companies', '1')).toEqual([
+    2,
+    expect.stringContaining(`Role ${admin} cannot be restricted: ${admin} has BYPASSRLS`),
+  ])
+  const [{ owner } = { owner: '' }] = await mirror.all<{ owner: string }>('select current_user as owner')
+  expect(await refused(owner, '--companies', '1')).toEqual([2, expect.stringContaining(`${owner} is a superuser`)])
+  expect(await mirror.all('select * from company_access.grants')).toEqual([])
+})
