@@ -28,6 +28,8 @@ import * as autovacuum from './0023_autovacuum.ts'
 import * as runningRuns from './0024_running_runs.ts'
 import * as portions from './0025_portions.ts'
 import * as companyAccess from './0026_company_access.ts'
+import * as logSender from './0027_log_sender.ts'
+import * as statusSince from './0028_status_since.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -57,4 +59,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0024_running_runs': runningRuns,
   '0025_portions': portions,
   '0026_company_access': companyAccess,
+  '0027_log_sender': logSender,
+  '0028_status_since': statusSince,
 }

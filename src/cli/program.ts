@@ -5,8 +5,8 @@ import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../api/wire/request.ts'
 import { nearest } from '../config/names.ts'
 import { exitCodeOf } from '../errors.ts'
+import type { CommandName } from '../hints.ts'
 import { printError } from './context.ts'
-import type { CommandName } from './terminal/hints.ts'
 
 /** Whatever slips through. */
 const onUncaught = (error: unknown): void => {

@@ -1761,6 +1761,7 @@ export type MirrorDatabase = {
     last_status: number | null
     last_called_at: Timestamp | null
     last_error: string | null
+    last_status_since: Timestamp | null
   }
   'sync.gate': {
     id: string
@@ -1898,7 +1899,7 @@ export type MirrorDatabase = {
     record_key: string | null
   }
   'sync.senders': {
-    name: 'webhook' | 'alert'
+    name: 'webhook' | 'alert' | 'log'
     owner: string | null
     lease_until: Timestamp | null
     fence: Generated<Int8>

@@ -53,6 +53,7 @@ export function whatNeedsPeople(status: Facts, freshness: readonly StreamFreshne
           kind: 'consumer',
           about: [each.name],
           text: `${describeConsumer(each)}.`,
+          since: each.ackedAt ?? each.registeredAt,
           commands: ['db psql'],
         }),
       ),
@@ -70,11 +71,22 @@ export function areCredentialsRefused({ endpoints }: Pick<StatusFacts, 'endpoint
   return last?.lastStatus === 401
 }
 
+/** When the first call was refused after the last one that was not. */
+function refusedSince({ endpoints }: Facts): Date | null {
+  const taken = endpoints.filter(({ lastStatus }) => lastStatus !== null && lastStatus !== 401)
+  const lastTaken = Math.max(...taken.map(({ lastCalledAt }) => Number(lastCalledAt)))
+  const refused = endpoints.filter(
+    ({ lastStatus, lastStatusSince }) => lastStatus === 401 && Number(lastStatusSince) > lastTaken,
+  )
+  return earliest(refused.map(({ lastStatusSince }) => lastStatusSince))
+}
+
 function apiTrouble(status: Facts): Attention[] {
   const refused: Attention = {
     kind: 'credentials',
     about: [],
     text: 'The API refuses the credentials (401): nothing is read or sent until API_TOKEN and API_AUTH are right.',
+    since: refusedSince(status),
     commands: ['check'],
   }
   const down: Attention = {
@@ -176,7 +188,7 @@ function heldDeletions({ heldRuns, streams }: Facts, freshness: readonly StreamF
 function untoldChanges({ webhook }: Facts): Attention[] {
   if (webhook?.state !== 'failing') return []
   const text = `The receiver of the webhook at ${webhook.url} takes nothing: ${webhook.lastError}`
-  return [{ kind: 'webhook', about: [], text, commands: ['status'] }]
+  return [{ kind: 'webhook', about: [], text, since: webhook.failingSince, commands: ['status'] }]
 }
 
 /** The states in which a change waits for a person: what to say of so many, and what settles the oldest of them. */
@@ -199,7 +211,7 @@ const waiting = [
   },
 ] as const
 
-function changes({ outbox, firstChanges }: Facts): Attention[] {
+function changes({ outbox, firstChanges, settledSince }: Facts): Attention[] {
   return waiting.flatMap(({ kind, says, settle }) => {
     const number = Number(outbox[kind] ?? 0)
     const first = firstChanges[kind]
@@ -210,6 +222,7 @@ function changes({ outbox, firstChanges }: Facts): Attention[] {
         about: [],
         id: first,
         text: says(number),
+        since: settledSince[kind] ?? null,
         commands: [`changes list --status ${kind}`, `changes show ${first}`, settle(first)],
       },
     ]
@@ -225,6 +238,7 @@ function bad({ quarantine }: Facts): Attention[] {
       kind: 'quarantine',
       about: Object.keys(quarantine.byStream),
       text,
+      since: quarantine.since,
       commands: ['quarantine', 'quarantine retry --all'],
     },
   ]

@@ -40,6 +40,8 @@ export type EndpointFacts = {
   readonly calls: number
   readonly failures: number
   readonly lastStatus: number | null
+  /** When the calls in a row that had this status began; null: that was not noted yet. */
+  readonly lastStatusSince: Date | null
   readonly lastCalledAt: Date | null
   readonly lastError: string | null
 }
@@ -105,6 +107,7 @@ export async function endpointFacts(db: Queryable): Promise<readonly EndpointFac
       eb.cast<number>('calls', 'float8').as('calls'),
       eb.cast<number>('failures', 'float8').as('failures'),
       'last_status as lastStatus',
+      'last_status_since as lastStatusSince',
       'last_called_at as lastCalledAt',
       'last_error as lastError',
     ])
@@ -117,6 +120,8 @@ type OutboxFacts = {
   readonly counts: Readonly<Record<string, number>>
   /** The oldest change in each of these states, by its id. */
   readonly first: Readonly<Record<string, number>>
+  /** When the first of those in each state was settled; states of changes that are on their way left out. */
+  readonly settledSince: Readonly<Record<string, Date>>
   /** When the oldest queued change was enqueued. */
   readonly oldestQueuedAt: Date | null
 }
@@ -125,7 +130,12 @@ type OutboxFacts = {
 export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
   const rows = await on(db)
     .selectFrom('outbox.changes')
-    .select((eb) => ['status', eb.fn.min('id').as('first'), eb.fn.min('enqueued_at').as('oldest')])
+    .select((eb) => [
+      'status',
+      eb.fn.min('id').as('first'),
+      eb.fn.min('enqueued_at').as('oldest'),
+      eb.fn.min('settled_at').as('settled'),
+    ])
     .select(sql<number>`count(*)::int`.as('count'))
     .groupBy('status')
     .orderBy('status')
@@ -134,6 +144,9 @@ export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
   return {
     counts: Object.fromEntries(rows.map(({ status, count }) => [status, count])),
     first: Object.fromEntries(rows.map(({ status, first }) => [status, Number(first)])),
+    settledSince: Object.fromEntries(
+      rows.flatMap(({ status, settled }) => (settled === null ? [] : [[status, settled]])),
+    ),
     oldestQueuedAt: rows.find(({ status }) => status === 'queued')?.oldest ?? null,
   }
 }

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { statuses } from '../outbox/states.ts'
 import { createGateStore } from '../state/gate-store.ts'
-import { quarantineTotals } from '../state/quarantine.ts'
+import { quarantinedSince, quarantineTotals } from '../state/quarantine.ts'
 import { repeatingReads } from '../state/reads.ts'
 import { failingHotRuns, unexpectedShares } from '../state/stream-state.ts'
 import { heldRuns } from '../state/sweeps.ts'
@@ -89,9 +89,14 @@ async function readFacts(
       oldestQueuedAt: outbox.oldestQueuedAt,
     },
     firstChanges: outbox.first,
+    settledSince: outbox.settledSince,
     unexpected: await unexpectedShares(db),
     failingHotRuns: await failingHotRuns(db),
-    quarantine: { total: Object.values(byStream).reduce((sum, count) => sum + count, 0), byStream },
+    quarantine: {
+      total: Object.values(byStream).reduce((sum, count) => sum + count, 0),
+      since: await quarantinedSince(db),
+      byStream,
+    },
     heldRuns: await heldRuns(db),
     feedHeldBy: await feedHolders(db),
     consumers,

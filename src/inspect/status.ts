@@ -59,11 +59,18 @@ export type StatusFacts = {
   readonly outbox: Readonly<Record<string, number | Date | null>>
   /** The oldest change in each state, by its id; states without changes left out. */
   readonly firstChanges: Readonly<Record<string, number>>
+  /** Since when there is a change in each state that is no longer on its way; states without changes left out. */
+  readonly settledSince: Readonly<Record<string, Date>>
   /** Streams that change more often than they are made due, with that share of their reads: they are read oftener. */
   readonly unexpected: readonly UnexpectedShare[]
   /** Streams whose last hot runs all failed: what is new and soon comes with complete runs only. */
   readonly failingHotRuns: readonly FailingHotRuns[]
-  readonly quarantine: { readonly total: number; readonly byStream: Readonly<Record<string, number>> }
+  readonly quarantine: {
+    readonly total: number
+    /** When the oldest entry was first seen; null: there is none. */
+    readonly since: Date | null
+    readonly byStream: Readonly<Record<string, number>>
+  }
   readonly heldRuns: readonly HeldRun[]
   /** Transactions that hold the change feed back for longer than a minute, the oldest first. */
   readonly feedHeldBy: readonly FeedHolder[]

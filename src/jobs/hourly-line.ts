@@ -1,36 +1,47 @@
-// One line of the log an hour, so that silence means that nobody works and not that nothing happened.
+// One line of the log an hour, so that silence means that nobody works and not that nothing happened. Of several workers on a
+// mirror one says it.
 
 import { sleep } from '../clock.ts'
+import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { AttentionItem } from '../inspect/status.ts'
-import type { Logger } from '../log.ts'
+import { atMostEvery, type Logger } from '../log.ts'
+import { takeLineTurn } from '../state/senders.ts'
 
 type HourlyOptions = {
+  readonly db: Queryable
+  /** This life of this process. */
+  readonly owner: string
   /** What needs a person. */
   readonly read: () => Promise<readonly AttentionItem[]>
   readonly log: Logger
-  /** Milliseconds from one line to the next. */
+  /** Milliseconds from one line to the next, over all workers. */
   readonly everyMs?: number
+  /** Milliseconds from one look whether it is due to the next. */
+  readonly lookEveryMs?: number
 }
 
 const hourMs = 3_600_000
+const minuteMs = 60_000
 
 /** Says each hour that all is well, or what is not. `stop` resolves when nothing is under way any more. */
-export function startHourlyLine({ read, log, everyMs = hourMs }: HourlyOptions): { stop(): Promise<void> } {
+export function startHourlyLine({ db, owner, read, log, ...times }: HourlyOptions): { stop(): Promise<void> } {
+  const { everyMs = hourMs, lookEveryMs = minuteMs } = times
   const stopping = new AbortController()
   const { signal } = stopping
+  const isNews = atMostEvery(everyMs)
   const loop = async (): Promise<void> => {
-    while (!signal.aborted) {
-      await sleep(everyMs, signal).catch(() => undefined)
-      if (signal.aborted) return
+    // Not sooner: a worker that has begun just now is still catching up.
+    await sleep(everyMs, signal)
+    for (; ; await sleep(lookEveryMs, signal))
       try {
-        sayHow(await read(), log)
+        if (await takeLineTurn(db, owner, everyMs)) sayHow(await read(), log)
       } catch (error) {
-        log.warn({ event: 'state_unknown', reason: messageOf(error) }, 'whether all is well cannot be told now')
+        if (isNews('state_unknown'))
+          log.warn({ event: 'state_unknown', reason: messageOf(error) }, 'whether all is well cannot be told now')
       }
-    }
   }
-  const running = loop()
+  const running = loop().catch(() => undefined) // stopped: nothing else ends it
   return {
     stop: async () => {
       stopping.abort()

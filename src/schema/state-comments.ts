@@ -65,7 +65,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.consumer_positions.lost': 'Changes that it had not acknowledged are gone.',
 
   'table sync.senders': 'What workers send of themselves: who does it, how far it is, and what went wrong last.',
-  'column sync.senders.name': 'webhook or alert.',
+  'column sync.senders.name': 'webhook, alert, or log: the line that one worker says each hour for all.',
   'column sync.senders.owner': 'The worker that sends, or did last.',
   'column sync.senders.lease_until': 'Until then no other worker sends; null: it was given back.',
   'column sync.senders.fence': 'Raised whenever another worker takes over: a former one then notes nothing.',
@@ -199,6 +199,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.endpoints.calls': 'Calls.',
   'column sync.endpoints.failures': 'Calls that failed.',
   'column sync.endpoints.last_status': 'HTTP status of the last call; null: no answer.',
+  'column sync.endpoints.last_status_since': 'When the calls in a row that had this status began.',
   'column sync.endpoints.last_called_at': 'When it was last called.',
   'column sync.endpoints.last_error': 'What went wrong last; null after a success.',
 

@@ -22,6 +22,10 @@ type EndpointStats = {
   readonly calls: number
   readonly failures: number
   readonly lastStatus: number | null
+  /** When the calls in a row that had this status began, of these. */
+  readonly lastStatusSince: Date
+  /** All of these calls had this status: those before them may have had it, too. */
+  readonly isOneStatus: boolean
   readonly lastCalledAt: Date
   readonly lastError: string | null
 }
@@ -29,24 +33,30 @@ type EndpointStats = {
 /** Adds one call to what is known of its endpoint. The latest call says status and error. */
 function addCall(before: EndpointStats | undefined, call: EndpointCall): EndpointStats {
   const failed = isFailure(call)
-  const isLatest = before === undefined || call.startedAt >= before.lastCalledAt
-  const latest = {
+  const one: EndpointStats = {
+    calls: 1,
+    failures: failed ? 1 : 0,
     lastStatus: call.status,
+    lastStatusSince: call.startedAt,
+    isOneStatus: true,
     lastCalledAt: call.startedAt,
     lastError: failed && call.error !== null ? messageOf(call.error) : null,
   }
-  return {
-    ...(isLatest ? latest : before),
-    calls: (before?.calls ?? 0) + 1,
-    failures: (before?.failures ?? 0) + (failed ? 1 : 0),
-  }
+  return addStats(before, one)
 }
 
 /** Puts two sums of one endpoint together. */
 function addStats(a: EndpointStats | undefined, b: EndpointStats): EndpointStats {
   if (a === undefined) return b
-  const latest = a.lastCalledAt > b.lastCalledAt ? a : b
-  return { ...latest, calls: a.calls + b.calls, failures: a.failures + b.failures }
+  const [earlier, latest] = a.lastCalledAt > b.lastCalledAt ? [b, a] : [a, b]
+  const goesOn = latest.isOneStatus && earlier.lastStatus === latest.lastStatus
+  return {
+    ...latest,
+    lastStatusSince: goesOn ? earlier.lastStatusSince : latest.lastStatusSince,
+    isOneStatus: goesOn && earlier.isOneStatus,
+    calls: a.calls + b.calls,
+    failures: a.failures + b.failures,
+  }
 }
 
 /** Adds sums to the rows of sync.endpoints, locked in the order of their names; other endpoints (writes) have no row. */
@@ -55,14 +65,19 @@ async function flushEndpointStats(db: Queryable, stats: ReadonlyMap<string, Endp
   const values = [...stats.values()]
   await db.query(
     `with given as (
-       select * from unnest($1::text[], $2::bigint[], $3::bigint[], $4::int[], $5::timestamptz[], $6::text[])
-         as g(endpoint, calls, failures, last_status, last_called_at, last_error)
+       select * from unnest($1::text[], $2::bigint[], $3::bigint[], $4::int[], $5::timestamptz[], $6::text[],
+         $7::timestamptz[], $8::boolean[])
+         as g(endpoint, calls, failures, last_status, last_called_at, last_error, last_status_since, is_one_status)
      ), locked as materialized (
        select e.endpoint from sync.endpoints e join given g on g.endpoint = e.endpoint
        order by e.endpoint for no key update of e
      )
      update sync.endpoints e set calls = e.calls + g.calls, failures = e.failures + g.failures,
        last_called_at = greatest(e.last_called_at, g.last_called_at),
+       last_status_since = case when e.last_called_at > g.last_called_at then e.last_status_since
+         when g.is_one_status and e.last_status is not distinct from g.last_status
+           then coalesce(e.last_status_since, g.last_status_since)
+         else g.last_status_since end,
        last_status = case when e.last_called_at > g.last_called_at then e.last_status else g.last_status end,
        last_error = case when e.last_called_at > g.last_called_at then e.last_error else g.last_error end
      from given g join locked l on l.endpoint = g.endpoint where e.endpoint = g.endpoint`,
@@ -73,6 +88,8 @@ async function flushEndpointStats(db: Queryable, stats: ReadonlyMap<string, Endp
       values.map((each) => each.lastStatus),
       values.map((each) => each.lastCalledAt),
       values.map((each) => each.lastError),
+      values.map((each) => each.lastStatusSince),
+      values.map((each) => each.isOneStatus),
     ],
   )
 }

@@ -177,6 +177,15 @@ export async function getQuarantined(db: Queryable, id: string): Promise<Quarant
   return (await selectEntries(db).where('q.id', '=', id).executeTakeFirst()) ?? null
 }
 
+/** When the oldest entry was first seen; null when there is none. */
+export async function quarantinedSince(db: Queryable): Promise<Date | null> {
+  const { since } = await on(db)
+    .selectFrom('sync.quarantine')
+    .select((eb) => eb.fn.min('first_seen_at').as('since'))
+    .executeTakeFirstOrThrow()
+  return since
+}
+
 /** Entries per stream; streams without any are left out. */
 export async function quarantineTotals(db: Queryable): Promise<Readonly<Record<string, number>>> {
   const rows = await on(db)

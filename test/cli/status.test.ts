@@ -98,7 +98,7 @@ describe('a stream', () => {
     it(`${name}: ${says.source}`, () => expect(lineOf(text({ streams: [stream(state)] }), 'rentals')).toMatch(says))
 
   it('shows how many of its records cannot be mirrored', () => {
-    const all = text({ streams: [stream({})], quarantine: { total: 2, byStream: { rentals: 2 } } })
+    const all = text({ streams: [stream({})], quarantine: { total: 2, since: null, byStream: { rentals: 2 } } })
     expect(lineOf(all, 'rentals')).toMatch(/ 2$/)
   })
 })
@@ -177,6 +177,7 @@ describe('endpoints', () => {
       calls: 3,
       failures: 0,
       lastStatus: 200,
+      lastStatusSince: ago(60),
       lastCalledAt: ago(5),
       lastError: null,
     }

@@ -89,6 +89,7 @@ describe('sync', () => {
         'reads',
         'outbox',
         'firstChanges',
+        'settledSince',
         'unexpected',
         'failingHotRuns',
         'quarantine',

@@ -41,7 +41,14 @@ describe('the commands beside what waits for a person', () => {
   })
 
   it('are one for refused credentials, as the last call tells, whatever fails because of them', () => {
-    const call = { endpoint: 'GET /v3/types', calls: 9, failures: 1, lastStatus: 401, lastError: 'no' }
+    const call = {
+      endpoint: 'GET /v3/types',
+      calls: 9,
+      failures: 1,
+      lastStatus: 401,
+      lastStatusSince: null,
+      lastError: 'no',
+    }
     const earlier = { ...call, endpoint: 'GET /v3/cities', lastStatus: 200, lastCalledAt: new Date(1_000) }
     const failing = (stream: string, lastError: string) =>
       ({ stream, state: 'failing', targetS: null, lastRunStatus: 'failed', lastError }) as const
@@ -95,6 +102,38 @@ describe('the commands beside what waits for a person', () => {
         since: field.firstSeenAt,
         commands: ['drift'],
       },
+    ])
+  })
+
+  it('say since when: of the first record, change and refusal, and of the last that was acknowledged or taken', () => {
+    const on = (day: number): Date => new Date(Date.UTC(2030, 0, day))
+    const call = { endpoint: 'GET /v3/types', calls: 9, failures: 1, lastStatus: 401, lastError: 'no' }
+    const consumer = { name: 'crm', registeredAt: on(1), behindS: 201 * 86_400, state: 'late' } as const
+    const facts = statusFacts({
+      endpoints: [
+        { ...call, lastStatusSince: on(9), lastCalledAt: on(10) },
+        { ...call, lastStatusSince: on(8), lastCalledAt: on(8) },
+        { ...call, lastStatus: 200, lastStatusSince: on(1), lastCalledAt: on(7) },
+        { ...call, lastStatusSince: on(6), lastCalledAt: on(6) },
+        { ...call, lastStatus: null, lastStatusSince: on(9), lastCalledAt: on(9) },
+      ],
+      outbox: { conflict: 1, unknown: 1, failed: 2, oldestQueuedAt: null },
+      firstChanges: { conflict: 1, unknown: 2, failed: 3 },
+      settledSince: { conflict: on(2), unknown: on(3), failed: on(4), done: on(1) },
+      quarantine: { total: 2, since: on(5), byStream: { rentals: 2 } },
+      consumers: [
+        { ...consumer, ackedAt: on(2) },
+        { ...consumer, ackedAt: null },
+      ],
+    })
+    expect(whatNeedsPeople(facts, []).map(({ kind, since }) => [kind, since])).toEqual([
+      ['credentials', on(8)],
+      ['consumer', on(2)],
+      ['consumer', on(1)],
+      ['conflict', on(2)],
+      ['unknown', on(3)],
+      ['failed', on(4)],
+      ['quarantine', on(5)],
     ])
   })
 

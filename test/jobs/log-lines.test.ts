@@ -4,18 +4,18 @@ import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { pino } from 'pino'
 import { describe, expect, it, vi } from 'vitest'
+import type { Queryable } from '../../src/database/sql.ts'
 import type { AttentionItem } from '../../src/inspect/status.ts'
 import { startHourlyLine } from '../../src/jobs/hourly-line.ts'
 import { createSandbox } from '../../src/sandbox/index.ts'
+import { takeLineTurn } from '../../src/state/senders.ts'
 import { errorOf, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { findOnPath } from '../helpers/redis-server.ts'
 
 type Line = { readonly level: string; readonly time: string; readonly event: string; readonly msg: string }
 
-it('says each hour that all is well, or what is not', async () => {
-  const lines: { event: string; msg: string; level: number }[] = []
-  const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) })
+describe('the hourly line', () => {
   const held: AttentionItem = {
     kind: 'held',
     about: ['rentals'],
@@ -23,15 +23,54 @@ it('says each hour that all is well, or what is not', async () => {
     message: 'rentals: 40 deletions wait.',
     commands: [],
   }
-  const answers = [async () => [], async () => [held], () => Promise.reject(new Error('no connection'))]
-  const hourly = startHourlyLine({ read: () => answers.shift()?.() ?? Promise.resolve([]), log, everyMs: 1 })
-  await vi.waitFor(() => expect(lines.length).toBeGreaterThan(2))
-  await hourly.stop()
-  expect(lines.slice(0, 3).map(({ event, msg }) => `${event}: ${msg}`)).toEqual([
-    'well: all is well: nothing needs a person',
-    'needs_person: needs a person: rentals: 40 deletions wait.',
-    'state_unknown: whether all is well cannot be told now',
-  ])
+  /** A worker's hourly lines, where hours are short. */
+  const openWorker = (db: Queryable, read: () => Promise<readonly AttentionItem[]>, everyMs: number) => {
+    const lines: { event: string; msg: string }[] = []
+    const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) })
+    const { stop } = startHourlyLine({ db, owner: 'host:1:a', read, log, everyMs, lookEveryMs: 1 })
+    return { lines, stop }
+  }
+
+  it('says that all is well, or what is not', async () => {
+    await using database = await createTestDatabase()
+    const answers = [async () => [], async () => [held], () => Promise.reject(new Error('no connection'))]
+    const worker = openWorker(database.pool, () => answers.shift()?.() ?? Promise.resolve([]), 1)
+    await vi.waitFor(() => expect(worker.lines.length).toBeGreaterThan(2), { timeout: 20_000 })
+    await worker.stop()
+    expect(worker.lines.slice(0, 3).map(({ event, msg }) => `${event}: ${msg}`)).toEqual([
+      'well: all is well: nothing needs a person',
+      'needs_person: needs a person: rentals: 40 deletions wait.',
+      'state_unknown: whether all is well cannot be told now',
+    ])
+  })
+
+  it('is said by one of several workers, and by another once the hour is over', async () => {
+    await using database = await createTestDatabase()
+    const owners = Array.from({ length: 8 }, (_, index) => `host:${index}:a`)
+    const said = async (): Promise<number> => {
+      const turns = await Promise.all(owners.map((owner) => takeLineTurn(database.pool, owner, 3_600_000)))
+      return turns.filter(Boolean).length
+    }
+    expect([await said(), await said()]).toEqual([1, 0])
+    await database.pool.query(`update sync.senders set delivered_at = delivered_at - interval '1 h'`)
+    expect([await said(), await said()]).toEqual([1, 0])
+  })
+
+  it('is left to who said it within the hour', async () => {
+    await using database = await createTestDatabase()
+    await database.pool.query(`insert into sync.senders (name, delivered_at) values ('log', now() + interval '1 h')`)
+    let looks = 0
+    const query = ((...args: Parameters<typeof database.pool.query>) => {
+      looks += 1
+      return database.pool.query(...args)
+    }) as typeof database.pool.query
+    const worker = openWorker({ query }, async () => [], 1)
+    await vi.waitFor(() => expect(looks).toBeGreaterThan(3), { timeout: 20_000 })
+    expect(worker.lines).toEqual([])
+    await database.pool.query(`update sync.senders set delivered_at = now() - interval '1 h'`)
+    await vi.waitFor(() => expect(worker.lines[0]?.event).toBe('well'), { timeout: 20_000 })
+    await worker.stop()
+  })
 })
 
 it('a sync without a terminal writes nothing but lines of the log on stderr, one for each stream that changed', async () => {

@@ -337,6 +337,24 @@ describe('endpoint statistics', () => {
     expect(await mirror.all(read, ['POST /v3/rentals'])).toEqual([])
   })
 
+  it('say since when calls have had the status of the last one', async () => {
+    const recorder = createEndpointRecorder(mirror.db, quiet)
+    const since = async (...calls: readonly ReturnType<typeof call>[]): Promise<unknown> => {
+      for (const each of calls) recorder.record({ ...each, endpoint: 'GET /v3/types' })
+      await recorder.close()
+      const rows = await mirror.all(
+        `select last_status_since as at from sync.endpoints where endpoint = 'GET /v3/types'`,
+      )
+      return rows[0]?.at
+    }
+    expect(await since(call(1, 200), call(2, 200))).toEqual(at(1))
+    expect(await since(call(3, 200))).toEqual(at(1))
+    expect(await since(call(4, 200), call(5, 401), call(6, 401))).toEqual(at(5))
+    expect(await since(call(7, 401), call(9, 401), call(8, 401))).toEqual(at(5))
+    expect(await since(call(10, 200), call(11, 401))).toEqual(at(11))
+    expect(await since(call(2, 200))).toEqual(at(11))
+  })
+
   it('are kept while the database is away', async () => {
     let away = true
     const query: typeof mirror.db.pool.query = ((...args: Parameters<typeof mirror.db.pool.query>) =>

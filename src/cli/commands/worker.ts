@@ -18,6 +18,7 @@ import { startAlerts } from '../../messages/alerts/alerts.ts'
 import { startWebhook } from '../../messages/webhook/webhook.ts'
 import { saveOutboxLimit } from '../../outbox/limit.ts'
 import { createPusher } from '../../outbox/pusher.ts'
+import { processLife } from '../../process-name.ts'
 import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { probe } from '../../web/health.ts'
@@ -87,6 +88,8 @@ async function runWorker(context: CommandContext): Promise<void> {
   const alerts = alertsOf(app, facts, async () => (await probe(() => backend.ping(), 'QUEUE_UNREACHABLE')).ok)
   const presence = startPresence({ db: app.database.pool, version: packageVersion(), log })
   const hourly = startHourlyLine({
+    db: app.database.pool,
+    owner: processLife(),
     read: async () => (await facts()).attention,
     log,
   })

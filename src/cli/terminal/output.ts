@@ -2,9 +2,9 @@
 
 import Table from 'cli-table3'
 import { count } from '../../format.ts'
+import { asCalled } from '../../hints.ts'
 import type { Logger } from '../../log.ts'
 import { oneLine, withoutControls } from '../../text.ts'
-import { asCalled } from './hints.ts'
 
 export { oneLine } from '../../text.ts'
 

@@ -1,4 +1,6 @@
-// HTML as values: everything put into a template is escaped unless it is HTML itself; and what stands around a page. Pure.
+// HTML as values: everything put into a template is escaped unless it is HTML itself; and what stands around a page.
+
+import { asCalled } from '../../hints.ts'
 
 /** Markup that is safe to send as it is. */
 export type Html = { readonly markup: string }
@@ -28,9 +30,9 @@ export function html(strings: TemplateStringsArray, ...values: readonly Part[]):
   return { markup: strings.map((text, index) => text + render(values[index])).join('') }
 }
 
-/** What stands around every page. */
+/** What stands around every page; commands on it are as this process was called, so that they work where they are pasted. */
 export function layout(options: { readonly title: string; readonly body: Html; readonly live: boolean }): string {
-  return html`<!doctype html>
+  const { markup } = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -46,5 +48,6 @@ ${options.live && html`<script defer src="/assets/live.js"></script>`}
 ${options.body}
 </body>
 </html>
-`.markup
+`
+  return asCalled(markup, process.env)
 }
