@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, inject, it, vi } from 'vitest'
+import { openDatabase } from '../../src/database/database.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { describeHolder, type FeedHolder, feedHolders } from '../../src/inspect/feed-holders.ts'
 import { migrate } from '../../src/schema/migrate.ts'
@@ -10,15 +11,18 @@ import { openCommandLine } from '../cli/program.ts'
 import { withDatabase } from '../helpers/addresses.ts'
 import { createTestPool } from '../helpers/database.ts'
 import { openOwnPostgres } from '../helpers/postgres-server.ts'
+import { quiet } from '../helpers/rows.ts'
+import { openAlerts } from '../messages/alerts-rig.ts'
 import { openBarePages, readMetrics } from '../web/pages-rig.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 // Each waits out the minute after which a holder is named: together.
-it.concurrent('a transaction that writes is named after a minute, not before, and no longer when it has ended', async () => {
+it.concurrent('a transaction that writes is named and told after a minute, not before, and no longer when it has ended', async () => {
   // On a server of its own: on the common one it would hold the feeds of all other tests back.
   const server = await openOwnPostgres(join(inject('runFolder'), 'long-transaction'))
   await migrate(server.url)
+  const database = openDatabase({ url: server.url, applicationName: 'test', max: 4, log: quiet })
   const pool = createTestPool(server.url, 4)
   const writer = await pool.connect()
   try {
@@ -37,11 +41,21 @@ it.concurrent('a transaction that writes is named after a minute, not before, an
     )
     const [holder] = await own()
     expect(holder).toMatchObject({ pid, gid: null, application: 'nightly load', since: expect.any(Date) })
+    const apiUrl = 'http://127.0.0.1:9'
+    await using alerts = await openAlerts({ database, databaseUrl: server.url, apiUrl })
+    alerts.start()
+    await alerts.twoMinutes()
+    expect(alerts.messages()).toMatchObject([{ kind: 'feed', state: 'begun', stream: null }])
+    expect(alerts.messages()[0]?.details.commands).toEqual(['boat-mirror check'])
     await writer.query('rollback')
     expect(await own()).toEqual([])
+    await alerts.looked(2)
+    await alerts.twoMinutes()
+    expect(alerts.messages().slice(1)).toMatchObject([{ kind: 'feed', state: 'over' }])
   } finally {
     writer.release(true)
     await pool.end()
+    await database.close()
     await server.close()
   }
 })

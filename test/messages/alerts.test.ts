@@ -1,31 +1,27 @@
 // Alerts end to end: the sandbox drives a mirror into everything that needs a person, and out of it; the receiver is told each
-// once as begun and once as over, across receivers that fail, restarts and other workers.
+// once as begun and once as over, across receivers that fail, restarts and other workers. A transaction that holds the feed
+// back takes a minute to be one: it is told in test/inspect/feed-holders.test.ts.
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
-import { readConfig } from '../../src/config.ts'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { failuresToOpen } from '../../src/api/admission/breaker.ts'
+import { systemClock } from '../../src/clock.ts'
 import { openDatabase } from '../../src/database/database.ts'
-import { itemOf, whatNeedsPeople } from '../../src/inspect/attention.ts'
-import { freshnessFacts } from '../../src/inspect/page-queries.ts'
-import { readStatus } from '../../src/inspect/read-status.ts'
-import type { StatusFacts } from '../../src/inspect/status.ts'
-import { startAlerts } from '../../src/messages/alerts/alerts.ts'
+import { openBackend } from '../../src/jobs/backend.ts'
 import { alertKinds } from '../../src/messages/alerts/kinds.ts'
-import { createGateStore } from '../../src/state/gate-store.ts'
+import { startWebhook } from '../../src/messages/webhook/webhook.ts'
+import { probe } from '../../src/web/health.ts'
 import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { findOnPath, startRedis } from '../helpers/redis-server.ts'
 import { quiet } from '../helpers/rows.ts'
 import { openTcpProxy } from '../helpers/tcp-proxy.ts'
-import { openReceiver, type Receiver } from './receiver.ts'
+import { type AlertsRig, type Message, openAlerts } from './alerts-rig.ts'
+import { openReceiver } from './receiver.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 })
 
 let mirror: TestMirror
-let receiver: Receiver
 let cli: CommandLine
-const running: { stop(): Promise<void> }[] = []
-let looks = 0
-let queueIsUp = true
-let wish: (status: StatusFacts) => StatusFacts = (status) => status
 
 beforeAll(async () => {
   mirror = await openTestMirror({ size: 20 })
@@ -35,87 +31,37 @@ afterAll(async () => {
   await cli[Symbol.asyncDispose]()
   await mirror[Symbol.asyncDispose]()
 })
-beforeEach(async () => {
-  receiver = await openReceiver()
-})
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((alerts) => alerts.stop()))
-  await receiver[Symbol.asyncDispose]()
-  await query('truncate sync.alerts, sync.senders')
-})
 
 const query = async <R extends object>(sql: string): Promise<R[]> => (await mirror.app.database.pool.query<R>(sql)).rows
-const config = () =>
-  readConfig(
-    {
-      DATABASE_URL: mirror.app.databaseUrl,
-      API_BASE_URL: mirror.sandbox.url,
-      API_AUTH: 'none',
-      ALERT_URL: receiver.url,
-      WEBHOOK_URL: receiver.url,
-      WEBHOOK_SECRET: `whsec_${Buffer.alloc(32).toString('base64')}`,
-    },
-    '/nonexistent',
-  )
-const status = () =>
-  readStatus(config(), { database: mirror.app.database, url: mirror.app.databaseUrl }, mirror.sandbox.url)
-
-const start = (database = mirror.app.database) => {
-  const alerts = startAlerts({
-    url: receiver.url,
-    place: 'api.test',
-    proxies: config().api.proxies,
-    database,
-    readStatus: async () => {
-      // Through the database that may be out.
-      await database.pool.query('select 1')
-      looks += 1
-      const wished = wish(await status())
-      const { pool } = mirror.app.database
-      return { ...wished, attention: whatNeedsPeople(wished, await freshnessFacts(pool)).map(itemOf) }
-    },
-    queueIsUp: async () => queueIsUp,
-    log: quiet,
-    lookEveryMs: 100,
-  })
-  running.push(alerts)
-  return alerts
-}
-
-/** Waits for so many looks that begin from now on to be through. */
-const looked = async (count = 1): Promise<void> => {
-  const from = looks
-  await vi.waitFor(() => expect(looks).toBeGreaterThan(from + count), { timeout: 30_000, interval: 20 })
-}
-/** Two minutes pass for what is known, and what waits for its next attempt is sent. */
-const twoMinutes = async (): Promise<void> => {
-  await looked()
-  await query(`update sync.alerts set since = since - interval '2 min', gone_since = gone_since - interval '2 min'`)
-  await query('update sync.senders set next_attempt_at = null')
-  await looked(2)
-}
-type Message = {
-  text: string
-  kind: string
-  state: string
-  stream: string | null
-  details: { about: string[]; commands: string[] }
-}
-const messages = (): readonly Message[] => receiver.received.map(({ body }) => JSON.parse(body))
-const told = (state: string): readonly string[] =>
-  messages()
-    .filter((each) => each.state === state)
-    .map(({ kind }) => kind)
-const of = (kind: string): Message | undefined => messages().find((each) => each.kind === kind)
 const one = async (table: string): Promise<string> =>
   (
     await query<{ id: string }>(`select id::text from mirror.${table} where _source not like '%#%' order by id limit 1`)
   )[0]?.id ?? ''
 
+const secret = `whsec_${Buffer.alloc(32).toString('base64')}`
+/** The alerts of this mirror, and whatever differs. */
+const open = (wishes: { webhookUrl?: string; queueIsUp?: () => Promise<boolean> } = {}): Promise<AlertsRig> =>
+  openAlerts({
+    database: mirror.app.database,
+    databaseUrl: mirror.app.databaseUrl,
+    apiUrl: mirror.sandbox.url,
+    ...(wishes.webhookUrl && { env: { WEBHOOK_URL: wishes.webhookUrl, WEBHOOK_SECRET: secret } }),
+    ...(wishes.queueIsUp && { queueIsUp: wishes.queueIsUp }),
+  })
+
+/** What is told by the test itself, and what the other tests tell. */
+const elsewhere = new Set(['database', 'queue', 'breaker', 'feed'])
+const kinds = alertKinds.filter((kind) => !elsewhere.has(kind)).sort()
+
 it('tells everything that needs a person once as begun and once as over', async () => {
   const lists = ['harbours', 'equipments', 'types', 'cities', 'companies', 'rentals']
+  await query(`select mirror.reset_consumer('crm')`)
   await mirror.sync({ streams: lists })
-  start()
+  await using partner = await openReceiver()
+  await using alerts = await open({ webhookUrl: partner.url })
+  const { receiver, status, looked, twoMinutes, messages } = alerts
+  const of = (kind: string): Message | undefined => messages().find((each) => each.kind === kind)
+  const first = alerts.start()
   await twoMinutes()
   expect(messages()).toEqual([])
 
@@ -126,40 +72,49 @@ it('tells everything that needs a person once as begun and once as over', async 
     const [change] = await query<{ id: string }>(enqueue)
     await query(`update outbox.queue set status = '${state}', settled_at = now() where id = ${change?.id}`)
   }
+  // A consumer that took nothing for 250 days, and a receiver that takes nothing of what comes now.
+  await query(`update mirror.change_log set changed_at = changed_at - interval '250 days'`)
+  await query(`select mirror.reset_consumer('boat-mirror.webhook', 'now')`)
+  partner.otherwise = () => 500
+  const { webhookUrl: url, api } = alerts.config
+  const { database } = mirror.app
+  const options = {
+    url: url ?? '',
+    secret,
+    streams: null,
+    proxies: api.proxies,
+    database,
+    clock: systemClock,
+    log: quiet,
+  }
+  const webhook = startWebhook(options)
+  await using _stopped = { [Symbol.asyncDispose]: () => webhook.stop() }
   sandbox.raw({ record: 'harbours', id: 990_001 }, '{"id":990001,"name":"x","latitude":"no number"}')
   sandbox.mutate([{ record: 'cities', op: 'update', id: await one('cities'), set: { 'Zaphod Beeblebrox': 1 } }])
+  sandbox.mutate([{ record: 'harbours', op: 'update', id: await one('harbours'), set: { name: 'Magrathea' } }])
   sandbox.fault({ op: 'GET /v3/equipments', respond: 'forbidden' })
   sandbox.fault({ op: 'GET /v3/companies', respond: 'empty' })
   await mirror.sync({ streams: ['harbours', 'equipments', 'cities', 'companies'], full: true })
   await query(`update sync.streams set target_s = 0.001 where stream = 'rentals'`)
-  await query(`select mirror.reset_consumer('crm')`)
-  await query(
-    `insert into mirror.change_log (epoch, xid, stream, key, operation, diff, changed_at)
-     values (0, '3', 'harbours', '{"id": 1}', 'update', '{}', now() - interval '250 days')`,
-  )
-  await query(`select mirror.reset_consumer('boat-mirror.webhook', 'now')`)
-  await query(
-    `insert into sync.senders (name, failing_since, last_error) values ('webhook', now() - interval '3 min', 'the receiver answered 500.')`,
-  )
-  const holder = { pid: 4711, gid: null, application: 'Zaphod', user: 'Zaphod', database: 'boats', since: new Date() }
-  wish = (facts) => ({ ...facts, feedHeldBy: [holder] })
-  queueIsUp = false
   sandbox.fault({ op: 'GET /v3/types', respond: { status: 401, body: { message: 'Zaphod' } } })
   await mirror.sync({ streams: ['types'] })
   const called = async () => (await status()).endpoints.find(({ endpoint }) => endpoint === 'GET /v3/types')?.lastStatus
-  await vi.waitFor(async () => expect(await called()).toBe(401), { timeout: 15_000 })
-  const gate = createGateStore(mirror.app.database.pool, sandbox.url)
-  await gate.save({ pausedUntil: 0, opened: 2, probeAt: Date.now() + 60_000, changedAt: Date.now() })
+  await vi.waitFor(async () => expect(await called()).toBe(401), { timeout: 30_000 })
+  await vi.waitFor(async () => expect((await status()).webhook?.state).toBe('retrying'), { timeout: 30_000 })
 
   await looked(2)
   expect(messages()).toEqual([])
   receiver.answers = [503]
   await twoMinutes()
-  // The first one was not taken: the rest waits for it.
+  // The first one was not taken: the rest waits for it. The receiver of the webhook has been failing for two minutes by now.
   await twoMinutes()
-  const [, ...taken] = messages()
-  expect(taken.map(({ kind }) => kind).sort()).toEqual(alertKinds.filter((kind) => kind !== 'database').sort())
-  expect(new Set(taken.map((each) => each.state))).toEqual(new Set(['begun']))
+  const taken = (): readonly Message[] => messages().slice(1)
+  expect(
+    taken()
+      .map(({ kind }) => kind)
+      .sort(),
+  ).toEqual(kinds)
+  expect(new Set(taken().map((each) => each.state))).toEqual(new Set(['begun']))
   expect(of('failing')).toMatchObject({
     stream: 'equipments',
     details: { commands: ['boat-mirror runs equipments', 'boat-mirror check'] },
@@ -176,33 +131,93 @@ it('tells everything that needs a person once as begun and once as over', async 
   }
 
   // A restarted worker, and another one, repeat nothing.
-  await running.shift()?.stop()
-  start()
-  start()
+  await first.stop()
+  alerts.start()
+  alerts.start()
   await twoMinutes()
-  expect(messages()).toHaveLength(alertKinds.length)
+  expect(taken()).toHaveLength(kinds.length)
 
   // Out of everything.
   sandbox.clearFaults()
-  wish = (facts) => facts
-  queueIsUp = true
-  await query('delete from sync.gate')
+  partner.otherwise = () => 200
+  await query(`update sync.senders set next_attempt_at = null where name = 'webhook'`)
+  await vi.waitFor(async () => expect((await status()).webhook?.state).toBe('following'), { timeout: 30_000 })
+  await query(`update mirror.change_log set changed_at = changed_at + interval '249 days'
+    where changed_at < now() - interval '200 days'`)
   await query('delete from outbox.queue')
-  await query(`delete from sync.senders where name = 'webhook'`)
-  await query(`select mirror.drop_consumer('crm'), mirror.drop_consumer('boat-mirror.webhook')`)
-  await query(`delete from mirror.change_log where xid = '3'`)
   await query('update sync.streams set target_s = 3600')
   await query(`update sync.unknown_fields set first_seen_at = now() - interval '8 days'`)
   sandbox.mutate([{ record: 'harbours', op: 'delete', id: '990001' }])
   await query('delete from sync.quarantine')
   await mirror.sync({ streams: lists, full: true })
-  await vi.waitFor(async () => expect(await called()).toBe(200), { timeout: 15_000 })
+  await vi.waitFor(async () => expect(await called()).toBe(200), { timeout: 30_000 })
   await looked(2)
-  expect(told('over')).toEqual([])
+  expect(alerts.told('over')).toEqual([])
   await twoMinutes()
-  expect([...told('over')].sort()).toEqual(alertKinds.filter((kind) => kind !== 'database' && kind !== 'fields').sort())
+  expect(alerts.told('over')).toEqual(kinds.filter((kind) => kind !== 'fields'))
   expect(await query('select kind from sync.alerts where told')).toEqual([])
   expect(await status()).toMatchObject({ alerts: { open: 0, url: new URL(receiver.url).origin, failingSince: null } })
+  await webhook.stop()
+  await query(`select mirror.drop_consumer('crm'), mirror.drop_consumer('boat-mirror.webhook')`)
+})
+
+it('tells that the API failed until requests wait, and that it answers again', async () => {
+  const { sandbox } = mirror
+  await using alerts = await open()
+  alerts.start()
+  sandbox.fault({ op: 'GET /v3/rentals', respond: { status: 500 } })
+  // A read is given up after some attempts; the breaker counts on over the runs.
+  for (let run = 0; run < failuresToOpen && (await alerts.status()).api.breaker === 'closed'; run++)
+    await mirror.sync({ streams: ['rentals'], full: true })
+  await alerts.twoMinutes()
+  await alerts.twoMinutes()
+  expect(alerts.told('begun')).toContain('breaker')
+  expect(alerts.messages().find(({ kind }) => kind === 'breaker')?.details.commands).toEqual(['boat-mirror check'])
+  sandbox.clearFaults()
+  await vi.waitFor(
+    async () => {
+      await mirror.sync({ streams: ['rentals'], full: true })
+      expect((await alerts.status()).api.breaker).toBe('closed')
+    },
+    { timeout: 90_000 },
+  )
+  await alerts.twoMinutes()
+  await alerts.twoMinutes()
+  expect(alerts.told('over')).toEqual(alerts.told('begun'))
+})
+
+it('tells that the queue is out, and that it is back', async (test) => {
+  const program = findOnPath('redis-server')
+  if (program === undefined) return test.skip('there is no redis-server')
+  const redis = await startRedis(program, cli.folder)
+  const way = await openTcpProxy(Number(new URL(redis.url).port))
+  const stopping = new AbortController()
+  const { databaseUrl } = mirror.app
+  const backend = openBackend({
+    ...{ databaseUrl, redisUrl: `redis://127.0.0.1:${way.port}`, prefix: 'alerts', log: quiet },
+    ...{ patienceMs: 1_000, signal: stopping.signal },
+  })
+  const alerts = await open({ queueIsUp: async () => (await probe(() => backend.ping(), 'QUEUE_UNREACHABLE')).ok })
+  try {
+    alerts.start()
+    await alerts.twoMinutes()
+    expect(alerts.messages()).toEqual([])
+    await way.refuse()
+    await alerts.twoMinutes()
+    await alerts.twoMinutes()
+    expect(alerts.told('begun')).toEqual(['queue'])
+    await way.pass()
+    await vi.waitFor(() => backend.ping(), { timeout: 30_000 })
+    await alerts.twoMinutes()
+    await alerts.twoMinutes()
+    expect(alerts.told('over')).toEqual(['queue'])
+  } finally {
+    await alerts[Symbol.asyncDispose]()
+    stopping.abort()
+    await backend.close()
+    await way.close()
+    await redis.close()
+  }
 })
 
 it('tells that its database is out, and that it is back', async () => {
@@ -210,10 +225,12 @@ it('tells that its database is out, and that it is back', async () => {
   const proxy = await openTcpProxy(Number(address.port))
   address.port = String(proxy.port)
   const database = openDatabase({ url: address.href, applicationName: 'test', max: 2, log: quiet })
+  const alerts = await open()
+  const { messages } = alerts
   vi.useFakeTimers({ toFake: ['Date'] })
   try {
-    start(database)
-    await looked()
+    alerts.start(database)
+    await alerts.looked()
     await proxy.refuse()
     /** The next looks find the same two minutes later. */
     const later = async (count: number): Promise<void> => {
@@ -234,13 +251,15 @@ it('tells that its database is out, and that it is back', async () => {
     ])
   } finally {
     vi.useRealTimers()
-    await running.shift()?.stop()
+    await alerts[Symbol.asyncDispose]()
     await database.close()
     await proxy.close()
   }
 })
 
 it('is tried by `alert --test`, which shows of the address no more than scheme and host', async () => {
+  await using alerts = await open()
+  const { receiver, messages } = alerts
   const run = (...args: readonly string[]) => cli.run(['alert', ...args], { ALERT_URL: receiver.url })
   expect(await run('--test')).toEqual({ code: 0, stdout: `Taken by ${new URL(receiver.url).origin}.\n`, stderr: '' })
   expect(messages()).toMatchObject([{ kind: 'test', state: 'begun', text: expect.stringContaining('a test.') }])

@@ -11,12 +11,14 @@ import { consumerStatus } from '../../src/inspect/consumers.ts'
 import { webhookConsumer, webhookStatus } from '../../src/inspect/webhook.ts'
 import { startWebhook } from '../../src/messages/webhook/webhook.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
+import { buildProgram, startProgram } from '../helpers/child-program.ts'
 import { at, feedSettled, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 import { statusFacts } from '../inspect/status-facts.ts'
 import { openReceiver, type Received, type Receiver } from './receiver.ts'
+import type { WebhookProcessOptions } from './webhook-process.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
-const [size, wantedKills] = process.env.CHAOS === 'full' ? [20_000, 20] : [400, 3]
+const [size, wantedKills] = process.env.CHAOS === 'full' ? [20_000, 20] : [600, 3]
 vi.setConfig({ testTimeout: process.env.CHAOS === 'full' ? 600_000 : 60_000 })
 
 let mirror: Mirror
@@ -190,6 +192,7 @@ describe('a webhook', () => {
         kind: 'webhook',
         about: [],
         text: `The receiver of the webhook at ${new URL(receiver.url).origin} takes nothing: the receiver answered 503.`,
+        since: webhook?.failingSince,
         commands: ['status'],
       },
     ])
@@ -288,15 +291,16 @@ it('what has lost changes to retention stops, says so, and goes on after a reset
   expect(told()).toEqual([2])
 })
 
-it('a receiver that fails, hangs and drops, and workers that are killed, miss and reorder nothing', async () => {
+it('a receiver that fails, hangs and drops, and workers killed with SIGKILL miss and reorder nothing', async () => {
   await begin()
   let turn = 0
   receiver.otherwise = () => {
     turn += 1
     return turn % 7 === 2 ? 503 : turn % 7 === 4 ? 'drop' : turn % 11 === 5 ? 'hang' : 200
   }
-  const writer = async (number: number): Promise<void> => {
-    for (let n = 1; n <= size / 40; n++)
+  /** Ten changes at a time, of which each fifth time nothing comes. */
+  const writer = async (number: number, count: number): Promise<void> => {
+    for (let n = 1; n <= count; n++)
       await mirror.db
         .transaction(async (client) => {
           await client.query(
@@ -308,27 +312,29 @@ it('a receiver that fails, hangs and drops, and workers that are killed, miss an
         })
         .catch(() => undefined)
   }
-  let isOver = false
-  const workers = async (): Promise<void> => {
-    for (let kills = 0; ; kills++) {
-      const webhook = start(null, 300)
-      if (kills >= wantedKills || isOver) return
-      const seen = receiver.received.length
-      await calls(0, () => isOver || receiver.received.length >= seen + 3)
-      // As a killed process would: its lease stays, and nobody hears its answer.
-      await mirror.all(`update sync.senders set owner = 'killed', fence = fence + 1, lease_until = clock_timestamp()`)
-      await webhook.stop()
+  await using program = await buildProgram('test/messages/webhook-process.ts')
+  const options: WebhookProcessOptions = { databaseUrl: mirror.url, url: receiver.url, secret, timeLimitMs: 300 }
+  /** A worker that is killed as soon as it has sent something: nobody hears the answer. */
+  const killed = async (): Promise<void> => {
+    const worker = startProgram(program.file, [JSON.stringify(options)])
+    const seen = receiver.received.length
+    try {
+      await worker.nextLine()
+      await calls(seen + 1)
+    } finally {
+      expect(await worker.end('SIGKILL')).toBe('SIGKILL')
     }
+    // A minute passes: its lease is over.
+    await mirror.all('update sync.senders set lease_until = clock_timestamp()')
   }
-  const sending = workers()
-  await Promise.all([1, 2, 3, 4].map(writer))
+  for (let kill = 0; kill < wantedKills; kill++)
+    await Promise.all([killed(), ...[1, 2, 3, 4].map((number) => writer(number, size / 40 / wantedKills))])
   await log([0])
+  start(null, 300)
   await calls(1, async () => {
     const [next] = await mirror.all('select from mirror.next_changes($1, 1)', [webhookConsumer])
     return next === undefined
   })
-  isOver = true
-  await sending
   verify()
   // A message that comes again is dropped by its id, as receivers are told to.
   const messages = [...new Map(receiver.received.map((call) => [idOf(call), call])).values()]
