@@ -30,6 +30,7 @@ import * as portions from './0025_portions.ts'
 import * as companyAccess from './0026_company_access.ts'
 import * as logSender from './0027_log_sender.ts'
 import * as statusSince from './0028_status_since.ts'
+import * as requestBudget from './0029_request_budget.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_sync': sync,
@@ -61,4 +62,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0026_company_access': companyAccess,
   '0027_log_sender': logSender,
   '0028_status_since': statusSince,
+  '0029_request_budget': requestBudget,
 }

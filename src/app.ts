@@ -22,6 +22,7 @@ import { assertSchemaCurrent, migrate } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
 import { createEndpointRecorder } from './state/endpoint-stats.ts'
 import { createGateStore } from './state/gate-store.ts'
+import { openSharedBudget } from './state/shared-budget.ts'
 import { createTrafficRecorder } from './state/traffic.ts'
 import type { SyncContext } from './sync/context.ts'
 import { projectRecord } from './sync/records/project.ts'
@@ -149,7 +150,11 @@ export async function openApp(options: AppOptions): Promise<App> {
     release.defer(() => clock.stop())
 
     const ratePerSecond = config.api.rateLimit ?? (options.sandbox ? 0 : defaultRate)
-    const limiter = createRateLimiter({ ratePerSecond, store: database.pool, log })
+    const prefix = (): Promise<string> => queuePrefix(database)
+    const shared = openSharedBudget({ db: database.pool, redisUrl: config.redisUrl, prefix, ratePerSecond, log })
+    release.defer(() => shared.close())
+    const limiter = createRateLimiter(ratePerSecond, shared.budget)
+    release.defer(() => limiter.close())
     const gate = createGate({
       store: createGateStore(database.pool, options.apiUrl),
       clock,
@@ -178,7 +183,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     const onCommit = (written: number): void => {
       if (written > 0) notifier.notify()
     }
-    const shared = { database, api, clock, log, settings: config, onCommit }
+    const context = { database, api, clock, log, settings: config, onCommit }
     return {
       config,
       log,
@@ -188,12 +193,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       clock,
       api,
       ratePerSecond,
-      syncContext: shared,
+      syncContext: context,
       // Outbox and sync stand side by side and meet here.
-      pushContext: { ...shared, project: projectRecord },
+      pushContext: { ...context, project: projectRecord },
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
-        const prefix = await queuePrefix(database)
         const tracing = await openTracing(options.environment ?? {}, log)
         release.defer(() => tracing?.close())
         const backend = openBackend({
@@ -201,7 +205,7 @@ export async function openApp(options: AppOptions): Promise<App> {
           databaseUrl: server.directUrl,
           pooling: config.redisUrl === null ? await pooling() : 'none',
           redisUrl: config.redisUrl,
-          prefix,
+          prefix: await prefix(),
           log,
           patienceMs,
           signal,

@@ -2,11 +2,10 @@
 // handed out at once and opened in the background, so that what works without a queue begins at the start. Until it is
 // open, a queue refuses what it is asked for.
 
-import { sleep } from '../clock.ts'
+import { sleep, withDeadline } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { postgresBackend } from './postgres/backend.ts'
-import { withDeadline } from './postgres/backend-ready.ts'
 import type { BackendOptions, JobQueue, QueueBackend } from './queues.ts'
 import { redisBackend } from './redis/backend.ts'
 

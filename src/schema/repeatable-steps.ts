@@ -11,6 +11,7 @@ import { outboxSteps } from '../outbox/sql/steps.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
 import { companyAccessFunctions } from '../state/company-access.ts'
 import { refreshesView, refreshFunction } from '../state/refreshes.ts'
+import { requestBudgetFunction } from '../state/request-budget.ts'
 import { comments } from './comments.ts'
 import { companyPolicies } from './company-policies.ts'
 import { grants, roles } from './roles.ts'
@@ -39,6 +40,7 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   versionFunctions,
   refreshFunction,
   refreshesView,
+  requestBudgetFunction,
   comments,
   seeds,
   readerViews,

@@ -302,7 +302,14 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.gate.id': 'Which gate.',
   'column sync.gate.state': 'Its state.',
   'column sync.gate.updated_at': 'When it last changed.',
-  'table sync.rate_limit': 'Counters of the shared rate limit; the library rate-limiter-flexible owns the columns.',
+  'function sync.lend_requests(int, text, int, int, boolean)':
+    'Lends a share of the request budget to a worker: how many requests may leave, and in how many milliseconds the first of them.',
+  'sequence sync.requests_lent_until':
+    'Instant until which the requests of the budget are lent, in microseconds since 1970, as those of the other sequences.',
+  'sequence sync.changes_wait_until': 'Until then changes wait at some worker, and reads and details stand back.',
+  'sequence sync.reads_wait_until': 'Until then reads wait at some worker, and details stand back.',
+  'sequence sync.details_lent_until': 'From then on details have a turn beside reads that wait.',
+  'table sync.rate_limit': 'Counters of the rate limit as earlier versions kept it; not used any more.',
   'column sync.rate_limit.key': 'Window.',
   'column sync.rate_limit.points': 'Requests in the window.',
   'column sync.rate_limit.expire': 'End of the window, milliseconds since 1970.',

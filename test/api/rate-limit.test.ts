@@ -1,16 +1,25 @@
-// The rate limit over all workers, in memory and on Postgres. Times are only ever bounded from below: a slow
+// The rate limit in one process and over several, that share Postgres or Redis. Times are only ever bounded from below: a slow
 // machine may take longer, but nothing may leave too early.
 
 import { setMaxListeners } from 'node:events'
-import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import type { Priority } from '../../src/api/admission/priority-queue.ts'
-import { createRateLimiter, type Limiter, windowFor } from '../../src/api/admission/rate-limit.ts'
+import { createRateLimiter, type Limiter } from '../../src/api/admission/rate-limit.ts'
+import { createRedisBudget } from '../../src/api/admission/redis-budget.ts'
+import { createOwnBudget } from '../../src/api/admission/request-budget.ts'
+import { sleep } from '../../src/clock.ts'
+import { createPostgresBudget, requestBudgetFunction } from '../../src/state/request-budget.ts'
+import { openSharedBudget } from '../../src/state/shared-budget.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
+import { findOnPath, startRedis } from '../helpers/redis-server.ts'
 import { recordingLog } from './recording-log.ts'
 
 /** Timers and clocks may differ by this much. */
 const slackMs = 10
+
+const nowhere = async (): Promise<string> => ''
 
 /** Draws `count` permits at once, and returns how many milliseconds later each was given. */
 async function draw(limiter: Limiter, count: number, priority: Priority = 'read'): Promise<number[]> {
@@ -23,45 +32,22 @@ async function draw(limiter: Limiter, count: number, priority: Priority = 'read'
   )
 }
 
-describe('windows', () => {
-  it('never allow more than the rate, and little less', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 100_000 }), (rate) => {
-        const { points, ms } = windowFor(rate)
-        expect((1_000 * points) / ms).toBeLessThanOrEqual(rate)
-        expect((1_000 * points) / ms).toBeGreaterThanOrEqual(0.98 * rate)
-        expect([Number.isInteger(points), Number.isInteger(ms), ms <= 1_000]).toEqual([true, true, true])
-      }),
-    )
-  })
-
-  it('are well below a second where the rate allows', () => {
-    expect([1, 2, 10, 25, 1_000].map(windowFor)).toEqual([
-      { points: 1, ms: 1_000 },
-      { points: 1, ms: 500 },
-      { points: 1, ms: 100 },
-      { points: 3, ms: 120 },
-      { points: 100, ms: 100 },
-    ])
-  })
-})
-
 it('a rate of 0 is no limit', async () => {
-  const limiter = createRateLimiter({ ratePerSecond: 0, store: null })
+  const limiter = createRateLimiter(0, createOwnBudget(0))
   expect(await draw(limiter, 10_000)).toHaveLength(10_000)
   await expect(limiter.acquire('read', AbortSignal.abort(new Error('stop')))).rejects.toThrow('stop')
 })
 
 describe('in one process', () => {
   it('permits are spread, and given in order of arrival', async () => {
-    const limiter = createRateLimiter({ ratePerSecond: 50, store: null })
+    const limiter = createRateLimiter(50, createOwnBudget(50))
     const instants = await draw(limiter, 23)
     expect(instants).toEqual(instants.toSorted((a, b) => a - b))
     expect(Math.max(...instants)).toBeGreaterThanOrEqual(400 - slackMs)
   })
 
   it('a write goes before the reads that wait', async () => {
-    const limiter = createRateLimiter({ ratePerSecond: 50, store: null })
+    const limiter = createRateLimiter(50, createOwnBudget(50))
     const order: Priority[] = []
     const acquire = (priority: Priority) => limiter.acquire(priority).then(() => order.push(priority))
     const reads = Array.from({ length: 20 }, () => acquire('read'))
@@ -72,7 +58,7 @@ describe('in one process', () => {
   })
 
   it('who is called off leaves the line, and the rest go on', async () => {
-    const limiter = createRateLimiter({ ratePerSecond: 20, store: null })
+    const limiter = createRateLimiter(20, createOwnBudget(20))
     const stop = new AbortController()
     setMaxListeners(0, stop.signal)
     const waiting = Array.from({ length: 50 }, () => limiter.acquire('read', stop.signal))
@@ -85,7 +71,7 @@ describe('in one process', () => {
   })
 
   it('the line starts again after it ran empty', async () => {
-    const limiter = createRateLimiter({ ratePerSecond: 100, store: null })
+    const limiter = createRateLimiter(100, createOwnBudget(100))
     for (let round = 0; round < 5; round++) expect(await draw(limiter, 12)).toHaveLength(12)
   })
 })
@@ -96,70 +82,131 @@ beforeAll(async () => {
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
-describe('over several workers', () => {
-  it('workers draw on one count', async () => {
-    const workers = Array.from({ length: 3 }, () => createRateLimiter({ ratePerSecond: 100, store: database.pool }))
-    const instants = (await Promise.all(workers.map((worker) => draw(worker, 20)))).flat()
-    // 60 permits at 10 per 100 ms; each for itself, the three would take 100 ms.
-    expect(instants).toHaveLength(60)
-    expect(Math.max(...instants)).toBeGreaterThanOrEqual(500 - slackMs)
-  })
+const redisUrl = inject('redisUrl')
+let keys = 0
 
-  it('one a second is one a second', async () => {
-    const workers = Array.from({ length: 2 }, () => createRateLimiter({ ratePerSecond: 1, store: database.pool }))
-    const instants = (await Promise.all(workers.map((worker) => draw(worker, 1)))).flat()
-    expect(Math.max(...instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
-  })
+type Worker = ReturnType<typeof createRateLimiter>
+/** Opens workers that share a budget of nobody else. */
+type OpenWorkers = (count: number, ratePerSecond: number) => Promise<readonly Worker[]>
 
-  it('thousands a second take few round trips', async () => {
-    const limiter = createRateLimiter({ ratePerSecond: 5_000, store: database.pool })
-    expect(Math.max(...(await draw(limiter, 2_500)))).toBeGreaterThanOrEqual(400 - slackMs)
-  })
+const onPostgres: OpenWorkers = async (count, ratePerSecond) => {
+  await database.pool.query(`select setval('sync.' || name, 1) from unnest($1::text[]) name`, [sequences])
+  return Array.from({ length: count }, () =>
+    createRateLimiter(ratePerSecond, createPostgresBudget(database.pool, ratePerSecond)),
+  )
+}
 
-  for (const [waiting, urgent] of [
-    ['read', 'write'],
-    ['detail', 'read'],
-  ] as const)
-    it(`each ${waiting} of one worker makes way for a ${urgent} of another`, async () => {
-      const [busy, other] = [
-        createRateLimiter({ ratePerSecond: 10, store: database.pool }),
-        createRateLimiter({ ratePerSecond: 10, store: database.pool }),
-      ]
-      const given: Priority[] = []
-      const all = Array.from({ length: 15 }, () => busy.acquire(waiting).then(() => given.push(waiting)))
-      await all[1]
-      await other.acquire(urgent).then(() => given.push(urgent))
-      expect(given.indexOf(urgent)).toBeLessThanOrEqual(5)
-      await Promise.all(all)
+const onRedis: OpenWorkers = async (count, ratePerSecond) => {
+  const prefix = `boat-mirror-test-${process.pid}-${keys++}`
+  const limiter = (): Worker => {
+    const budget = createRedisBudget({ url: redisUrl ?? '', prefix: async () => prefix, ratePerSecond })
+    const limiter = createRateLimiter(ratePerSecond, budget)
+    return { ...limiter, close: () => limiter.close().finally(budget.close) }
+  }
+  return Array.from({ length: count }, limiter)
+}
+
+const sequences = ['requests_lent_until', 'changes_wait_until', 'reads_wait_until', 'details_lent_until']
+
+for (const [store, open] of [
+  ['Postgres', onPostgres],
+  ['Redis', onRedis],
+] as const)
+  describe.skipIf(store === 'Redis' && redisUrl === null)(`over several workers, on ${store}`, () => {
+    let workers: readonly Worker[] = []
+    afterEach(() => Promise.all(workers.map((worker) => worker.close())))
+
+    it('workers draw on one count', async () => {
+      workers = await open(3, 100)
+      const instants = (await Promise.all(workers.map((worker) => draw(worker, 20)))).flat()
+      // 60 permits, one each 10 ms; each for itself, the three would take 200 ms.
+      expect(instants).toHaveLength(60)
+      expect(Math.max(...instants)).toBeGreaterThanOrEqual(500 - slackMs)
     })
 
-  it('the details of one worker go on while another has lists for ever', async () => {
-    const [details, lists] = [
-      createRateLimiter({ ratePerSecond: 100, store: database.pool }),
-      createRateLimiter({ ratePerSecond: 100, store: database.pool }),
-    ]
-    let listed = 0
-    const stop = new AbortController()
-    setMaxListeners(0, stop.signal)
-    const sweeping = Array.from({ length: 30 }, async () => {
+    it('one a second is one a second', async () => {
+      workers = await open(2, 1)
+      const instants = (await Promise.all(workers.map((worker) => draw(worker, 1)))).flat()
+      expect(Math.max(...instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
+    })
+
+    it('thousands a second take few round trips', async () => {
+      workers = await open(1, 5_000)
+      const [limiter] = workers as [Worker]
+      expect(Math.max(...(await draw(limiter, 2_500)))).toBeGreaterThanOrEqual(400 - slackMs)
+    })
+
+    for (const [waiting, urgent] of [
+      ['read', 'write'],
+      ['detail', 'read'],
+    ] as const)
+      it(`each ${waiting} of one worker makes way for a ${urgent} of another`, async () => {
+        workers = await open(2, 10)
+        const [busy, other] = workers as [Worker, Worker]
+        const given: Priority[] = []
+        const all = Array.from({ length: 15 }, () => busy.acquire(waiting).then(() => given.push(waiting)))
+        await all[1]
+        await other.acquire(urgent).then(() => given.push(urgent))
+        expect(given.indexOf(urgent)).toBeLessThanOrEqual(5)
+        await Promise.all(all)
+      })
+
+    it('the details of one worker go on while another has lists for ever', async () => {
+      workers = await open(2, 100)
+      const [details, lists] = workers as [Worker, Worker]
+      let listed = 0
+      const stop = new AbortController()
+      setMaxListeners(0, stop.signal)
+      const sweeping = Array.from({ length: 30 }, async () => {
+        for (;;) {
+          await lists.acquire('read', stop.signal)
+          listed++
+        }
+      })
+      await expect.poll(() => listed).toBeGreaterThan(0)
+      const before = listed
+      await draw(details, 2, 'detail')
+      expect(listed - before).toBeGreaterThan(2)
+      stop.abort()
+      await Promise.allSettled(sweeping)
+    })
+  })
+
+/** Lets workers draw with ten requests each for so long, and counts what leaves each of them. */
+async function drawHungrily(workers: readonly Worker[], ms: number): Promise<{ left: number[]; seconds: number }> {
+  const stop = new AbortController()
+  setMaxListeners(0, stop.signal)
+  const left = workers.map(() => 0)
+  const start = performance.now()
+  const drawing = workers.flatMap((worker, i) =>
+    Array.from({ length: 10 }, async () => {
       for (;;) {
-        await lists.acquire('read', stop.signal)
-        listed++
+        await worker.acquire('read', stop.signal)
+        left[i] = (left[i] ?? 0) + 1
       }
-    })
-    await expect.poll(() => listed).toBeGreaterThan(0)
-    const before = listed
-    await draw(details, 2, 'detail')
-    expect(listed - before).toBeGreaterThan(2)
-    stop.abort()
-    await Promise.allSettled(sweeping)
-  })
+    }),
+  )
+  await sleep(ms)
+  const seconds = (performance.now() - start) / 1000
+  stop.abort()
+  await Promise.allSettled(drawing)
+  await Promise.all(workers.map((worker) => worker.close()))
+  return { left, seconds }
+}
+
+it('eight hungry workers together keep the rate, and each has its share, on either store', async () => {
+  const opened = await Promise.all([onPostgres(8, 200), ...(redisUrl === null ? [] : [onRedis(8, 200)])])
+  for (const { left, seconds } of await Promise.all(opened.map((workers) => drawHungrily(workers, 10_000)))) {
+    const all = left.reduce((sum, one) => sum + one, 0)
+    expect(all).toBeLessThanOrEqual(200 * seconds * 1.05)
+    for (const one of left) expect(Math.abs(one / (all / 8) - 1)).toBeLessThan(0.2)
+  }
 })
 
 it('no connection is held while waiting', async () => {
   const pool = createTestPool(database.url, 1)
   try {
-    const limiter = createRateLimiter({ ratePerSecond: 2, store: pool })
+    const limiter = createRateLimiter(2, createPostgresBudget(pool, 2))
     await limiter.acquire('read')
     let given = false
     const next = limiter.acquire('read').then(() => {
@@ -177,7 +224,8 @@ it('while the store is out each process keeps the limit for itself, and says so 
   const pool = createTestPool(database.url, 1)
   await pool.end()
   const { log, lines } = recordingLog()
-  const limiter = createRateLimiter({ ratePerSecond: 100, store: pool, log })
+  const { budget } = openSharedBudget({ db: pool, redisUrl: null, prefix: nowhere, ratePerSecond: 100, log })
+  const limiter = createRateLimiter(100, budget)
   expect(Math.max(...(await draw(limiter, 40)))).toBeGreaterThanOrEqual(300 - slackMs)
   expect(lines.map((line) => line.event)).toEqual(['limiter_alone'])
 })
@@ -186,11 +234,12 @@ it('while the store is out each process keeps the limit for itself, and says so 
 it('a store that comes back is used again', { timeout: 60_000 }, async () => {
   await using empty = await createTestDatabase({ migrated: false })
   const { log, lines } = recordingLog()
-  const limiter = createRateLimiter({ ratePerSecond: 1_000, store: empty.pool, log })
+  const { budget } = openSharedBudget({ db: empty.pool, redisUrl: null, prefix: nowhere, ratePerSecond: 1_000, log })
+  const limiter = createRateLimiter(1_000, budget)
   await limiter.acquire('read')
-  await empty.pool.query(
-    'create schema sync; create table sync.rate_limit (key varchar(255) primary key, points integer not null default 0, expire bigint)',
-  )
+  await empty.pool.query('create schema sync')
+  for (const name of sequences) await empty.pool.query(`create sequence sync.${name}`)
+  await empty.pool.query(requestBudgetFunction.sql)
   await expect
     .poll(
       async () => {
@@ -200,17 +249,50 @@ it('a store that comes back is used again', { timeout: 60_000 }, async () => {
       { timeout: 30_000 },
     )
     .toEqual(['limiter_alone', 'limiter_shared'])
+  await sleep(300) // until what was lent here is used up
   await limiter.acquire('read')
-  expect((await empty.pool.query('select points from sync.rate_limit')).rows).toEqual([{ points: expect.any(Number) }])
+  const { rows } = await empty.pool.query('select last_value > 1 as used from sync.requests_lent_until')
+  expect(rows).toEqual([{ used: true }])
 })
 
-it('a count that was opened by a clock a day ahead holds nobody up for a day', async () => {
+const redisServer = findOnPath('redis-server')
+it.skipIf(redisUrl === null || redisServer === undefined)(
+  'without its Redis the count goes on in Postgres, over all workers, and returns to Redis',
+  { timeout: 60_000 },
+  async () => {
+    const redis = await startRedis(redisServer ?? '', await mkdtemp(join(inject('runFolder'), 'budget-redis-')))
+    const { log, lines } = recordingLog()
+    const options = { db: database.pool, redisUrl: redis.url, prefix: async () => 'boat-mirror-test', log }
+    const budgets = [1, 2].map(() => openSharedBudget({ ...options, ratePerSecond: 100 }))
+    try {
+      const workers = budgets.map(({ budget }) => createRateLimiter(100, budget))
+      await Promise.all(workers.map((worker) => draw(worker, 2)))
+      expect(lines).toEqual([])
+      const restarted = redis.restartEmpty(1_500)
+      await sleep(500)
+      const instants = (await Promise.all(workers.map((worker) => draw(worker, 30)))).flat()
+      expect(Math.max(...instants)).toBeGreaterThanOrEqual(590 - slackMs)
+      expect(lines.map((line) => line.event)).toEqual(['limiter_on_postgres', 'limiter_on_postgres'])
+      await restarted
+      await vi.waitFor(
+        async () => {
+          await Promise.all(workers.map((worker) => worker.acquire('read')))
+          expect(lines.filter((line) => line.event === 'limiter_on_redis')).toHaveLength(2)
+        },
+        { timeout: 30_000, interval: 100 },
+      )
+    } finally {
+      for (const { close } of budgets) close()
+      await redis.close()
+    }
+  },
+)
+
+it('instants that were set by a clock a day ahead hold nobody up for a day', async () => {
   await using own = await createTestDatabase()
-  const tomorrow = Date.now() + 86_400_000
-  await own.pool.query(`insert into sync.rate_limit (key, points, expire) values ($1, 1000, $3), ($2, 1, $3)`, [
-    'api:requests',
-    'api:writes-waiting',
-    tomorrow,
-  ])
-  expect(await draw(createRateLimiter({ ratePerSecond: 20, store: own.pool }), 10)).toHaveLength(10)
+  const tomorrow = (Date.now() + 86_400_000) * 1_000
+  await own.pool.query(`select setval('sync.' || name, $2) from unnest($1::text[]) name`, [sequences, tomorrow])
+  const limiter = createRateLimiter(20, createPostgresBudget(own.pool, 20))
+  expect(await draw(limiter, 5)).toHaveLength(5)
+  expect(await draw(limiter, 5, 'detail')).toHaveLength(5)
 })

@@ -1,17 +1,10 @@
-// The rate limit, counted over all workers: fixed windows of about a tenth of a second in Postgres, taken in batches,
-// so that one round trip serves everybody who waits. While the store is out, each process counts for itself.
+// The rate limit over all workers: borrows shares of their budget for whoever waits here, most urgent first, and lets each
+// request leave at its own instant. What is not needed after all goes back.
 
-import type { Pool } from 'pg'
-import {
-  type RateLimiterAbstract,
-  RateLimiterMemory,
-  RateLimiterPostgres,
-  RateLimiterRes,
-  RLWrapperTimeouts,
-} from 'rate-limiter-flexible'
 import { sleep } from '../../clock.ts'
-import type { Logger } from '../../log.ts'
-import { createPriorityQueue, detailEvery, type Priority } from './priority-queue.ts'
+import { createPace } from './pace.ts'
+import { createPriorityQueue, type Priority } from './priority-queue.ts'
+import type { RequestBudget, Wish } from './request-budget.ts'
 
 export interface Limiter {
   /** Resolves when one request may leave, most urgent first; rejects with the signal's reason when aborted. */
@@ -23,209 +16,129 @@ export const unlimited: Limiter = {
   acquire: async (_priority, signal) => signal?.throwIfAborted(),
 }
 
-type RateLimitOptions = {
-  /** Requests per second over all workers; 0: no limit. */
-  readonly ratePerSecond: number
-  /** Where the count is kept, in `sync.rate_limit`; null: in this process alone. */
-  readonly store: Pool | null
-  readonly log?: Logger
+/** What passes in this time is the most that is lent at once: the turns of the workers are short, and loans few. */
+const shareMs = 50
+/** The next share is asked for this long before the last one is used up. */
+const leadMs = 100
+/** Requests that were not made this long after their instant go back, and all of them when nobody came for so long. */
+const keepMs = 250
+/** Who needs few at a time borrows what it used in such a time and a quarter more, so that not each request is a loan. */
+const periodMs = 200
+
+/** Requests in the largest loan: 1 at 10/s, 5 at 100/s, 50 at 1000/s. */
+export const largestLoan = (ratePerSecond: number): number => Math.ceil((ratePerSecond * shareMs) / 1000)
+
+/** One request that was lent: from when it may leave, and for whom it was lent. */
+type Permit = { readonly at: number; readonly priority: Wish['priority'] }
+type Need = { readonly priority: Wish['priority']; readonly count: number }
+
+type RateLimiter = Limiter & {
+  /** Gives back what is not used. */
+  close(): Promise<void>
 }
 
-/** What passes in one window. */
-type Window = { readonly points: number; readonly ms: number }
-
-/**
- * The window for a rate: 1/s → 1 per 1000 ms, 10/s → 1 per 100 ms, 25/s → 3 per 120 ms, 1000/s → 100 per 100 ms.
- * Rounded so that the rate is never exceeded.
- */
-export function windowFor(ratePerSecond: number): Window {
-  const points = Math.ceil(ratePerSecond / 10)
-  return { points, ms: Math.ceil((1000 * points) / ratePerSecond) }
-}
-
-const requestsKey = 'requests'
-/** Set while such a one waits somewhere: what is less urgent at all workers leaves the next window to it. */
-const flags = { write: 'writes-waiting', read: 'reads-waiting' } as const
-/** Who waits under a flag: between workers what was asked for shares the windows with reads, and each begins with its own. */
-const under: Readonly<Record<keyof typeof flags, readonly Priority[]>> = { write: ['write'], read: ['asked', 'read'] }
-type Urgent = keyof typeof flags
-const urgent = Object.keys(flags) as readonly Urgent[]
-const flagSeconds = 1
-/** A window that ends later than this after its length was opened by a process whose clock was ahead, and would last as long. */
-const clockSlackMs = 2_000
-/** A store slower than this is as good as out. */
-const storeTimeoutMs = 2_000
-
-/** A limiter for all workers that share the store. Opens no connection of its own, and holds none while it waits. */
-export function createRateLimiter(options: RateLimitOptions): Limiter {
-  if (options.ratePerSecond <= 0) return unlimited
-  const window = windowFor(options.ratePerSecond)
+/** A limiter for all that borrow from `budget`, which must not reject. A rate of 0 is no limit. */
+export function createRateLimiter(ratePerSecond: number, budget: RequestBudget): RateLimiter {
+  if (ratePerSecond <= 0) return { ...unlimited, close: async () => undefined }
+  const largest = largestLoan(ratePerSecond)
   const queue = createPriorityQueue()
-  const counter = createCounter(window, options)
+  const pace = createPace(periodMs)
+  /** Earliest first. */
+  let held: readonly Permit[] = []
+  let unused = 0
+  /** Somebody more urgent goes first until then. */
+  let standBack: { readonly priority: Wish['priority']; readonly until: number } | null = null
   let pumping = false
-  /** Windows in a row that our details left to reads of other workers. */
-  let left = 0
+  let waker: AbortController | null = null
+  let idle: NodeJS.Timeout | undefined
+  let closed = false
 
-  const waits = (flag: Urgent): boolean => under[flag].some((priority) => queue.size(priority) > 0)
-
-  /** Tells the other workers who waits here. */
-  const flagWaiting = async (flagged: Set<Urgent>): Promise<void> => {
-    for (const priority of urgent)
-      if (waits(priority)) {
-        await counter.flag(priority)
-        flagged.add(priority)
-      } else if (flagged.delete(priority)) await counter.unflag(priority)
+  const admitDue = (now: number): void => {
+    const fresh = held.filter(({ at }) => at >= now - keepMs)
+    unused += held.length - fresh.length
+    const due = fresh.filter(({ at }) => at <= now).length
+    const count = Math.min(due, queue.size())
+    held = fresh.slice(count)
+    pace.count(count)
+    queue.admit(count)
   }
 
-  /** Does something more urgent wait at another worker? Details that stood back often enough do not any more. */
-  const isLessUrgent = async (): Promise<boolean> => {
-    if (queue.size() === 0 || queue.size('write') > 0) return false
-    if (await counter.isFlagged('write')) return true
-    if (waits('read') || left >= detailEvery - 1) return false
-    const others = await counter.isFlagged('read')
-    if (others) left++
-    return others
+  /** For whom to borrow now: the most urgent for whom nothing is lent; null while what is held suffices. */
+  const needAt = (now: number): Need | null => {
+    const isSoon = ({ at }: Permit): boolean => at <= now + leadMs
+    const writes = queue.size('write')
+    const soon = held.filter(isSoon)
+    const later = held.slice(soon.length)
+    // Changes are lent to before what is held already; all others only after it.
+    if (writes > soon.length && later.every(({ priority }) => priority !== 'write'))
+      return { priority: 'write', count: writes - soon.length }
+    if (later.length > 0) return null
+    const reads = queue.size('asked') + queue.size('read')
+    const forReads = held.length - writes
+    if (reads > forReads) return { priority: 'read', count: reads - forReads }
+    const details = queue.size() - held.length
+    return details > 0 ? { priority: 'detail', count: details } : null
+  }
+
+  const borrow = async ({ priority, count }: Need): Promise<void> => {
+    const wanted = Math.min(largest, priority === 'write' ? count : Math.max(count, Math.ceil(pace.lately() * 1.25)))
+    const wish = { priority, wanted, unused, more: count > wanted }
+    unused = 0
+    const { granted, waitMs } = await budget.lend(wish)
+    const start = performance.now() + waitMs
+    const lent = Array.from({ length: granted }, (_, i) => ({ at: start + (1000 * i) / ratePerSecond, priority }))
+    held = [...held, ...lent].sort((a, b) => a.at - b.at)
+    standBack = granted > 0 ? null : { priority, until: start }
+  }
+
+  /** Sleeps until something changes by itself, or somebody joins. */
+  const rest = async (now: number): Promise<void> => {
+    const last = [held.at(-1), held.findLast(({ priority }) => priority === 'write')]
+    const instants = [held[0]?.at, standBack?.until, ...last.map((permit) => permit && permit.at - leadMs)]
+    const next = Math.min(...instants.filter((instant) => instant !== undefined && instant > now).map(Number))
+    waker = new AbortController()
+    await sleep(Math.ceil(next - now), waker.signal).catch(() => undefined) // woken
+    waker = null
   }
 
   /** Admits waiters until none is left. One pump per process, however many wait. */
   const pump = async (): Promise<void> => {
     pumping = true
-    const flagged = new Set<Urgent>()
+    clearTimeout(idle)
     try {
-      while (queue.size() > 0) {
-        const { granted, waitMs } = await counter.take(queue.size())
-        if (granted > 0) left = 0
-        queue.admit(granted)
-        await flagWaiting(flagged)
-        if (queue.size() === 0 || waitMs === 0) continue
-        await sleep(waitMs)
-        // Bounded by the flag's life, and ended by one of our own that is as urgent.
-        while (await isLessUrgent()) await sleep(window.ms)
+      for (;;) {
+        const now = performance.now()
+        admitDue(now)
+        if (queue.size() === 0) break
+        const need = needAt(now)
+        const mayAsk = need !== null && !(need.priority === standBack?.priority && standBack.until > now)
+        if (mayAsk) await borrow(need)
+        else await rest(now)
       }
     } finally {
       pumping = false // in the same turn as the last look at the queue: nobody can join unseen
     }
+    if (!closed) idle = setTimeout(() => void giveBack(), keepMs).unref()
+  }
+
+  const giveBack = async (): Promise<void> => {
+    const back = unused + held.length
+    unused = 0
+    held = []
+    if (back > 0) await budget.lend({ priority: 'detail', wanted: 0, unused: back, more: false })
   }
 
   return {
     async acquire(priority, signal) {
       const admitted = queue.join(priority, signal)
-      if (!pumping) void pump()
+      if (pumping) waker?.abort()
+      else void pump()
       await admitted
     },
-  }
-}
-
-type Counter = {
-  /** Takes up to `asked` points of the present window; `waitMs` is 0 when all were granted. Never rejects. */
-  take(asked: number): Promise<{ granted: number; waitMs: number }>
-  flag(priority: Urgent): Promise<void>
-  unflag(priority: Urgent): Promise<void>
-  isFlagged(priority: Urgent): Promise<boolean>
-}
-
-function createCounter(window: Window, options: RateLimitOptions): Counter {
-  const alone = new RateLimiterMemory({ points: window.points, duration: window.ms / 1000 })
-  const shared = options.store === null ? alone : createStore(window, options.store)
-  let out = false
-  let knockAtMs = 0
-
-  /** While the store is out nobody waits for it: now and then one look finds out whether it is back. */
-  const knock = async (): Promise<void> => {
-    if (performance.now() < knockAtMs) return
-    knockAtMs = Number.POSITIVE_INFINITY
-    try {
-      await shared.get(requestsKey)
-      out = false
-      options.log?.info({ event: 'limiter_shared' }, 'the rate limit is counted over all workers again')
-    } catch {
-      knockAtMs = performance.now() + storeTimeoutMs // still out: said when it went
-    }
-  }
-
-  /** Runs on the shared store; while that is out, on our own count. */
-  const insured = async <T>(run: (limiter: RateLimiterAbstract) => Promise<T>): Promise<T> => {
-    if (out) {
-      void knock()
-      return run(alone)
-    }
-    try {
-      return await run(shared)
-    } catch (error) {
-      if (!out)
-        options.log?.warn(
-          { event: 'limiter_alone', error },
-          'the store of the rate limit does not answer; until it does, each process keeps the limit for itself',
-        )
-      out = true
-      knockAtMs = 0
-      return run(alone)
-    }
-  }
-
-  const take = (asked: number) =>
-    insured(async (limiter) => {
-      const result = await consume(limiter, asked)
-      // The counter also counts what it refuses; what stood below the limit before our increment is ours.
-      const before = result.consumedPoints - asked
-      const granted = Math.min(asked, Math.max(0, window.points - before))
-      if (granted < asked) await endOfOtherTimes(limiter, requestsKey, window.ms, result)
-      // A worker whose clock runs ahead may have set the window's end: never wait longer than one window.
-      const waitMs = granted === asked ? 0 : Math.min(Math.max(result.msBeforeNext, 1), window.ms)
-      return { granted, waitMs }
-    })
-
-  return {
-    take,
-    flag: async (priority) => {
-      await insured((limiter) => limiter.set(flags[priority], 1, flagSeconds))
+    close: async () => {
+      closed = true
+      clearTimeout(idle)
+      await giveBack()
     },
-    unflag: async (priority) => {
-      await insured((limiter) => limiter.delete(flags[priority]))
-    },
-    isFlagged: (priority) =>
-      insured(async (limiter) => {
-        const key = flags[priority]
-        const flag = await limiter.get(key)
-        return flag !== null && !(await endOfOtherTimes(limiter, key, flagSeconds * 1000, flag))
-      }),
   }
-}
-
-/** Ends a count that would outlive `ms` by far: the clock by which it was opened was set back since. True when it did. */
-async function endOfOtherTimes(
-  limiter: RateLimiterAbstract,
-  key: string,
-  ms: number,
-  { msBeforeNext }: RateLimiterRes,
-): Promise<boolean> {
-  const isOld = msBeforeNext > ms + clockSlackMs
-  if (isOld) await limiter.delete(key)
-  return isOld
-}
-
-/** The count after adding `points`; the library rejects with the same record when the limit is passed. */
-async function consume(limiter: RateLimiterAbstract, points: number): Promise<RateLimiterRes> {
-  try {
-    return await limiter.consume(requestsKey, points)
-  } catch (rejection) {
-    if (rejection instanceof RateLimiterRes) return rejection
-    throw rejection
-  }
-}
-
-function createStore(window: Window, store: Pool): RateLimiterAbstract {
-  const limiter = new RateLimiterPostgres({
-    storeClient: store,
-    storeType: 'pool',
-    schemaName: 'sync',
-    tableName: 'rate_limit',
-    tableCreated: true,
-    // Three rows in all: nothing to clear.
-    clearExpiredByTimeout: false,
-    keyPrefix: 'api',
-    points: window.points,
-    duration: window.ms / 1000,
-  })
-  return new RLWrapperTimeouts({ limiter, timeoutMs: storeTimeoutMs })
 }

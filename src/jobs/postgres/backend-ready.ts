@@ -1,6 +1,6 @@
 // Nothing of BullMQ is used before it proved to be ready: a guard for defects measured in its Postgres backend.
 
-import { sleep } from '../../clock.ts'
+import { sleep, withDeadline } from '../../clock.ts'
 import { sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { atMostEvery, type Logger } from '../../log.ts'
@@ -69,17 +69,4 @@ function endingInTime<T extends { close(force?: boolean): Promise<void> }>(opene
       log.warn({ event: 'queue_close_failed', reason: messageOf(error) }, 'the queue could not be closed cleanly'),
     )
   return opened
-}
-
-/** @throws Error when there is no answer within `ms` milliseconds. */
-export async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

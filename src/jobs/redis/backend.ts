@@ -2,9 +2,10 @@
 
 import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
+import { withDeadline } from '../../clock.ts'
 import type { BoatMirrorError } from '../../errors.ts'
 import { listening, processorOf, running, tracedBy, workerOptions } from '../bull-worker.ts'
-import { quietly, untilReady, withDeadline } from '../postgres/backend-ready.ts'
+import { quietly, untilReady } from '../postgres/backend-ready.ts'
 import type { BackendOptions, BackendRisk, QueueBackend } from '../queues.ts'
 import { probeRedis, redisError } from './probe.ts'
 

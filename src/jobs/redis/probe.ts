@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { codeIn, connectionProblem } from '../../api/wire/connection-problems.ts'
+import { withDeadline } from '../../clock.ts'
 import { BoatMirrorError, type ErrorCode, messageOf } from '../../errors.ts'
-import { withDeadline } from '../postgres/backend-ready.ts'
 
 /** From the first byte to the last answer, in milliseconds. */
 const patienceMs = 5_000

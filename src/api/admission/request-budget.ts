@@ -1,0 +1,140 @@
+// The budget of requests that all workers borrow from: shares of it, one after the other, each with the instant from which
+// it may be used. Here its rule, and the budget of one process; ../../state/request-budget.sql and redis-budget.ts say the
+// same in the words of their stores. Instants and lengths are milliseconds.
+
+import { withDeadline } from '../../clock.ts'
+import type { Logger } from '../../log.ts'
+import { detailEvery, type Priority } from './priority-queue.ts'
+
+/** What a worker asks for. */
+export type Wish = {
+  readonly priority: Exclude<Priority, 'asked'>
+  /** Requests; 0: none, it only gives back. */
+  readonly wanted: number
+  /** Requests of earlier loans that were not made. */
+  readonly unused: number
+  /** More of this priority wait than are wanted now. */
+  readonly more: boolean
+}
+
+/** All that were wanted, evenly spread from `waitMs` on; or none: somebody more urgent goes first, so ask again then. */
+export type Loan = { readonly granted: number; readonly waitMs: number }
+
+export interface RequestBudget {
+  lend(wish: Wish): Promise<Loan>
+}
+
+/** The numbers of the rule, for all who apply it. */
+export const rule = {
+  /** Changes go before what is lent already, but no further than this: so much more than the rate may leave at once. */
+  aheadMs: 150,
+  /** Who asks this late loses nothing; what nobody asked for earlier is not saved up. */
+  lateMs: 50,
+  /** Who stands back has this long to ask again before less urgent ones are lent to. */
+  graceMs: 50,
+  /** Instants further off were set by a clock that was set back since. */
+  farMs: 60_000,
+  /** Where reads wait, one in so many is a detail. */
+  detailEvery,
+} as const
+
+/** Instants until which requests are lent, changes and reads wait for more, and details have had their part beside reads. */
+export type BudgetState = {
+  readonly lentUntil: number
+  readonly changesUntil: number
+  readonly readsUntil: number
+  readonly detailsUntil: number
+}
+
+export const unspent: BudgetState = { lentUntil: 0, changesUntil: 0, readsUntil: 0, detailsUntil: 0 }
+
+/** One loan at the instant `now`. Pure. */
+export function lend(
+  stored: BudgetState,
+  { priority, wanted, unused, more }: Wish,
+  now: number,
+  ratePerSecond: number,
+): Loan & { readonly state: BudgetState } {
+  const known = (instant: number): number => (instant > now + rule.farMs ? now : instant)
+  const changes = known(stored.changesUntil)
+  const reads = known(stored.readsUntil)
+  const details = known(stored.detailsUntil)
+  const spacing = 1000 / ratePerSecond
+  const given = known(stored.lentUntil) - unused * spacing
+  const lent = given < now - rule.lateMs ? now : given
+
+  const others = { write: 0, read: changes, detail: Math.max(changes, Math.min(reads, details)) }[priority]
+  const granted = others > now ? 0 : wanted
+  const start = others > now ? others : priority === 'write' ? Math.max(Math.min(lent, now), lent - rule.aheadMs) : lent
+  const length = granted * spacing
+  const waits = start + (others > now ? rule.graceMs : more ? length : 0)
+  return {
+    granted,
+    waitMs: start - now,
+    state: {
+      lentUntil: lent + length,
+      changesUntil: priority === 'write' ? Math.max(changes, waits) : changes,
+      readsUntil: priority === 'read' ? Math.max(reads, waits) : reads,
+      detailsUntil: priority === 'detail' && reads > now ? Math.max(details, now + length * detailEvery) : details,
+    },
+  }
+}
+
+/** The budget of this process alone. */
+export function createOwnBudget(ratePerSecond: number, now: () => number = () => performance.now()): RequestBudget {
+  let state = unspent
+  return {
+    lend: async (wish) => {
+      const loan = lend(state, wish, now(), ratePerSecond)
+      state = loan.state
+      return loan
+    },
+  }
+}
+
+/** A store slower than this is as good as out, and one that is out is looked for this often. */
+const patienceMs = 2_000
+
+type Words = { readonly event: string; readonly text: string }
+
+export type Fallback = {
+  readonly first: RequestBudget
+  readonly second: RequestBudget
+  readonly out: Words
+  readonly back: Words
+  readonly log: Logger
+}
+
+/** The first budget; while it does not answer, the second. Each change is said once. */
+export function withFallback({ first, second, out, back, log }: Fallback): RequestBudget {
+  let isOut = false
+  let knockAt = 0
+
+  /** Nobody waits for a store that is out: now and then one look finds out whether it is back. */
+  const knock = async (): Promise<void> => {
+    if (performance.now() < knockAt) return
+    knockAt = Number.POSITIVE_INFINITY
+    try {
+      await withDeadline(first.lend({ priority: 'detail', wanted: 0, unused: 0, more: false }), patienceMs)
+      isOut = false
+      log.info({ event: back.event }, back.text)
+    } catch {
+      knockAt = performance.now() + patienceMs // still out: said when it went
+    }
+  }
+
+  return {
+    lend: async (wish) => {
+      if (!isOut)
+        try {
+          return await withDeadline(first.lend(wish), patienceMs)
+        } catch (error) {
+          if (!isOut) log.warn({ event: out.event, error }, out.text)
+          isOut = true
+          knockAt = 0
+        }
+      void knock()
+      return second.lend(wish)
+    },
+  }
+}
