@@ -1,11 +1,12 @@
 -- The budget of requests that workers without Redis borrow from: the rule of api/admission/request-budget.ts. Run by every
 -- migrate. Its instants, in microseconds since 1970, stand in sequences, which are changed in place: a row that is written
--- many times a second would leave a version each time, for as long as any transaction is open.
+-- many times a second would leave a version each time, for as long as any transaction is open. Runs with its owner's rights,
+-- for whoever may carry out tasks: rights on tables do not include sequences.
 
 create or replace function sync.lend_requests(
   rate int, priority text, wanted int, unused int, more boolean, out granted int, out wait_ms double precision
 )
-  language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   now_us bigint;
   changes bigint;
@@ -17,6 +18,10 @@ declare
   length bigint;
   waits bigint;
 begin
+  if not has_table_privilege(mirror.caller(), 'sync.tasks', 'update') then
+    raise exception 'Role % carries out no tasks, so nothing is lent to it.', quote_ident(mirror.caller())
+      using errcode = '42501';
+  end if;
   -- What a crash forgets is a loan or two: nobody has to wait for the disk.
   perform set_config('synchronous_commit', 'off', true);
   perform pg_advisory_xact_lock(hashtext('boat-mirror.request-budget'));

@@ -1,6 +1,7 @@
 // The rate limit in one process and over several, that share Postgres or Redis. Times are only ever bounded from below: a slow
 // machine may take longer, but nothing may leave too early.
 
+import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +11,8 @@ import { createRateLimiter, type Limiter } from '../../src/api/admission/rate-li
 import { createRedisBudget } from '../../src/api/admission/redis-budget.ts'
 import { createOwnBudget } from '../../src/api/admission/request-budget.ts'
 import { sleep } from '../../src/clock.ts'
-import { createPostgresBudget, requestBudgetFunction } from '../../src/state/request-budget.ts'
+import { migrate } from '../../src/schema/migrate.ts'
+import { createPostgresBudget } from '../../src/state/request-budget.ts'
 import { openSharedBudget } from '../../src/state/shared-budget.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
 import { findOnPath, startRedis } from '../helpers/redis-server.ts'
@@ -237,9 +239,7 @@ it('a store that comes back is used again', { timeout: 60_000 }, async () => {
   const { budget } = openSharedBudget({ db: empty.pool, redisUrl: null, prefix: nowhere, ratePerSecond: 1_000, log })
   const limiter = createRateLimiter(1_000, budget)
   await limiter.acquire('read')
-  await empty.pool.query('create schema sync')
-  for (const name of sequences) await empty.pool.query(`create sequence sync.${name}`)
-  await empty.pool.query(requestBudgetFunction.sql)
+  await migrate(empty.url)
   await expect
     .poll(
       async () => {
@@ -295,4 +295,26 @@ it('instants that were set by a clock a day ahead hold nobody up for a day', asy
   const limiter = createRateLimiter(20, createPostgresBudget(own.pool, 20))
   expect(await draw(limiter, 5)).toHaveLength(5)
   expect(await draw(limiter, 5, 'detail')).toHaveLength(5)
+})
+
+it('is lent on Postgres to a role that works on tasks, whatever it may do with sequences, and to no other', async () => {
+  const [worker, reader] = ['worker', 'reader'].map((name) => `${name}_${randomBytes(6).toString('hex')}`)
+  await database.pool.query(`create role ${worker}; create role ${reader};
+    grant usage on schema sync to ${worker}, ${reader}; grant select, update on sync.tasks to ${worker}`)
+  const as = async (role: string | undefined) => {
+    const client = await database.pool.connect()
+    try {
+      await client.query(`begin; set local role ${role}`)
+      return await createPostgresBudget(client, 10).lend({ priority: 'write', wanted: 1, unused: 0, more: false })
+    } finally {
+      await client.query('rollback')
+      client.release()
+    }
+  }
+  try {
+    expect((await as(worker)).granted).toBe(1)
+    await expect(as(reader)).rejects.toThrow(/carries out no tasks/)
+  } finally {
+    await database.pool.query(`drop owned by ${worker}, ${reader}; drop role ${worker}, ${reader}`)
+  }
 })
