@@ -1,6 +1,6 @@
 // The numbered migrations, listed by hand, in order. One that has landed is never edited.
 
-import type { Migration } from 'kysely'
+import type { Kysely, Migration } from 'kysely'
 import * as sync from './0001_sync.ts'
 import * as mirror from './0002_mirror.ts'
 import * as changeLog from './0002_mirror_change_log.ts'
@@ -31,8 +31,17 @@ import * as companyAccess from './0026_company_access.ts'
 import * as logSender from './0027_log_sender.ts'
 import * as statusSince from './0028_status_since.ts'
 import * as requestBudget from './0029_request_budget.ts'
+import * as changeLogMonths from './0030_change_log_months.ts'
 
-export const migrations: Readonly<Record<string, Migration>> = {
+/** One that would keep others waiting for long does its longest work before the transaction of all. */
+type PreparedMigration = Migration & {
+  /** Each is a transaction of its own, and may find its work done. */
+  readonly prepare?: readonly ((db: Kysely<unknown>) => Promise<void>)[]
+  /** After a transaction of all that failed. */
+  readonly takeBack?: (db: Kysely<unknown>) => Promise<void>
+}
+
+export const migrations: Readonly<Record<string, PreparedMigration>> = {
   '0001_sync': sync,
   '0002_mirror': mirror,
   '0002_mirror_change_log': changeLog,
@@ -63,4 +72,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0027_log_sender': logSender,
   '0028_status_since': statusSince,
   '0029_request_budget': requestBudget,
+  '0030_change_log_months': changeLogMonths,
 }

@@ -1782,6 +1782,10 @@ export type MirrorDatabase = {
     next: string
     read_at: Generated<Timestamp>
   }
+  'sync.log_identity': {
+    only_row: Generated<boolean>
+    number: Int8
+  }
   'sync.migrations': {
     name: string
     timestamp: string

@@ -92,6 +92,9 @@ export const isDataError = (error: unknown): boolean => dataClasses.has((sqlStat
 /** True when a row of the same key is there. */
 export const isUniqueViolation = (error: unknown): boolean => sqlStateOf(error) === '23505'
 
+/** True when a lock was not to be had within lock_timeout. */
+export const isLockTimeout = (error: unknown): boolean => sqlStateOf(error) === '55P03'
+
 /** True when the connection broke, could not be made, or did not answer in time. */
 export function isConnectionError(error: unknown): boolean {
   if (sqlStateOf(error) !== undefined) return false

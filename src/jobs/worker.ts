@@ -6,6 +6,7 @@ import { listen } from '../database/listen.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { pruneHistory } from '../mirror/history.ts'
+import { makeLogMonths } from '../mirror/log-months.ts'
 import { processName } from '../process-name.ts'
 import { refreshChannel } from '../state/refreshes.ts'
 import { proveRowCounts } from '../state/row-counts.ts'
@@ -199,6 +200,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     if (performance.now() - fittedAt > fitEveryMs) await fitIntervals()
     if (performance.now() - prunedAt > pruneEveryMs) {
       prunedAt = performance.now()
+      await makeLogMonths(database.pool)
       const deleted = await pruneHistory(database.pool, { historyDays: config.historyDays })
       log.debug({ event: 'history_pruned', ...deleted }, 'history older than HISTORY_DAYS is deleted')
       await proveRowCounts(database, log)

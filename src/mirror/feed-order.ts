@@ -24,12 +24,12 @@ const overtakenSql = `select from mirror.change_log c
  * stay far below the largest bigint.
  */
 const moveSql = `with moved as (
-    select c.seq, c.xid, max(c.xid::text::bigint) filter (where c.xid > pg_current_xact_id())
+    select c.seq, c.changed_at, c.xid, max(c.xid::text::bigint) filter (where c.xid > pg_current_xact_id())
       over (partition by c.stream, c.key order by c.seq) as last
     from mirror.change_log c
     where c.epoch = (select mirror.feed_epoch()) and c.xid >= pg_current_xact_id())
   update mirror.change_log c set xid = m.last::text::xid8 from moved m
-  where c.seq = m.seq and m.xid = pg_current_xact_id() and m.last is not null`
+  where c.seq = m.seq and c.changed_at = m.changed_at and m.xid = pg_current_xact_id() and m.last is not null`
 
 /** Call it after writing, in the transaction that wrote (read committed), while its locks keep others off the records. */
 export async function keepFeedOrder(client: PoolClient): Promise<void> {

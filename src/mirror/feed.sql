@@ -55,13 +55,14 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
       return query
         select '1.' || this_epoch || '.0.' || e.seq, e.*
         from (
-          select f.seq from (
-            select seq from mirror.change_log where epoch < this_epoch
+          select f.seq, f.changed_at from (
+            select seq, changed_at from mirror.change_log where epoch < this_epoch
             union all
-            select seq from mirror.change_log where epoch > this_epoch
+            select seq, changed_at from mirror.change_log where epoch > this_epoch
           ) f where f.seq > from_seq order by f.seq limit row_limit
         ) p cross join lateral (
-          select t.seq, t.stream, t.key, t.operation, t.changed_at, t.diff from mirror.changes t where t.seq = p.seq offset 0
+          select t.seq, t.stream, t.key, t.operation, t.changed_at, t.diff from mirror.changes t
+          where t.seq = p.seq and t.changed_at = p.changed_at offset 0 -- its month alone
         ) e
         order by p.seq;
       get diagnostics given = row_count;
@@ -70,12 +71,13 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
       return query
         select '1.' || this_epoch || '.' || p.xid || '.' || e.seq, e.*
         from (
-          select c.xid, c.seq from mirror.change_log c
+          select c.xid, c.seq, c.changed_at from mirror.change_log c
           where c.epoch = this_epoch and (c.xid, c.seq) > (from_xid, from_seq)
             and c.xid < pg_snapshot_xmin(pg_current_snapshot())
           order by c.xid, c.seq limit row_limit - given
         ) p cross join lateral (
-          select t.seq, t.stream, t.key, t.operation, t.changed_at, t.diff from mirror.changes t where t.seq = p.seq offset 0
+          select t.seq, t.stream, t.key, t.operation, t.changed_at, t.diff from mirror.changes t
+          where t.seq = p.seq and t.changed_at = p.changed_at offset 0 -- its month alone
         ) e
         order by p.xid, p.seq;
     end if;

@@ -1,9 +1,11 @@
 // Deletes history older than HISTORY_DAYS (change log, runs, settled changes, past calendar days) and the traces of
 // finished work after a day, or as soon as later work has replaced them. In small statements of their own, so that nobody waits for it.
+// Of the change log a month that is old as a whole is dropped; rows are deleted of the month that still has younger ones.
 
 import { parentOf, streamNamed, streams } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
 import { notingGone } from '../state/row-counts.ts'
+import { dropLogMonths } from './log-months.ts'
 
 type RetentionOptions = {
   /** HISTORY_DAYS. */
@@ -22,8 +24,8 @@ const older = (column: string): string => `${column} < now() - make_interval(day
 const changeLog: Rule = {
   name: 'mirror.change_log',
   days: 'history',
-  sql: `delete from mirror.change_log where seq in (select seq from
-    (select seq, bool_and(${older('changed_at')}) over (order by seq) as old
+  sql: `delete from mirror.change_log where (seq, changed_at) in (select seq, changed_at from
+    (select seq, changed_at, bool_and(${older('changed_at')}) over (order by seq) as old
       from (select seq, changed_at from mirror.change_log order by seq limit $2) oldest) told where old)`,
 }
 
@@ -167,13 +169,15 @@ const rules: readonly Rule[] = [
 const defaultBatch = 2_000
 const maxRounds = 500 // per rule and call: what is left then goes next time
 
-/** Deletes what is old enough, in batches; stops early when the signal says so. Returns rows deleted per table. */
+/** Deletes what is old enough, in batches; stops early when the signal says so. Returns rows deleted per table, and months. */
 export async function pruneHistory(
   db: Queryable,
   options: RetentionOptions,
 ): Promise<Readonly<Record<string, number>>> {
   const { historyDays, batch = defaultBatch, signal } = options
   const deleted: Record<string, number> = {}
+  const months = signal?.aborted === true ? 0 : await dropLogMonths(db, historyDays)
+  if (months > 0) deleted['months of mirror.change_log'] = months
   for (const rule of rules) {
     const days = { history: historyDays, day: 1, none: 0 }[rule.days]
     for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {

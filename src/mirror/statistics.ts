@@ -12,7 +12,7 @@ import type { Logger } from '../log.ts'
  */
 const outdatedSql = `select n.nspname as schema, c.relname as name
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname in ('mirror', 'sync', 'outbox') and c.relkind = 'r' and pg_has_role(c.relowner, 'usage')
+  where n.nspname in ('mirror', 'mirror_log', 'sync', 'outbox') and c.relkind = 'r' and pg_has_role(c.relowner, 'usage')
     and ((c.reltuples < 0 or c.reltuples = 0 and pg_stat_get_mod_since_analyze(c.oid) > 0) and pg_relation_size(c.oid) > 65536
       or pg_stat_get_mod_since_analyze(c.oid) > 1000 + greatest(c.reltuples, 0)
       or pg_relation_size(c.oid) > 65536 + 2 * c.relpages::bigint * current_setting('block_size')::int)

@@ -2,12 +2,14 @@
 
 import pg from 'pg'
 import { migrations } from '../../migrations/index.ts'
-import { clientConfig, openDatabase, supportedVersion } from '../database/database.ts'
+import { clientConfig, type Database, openDatabase, supportedVersion } from '../database/database.ts'
 import { watchLocks } from '../database/lock-wait.ts'
 import { kyselyOn, type Queryable } from '../database/sql.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
-import { BoatMirrorError } from '../errors.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
 import { createLogger, type Logger } from '../log.ts'
+import { makeLogMonths } from '../mirror/log-months.ts'
+import { assertLogMovable } from './change-log-users.ts'
 import { repeatableSteps, repeatableVersion } from './repeatable-steps.ts'
 import { replaceViews } from './replace-views.ts'
 import { roleGaps } from './roles.ts'
@@ -100,10 +102,9 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const before = await readStatus(database.pool)
     refuseNewer(before)
     await assertSuitable(database.pool, 'migrate')
-    if (isCurrent(before) && (await roleGaps(database.pool)).ungranted.length === 0) return { applied: [] }
-    const applied = await database.transaction((client) =>
-      watchLocks({ pool: database.pool, client, what: 'migrate', log, signal }, () => upgrade(client, signal)),
-    )
+    const isDone = isCurrent(before) && (await roleGaps(database.pool)).ungranted.length === 0
+    const applied = isDone ? [] : await applyMissing(database, before.pending, { log, signal })
+    await makeLogMonths(database.pool)
     if (applied.length > 0) log.info({ event: 'migrated', applied }, 'the database was brought up to date')
     return { applied }
   } catch (error) {
@@ -113,14 +114,42 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   }
 }
 
-/** All of a migrate, in the caller's transaction. @returns the names of the migrations applied. */
+/** Prepares what would take long, then does all in one transaction; if that fails, the preparation is taken back. */
+async function applyMissing(
+  database: Database,
+  pending: readonly string[],
+  { log, signal }: { readonly log: Logger; readonly signal: AbortSignal | undefined },
+): Promise<string[]> {
+  const locked = <T>(work: (client: pg.PoolClient) => Promise<T>, until = signal): Promise<T> =>
+    database.transaction((client) =>
+      watchLocks({ pool: database.pool, client, what: 'migrate', log, signal: until }, async () => {
+        await client.query(`select pg_advisory_xact_lock(${lockKey})`)
+        return await work(client)
+      }),
+    )
+  const prepared = pending.flatMap((name) => migrations[name] ?? []).filter(({ prepare }) => prepare !== undefined)
+  await assertLogMovable(database.pool, pending)
+  try {
+    for (const { prepare = [] } of prepared)
+      for (const step of prepare) await locked((client) => step(kyselyOn<unknown>(client)))
+    return await locked((client) => upgrade(client, signal))
+  } catch (error) {
+    for (const { takeBack } of prepared)
+      await locked(async (client) => takeBack?.(kyselyOn<unknown>(client)), undefined).catch((failed: unknown) =>
+        log.warn({ event: 'not_taken_back', reason: messageOf(failed) }, 'run migrate again before a month has passed'),
+      )
+    throw error
+  }
+}
+
+/** All of a migrate, in the caller's transaction, under the lock. @returns the names of the migrations applied. */
 async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): Promise<string[]> {
-  await client.query(`select pg_advisory_xact_lock(${lockKey})`)
   const status = await readStatus(client)
   const { pending } = status
   refuseNewer(status)
   if (isCurrent(status) && (await roleGaps(client)).ungranted.length === 0) return [] // another migrate was here
   await assertNamesFree(client, pending)
+  await assertLogMovable(client, pending)
   // As Kysely's own Migrator keeps it. That one takes a lock of the session, which a pooler hands to whoever comes next.
   await client.query(`create schema if not exists sync;
     create table if not exists sync.migrations (name varchar(255) primary key, timestamp varchar(255) not null)`)

@@ -6,6 +6,7 @@ import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal } from '../database/sql.ts'
 import { consumerFunctions, consumersView } from '../mirror/consumers.ts'
 import { feedFunctions, feedView } from '../mirror/feed.ts'
+import { logMonthFunctions } from '../mirror/log-months.ts'
 import { versionFunctions } from '../mirror/versions.ts'
 import { outboxSteps } from '../outbox/sql/steps.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
@@ -37,6 +38,7 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   feedView,
   consumerFunctions,
   consumersView,
+  logMonthFunctions,
   versionFunctions,
   refreshFunction,
   refreshesView,

@@ -5,6 +5,7 @@ import { readEndpoints } from '../catalog/catalog.ts'
 /** Object as in `comment on …` → its meaning. */
 export const syncComments: Readonly<Record<string, string>> = {
   'schema mirror': 'Every record of the boat-rental API, one table for each record type.',
+  'schema mirror_log': 'The partitions of mirror.change_log, one a month.',
   'schema mirror_views': 'The tables of mirror without documents, personal columns and payloads that hold a person.',
   'schema live':
     'The tables of mirror without what is gone, and with currencies as codes. Columns that hold a person are granted to boat_mirror_partner alone.',
@@ -53,6 +54,10 @@ export const syncComments: Readonly<Record<string, string>> = {
   'function mirror.refresh(text, jsonb)':
     'Reads a stream with what it hangs below, or the record with this key and its details, now: after queued changes, before everything scheduled. Returns the number of the request in sync.refreshes; the same one while it is open is that one. At most 60 a minute for a role.',
   'function mirror.feed_epoch()': 'Identity of the cluster, its timeline and this database, as a number.',
+
+  'table sync.log_identity': 'What mirror.feed_epoch() knows the change log by.',
+  'column sync.log_identity.only_row': 'Always true: there is one row.',
+  'column sync.log_identity.number': 'The number of its first table, before it had partitions.',
 
   'table sync.consumer_positions': 'What sync.consumers shows, with the cursor in its parts.',
   'column sync.consumer_positions.name': 'Name of the consumer.',

@@ -66,6 +66,7 @@ const madeBy: Readonly<Record<string, string>> = {
   outbox: '0002_mirror_change_log',
   live: '0017_live',
   company_access: '0026_company_access',
+  mirror_log: '0030_change_log_months',
 }
 
 // The two tables are what an earlier version may have left of a migrate that failed.

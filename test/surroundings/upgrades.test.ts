@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it, vi } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
+import { isRepeatable } from '../../src/database/sql-states.ts'
+import type { BoatMirrorError } from '../../src/errors.ts'
 import { migrate, migrationStatus } from '../../src/schema/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
@@ -52,7 +54,8 @@ const partner = `create schema partner;
       execute format('alter table %s add column partner_note text default ''mine''', t.name);
       execute format('create index on %s (partner_note)', t.name);
       execute format('create trigger partner_count after insert or update or delete on %s for each statement execute function partner.count()', t.name);
-      continue when t.relpersistence = 'u'; -- Postgres publishes no unlogged table
+      -- Postgres publishes no unlogged table, and the change log is refused: see below
+      continue when t.relpersistence = 'u' or t.name = 'mirror.change_log'::regclass;
       execute format('alter publication partner add table %s', t.name);
     end loop;
   end $$`
@@ -64,13 +67,31 @@ async function partnersThings({ pool }: TestDatabase): Promise<readonly { kind: 
        from pg_class c where c.relnamespace = 'partner'::regnamespace and c.relkind = 'v'
      union all select 'column', a.attrelid::regclass::text from pg_attribute a
        where a.attname = 'partner_note' and a.attrelid::regclass::text not like 'partner.%' and a.attnum > 0
-         and (select relkind from pg_class where oid = a.attrelid) = 'r'
+         and (select relkind in ('r', 'p') and not relispartition from pg_class where oid = a.attrelid)
      union all select 'trigger', tgrelid::regclass::text from pg_trigger where tgname = 'partner_count' and tgenabled = 'O'
-     union all select 'index', indexdef from pg_indexes where indexdef like '%(partner_note)'
+     union all select 'index', replace(indexdef, ' ON ONLY ', ' ON ') from pg_indexes
+       where indexdef like '%(partner_note)' and schemaname <> 'mirror_log'
      union all select 'publication', schemaname || '.' || tablename from pg_publication_tables where pubname = 'partner'
      order by 1, 2`,
   )
   return rows
+}
+
+/** What stands on the change log and cannot be made again on partitions, with the statement that takes it away. */
+const inTheWay: Readonly<Record<string, string>> = {
+  'create publication changes for table mirror.change_log': 'alter publication changes drop table mirror.change_log',
+  'create materialized view partner.latest as select max(seq) from mirror.change_log':
+    'drop materialized view partner.latest',
+  'create table partner.done (seq bigint constraint of_log references mirror.change_log (seq))':
+    'alter table partner.done drop constraint of_log',
+  'create rule quiet as on delete to mirror.change_log do instead nothing': 'drop rule quiet on mirror.change_log',
+  'create policy mine on mirror.change_log using (true)': 'drop policy mine on mirror.change_log',
+  'create unique index once on mirror.change_log (stream, seq)': 'drop index mirror.once',
+  'create function partner.entries() returns setof mirror.change_log language sql as $$ select * from mirror.change_log $$':
+    'drop function partner.entries()',
+  'create table partner.kept (entry mirror.change_log)': 'alter table partner.kept drop column entry',
+  'create trigger each_row after insert on mirror.change_log referencing new table as fresh for each row execute function partner.count()':
+    'drop trigger each_row on mirror.change_log',
 }
 
 /** A mirror in the database that was synced to the truth; twice, as what is gone upstream is confirmed by a second look. */
@@ -105,6 +126,84 @@ describe('an upgrade, with a view, a column, a trigger, an index and a publicati
       )
       expect(rows).toEqual([{ fired: true, note: 'mine' }])
     }, 300_000)
+
+  it('is refused where something on the change log cannot be made again: each is named with what takes it away', async () => {
+    await using database = await openEarlier('0007_outbox_visibility')
+    await database.pool.query(`${partner}; ${Object.keys(inTheWay).join(';')}`)
+    const refusal = await migrate(database.url).catch((error: unknown) => error)
+    expect(refusal).toMatchObject({ code: 'DATABASE_SCHEMA' })
+    const { remedy = '' } = refusal as BoatMirrorError
+    for (const statement of Object.values(inTheWay)) expect(remedy).toContain(statement)
+    expect(await migrationStatus(database.url)).toMatchObject({
+      pending: expect.arrayContaining(['0008_change_log_whole']),
+    })
+    const statements = /run: (.*); then/s.exec(remedy)?.[1] ?? ''
+    expect(statements.split('; ').sort()).toEqual(Object.values(inTheWay).sort())
+    await database.pool.query(statements)
+    await migrate(database.url)
+  })
+
+  it('while entries are written and read: none is lost or given twice, and cursors of before go on', async () => {
+    await using database = await openEarlier('0007_outbox_visibility')
+    const { pool } = database
+    await pool.query(`insert into mirror.change_log (stream, key, operation, diff, changed_at)
+      select 'x', jsonb_build_object('id', n), 'insert', '{}', now() - n * interval '1 hour' from generate_series(1, 20000) n`)
+    const written: string[] = []
+    let migrated = false
+    const write = async (number: number): Promise<void> => {
+      for (let more = 20; more > 0; more -= migrated ? 1 : 0) {
+        const client = await pool.connect()
+        try {
+          await client.query('begin')
+          const { rows } = await client.query<{ seq: string }>(
+            `insert into mirror.change_log (stream, key, operation, diff) values ('x', $1, 'update', '{}') returning seq`,
+            [{ id: number }],
+          )
+          await client.query('commit')
+          written.push(rows[0]?.seq ?? '')
+        } catch (error) {
+          if (!isRepeatable(error)) throw error // as the program's own transactions, which run again
+          await client.query('rollback')
+        } finally {
+          client.release()
+        }
+      }
+    }
+    const given: string[] = []
+    let cursor: string | null = null
+    const read = async (): Promise<number> => {
+      const { rows }: { rows: { cursor: string; seq: string }[] } = await pool
+        .query('select cursor, seq from mirror.changes_since($1, 500)', [cursor])
+        .catch((error: unknown) => {
+          if (isRepeatable(error)) return { rows: [] }
+          throw error
+        })
+      given.push(...rows.map(({ seq }) => seq))
+      cursor = rows.at(-1)?.cursor ?? cursor
+      return rows.length
+    }
+    const follow = async (): Promise<void> => {
+      while (!migrated) await read()
+    }
+    const others = [write(1), write(2), follow()]
+    try {
+      await vi.waitFor(() => expect(cursor !== null && written.length > 20).toBe(true), 60_000)
+      await migrate(database.url)
+    } finally {
+      migrated = true
+      await Promise.all(others)
+    }
+    await vi.waitFor(
+      async () => {
+        while ((await read()) > 0);
+        expect(given).toHaveLength(20_000 + written.length)
+      },
+      { timeout: 60_000 },
+    )
+    const { rows } = await pool.query<{ seq: string }>('select seq from mirror.change_log order by seq')
+    expect(given.map(Number).sort((a, b) => a - b)).toEqual(rows.map(({ seq }) => Number(seq)))
+    expect(rows.map(({ seq }) => seq)).toEqual(expect.arrayContaining(written))
+  })
 
   it('two at once from the oldest schema apply each migration once', async () => {
     await using database = await openEarlier('0003_outbox')

@@ -1,0 +1,84 @@
+-- The months of the change log: made before they begin, dropped when they are old; log-months.ts tells why it is so. Run by
+-- every migrate. Whoever calls them owns the log, or they do nothing.
+
+create or replace function mirror.owns_log() returns boolean
+  language sql stable set search_path = pg_catalog, pg_temp
+  as $$ select pg_has_role(relowner, 'usage') from pg_class where oid = 'mirror.change_log'::regclass $$;
+
+-- All but the default; the first one begins at no time.
+create or replace function mirror.log_partitions() returns table (partition regclass, begins timestamptz, ends timestamptz)
+  language sql stable set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO'
+  as $$
+    select i.inhrelid::regclass, substring(bound from 'FROM \(''([^'']+)''')::timestamptz,
+      substring(bound from 'TO \(''([^'']+)''')::timestamptz
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid cross join pg_get_expr(c.relpartbound, c.oid) bound
+    where i.inhparent = 'mirror.change_log'::regclass and bound <> 'DEFAULT'
+  $$;
+
+-- Makes the next month that has no partition, of this one and the two that follow. A month of which the default already has
+-- entries stays there. False: there was none to make, or somebody else is at it.
+create or replace function mirror.make_log_month() returns boolean
+  language plpgsql set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
+declare
+  month timestamptz;
+  name text;
+begin
+  if not mirror.owns_log() or not pg_try_advisory_xact_lock(hashtext('boat-mirror.log-months')) then
+    return false;
+  end if;
+  -- Shorter than deadlock_timeout: it is never a writer that gives way.
+  perform set_config('lock_timeout', '500ms', true);
+  for month in
+    select m from generate_series(date_trunc('month', now()), date_trunc('month', now()) + interval '2 months', interval '1 month') m
+    where not exists (select from mirror.log_partitions() p where m >= coalesce(p.begins, '-infinity') and m < p.ends)
+      and not exists (select from mirror_log.change_log_default d where d.changed_at >= m and d.changed_at < m + interval '1 month')
+    order by m limit 1
+  loop
+    name := 'change_log_' || to_char(month, 'YYYY_MM');
+    -- Only attaching it concerns anybody else.
+    execute format('create table mirror_log.%I (like mirror.change_log including all excluding identity excluding indexes,
+      primary key (seq)) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02)', name);
+    execute format('alter table mirror.change_log attach partition mirror_log.%I for values from (%L) to (%L)',
+      name, month, month + interval '1 month');
+    return true;
+  end loop;
+  return false;
+end $$;
+
+-- Drops the partitions that ended before `days` ago, all of them at once, and marks as lost the consumers that had not
+-- acknowledged what goes. Returns their number. None goes while a younger one has the first entry of a record of which
+-- these have later ones, as it may be after a clock was set back: first entries are told by means of later ones (feed.ts).
+create or replace function mirror.drop_log_months(days int) returns int
+  language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  old constant regclass[] := array(select p.partition from mirror.log_partitions() p
+    where p.ends < now() - make_interval(days => days));
+  entries constant text := 'select epoch, xid, seq, stream, key, whole from %s';
+  going constant text := (select string_agg(format(entries, o), ' union all ') from unnest(old) o);
+  staying constant text := (select string_agg(format(entries, i.inhrelid::regclass), ' union all ') from pg_inherits i
+    where i.inhparent = 'mirror.change_log'::regclass and i.inhrelid <> all (old));
+  apart boolean;
+  each regclass;
+begin
+  if going is null or not mirror.owns_log() then
+    return 0;
+  end if;
+  perform set_config('lock_timeout', '500ms', true);
+  execute format('select not exists (select from (%s) s where not s.whole and s.seq < (select max(seq) from (%s) g)
+      and exists (select from (%2$s) g where g.key = s.key and g.stream = s.stream and g.seq > s.seq))', staying, going)
+    into apart;
+  if not apart then
+    return 0;
+  end if;
+  lock table mirror.change_log in access exclusive mode;
+  -- Each of these is one look into an index.
+  execute format('update sync.consumer_positions c set lost = true where not c.lost and (
+      c.epoch is null and exists (select from (%s) g)
+      or exists (select from (%1$s) g where g.epoch = c.epoch and (g.xid, g.seq) > (c.xid, c.seq))
+      or exists (select from (%1$s) g where g.epoch < c.epoch and g.seq > c.seq)
+      or exists (select from (%1$s) g where g.epoch > c.epoch and g.seq > c.seq))', going);
+  foreach each in array old loop
+    execute format('drop table %s', each);
+  end loop;
+  return cardinality(old);
+end $$;
