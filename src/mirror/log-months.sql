@@ -1,9 +1,5 @@
 -- The months of the change log: made before they begin, dropped when they are old; log-months.ts tells why it is so. Run by
--- every migrate. Whoever calls them owns the log, or they do nothing.
-
-create or replace function mirror.owns_log() returns boolean
-  language sql stable set search_path = pg_catalog, pg_temp
-  as $$ select pg_has_role(relowner, 'usage') from pg_class where oid = 'mirror.change_log'::regclass $$;
+-- every migrate, for the owner of the log.
 
 -- All but the default; the first one begins at no time.
 create or replace function mirror.log_partitions() returns table (partition regclass, begins timestamptz, ends timestamptz)
@@ -23,7 +19,7 @@ declare
   month timestamptz;
   name text;
 begin
-  if not mirror.owns_log() or not pg_try_advisory_xact_lock(hashtext('boat-mirror.log-months')) then
+  if not pg_try_advisory_xact_lock(hashtext('boat-mirror.log-months')) then
     return false;
   end if;
   -- Shorter than deadlock_timeout: it is never a writer that gives way.
@@ -60,7 +56,7 @@ declare
   apart boolean;
   each regclass;
 begin
-  if going is null or not mirror.owns_log() then
+  if going is null then
     return 0;
   end if;
   perform set_config('lock_timeout', '500ms', true);

@@ -14,11 +14,13 @@ export const logMonthFunctions: RepeatableStep = { name: 'log-month-functions', 
 const tries = 5
 const pauseMs = 200 // whoever waited behind us goes first
 
-/** The first value of the first row; null when others held the log each time. */
-async function patiently<T>(db: Queryable, sql: string, values: unknown[] = []): Promise<T | null> {
+/** The result of a function; null when others held the log each time, or for a role that does not own it. */
+async function patiently<T>(db: Queryable, call: string, values: unknown[] = []): Promise<T | null> {
+  const owned = `select from pg_class where oid = 'mirror.change_log'::regclass and pg_has_role(relowner, 'usage')`
+  if ((await db.query(owned)).rowCount === 0) return null
   for (let turn = 1; turn <= tries; turn++) {
     try {
-      const { rows } = await db.query<{ result: T }>(sql, values)
+      const { rows } = await db.query<{ result: T }>(`select ${call} as result`, values)
       return rows[0]?.result ?? null
     } catch (error) {
       if (!isLockTimeout(error)) throw error
@@ -30,10 +32,10 @@ async function patiently<T>(db: Queryable, sql: string, values: unknown[] = []):
 
 /** Makes the partitions of this month and the two that follow, where they are missing and the role owns the log. */
 export async function makeLogMonths(db: Queryable): Promise<void> {
-  while ((await patiently<boolean>(db, 'select mirror.make_log_month() as result')) === true);
+  while ((await patiently<boolean>(db, 'mirror.make_log_month()')) === true);
 }
 
 /** Drops the months that ended more than `days` ago, and marks consumers as lost. @returns how many. */
 export async function dropLogMonths(db: Queryable, days: number): Promise<number> {
-  return (await patiently<number>(db, 'select mirror.drop_log_months($1) as result', [days])) ?? 0
+  return (await patiently<number>(db, 'mirror.drop_log_months($1)', [days])) ?? 0
 }

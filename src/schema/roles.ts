@@ -57,11 +57,14 @@ const partnerFunctions = `mirror.feed_epoch(), mirror.whole_diff(jsonb, jsonb, j
 const consumerFunctions = `mirror.caller(), mirror.own_consumer(text), mirror.following_consumer(text),
       mirror.register_consumer(text), mirror.given_position(text), mirror.mark_lost_consumers()`
 
+/** What the owner of the change log calls. */
+const logMonthFunctions = 'mirror.log_partitions(), mirror.make_log_month(), mirror.drop_log_months(int)'
+
 /** Comes last, when all views exist. */
 export const grants: RepeatableStep = {
   name: 'grants',
   sql: [
-    `revoke all on function ${partnerFunctions}, ${consumerFunctions} from public;`,
+    `revoke all on function ${partnerFunctions}, ${consumerFunctions}, ${logMonthFunctions} from public;`,
     grantTo('boat_mirror_reader', [
       'grant usage on schema sync, mirror_views, live, report to boat_mirror_reader',
       selectFrom(['sync', 'mirror_views', 'report'], 'boat_mirror_reader'),
