@@ -206,7 +206,7 @@ const waiting = [
   },
   {
     kind: 'failed',
-    says: (number: number) => `${counted(number, 'change')} were refused by the API.`,
+    says: (number: number) => `${counted(number, 'change')} ${number === 1 ? 'was' : 'were'} refused by the API.`,
     settle: (id: number) => `changes retry ${id}`,
   },
 ] as const

@@ -2,6 +2,7 @@
 
 import type { Queryable } from '../database/sql.ts'
 import { findRun, type Run } from '../state/runs.ts'
+import { oneLine } from '../text.ts'
 import { heldKeyFacts, taskFacts } from './queries.ts'
 
 export type RunDetails = {
@@ -16,4 +17,30 @@ const shownKeys = 50
 export async function runDetails(db: Queryable, id: string): Promise<RunDetails | null> {
   const run = await findRun(db, id)
   return run && { run, tasks: await taskFacts(db, id), held: await heldKeyFacts(db, id, shownKeys) }
+}
+
+const planWords: Readonly<Record<string, string>> = {
+  reason: 'Held because',
+  live: 'Records in the mirror',
+  seen: 'Records in the list',
+  missing: 'Not in the list',
+  deletedWithin24Hours: 'Deleted within 24 hours',
+  asked: 'Asked for singly',
+  gone: 'Gone',
+  stillThere: 'Still there',
+  notAnswered: 'Not answered',
+}
+
+type Answer = { readonly key: unknown; readonly answer: string }
+
+/** What a run found that holds its deletions back, as names and values, the reason first. */
+export function planFacts(plan: unknown): readonly (readonly [name: string, value: string])[] {
+  const { sample, ...facts } = plan as Readonly<Record<string, unknown>> & { readonly sample?: readonly Answer[] }
+  const names = new Set([...Object.keys(planWords), ...Object.keys(facts)])
+  const told = [...names].filter((name) => typeof facts[name] === 'string' || typeof facts[name] === 'number')
+  const answers = (sample ?? []).map(({ key, answer }) => `${oneLine(String(key), 40)} ${answer}`)
+  return [
+    ...told.map((name): [string, string] => [planWords[name] ?? name, String(facts[name])]),
+    ...(answers.length === 0 ? [] : [['Sample', answers.join(', ')] as const]),
+  ]
 }

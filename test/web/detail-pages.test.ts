@@ -58,6 +58,7 @@ it('of a run, a change and a quarantined record show what is theirs', async () =
   const run = await page(`/runs/${held}`)
   expect(run).toContain(`Run ${held} rentals · held`)
   expect(run).toContain('25 deletions wait for a person')
+  expect(run).toMatch(/Asked for by test .*Why deletions are held What Found Held because \S/)
   const [first] = await query(`select min(key) as key from sync.held where run_id = ${held}`)
   expect(run).toContain(String(first?.key))
   expect(await page(`/changes/${change}`)).toMatch(

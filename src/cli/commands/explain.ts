@@ -8,7 +8,7 @@ import type { StreamDef } from '../../catalog/types.ts'
 import type { Database } from '../../database/database.ts'
 import { isDataError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { instant } from '../../format.ts'
+import { counted, instant } from '../../format.ts'
 import { type Explanation, explainRecord } from '../../inspect/explain.ts'
 import { action, type CommandContext, existingStream, quiet, withJson } from '../context.ts'
 import { recordKey } from '../record-key.ts'
@@ -160,7 +160,7 @@ function changes({ changes: queued }: Explanation): string | null {
 function quarantine({ quarantine: entry }: Explanation): string | null {
   if (entry === null) return null
   return [
-    `In quarantine as entry ${entry.id}, seen ${entry.times} times from ${instant(entry.firstSeenAt)} to ${instant(entry.lastSeenAt)} UTC at ${entry.endpoint}.`,
+    `In quarantine as entry ${entry.id}, seen ${counted(entry.times, 'time')} from ${instant(entry.firstSeenAt)} to ${instant(entry.lastSeenAt)} UTC at ${entry.endpoint}.`,
     `Reason: ${oneLine(entry.reason, 500)}`,
     `Look at it with: boat-mirror quarantine show ${entry.id}`,
   ].join('\n')

@@ -3,7 +3,7 @@
 import type { Command } from 'commander'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { instant } from '../../format.ts'
+import { counted, instant } from '../../format.ts'
 import {
   getQuarantined,
   listQuarantine,
@@ -100,7 +100,7 @@ async function runShow(context: CommandContext, id: string, { json }: Json): Pro
     return print(`${open},\n  "request": ${request},\n  "payload": ${payload}\n}`)
   }
   print(`${facts.stream} ${oneLine(facts.key)}   ${facts.endpoint}`)
-  print(`Seen ${facts.times} times from ${instant(facts.firstSeenAt)} to ${instant(facts.lastSeenAt)} UTC.`)
+  print(`Seen ${counted(facts.times, 'time')} from ${instant(facts.firstSeenAt)} to ${instant(facts.lastSeenAt)} UTC.`)
   print(`Reason: ${oneLine(facts.reason, 1_000)}\n`)
   print(payload)
 }

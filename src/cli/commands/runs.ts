@@ -6,6 +6,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { count, instant, relative } from '../../format.ts'
 import { runFacts, runLine, runSeconds } from '../../inspect/outcome.ts'
 import { heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
+import { planFacts } from '../../inspect/run-details.ts'
 import { startSyncWorker } from '../../jobs/worker.ts'
 import { findRun, listRuns, type Run } from '../../state/runs.ts'
 import { startRelease } from '../../sync/deletions/confirm.ts'
@@ -132,36 +133,17 @@ async function runShow(context: CommandContext, id: string, { json }: Json): Pro
       )}`,
     )
   for (const warning of run.warnings) printText(`\nWarning: ${oneLine(warning, 500)}`)
-  if (run.plan !== null) print(`\n${planText(run.plan)}`)
+  if (run.plan !== null)
+    print(
+      `\n${planFacts(run.plan)
+        .map((fact) => fact.join(': '))
+        .join('\n')}`,
+    )
   if (held.count > 0) {
     const more = held.count > held.keys.length ? ` and ${count(held.count - held.keys.length)} more` : ''
     print(`\n${count(held.count)} deletions wait: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`)
     printText(`Let them happen with: boat-mirror runs release ${run.id}`)
   }
-}
-
-const planWords: Readonly<Record<string, string>> = {
-  reason: 'Held because',
-  live: 'Records in the mirror',
-  seen: 'Records in the list',
-  missing: 'Not in the list',
-  deletedWithin24Hours: 'Deleted within 24 hours',
-  asked: 'Asked for singly',
-  gone: 'Gone',
-  stillThere: 'Still there',
-  notAnswered: 'Not answered',
-}
-
-/** The plan as a person reads it. */
-function planText(plan: unknown): string {
-  const facts = Object.entries(plan as Readonly<Record<string, unknown>>)
-  const lines = facts
-    .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
-    .map(([name, value]) => `${planWords[name] ?? name}: ${value}`)
-  const sample = facts.find(([name]) => name === 'sample')?.[1]
-  if (Array.isArray(sample))
-    lines.push(`Sample: ${sample.map(({ key, answer }) => `${oneLine(String(key), 40)} ${answer}`).join(', ')}`)
-  return lines.join('\n')
 }
 
 const busyPollMs = 1_000

@@ -1,6 +1,6 @@
 // The page of one quarantined record: where it came from and why it cannot be mirrored. Its payload is for the command line. Pure.
 
-import { count, instant } from '../../format.ts'
+import { counted, instant } from '../../format.ts'
 import type { QuarantineFacts } from '../../state/quarantine.ts'
 import { oneLine } from '../../text.ts'
 import { commandRow, streamLink } from '../parts/commands.ts'
@@ -22,7 +22,7 @@ export function renderQuarantinePage(bad: QuarantineFacts, { now, version, signe
         ['Endpoint', endpoint],
         ['Reason', reasonOf(bad)],
         ['First seen', `${instant(bad.firstSeenAt)} UTC`],
-        ['Last seen', `${instant(bad.lastSeenAt)} UTC, ${count(bad.times)} times`],
+        ['Last seen', `${instant(bad.lastSeenAt)} UTC, ${counted(bad.times, 'time')}`],
       ],
     }),
     html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>${commandRow([`quarantine show ${id}`, `quarantine retry ${id}`])}</section>`,

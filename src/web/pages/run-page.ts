@@ -1,7 +1,7 @@
 // The page of one run: what it read and changed, its tasks, what it warned of, the deletions that it holds back. Pure.
 
 import { count, counted, duration, instant } from '../../format.ts'
-import type { RunDetails } from '../../inspect/run-details.ts'
+import { planFacts, type RunDetails } from '../../inspect/run-details.ts'
 import { countNames, type Run } from '../../state/runs.ts'
 import { oneLine } from '../../text.ts'
 import { commandRow, streamLink } from '../parts/commands.ts'
@@ -22,6 +22,16 @@ export function kindOf({ hot, full_read, record_key }: Run): string {
   return full_read ? 'complete, every detail' : 'complete'
 }
 
+const askers: Readonly<Record<string, string>> = {
+  first: 'the first sync',
+  schedule: 'the schedule',
+  command: 'a command',
+  release: 'a release of held deletions',
+}
+
+/** Who asked for a run. */
+export const askerOf = ({ trigger }: Run): string => askers[trigger] ?? trigger
+
 /** The whole page. */
 export function renderRunPage({ run, tasks, held }: RunDetails, { now, version, signedIn }: PageContext): string {
   const seconds = ((run.finished_at ?? now).getTime() - run.started_at.getTime()) / 1_000
@@ -34,7 +44,7 @@ export function renderRunPage({ run, tasks, held }: RunDetails, { now, version, 
       facts: [
         ['Stream', streamLink(run.stream)],
         ['Kind', kindOf(run)],
-        ['Asked for by', run.trigger],
+        ['Asked for by', askerOf(run)],
         ['Started', `${instant(run.started_at)} UTC`],
         ['Ended', run.finished_at === null ? 'still at it' : `${instant(run.finished_at)} UTC`],
         ['Error', run.error === null ? null : oneLine(run.error, 500)],
@@ -65,6 +75,16 @@ export function renderRunPage({ run, tasks, held }: RunDetails, { now, version, 
       rows: run.warnings.map((warning) => html`<tr>${cell('Warning', oneLine(warning, 500))}</tr>`),
       none: 'None.',
     }),
+    run.plan !== null &&
+      listing({
+        id: 'plan',
+        title: 'Why deletions are held',
+        columns: ['What', 'Found'],
+        rows: planFacts(run.plan).map(
+          ([name, value]) => html`<tr><th scope="row">${name}</th>${cell('Found', oneLine(value, 500))}</tr>`,
+        ),
+        none: '',
+      }),
     held.count > 0 &&
       listing({
         id: 'held',

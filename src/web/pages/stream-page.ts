@@ -11,7 +11,7 @@ import { commandRow, streamLink } from '../parts/commands.ts'
 import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { freshnessTones, runTones } from '../parts/tones.ts'
-import { kindOf } from './run-page.ts'
+import { askerOf, kindOf } from './run-page.ts'
 import { endpointsTable, readsTable } from './traffic.ts'
 import { attentionItems } from './work.ts'
 
@@ -21,7 +21,7 @@ function runRow(run: Run, now: Date): Html {
   const took = run.finished_at === null ? now : run.finished_at
   return html`<tr><th scope="row"><a href="/runs/${run.id}">${run.id}</a></th>
 ${cell('State', html`<span class="state ${runTones[run.status] ?? 'mute'}">${run.status}</span>`)}
-${cell('Kind', `${kindOf(run)}, by ${run.trigger}`)}${cell('Started', relative(run.started_at, now))}
+${cell('Kind', `${kindOf(run)}, by ${askerOf(run)}`)}${cell('Started', relative(run.started_at, now))}
 ${cell('Took', duration((took.getTime() - run.started_at.getTime()) / 1_000))}
 ${cell('Changes', count(changesOf(run)))}${cell('Requests', count(Number(run.requests)))}
 ${cell('Error', run.error === null ? '' : oneLine(run.error, 160))}</tr>`
@@ -76,7 +76,7 @@ export function renderStreamPage(facts: PageFacts, details: StreamDetails, signe
   const sections = [
     summary(facts, details),
     matters.length > 0 &&
-      html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>${attentionItems(matters)}</section>`,
+      html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>${attentionItems(matters, now)}</section>`,
     html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>${commandRow([
       `refresh ${stream.name}`,
       `runs ${stream.name}`,
@@ -111,7 +111,7 @@ export function renderStreamPage(facts: PageFacts, details: StreamDetails, signe
     }),
     html`<section aria-labelledby="endpoints"><h2 id="endpoints">Endpoints</h2>${
       called.length === 0 ? html`<p class="quiet">None of its own.</p>` : endpointsTable(called, now)
-    }${reads.length > 0 && readsTable(reads, now)}</section>`,
+    }${reads.length > 0 && html`<p class="note">Reads that may repeat others</p>${readsTable(reads, now)}`}</section>`,
   ]
   return frame({ title: stream.name, signedIn, now, version, sections: sections.filter((each) => each !== false) })
 }

@@ -42,7 +42,10 @@ function lastRun({ runs, fresh, running }: Row): Html {
     const words = progressOf(running)?.text ?? counted(running.read, 'record')
     return html`<a href="/runs/${running.id}">reading</a> <span class="note">${words}</span>`
   }
-  if (last === undefined) return html`<span class="note">${status === null ? '–' : `${status}, with its parent`}</span>`
+  if (last === undefined)
+    return status === null
+      ? html`<span class="note plain">–</span>`
+      : html`<span class="note">${status}, with its parent</span>`
   return html`<a href="/runs/${last.id}">${last.status}</a> <span class="note">${duration(last.seconds)}, ${counted(last.changes, 'change')}</span>`
 }
 

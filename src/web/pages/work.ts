@@ -11,9 +11,9 @@ import { type Html, html } from '../parts/html.ts'
 import { changeTones } from '../parts/tones.ts'
 
 /** What waits for a person, with the commands that help; nothing when nothing waits. */
-export const attentionSection = ({ status: { attention } }: PageFacts): Html =>
+export const attentionSection = ({ status: { attention }, now }: PageFacts): Html =>
   html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>
-${attention.length === 0 ? html`<p class="quiet">Nothing. Everything goes on by itself.</p>` : attentionItems(attention)}</section>`
+${attention.length === 0 ? html`<p class="quiet">Nothing. Everything goes on by itself.</p>` : attentionItems(attention, now)}</section>`
 
 const gravest: ReadonlySet<AttentionItem['kind']> = new Set(['failing', 'breaker', 'credentials'])
 
@@ -23,10 +23,10 @@ const linked = 4
 const isStream = (name: string): boolean => findStream(name) !== undefined
 
 /** Each matter with what helps, and where more is to be seen. */
-export const attentionItems = (attention: readonly AttentionItem[]): Html =>
+export const attentionItems = (attention: readonly AttentionItem[], now: Date): Html =>
   html`<ul class="attention">${attention.map(
-    ({ kind, about, message, commands }) =>
-      html`<li class="${gravest.has(kind) ? 'bad' : 'warn'}"><p>${message}</p>${commandsHtml(commands, about.filter(isStream).slice(0, linked))}</li>`,
+    ({ kind, about, since, message, commands }) =>
+      html`<li class="${gravest.has(kind) ? 'bad' : 'warn'}"><p>${message}${since !== null && html` <span class="note">${relative(since, now)}</span>`}</p>${commandsHtml(commands, about.filter(isStream).slice(0, linked))}</li>`,
   )}</ul>`
 
 /** How far a run is, as far as it can be told: records of the list first, then pieces of work. */

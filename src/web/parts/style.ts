@@ -68,6 +68,7 @@ td{overflow-wrap:anywhere}
 .streams tbody th a,.running .name{color:inherit;text-decoration-color:var(--line)}
 progress{width:100%;height:10px;accent-color:var(--busy)}
 .wide{overflow-x:auto}
+.wide+.note,.tiles+.wide{margin-top:16px}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 table.narrow{width:auto;min-width:220px}
 th,td{text-align:left;padding:5px 14px 5px 0;border-top:1px solid var(--line);vertical-align:middle;font-weight:400}
@@ -145,6 +146,7 @@ h1{font-size:23px}
 .wide thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .wide tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 14px;border-top:1px solid var(--line);padding:8px 0}
 .wide td,.wide tbody th,.streams th:nth-child(n),.streams td{display:block;width:auto;border:0;padding:0;text-align:left;font-size:14px;white-space:normal}
+.wide td.number+td{padding-left:0}
 .wide tbody th{flex:1 1 62%;font-size:15px;overflow-wrap:anywhere}
 .wide td::before{content:attr(data-label) " ";color:var(--note)}
 .wide td[data-label="State"]::before,.wide td[data-label="Last runs"]::before,.wide td[data-label="Last run"]::before,.wide td[data-label="Last status"]::before{content:none}
