@@ -45,7 +45,7 @@ const concurrency = 8
 export const nodeFlags = ['--heap-growing-percent=40']
 
 /** Where only lists are measured, the details that were planned after them are not to be read by the next sync. */
-async function callOffDetails(databaseUrl: string): Promise<void> {
+export async function callOffDetails(databaseUrl: string): Promise<void> {
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   await client.query(`delete from sync.tasks; update sync.requests set finished_at = now();

@@ -7,8 +7,8 @@ import { Command, InvalidArgumentError } from 'commander'
 import { writeBlock } from '../test/helpers/doc-block.ts'
 import { openTestRedis } from '../test/helpers/redis-server.ts'
 import { type AutovacuumResult, runAutovacuum } from './autovacuum.ts'
-import { nodeFlags, type Place, prepareRounds, type Round, type Work } from './lists.ts'
-import { runOnce } from './processes.ts'
+import { prepareRounds, type Round, type Work } from './lists.ts'
+import { prepared } from './prepared.ts'
 import { buildPrograms, type Programs } from './programs.ts'
 import { type PushResult, runPush } from './push.ts'
 import {
@@ -27,7 +27,6 @@ import {
   workerRows,
 } from './report.ts'
 import { detailStreams, listsBeforeRentals } from './streams.ts'
-import type { SyncOptions } from './sync-process.ts'
 import {
   autovacuumRatios,
   detailRatios,
@@ -226,24 +225,6 @@ async function benchLatency(tools: Tools): Promise<void> {
     against: [],
   } as const
   tools.results.ratios.push(...detailRatios(title, 1.08, await runRounds(title, tools, work)))
-}
-
-/** A database whose rentals were read once, with their details. */
-async function prepared(place: Place, streams: readonly string[]): Promise<string> {
-  const database = await place.databases.create()
-  const env = { DATABASE_URL: database }
-  const options: SyncOptions = {
-    role: 'ask',
-    apiUrl: place.world.url,
-    env,
-    streams,
-    full: false,
-    until: 'end',
-    addresses: null,
-    warmUp: null,
-  }
-  await runOnce(place.programs.sync, options, nodeFlags)
-  return database
 }
 
 async function benchPush(tools: Tools): Promise<void> {

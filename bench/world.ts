@@ -1,10 +1,11 @@
 // What a bench works on: a Postgres of its own with the settings of the embedded one, and worlds served by the sandbox,
 // each in a process of its own.
 
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Client, escapeIdentifier } from 'pg'
+import { sleep } from '../src/clock.ts'
 import { openEmbeddedPostgres } from '../src/embedded/embedded-postgres.ts'
 import { migrateQueue } from '../src/jobs/backend.ts'
 import { createLogger } from '../src/log.ts'
@@ -55,7 +56,13 @@ export async function openDatabases(): Promise<Databases> {
     folder,
     create: () => copy(template),
     copy: (url) => copy(nameOf(url)),
-    drop: async (url) => void (await admin.query(`drop database ${escapeIdentifier(nameOf(url))} with (force)`)),
+    drop: async (url) => {
+      // A pool that was ended has not yet closed its connections: cut off, they would report an error.
+      const open = 'select from pg_stat_activity where datname = $1'
+      for (let tries = 0; tries < 50 && (await admin.query(open, [nameOf(url)])).rowCount !== 0; tries++)
+        await sleep(20)
+      await admin.query(`drop database ${escapeIdentifier(nameOf(url))} with (force)`)
+    },
     setAutovacuum: async (isOn) => {
       await admin.query(`alter system set autovacuum = ${isOn}`)
       await admin.query('select pg_reload_conf()')
@@ -72,10 +79,16 @@ export type World = {
   readonly url: string
   /** Changes `share` of the rentals (0 to 1), spread over all of them. Returns their number. */
   change(size: number, share: number, seed: number): Promise<number>
+  /** Changes records as the sandbox is told to. */
+  mutate(changes: readonly object[]): Promise<void>
+  /** The largest resident set of the sandbox so far, in MB; NaN where the system does not tell. */
+  peakMb(): Promise<number>
   close(): Promise<void>
 }
 
 const program = resolve('dist/src/cli/main.js')
+/** Of a request to the sandbox. */
+const changedAtOnce = 1_000
 
 /** Serves a world of so many rentals, in a process of its own. */
 export async function openWorld(size: number, latencyMs = 0): Promise<World> {
@@ -83,8 +96,17 @@ export async function openWorld(size: number, latencyMs = 0): Promise<World> {
   const child: Child = start(program, args)
   const { url } = await child.next<{ url: string }>()
   const get = async <T>(path: string): Promise<T> => (await (await fetch(`${url}${path}`)).json()) as T
+  const mutate = async (changes: readonly object[]): Promise<void> => {
+    const answer = await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify(changes) })
+    if (!answer.ok) throw new Error(`The sandbox refused the changes: ${await answer.text()}`)
+  }
   return {
     url,
+    mutate,
+    peakMb: async () => {
+      const status = await readFile(`/proc/${child.process.pid}/status`, 'utf8').catch(() => '')
+      return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) / 1024
+    },
     change: async (rentals, share, seed) => {
       const step = Math.round(1 / share)
       const changes: object[] = []
@@ -95,8 +117,8 @@ export async function openWorld(size: number, latencyMs = 0): Promise<World> {
           if ((first + index) % step === 0)
             changes.push({ record: 'rentals', op: 'update', id, set: { message: `changed in round ${seed}` } })
       }
-      const answer = await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify(changes) })
-      if (!answer.ok) throw new Error(`The sandbox refused the changes: ${await answer.text()}`)
+      for (let first = 0; first < changes.length; first += changedAtOnce)
+        await mutate(changes.slice(first, first + changedAtOnce))
       return changes.length
     },
     close: () => child.end(),

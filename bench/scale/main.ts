@@ -1,0 +1,152 @@
+// `npm run scale`: what grows with the number of records, partners and syncs, and what must not. Prints tables, writes JSON.
+
+import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command, InvalidArgumentError } from 'commander'
+import { writeBlock } from '../../test/helpers/doc-block.ts'
+import { openTestRedis } from '../../test/helpers/redis-server.ts'
+import { prepared } from '../prepared.ts'
+import { buildPrograms, type Programs } from '../programs.ts'
+import { markdown, type TableOf, terminal } from '../report.ts'
+import { forgetDetails, runWorkers, type WorkersResult } from '../workers.ts'
+import { type Databases, openDatabases, openWorld } from '../world.ts'
+import { type ListResult, measureList } from './list.ts'
+import { measurePartners } from './partners.ts'
+import { listTables, partnersTables, statementsTables, syncsTables, workersTables } from './report.ts'
+import { measureStatements } from './statements.ts'
+import { measureSyncs } from './syncs.ts'
+
+const parts = ['statements', 'list', 'syncs', 'partners', 'workers'] as const
+type Part = (typeof parts)[number]
+
+type Flags = {
+  readonly only: readonly Part[]
+  readonly rows: number
+  readonly rentals: number
+  readonly rounds: number
+  readonly syncs: number
+  readonly changes: number
+  readonly json: string
+  readonly docs: boolean
+}
+
+function partsOf(text: string): readonly Part[] {
+  const names = text.split(',')
+  const unknown = names.find((name) => !parts.some((part) => part === name))
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`There is no part "${unknown}"; there are ${parts.join(', ')}.`)
+  return names as Part[]
+}
+
+const countFrom =
+  (least: number) =>
+  (text: string): number => {
+    const count = Number(text)
+    if (!Number.isInteger(count) || count < least)
+      throw new InvalidArgumentError(`It takes a whole number from ${least}.`)
+    return count
+  }
+
+const program = new Command('scale')
+  .description('Measures at which sizes what takes longer: lists, statements, syncs, partners, workers.')
+  .option('--only <parts>', `parts, separated by commas: ${parts.join(', ')}`, partsOf, parts)
+  .option('--rows <number>', 'rows of the tables whose statements are measured', countFrom(2_000), 10_000_000)
+  .option('--rentals <number>', 'records of the list', countFrom(400), 1_000_000)
+  .option('--rounds <number>', 'lists of a hundredth of that, of which the medians count', countFrom(1), 3)
+  .option('--syncs <number>', 'syncs one after the other', countFrom(10), 1_000)
+  .option('--changes <number>', 'changes that one partner queues at once', countFrom(100), 10_000)
+  .option('--json <file>', 'where the numbers are written', 'scale-results.json')
+  .option('--docs', 'write the tables of each part into docs/scaling.md', false)
+  .parse()
+const flags = program.opts<Flags>()
+
+type Tools = { readonly databases: Databases; readonly programs: Programs }
+type Outcome = { readonly result: unknown; readonly tables: readonly TableOf[] }
+
+const measures: Readonly<Record<Part, (tools: Tools) => Promise<Outcome>>> = {
+  statements: async ({ databases }) => {
+    await assertRoom(databases.folder)
+    const result = await measureStatements(databases, [Math.ceil(flags.rows / 100), flags.rows])
+    return { result, tables: statementsTables(result) }
+  },
+  list: async (tools) => {
+    const small: ListResult[] = []
+    for (let round = 0; round < flags.rounds; round++)
+      small.push(await measureList(Math.ceil(flags.rentals / 100), tools))
+    const large = await measureList(flags.rentals, tools)
+    return { result: { small, large }, tables: listTables(small, large) }
+  },
+  syncs: async ({ databases }) => {
+    const result = await measureSyncs(flags.syncs, databases)
+    return { result, tables: syncsTables(result) }
+  },
+  partners: async (tools) => {
+    const result = await measurePartners(flags.changes, tools)
+    return { result, tables: partnersTables(result) }
+  },
+  workers: async (tools) => {
+    const result = await measureWorkers(tools)
+    return { result, tables: workersTables(result) }
+  },
+}
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+
+const how = (part: Part): string =>
+  `Measured on ${new Date().toISOString().slice(0, 10)} by \`npm run scale -- --only ${part}${sizesOf(part)}\`: Node ${process.version}, ${cpus().length} processors.`
+await using programs = await buildPrograms()
+const databases = await openDatabases()
+const measured: Partial<Record<Part, unknown>> = {}
+try {
+  for (const part of parts) {
+    if (!flags.only.includes(part)) continue
+    say(`${part}: begins`)
+    const { result, tables } = await measures[part]({ databases, programs })
+    measured[part] = result
+    for (const { head, rows } of tables) process.stdout.write(`${terminal(head, rows)}\n\n`)
+    const text = tables.flatMap(({ head, rows }) => ['', markdown(head, rows)])
+    if (flags.docs) writeBlock('docs/scaling.md', `scale-${part}`, [how(part), ...text])
+  }
+} finally {
+  await databases.close()
+}
+await writeFile(flags.json, `${JSON.stringify(measured, null, 2)}\n`)
+say(`Written to ${flags.json}${flags.docs ? ' and docs/scaling.md' : ''}.`)
+
+/** The sizes of a part, as they are given to it. */
+function sizesOf(part: Part): string {
+  const given = { statements: 'rows', list: 'rentals', syncs: 'syncs', partners: 'changes', workers: null }[part]
+  return given === null ? '' : ` --${given} ${flags[given as 'rows']}`
+}
+
+/** A row of these tables with its indexes, its log and its state takes about so many bytes. */
+async function assertRoom(folder: string): Promise<void> {
+  const { bavail, bsize } = await statfs(folder)
+  const needed = flags.rows * 4_000
+  if (bavail * bsize < needed)
+    throw new Error(
+      `${flags.rows} rows need ${Math.ceil(needed / 2 ** 30)} GB below ${folder}, where ${Math.floor((bavail * bsize) / 2 ** 30)} GB are free: give another TMPDIR, or fewer --rows.`,
+    )
+}
+
+/** One worker and eight on Redis, two requests in flight each, on an API that takes its time. */
+async function measureWorkers({ databases, programs }: Tools): Promise<readonly WorkersResult[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-scale-redis-'))
+  const redis = await openTestRedis(folder)
+  if (redis === null) throw new Error('There is no redis-server on the path.')
+  const world = await openWorld(1_000, 50)
+  try {
+    const place = { databases, programs, world }
+    const database = await prepared(place, ['rentals'])
+    await forgetDetails(database)
+    const results: WorkersResult[] = []
+    for (const workers of [1, 8])
+      results.push(await runWorkers(workers, { redisUrl: redis.url, prepared: database, inFlight: 2 }, place))
+    return results
+  } finally {
+    await world.close()
+    await redis.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
