@@ -55,14 +55,13 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
       return query
         select '1.' || this_epoch || '.0.' || e.seq, e.*
         from (
-          select f.seq, f.changed_at from (
-            select seq, changed_at from mirror.change_log where epoch < this_epoch
+          select f.seq from (
+            select seq from mirror.change_log where epoch < this_epoch
             union all
-            select seq, changed_at from mirror.change_log where epoch > this_epoch
+            select seq from mirror.change_log where epoch > this_epoch
           ) f where f.seq > from_seq order by f.seq limit row_limit
         ) p cross join lateral (
-          select t.seq, t.stream, t.key, t.operation, t.changed_at, t.diff from mirror.changes t
-          where t.seq = p.seq and t.changed_at = p.changed_at offset 0 -- its month alone
+          select t.seq, t.stream, t.key, t.operation, t.changed_at, t.diff from mirror.changes t where t.seq = p.seq offset 0
         ) e
         order by p.seq;
       get diagnostics given = row_count;

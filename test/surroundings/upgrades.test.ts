@@ -94,6 +94,26 @@ const inTheWay: Readonly<Record<string, string>> = {
     'drop trigger each_row on mirror.change_log',
 }
 
+/** Who may do what with the change log, and what of the partner's happens there. */
+const rights = `grant insert on mirror.change_log to boat_mirror_enqueue with grant option;
+  grant select (seq) on mirror.change_log to boat_mirror_reader;
+  grant usage on sequence mirror.change_log_seq_seq to boat_mirror_enqueue;
+  alter table mirror.change_log disable trigger partner_count;
+  create view partner.guarded with (security_barrier = true, check_option = local) as select seq from mirror.change_log where seq > 0`
+
+async function rightsOnLog({ pool }: TestDatabase): Promise<readonly unknown[]> {
+  const { rows } = await pool.query(
+    `select relname as name, g.grantee::regrole || ' ' || g.privilege_type || ' ' || g.is_grantable as what
+       from pg_class cross join aclexplode(relacl) g
+       where oid in ('mirror.change_log'::regclass, 'mirror.change_log_seq_seq'::regclass) and g.grantee > 0
+     union all select attname, attacl::text from pg_attribute where attrelid = 'mirror.change_log'::regclass and attacl is not null
+     union all select tgname, tgenabled::text from pg_trigger where tgrelid = 'mirror.change_log'::regclass and tgname = 'partner_count'
+     union all select relname, reloptions::text from pg_class where oid = 'partner.guarded'::regclass
+     order by 1, 2`,
+  )
+  return rows
+}
+
 /** A mirror in the database that was synced to the truth; twice, as what is gone upstream is confirmed by a second look. */
 async function openSynced(database: TestDatabase): Promise<TestMirror> {
   const mirror = await openTestMirror({ size: 3 }, {}, database)
@@ -139,8 +159,10 @@ describe('an upgrade, with a view, a column, a trigger, an index and a publicati
     })
     const statements = /run: (.*); then/s.exec(remedy)?.[1] ?? ''
     expect(statements.split('; ').sort()).toEqual(Object.values(inTheWay).sort())
-    await database.pool.query(statements)
+    await database.pool.query(`${statements}; ${rights}`)
+    const before = await rightsOnLog(database)
     await migrate(database.url)
+    expect(await rightsOnLog(database)).toEqual(before)
   })
 
   it('while entries are written and read: none is lost or given twice, and cursors of before go on', async () => {
