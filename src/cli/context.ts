@@ -14,6 +14,7 @@ import { asCalled } from '../hints.ts'
 import { assertKnownStreams } from '../jobs/schedule.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
+import { logForeignWarnings } from './foreign-warnings.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
 import { printNote } from './terminal/output.ts'
 
@@ -94,12 +95,14 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
+  let restoreWarnings = (): void => {}
   try {
     const environment = readEnvironment()
     passOnToOpenTelemetry(environment)
     const config = readConfig(environment)
     assertKnownStreams(config)
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
+    restoreWarnings = logForeignWarnings(log)
     const code = await run({
       config,
       environment,
@@ -120,6 +123,7 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   } finally {
     process.off('SIGTERM', onSignal)
     process.off('SIGINT', onSignal)
+    restoreWarnings()
   }
 }
 

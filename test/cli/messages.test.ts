@@ -230,7 +230,13 @@ describe('check', () => {
       const worker = cli.start(['worker'], env)
       await expect.poll(() => worker.text(), { timeout: 60_000 }).toMatch(/"event":"queue_risk".*allkeys-lru/)
       worker.process.kill('SIGTERM')
-      await worker.ended
+      const { stderr } = await worker.ended
+      // Also what the queue's package says of it by itself.
+      const events = stderr
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { event: string }).event)
+      expect(events.filter((event) => event === 'foreign_warning')).toHaveLength(1)
     } finally {
       await redis.close()
     }
