@@ -263,7 +263,7 @@ async function benchWorkers(tools: Tools): Promise<void> {
       for (let round = 1; round <= flags.rounds; round++)
         for (const workers of round % 2 === 1 ? [1, 2, 4] : [4, 2, 1]) {
           say(`workers: queue on ${queue}, round ${round} of ${flags.rounds}, ${workers} at once`)
-          all.push(await runWorkers(workers, { redisUrl, prepared: database, inFlight: 2 }, place))
+          all.push(await runWorkers(workers, { redisUrl, prepared: database, inFlight: 2, ratePerSecond: 0 }, place))
         }
       all.sort((a, b) => a.workers - b.workers)
       tools.results.workers[queue] = all

@@ -1,4 +1,4 @@
-// One, two and four worker processes on the details of rentals, with latency upstream and two requests in flight each, so
+// Worker processes on the details of rentals, beside each other, with latency upstream and two requests in flight each, so
 // that the waiting is shared and not the processors.
 
 import { Client } from 'pg'
@@ -20,6 +20,8 @@ export type WorkersWork = {
   /** A database whose lists were read, to be copied. */
   readonly prepared: string
   readonly inFlight: number
+  /** Requests per second over all workers; 0: no limit, and nothing is counted. */
+  readonly ratePerSecond: number
 }
 
 /** Lets so many workers read the details of all rentals. */
@@ -29,6 +31,7 @@ export async function runWorkers(workers: number, work: WorkersWork, place: Plac
   const env = {
     DATABASE_URL: database,
     API_CONCURRENCY: String(work.inFlight),
+    API_RATE_LIMIT: String(work.ratePerSecond),
     READ_ECONOMY: 'off', // what is shared is the waiting for details; few are left otherwise
     ...(work.redisUrl === null ? {} : { REDIS_URL: work.redisUrl }),
   }

@@ -39,12 +39,14 @@ export type PgBouncerSettings = { readonly pool_mode: 'session' | 'transaction' 
  * Starts a PgBouncer on a free port, with its files in a folder of its own below `runFolder`.
  * @param server address of the Postgres behind it.
  * @param settings lines of its section [pgbouncer]; all else is as it comes.
+ * @param roles passwords of roles that come as themselves; without them, everybody comes as the user of the address.
  */
 export async function startPgBouncer(
   program: string,
   runFolder: string,
   server: string,
   settings: PgBouncerSettings,
+  roles: Readonly<Record<string, string>> = {},
 ): Promise<PgBouncer> {
   const folder = await mkdtemp(join(runFolder, 'pgbouncer-'))
   await chmod(folder, 0o711)
@@ -52,8 +54,16 @@ export async function startPgBouncer(
   const identity = await chooseIdentity(folder)
   const port = await findFreePort()
   const file = join(folder, 'pgbouncer.ini')
-  await writeFile(file, ini(new URL(server), { ...settings, listen_port: String(port) }), { mode: 0o600 })
-  if (identity !== null) await chown(file, identity.uid, identity.gid)
+  const users = join(folder, 'users.txt')
+  const hasRoles = Object.keys(roles).length > 0
+  const listed = {
+    ...settings,
+    listen_port: String(port),
+    ...(hasRoles ? { auth_type: 'trust', auth_file: users } : {}),
+  }
+  await writeFile(file, ini(new URL(server), listed, !hasRoles), { mode: 0o600 })
+  await writeFile(users, userList(new URL(server), roles), { mode: 0o600 })
+  if (identity !== null) for (const one of [file, users]) await chown(one, identity.uid, identity.gid)
   const account = identity === null ? {} : { uid: identity.uid, gid: identity.gid }
   const child = spawn(program, [file], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], ...account })
   let written = ''
@@ -78,11 +88,20 @@ export async function startPgBouncer(
   return { through, log: () => written, [Symbol.asyncDispose]: stop }
 }
 
-/** All clients come to the server as the user of the address, whoever they say they are. */
-function ini(server: URL, settings: PgBouncerSettings): string {
+/** One line for each who may come, with the password that the server is shown. */
+function userList({ username, password }: URL, roles: Readonly<Record<string, string>>): string {
+  const own = { [decodeURIComponent(username)]: decodeURIComponent(password) }
+  return Object.entries({ ...own, ...roles })
+    .map(([name, secret]) => `"${name}" "${secret}"\n`)
+    .join('')
+}
+
+/** `asOne`: all clients come to the server as the user of the address, whoever they say they are. */
+function ini(server: URL, settings: PgBouncerSettings, asOne: boolean): string {
   const quoted = (value: string): string => `'${decodeURIComponent(value).replaceAll("'", "''")}'`
   const password = server.password === '' ? '' : ` password=${quoted(server.password)}`
-  const database = `host=${server.hostname} port=${server.port || '5432'} user=${quoted(server.username)}${password}`
+  const place = `host=${server.hostname} port=${server.port || '5432'}`
+  const database = asOne ? `${place} user=${quoted(server.username)}${password}` : place
   const lines = Object.entries({ listen_addr: '127.0.0.1', unix_socket_dir: '', auth_type: 'any', ...settings })
   return `[databases]\n* = ${database}\n[pgbouncer]\n${lines.map(([name, value]) => `${name} = ${value}`).join('\n')}\n`
 }
