@@ -52,7 +52,7 @@ begin
     quote_ident(mirror.caller()), array_to_string(companies, ', '), what using errcode = '42501';
 end $$;
 
--- The company of a record, for what hangs below it.
+-- The companies of records, for what hangs below them.
 {{lookups}}
 
 -- Switches row level security on while any role is restricted, and off where it serves nothing else: who restricts nobody

@@ -8,34 +8,30 @@ import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql, identifier, type Queryable } from '../database/sql.ts'
 import functions from './company-access.sql'
 
-/** A function that finds the company of a record by its key, cheap enough not to turn a planner away from scanning. */
-function lookupFunction(stream: StreamDef, companyColumn: string): string {
-  const [key = ''] = stream.key
-  const row = `(select r.${identifier(companyColumn)} from mirror.${identifier(stream.name)} r where r.${identifier(key)} = record_key)`
-  return `create or replace function company_access.of_${stream.name}(record_key ${columnType(stream, key)}) returns bigint
-  language plpgsql stable parallel safe security definer cost 10 set search_path = pg_catalog, pg_temp
-  as $$ begin return ${row}; end $$;`
+/** Of a stream whose rows name their company: a function that finds it by the key, and a view of the keys that the caller may see. */
+function lookups({ name, key: [key = ''], companyColumn }: StreamDef, type: string): string {
+  if (companyColumn === undefined) return ''
+  const [column, company] = [identifier(key), identifier(companyColumn)]
+  return `create or replace function company_access.of_${name}(record_key ${type}) returns bigint
+  language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp
+  as $$ begin return (select r.${company} from mirror.${name} r where r.${column} = record_key); end $$;
+
+create or replace view company_access.visible_${name} as
+  select r.${column} as key from mirror.${name} r where r.${company} = any ((select company_access.visible())::bigint[]);
+grant select on company_access.visible_${name} to public;`
 }
 
 /** What policies, views and functions ask. */
 export const companyAccessFunctions: RepeatableStep = {
   name: 'company-access',
   sql: fillSql(functions, {
-    lookups: streams
-      .flatMap((stream) => (stream.companyColumn === undefined ? [] : [lookupFunction(stream, stream.companyColumn)]))
-      .join('\n'),
+    lookups: streams.map((stream) => lookups(stream, columnType(stream, stream.key[0] ?? ''))).join('\n'),
   }),
 }
 
-/**
- * SQL of the company that a record leads to.
- * @param key SQL of its first key column, which names what it hangs below
- * @returns null: records of this stream lead to none
- */
-export function companyOfKey(stream: StreamDef, key: string): string | null {
-  const [top] = withAncestors(stream)
-  return top?.companyColumn === undefined ? null : `company_access.of_${top.name}(${key})`
-}
+/** The stream that tells the company of a stream's rows: itself, or what they hang below. */
+export const companyStreamOf = (stream: StreamDef): StreamDef | undefined =>
+  withAncestors(stream).find(({ companyColumn }) => companyColumn !== undefined)
 
 /** A role whose access is restricted. */
 export type CompanyGrant = {

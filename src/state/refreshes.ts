@@ -8,7 +8,7 @@ import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql, keyTextSql, literal, now, on, type Queryable } from '../database/sql.ts'
 import { isDataError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
-import { companyOfKey } from './company-access.ts'
+import { companyStreamOf } from './company-access.ts'
 import refresh from './refresh.sql'
 import { refreshTrigger } from './runs.ts'
 
@@ -28,7 +28,8 @@ const typed = (stream: StreamDef): readonly string[] =>
 /** The company of the record that is asked for. */
 function company(stream: StreamDef): string {
   const [key = ''] = typed(stream)
-  return companyOfKey(stream, key) ?? 'null'
+  const told = companyStreamOf(stream)
+  return told === undefined ? 'null' : `company_access.of_${told.name}(${key})`
 }
 
 /** `mirror.refresh`. */
