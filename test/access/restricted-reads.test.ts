@@ -179,6 +179,7 @@ describe('each function of a restricted role', () => {
     [`mirror.refresh('rental_payments', '{"rental_id": 30, "id": 1}')`, denied],
     [`mirror.refresh('users', ${key})`, denied],
     [`mirror.refresh('harbours')`, denied],
+    [`sync.lend_requests(10, 'read', 1, 0, false)`, denied],
     [`company_access.of_rentals(20)`, denied],
     [`company_access.of_resources('r2')`, denied],
     [`outbox.enqueue('rental.delete', '{"rentalId": 20}')`, denied],
