@@ -167,6 +167,7 @@ export const works: readonly (readonly [string, (client: PoolClient) => Promise<
     'changes of the feed, and of a record',
     async (db) => {
       await db.query('select * from mirror.changes_since(null, 100)')
+      await db.query(`select * from mirror.next_changes('flat', 1000)`)
       await recordHistory(db, rentals, ['7'], 10)
     },
   ],
