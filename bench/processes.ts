@@ -11,12 +11,17 @@ export type Child = {
   end(): Promise<void>
 }
 
+const running = new Set<Child>()
+
+/** Ends every process that was started and has not ended. */
+export const endAll = async (): Promise<void> => void (await Promise.all([...running].map((child) => child.end())))
+
 /** Starts a program with this Node. `flags` are Node's own. */
 export function start(file: string, args: readonly string[], flags: readonly string[] = []): Child {
   const child = spawn(process.execPath, [...flags, file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
   const closed = new Promise<void>((resolve) => child.on('close', () => resolve()))
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  return {
+  const started: Child = {
     process: child,
     next: async <T>() => {
       const { value, done } = await lines.next()
@@ -28,6 +33,9 @@ export function start(file: string, args: readonly string[], flags: readonly str
       await closed
     },
   }
+  running.add(started)
+  void closed.then(() => running.delete(started))
+  return started
 }
 
 /** Runs a bench process to its end and returns the one thing it tells. */

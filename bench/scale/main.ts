@@ -7,6 +7,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { writeBlock } from '../../test/helpers/doc-block.ts'
 import { openTestRedis } from '../../test/helpers/redis-server.ts'
 import { prepared } from '../prepared.ts'
+import { endAll } from '../processes.ts'
 import { buildPrograms, type Programs } from '../programs.ts'
 import { markdown, type TableOf, terminal } from '../report.ts'
 import { forgetDetails, runWorkers, type WorkersResult } from '../workers.ts'
@@ -97,6 +98,7 @@ const how = (part: Part): string =>
   `Measured on ${new Date().toISOString().slice(0, 10)} by \`npm run scale -- --only ${part}${sizesOf(part)}\`: Node ${process.version}, ${cpus().length} processors.`
 await using programs = await buildPrograms()
 const databases = await openDatabases()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop())
 const measured: Partial<Record<Part, unknown>> = {}
 try {
   for (const part of parts) {
@@ -113,6 +115,14 @@ try {
 }
 await writeFile(flags.json, `${JSON.stringify(measured, null, 2)}\n`)
 say(`Written to ${flags.json}${flags.docs ? ' and docs/scaling.md' : ''}.`)
+
+/** Ends before its time, and leaves nothing behind. */
+async function stop(): Promise<void> {
+  await endAll()
+  await databases.close()
+  await programs[Symbol.asyncDispose]()
+  process.exit(130)
+}
 
 /** The sizes of a part, as they are given to it. */
 function sizesOf(part: Part): string {
