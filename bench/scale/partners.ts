@@ -19,8 +19,11 @@ export type PartnersResult = {
 const rentals = 500
 const singles = 5
 const password = 'of a bench'
-const enqueue = `select outbox.enqueue('rental_crew_member.add', jsonb_build_object('rentalId', id), jsonb_build_object('firstName', 'First', 'lastName', 'Last', 'type', 'ADULT')) as id
-  from (select id from mirror.rentals where status = 'VALIDATED' order by id limit $1) r`
+/** The first partner's changes are of the first rentals, the other's of the last ones: those of one rental go one after the other. */
+const enqueue = (
+  order: 'asc' | 'desc',
+): string => `select outbox.enqueue('rental_crew_member.add', jsonb_build_object('rentalId', id), jsonb_build_object('firstName', 'First', 'lastName', 'Last', 'type', 'ADULT')) as id
+  from (select id from mirror.rentals where status = 'VALIDATED' order by id ${order} limit $1) r`
 
 /** Queues so many changes in one role, and single ones in another while they are sent. */
 export async function measurePartners(
@@ -46,12 +49,12 @@ export async function measurePartners(
     const [many, single] = partners
     if (many === undefined || single === undefined) throw new Error('There are two partners.')
     for (let left = queued; left > 0; )
-      left -= (await many.query(enqueue, [Math.min(left, rentals / 5)])).rowCount ?? left
+      left -= (await many.query(enqueue('asc'), [Math.min(left, rentals / 5)])).rowCount ?? left
     worker = start(programs.push, [JSON.stringify(options)])
     await worker.next()
     const sentAfterMs: number[] = []
     for (let sample = 0; sample < singles; sample++) {
-      const { rows } = await single.query<{ id: string }>(enqueue, [1])
+      const { rows } = await single.query<{ id: string }>(enqueue('desc'), [1])
       sentAfterMs.push(await sentAfter(admin, rows[0]?.id ?? ''))
     }
     const { rows } = await admin.query<{ left: number }>(
