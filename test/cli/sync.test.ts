@@ -111,7 +111,7 @@ describe('sync', () => {
       expect(status.endpoints.map((each) => each.endpoint).sort()).toEqual([...readEndpoints].sort())
       expect(status.endpoints.filter((each) => each.calls <= each.failures)).toEqual([])
       expect(status.outbox).toMatchObject({ queued: 0, conflict: 0, oldestQueuedAt: null })
-      expect(status.quarantine).toEqual({ total: 0, byStream: {} })
+      expect(status.quarantine).toEqual({ total: 0, since: null, byStream: {} })
       expect(status.heldRuns).toEqual([])
       const { stdout } = await cli.run(['status'])
       expect(stdout).toContain(`${readEndpoints.length} of ${readEndpoints.length} read endpoints called with success`)
