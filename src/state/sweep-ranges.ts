@@ -186,16 +186,17 @@ export async function compareRange(
     values.push(each.begins ?? lowest) // both ends, so that a small part of the table is expected whatever is known of it
     return [`m.${column} ${each.range === range ? '>=' : '<'} $${values.length}::${type}`]
   })
-  if (window !== undefined) {
-    bounds.push(inWindowSql(window, 'm', values.length + 1))
-    values.push(...windowParameters(window))
-  }
+  const table = `mirror.${identifier(stream.name)} m`
+  // A range by itself: without statistics Postgres would go through an index of all live rows besides.
+  const part = range === null ? table : `(select * from ${table} where ${['true', ...bounds].join(' and ')} offset 0) m`
+  const inWindow = window === undefined ? [] : [inWindowSql(window, 'm', values.length + 1)]
+  if (window !== undefined) values.push(...windowParameters(window))
   const { rows } = await db.query<Compared>(
     `with ${keysOf(range, '$3', '')},
        seen as materialized (select distinct k from parts, unnest(keys) k where not ${isContentKeySql('k')}),
        live as materialized (
-         select m.${column}::text as k from mirror.${identifier(stream.name)} m
-         where ${['m._deleted_at is null', `not ${isStub('m')}`, 'm._read_at < $2', ...bounds].join(' and ')}),
+         select m.${column}::text as k from ${part}
+         where ${['m._deleted_at is null', `not ${isStub('m')}`, 'm._read_at < $2', ...inWindow].join(' and ')}),
        missed as materialized (select k from live except select k from seen),
        kept as (update sync.sweep_ranges set missing = coalesce((select array_agg(k order by k) from missed), '{}')
          where run_id = $1 and range = $3::int)
