@@ -26,7 +26,7 @@ const changes: ViewDef = {
     ...asTheyStand('q', ['enqueued_at', 'sent_at', 'settled_at']),
   },
   source: `from outbox.queue q
-  where (q.enqueued_by = ${caller} or has_table_privilege(${caller}, 'outbox.queue', 'select'))
+  where (q.enqueued_by = ${caller} or (select has_table_privilege(${caller}, 'outbox.queue', 'select')))
     and ((select company_access.unrestricted_role()) is not null or outbox.is_of_caller(q.aggregate))`,
 }
 
