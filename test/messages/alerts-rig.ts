@@ -79,10 +79,11 @@ export async function openAlerts({ database, databaseUrl, apiUrl, env = {}, queu
     twoMinutes: async () => {
       await rig.looked()
       const passed = `interval '2 min'`
-      await database.pool.query(`update sync.alerts set since = since - ${passed}, gone_since = gone_since - ${passed}`)
-      await database.pool.query(
-        `update sync.senders set next_attempt_at = null, failing_since = failing_since - ${passed}`,
-      )
+      await database.transaction(async (client) => {
+        await client.query('lock table sync.alerts') // a look under way would put back what it has read
+        await client.query(`update sync.alerts set since = since - ${passed}, gone_since = gone_since - ${passed}`)
+        await client.query(`update sync.senders set next_attempt_at = null, failing_since = failing_since - ${passed}`)
+      })
       await rig.looked(2)
     },
     messages: () => receiver.received.map(({ body }) => JSON.parse(body)),

@@ -9,12 +9,17 @@ import { openDatabase } from '../../src/database/database.ts'
 import { openBackend } from '../../src/jobs/backend.ts'
 import { alertKinds } from '../../src/messages/alerts/kinds.ts'
 import { startWebhook } from '../../src/messages/webhook/webhook.ts'
+import { cancelChange, resolveConflict, resolveTookEffect } from '../../src/outbox/decisions.ts'
+import { createPusher } from '../../src/outbox/pusher.ts'
+import { readBackFrom } from '../../src/outbox/read-back.ts'
 import { probe } from '../../src/web/health.ts'
 import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { findOnPath, startRedis } from '../helpers/redis-server.ts'
 import { quiet } from '../helpers/rows.ts'
 import { openTcpProxy } from '../helpers/tcp-proxy.ts'
+import { Planner } from '../outbox/plans.ts'
+import { contextFor } from '../outbox/rig.ts'
 import { type AlertsRig, type Message, openAlerts } from './alerts-rig.ts'
 import { openReceiver } from './receiver.ts'
 
@@ -37,6 +42,59 @@ const one = async (table: string): Promise<string> =>
   (
     await query<{ id: string }>(`select id::text from mirror.${table} where _source not like '%#%' order by id limit 1`)
   )[0]?.id ?? ''
+
+/**
+ * Three changes that a person has to decide: one whose field was changed upstream as well, one that the API refuses, and a
+ * payment whose answer was lost and that may be either of two. Returns how the person decides.
+ */
+async function leaveChangesToAPerson(): Promise<() => Promise<void>> {
+  const { sandbox } = mirror
+  const { database } = mirror.app
+  const planner = new Planner(sandbox)
+  const settings = { showDelayMs: 100 }
+  const { context, close } = contextFor({ database, sandbox }, { timeoutMs: 400, settings })
+  const pusher = createPusher(context)
+  const push = () => pusher.drain(AbortSignal.timeout(60_000), { until: 'settled' })
+  const queue = async (operation: string, rentalId: number, body: object): Promise<string> => {
+    const values = [operation, JSON.stringify({ rentalId }), JSON.stringify(body)]
+    const { rows } = await database.pool.query('select outbox.enqueue($1, $2, $3) as id', values)
+    return String(rows[0].id)
+  }
+
+  const [both, refused, lost] = [planner.rental(), planner.rental(), planner.rental()]
+  const conflict = await queue('rental.update', both, { orderLink: 'https://example.com/ours' })
+  const set = { orderLink: 'https://example.com/Zaphod' }
+  sandbox.mutate([{ record: 'rentals', op: 'update', id: String(both), set }])
+  await push()
+  const failed = await queue('rental.update', refused, { orderLink: 'https://example.com/ours' })
+  const respond = { status: 422, body: { message: 'Zaphod' } }
+  sandbox.fault({ op: 'PUT /v3/rentals/{rentalId}', times: 1, respond })
+  await push()
+  const payment = { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'twin' }
+  const unknown = await queue('rental_payment.add', lost, payment)
+  sandbox.fault({ op: 'POST /v3/rentals/{rentalId}/payments', times: 1, respond: 'dropAfterEffect' })
+  await pusher.runOnce(AbortSignal.timeout(20_000))
+  const made = sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []
+  const twin = made.find(({ record }) => record.reference === 'twin')
+  const double = { ...twin?.record, id: 990_001 }
+  sandbox.mutate([{ record: 'rental_payments', op: 'insert', parent: String(lost), set: double }])
+  await push()
+  expect(await query('select id::text, status from outbox.queue order by id')).toEqual([
+    { id: conflict, status: 'conflict' },
+    { id: failed, status: 'failed' },
+    { id: unknown, status: 'unknown' },
+  ])
+
+  return async () => {
+    const readBack = readBackFrom(context, new AbortController().signal)
+    await resolveConflict(database, conflict, 'remote', readBack)
+    await cancelChange(database, failed)
+    await resolveTookEffect(database, unknown, String(twin?.key.id), readBack)
+    await push()
+    await pusher.close()
+    await close()
+  }
+}
 
 const secret = `whsec_${Buffer.alloc(32).toString('base64')}`
 /** The alerts of this mirror, and whatever differs. */
@@ -67,11 +125,7 @@ it('tells everything that needs a person once as begun and once as over', async 
 
   // Into everything.
   const { sandbox } = mirror
-  const enqueue = `select outbox.enqueue('rental.update', '{"rentalId": ${await one('rentals')}}', '{"orderLink": "x"}') as id`
-  for (const state of ['conflict', 'unknown', 'failed']) {
-    const [change] = await query<{ id: string }>(enqueue)
-    await query(`update outbox.queue set status = '${state}', settled_at = now() where id = ${change?.id}`)
-  }
+  const decide = await leaveChangesToAPerson()
   // A consumer that took nothing for 250 days, and a receiver that takes nothing of what comes now.
   await query(`update mirror.change_log set changed_at = changed_at - interval '250 days'`)
   await query(`select mirror.reset_consumer('boat-mirror.webhook', 'now')`)
@@ -144,7 +198,7 @@ it('tells everything that needs a person once as begun and once as over', async 
   await vi.waitFor(async () => expect((await status()).webhook?.state).toBe('following'), { timeout: 30_000 })
   await query(`update mirror.change_log set changed_at = changed_at + interval '249 days'
     where changed_at < now() - interval '200 days'`)
-  await query('delete from outbox.queue')
+  await decide()
   await query('update sync.streams set target_s = 3600')
   await query(`update sync.unknown_fields set first_seen_at = now() - interval '8 days'`)
   sandbox.mutate([{ record: 'harbours', op: 'delete', id: '990001' }])
