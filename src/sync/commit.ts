@@ -123,6 +123,8 @@ export const committing: TaskWriter = {
 
   end: async (run, next) => {
     const { context, task } = run
+    // What a first sync has filled is known before the next one reads it.
+    if (task.kind === 'details') await analyzeGrown(context.database.pool, context.log)
     if (next === undefined) return await endTask(context.database.pool, task, { error: null })
     const leftOut = await leftOutByLists(run)
     await context.database.transaction(async (client) => {
