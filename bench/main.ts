@@ -3,11 +3,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { writeBlock } from '../test/helpers/doc-block.ts'
 import { openTestRedis } from '../test/helpers/redis-server.ts'
 import { type AutovacuumResult, runAutovacuum } from './autovacuum.ts'
 import { prepareRounds, type Round, type Work } from './lists.ts'
+import { partsFrom, wholeNumber } from './options.ts'
 import { prepared } from './prepared.ts'
 import { buildPrograms, type Programs } from './programs.ts'
 import { type PushResult, runPush } from './push.ts'
@@ -50,25 +51,10 @@ type Flags = {
   readonly docs: boolean
 }
 
-function partsOf(text: string): readonly Part[] {
-  const names = text.split(',')
-  const unknown = names.find((name) => !parts.some((part) => part === name))
-  if (unknown !== undefined)
-    throw new InvalidArgumentError(`There is no part "${unknown}"; there are ${parts.join(', ')}.`)
-  return names as Part[]
-}
-
-function roundsOf(text: string): number {
-  const rounds = Number(text)
-  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100)
-    throw new InvalidArgumentError('It takes a whole number from 1 to 100.')
-  return rounds
-}
-
 const program = new Command('bench')
   .description('Measures syncs and pushes against floors and against the usual ways, on the same data, in one run.')
-  .option('--only <parts>', `parts, separated by commas: ${parts.join(', ')}`, partsOf, parts)
-  .option('--rounds <number>', 'repetitions; the order turns around in every other one', roundsOf, 3)
+  .option('--only <parts>', `parts, separated by commas: ${parts.join(', ')}`, partsFrom(parts), parts)
+  .option('--rounds <number>', 'repetitions; the order turns around in every other one', wholeNumber(1, 100), 3)
   .option('--quick', 'a tenth of the data, to see that everything works', false)
   .option('--json <file>', 'where the numbers are written', 'bench-results.json')
   .option('--docs', 'write the tables of each part into docs/performance.md', false)

@@ -3,9 +3,10 @@
 import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { writeBlock } from '../../test/helpers/doc-block.ts'
 import { openTestRedis } from '../../test/helpers/redis-server.ts'
+import { partsFrom, wholeNumber } from '../options.ts'
 import { prepared } from '../prepared.ts'
 import { endAll } from '../processes.ts'
 import { buildPrograms, type Programs } from '../programs.ts'
@@ -32,31 +33,17 @@ type Flags = {
   readonly docs: boolean
 }
 
-function partsOf(text: string): readonly Part[] {
-  const names = text.split(',')
-  const unknown = names.find((name) => !parts.some((part) => part === name))
-  if (unknown !== undefined)
-    throw new InvalidArgumentError(`There is no part "${unknown}"; there are ${parts.join(', ')}.`)
-  return names as Part[]
-}
-
-const countFrom =
-  (least: number) =>
-  (text: string): number => {
-    const count = Number(text)
-    if (!Number.isInteger(count) || count < least)
-      throw new InvalidArgumentError(`It takes a whole number from ${least}.`)
-    return count
-  }
+/** Of whatever is counted; more takes days. */
+const most = 100_000_000
 
 const program = new Command('scale')
   .description('Measures at which sizes what takes longer: lists, statements, syncs, partners, workers.')
-  .option('--only <parts>', `parts, separated by commas: ${parts.join(', ')}`, partsOf, parts)
-  .option('--rows <number>', 'rows of the tables whose statements are measured', countFrom(2_000), 10_000_000)
-  .option('--rentals <number>', 'records of the list', countFrom(400), 1_000_000)
-  .option('--rounds <number>', 'lists of a hundredth of that, of which the medians count', countFrom(1), 3)
-  .option('--syncs <number>', 'syncs one after the other', countFrom(10), 1_000)
-  .option('--changes <number>', 'changes that one partner queues at once', countFrom(100), 10_000)
+  .option('--only <parts>', `parts, separated by commas: ${parts.join(', ')}`, partsFrom(parts), parts)
+  .option('--rows <number>', 'rows of the tables whose statements are measured', wholeNumber(2_000, most), 10_000_000)
+  .option('--rentals <number>', 'records of the list', wholeNumber(400, most), 1_000_000)
+  .option('--rounds <number>', 'lists of a hundredth of that, of which the medians count', wholeNumber(1, most), 3)
+  .option('--syncs <number>', 'syncs one after the other', wholeNumber(10, most), 1_000)
+  .option('--changes <number>', 'changes that one partner queues at once', wholeNumber(100, most), 10_000)
   .option('--json <file>', 'where the numbers are written', 'scale-results.json')
   .option('--docs', 'write the tables of each part into docs/scaling.md', false)
   .parse()
