@@ -1,5 +1,5 @@
 // The state of syncs: requests, runs, tasks with leases, what is known of each record, quarantine, what was probed.
-// Why: these tables are the truth about what was done and is to be done; a queue job is only a wake-up (design, section 8).
+// Why: these tables are the truth about what was done and is to be done; a queue job is only a wake-up.
 
 import { type Kysely, sql } from 'kysely'
 

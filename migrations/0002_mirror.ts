@@ -1,6 +1,6 @@
 // The tables of the mirror: one for each record type of the API, with typed columns and the whole record as payload.
 // Why so: the source decides what exists, so nothing here refuses a record: no foreign keys, no check, no unique
-// constraint beyond the key, ids as bigint or text, money as numeric, enumerations as text (design, section 5).
+// constraint beyond the key, ids as bigint or text, money as numeric, enumerations as text.
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,6 +1,6 @@
 // The outbox: changes queued in SQL on their way to the API, what they depend on, and the list of operations.
 // Why: a partner writes into this database inside its own transaction and relies on the change reaching the API once and in
-// order (design, section 7). Functions, views and grants are repeatable steps; only what holds data is here.
+// order. Functions, views and grants are repeatable steps; only what holds data is here.
 
 import { type Kysely, sql } from 'kysely'
 

@@ -1,5 +1,5 @@
 // What the report views stand on: the zone that decides what "today" is, and the order in which rentals depart.
-// Why a table: the views run in whatever session asks, and only the program knows TIME_ZONE (design, section 4).
+// Why a table: the views run in whatever session asks, and only the program knows TIME_ZONE.
 
 import { type Kysely, sql } from 'kysely'
 
