@@ -32,6 +32,7 @@ import * as logSender from './0027_log_sender.ts'
 import * as statusSince from './0028_status_since.ts'
 import * as requestBudget from './0029_request_budget.ts'
 import * as changeLogMonths from './0030_change_log_months.ts'
+import * as statusAtSize from './0031_status_at_size.ts'
 
 /** One that would keep others waiting for long does its longest work before the transaction of all. */
 type PreparedMigration = Migration & {
@@ -73,4 +74,5 @@ export const migrations: Readonly<Record<string, PreparedMigration>> = {
   '0028_status_since': statusSince,
   '0029_request_budget': requestBudget,
   '0030_change_log_months': changeLogMonths,
+  '0031_status_at_size': statusAtSize,
 }

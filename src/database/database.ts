@@ -98,6 +98,21 @@ export const queryPrepared = <R extends pg.QueryResultRow>(
   { name, text, values }: { readonly name: string; readonly text: string; readonly values: unknown[] },
 ): Promise<pg.QueryResult<R>> => client.query<R>(unpooled.has(client) ? { name, text, values } : { text, values })
 
+/** What takes as long as it takes: the longest time that a timer knows, in milliseconds. */
+const noLimitMs = 2 ** 31 - 1
+
+/**
+ * Lets statements of the caller's transaction take so many milliseconds (0: as long as they take). Run them by what is
+ * returned: by the client alone we would wait no longer than for any other.
+ */
+export async function withStatementTimeout(client: pg.ClientBase, ms: number): Promise<Queryable> {
+  await client.query(`set local statement_timeout = ${ms}`)
+  const query_timeout = ms === 0 ? noLimitMs : ms + clientGraceMs
+  return {
+    query: (text: string, values: unknown[] = []) => client.query({ text, values, query_timeout } as pg.QueryConfig),
+  }
+}
+
 /** Logs lost connections, the same message at most once in five seconds. */
 function connectionLog(log: Logger): (error: Error) => void {
   const isNew = atMostEvery(quietMs)

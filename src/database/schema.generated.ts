@@ -1497,6 +1497,10 @@ export type MirrorDatabase = {
     depends_on: Int8
     implied_by: Int8 | null
   }
+  'outbox.done_counts': {
+    count: Int8
+    proven_at: Timestamp | null
+  }
   'outbox.installation': {
     only_one: Generated<boolean>
     id: Generated<string>

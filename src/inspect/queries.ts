@@ -1,8 +1,9 @@
 // What people ask the database: the state of streams, endpoints, runs, the outbox and the quarantine. Reads only.
 
-import { type NotNull, sql } from 'kysely'
+import { sql } from 'kysely'
 import { findStream } from '../catalog/catalog.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
+import { doneChanges } from '../state/done-count.ts'
 import type { RunStatus } from '../state/runs.ts'
 
 /**
@@ -59,18 +60,26 @@ export async function streamStatus(db: Queryable): Promise<readonly StreamStatus
   const rows = await on(db)
     .selectFrom('sync.streams as s')
     .innerJoin('report.freshness as f', 'f.stream', 's.stream')
-    .leftJoinLateral(
-      (q) =>
-        q
-          .selectFrom('sync.runs')
-          .select(['status', 'read', 'total', 'inserted', 'deleted'])
-          .whereRef('stream', '=', 's.stream')
-          .where('hot', '=', false)
-          .where('record_key', 'is', null)
-          .orderBy('id', 'desc')
-          .limit(1)
-          .as('r'),
-      (join) => join.onTrue(),
+    // The complete run that goes on, or the one that ended last: of those before it nobody needs to know.
+    .leftJoin('sync.runs as r', (join) =>
+      join
+        .onRef('r.stream', '=', 's.stream')
+        .on((eb) =>
+          eb(
+            'r.id',
+            '=',
+            eb.fn.coalesce(
+              eb
+                .selectFrom('sync.runs as g')
+                .select('g.id')
+                .whereRef('g.stream', '=', 's.stream')
+                .where('g.status', '=', sql.lit('running'))
+                .where('g.hot', '=', false)
+                .where('g.record_key', 'is', null),
+              's.last_run_id',
+            ),
+          ),
+        ),
     )
     .select((eb) => [
       's.stream',
@@ -126,23 +135,19 @@ type OutboxFacts = {
   readonly oldestQueuedAt: Date | null
 }
 
-/** What is in the outbox. */
+/** States by the index that finds their changes: those that are open, and those after which nothing follows by itself. */
+const indexedStates = [
+  ['queued', 'sending', 'conflict', 'unknown'],
+  ['failed', 'expired', 'canceled', 'blocked'],
+] as const
+
+/** What is in the outbox; of what is done only the number is read. */
 export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
-  const rows = await on(db)
-    .selectFrom('outbox.changes')
-    .select((eb) => [
-      'status',
-      eb.fn.min('id').as('first'),
-      eb.fn.min('enqueued_at').as('oldest'),
-      eb.fn.min('settled_at').as('settled'),
-    ])
-    .select(sql<number>`count(*)::int`.as('count'))
-    .groupBy('status')
-    .orderBy('status')
-    .$narrowType<{ status: NotNull }>()
-    .execute()
+  const rows = (await Promise.all(indexedStates.map((states) => changesIn(db, states)))).flat()
+  const done = await doneChanges(db)
+  const counts = rows.map(({ status, count }) => [status, count] as const)
   return {
-    counts: Object.fromEntries(rows.map(({ status, count }) => [status, count])),
+    counts: Object.fromEntries([...counts, ['done', done]]),
     first: Object.fromEntries(rows.map(({ status, first }) => [status, Number(first)])),
     settledSince: Object.fromEntries(
       rows.flatMap(({ status, settled }) => (settled === null ? [] : [[status, settled]])),
@@ -150,6 +155,22 @@ export async function outboxFacts(db: Queryable): Promise<OutboxFacts> {
     oldestQueuedAt: rows.find(({ status }) => status === 'queued')?.oldest ?? null,
   }
 }
+
+const changesIn = (db: Queryable, states: readonly string[]) =>
+  on(db)
+    .selectFrom('outbox.queue')
+    .select((eb) => [
+      'status',
+      eb.fn.min('id').as('first'),
+      eb.fn.min('enqueued_at').as('oldest'),
+      eb.fn.min('settled_at').as('settled'),
+    ])
+    .select(sql<number>`count(*)::int`.as('count'))
+    // As in the predicates of the indexes, which parameters would not match.
+    .where(sql<boolean>`status in (${sql.join(states.map((state) => sql.lit(state)))})`)
+    .groupBy('status')
+    .orderBy('status')
+    .execute()
 
 type TaskFacts = {
   readonly kind: string
@@ -202,14 +223,26 @@ export type Backlog = {
 export async function backlog(db: Queryable): Promise<Backlog | null> {
   const row = await on(db)
     .selectFrom('sync.runs as r')
-    .innerJoin('sync.tasks as t', 't.run_id', 'r.id')
+    // Run by run, by index: without statistics all tasks of all runs would be read.
+    .innerJoinLateral(
+      (q) =>
+        q
+          .selectFrom('sync.tasks as t')
+          .select(sql<number>`count(*) filter (where t.status in ('done', 'failed'))`.as('done'))
+          .select(({ fn }) => fn.countAll().as('all'))
+          .whereRef('t.run_id', '=', 'r.id')
+          .offset(sql.lit(0))
+          .as('t'),
+      (join) => join.onTrue(),
+    )
     .select([
-      sql<number>`count(distinct r.id)::int`.as('runs'),
-      sql<number>`count(t.id) filter (where t.status in ('done', 'failed'))::int`.as('done'),
-      sql<number>`count(t.id)::int`.as('all'),
+      sql<number>`count(*)::int`.as('runs'),
+      sql<number>`sum(t.done)::int`.as('done'),
+      sql<number>`sum(t."all")::int`.as('all'),
       sql<number>`extract(epoch from clock_timestamp() - min(r.started_at))::float8`.as('elapsedS'),
     ])
-    .where('r.status', '=', 'running')
+    .where('r.status', '=', sql.lit('running'))
+    .where('t.all', '>', 0)
     .having((eb) => eb.fn.countAll(), '>', 0)
     .executeTakeFirst()
   return row ?? null

@@ -1,7 +1,7 @@
 // Reads for `report`: the views of schema report.
 
 import type { PoolClient } from 'pg'
-import type { Database } from '../database/database.ts'
+import { type Database, withStatementTimeout } from '../database/database.ts'
 import { identifier } from '../database/sql.ts'
 
 /** What `report` asks for: a view as it is, or the calendar on other days. */
@@ -33,10 +33,11 @@ export async function readReport(
   await database.transaction(
     async (client: PoolClient) => {
       // A person waits, and may stop it. Compiling takes longer than what it saves on views of this kind.
-      await client.query('set local statement_timeout = 0; set local jit = off')
+      const patient = await withStatementTimeout(client, 0)
+      await client.query('set local jit = off')
       await client.query(`declare report no scroll cursor for ${select.text}`, select.values)
       for (;;) {
-        const { rows } = await client.query<Record<string, string | null>>(`fetch ${portion} from report`)
+        const { rows } = await patient.query<Record<string, string | null>>(`fetch ${portion} from report`)
         if (rows.length > 0) await onRows(rows)
         if (rows.length < portion) return
       }

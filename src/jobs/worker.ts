@@ -8,13 +8,14 @@ import type { Logger } from '../log.ts'
 import { pruneHistory } from '../mirror/history.ts'
 import { makeLogMonths } from '../mirror/log-months.ts'
 import { processName } from '../process-name.ts'
+import { keepDoneCount } from '../state/done-count.ts'
 import { refreshChannel } from '../state/refreshes.ts'
 import { proveRowCounts } from '../state/row-counts.ts'
 import { noteDatabaseTime } from '../state/set-back-clock.ts'
 import { overdueTurns } from '../state/stream-state.ts'
 import { neglectedTasks } from '../state/tasks.ts'
 import type { SyncContext } from '../sync/context.ts'
-import { priorities, streamsToRead } from '../sync/plan.ts'
+import { mostUrgentDetail, priorities, streamsToRead } from '../sync/plan.ts'
 import { runTask } from '../sync/run-task.ts'
 import {
   type JobQueue,
@@ -36,8 +37,11 @@ import {
 } from './schedule.ts'
 import { wantsTraces } from './tracing.ts'
 
-/** Tasks at once in one process; their requests share the process's request concurrency. */
-const tasksAtOnce = 4
+/**
+ * Tasks at once in one process; their requests share the process's request concurrency. More tasks than requests only make
+ * commits smaller and more; with one alone, a long list would keep all else waiting.
+ */
+const tasksFor = (concurrency: number): number => Math.min(4, Math.max(2, concurrency))
 /** A queue that refuses wake-ups is not waited for as long as one that is silent, in milliseconds. */
 const refusedAfterMs = 1_000
 /** A tick that is this late was lost, in seconds. */
@@ -58,7 +62,7 @@ export type SyncWorkerOptions = {
   readonly log: Logger
   /** An idle worker that finds tasks waiting this long does not wait for the queue any more, in milliseconds; 15,000 by default. */
   readonly neglectedAfterMs?: number
-  /** Tasks that are found while fewer than `tasksAtOnce` are under way are begun at once; jobs wake others for the rest, and for all where jobs are traced. */
+  /** Lists that are found while there is place for tasks are begun at once; jobs wake others for the rest, and for all where jobs are traced. */
   readonly beginsAtOnce?: boolean
 }
 
@@ -76,16 +80,20 @@ export async function startSyncWorker(
 ): Promise<RunningWorker & { readonly context: SyncContext }> {
   const stopping = new AbortController()
   const owner = processName()
+  const tasksAtOnce = tasksFor(context.settings.api.concurrency)
   let reconciler: Reconciler | undefined
   const full: SyncContext = { ...context, onTasks: () => reconciler?.poke() }
   let running = 0
   const carryOut = async (taskId: string, signal: AbortSignal): Promise<string> => {
     running++
+    let outcome: string | undefined
     try {
-      return await runTask(full, taskId, owner, AbortSignal.any([stopping.signal, signal]))
+      outcome = await runTask(full, taskId, owner, AbortSignal.any([stopping.signal, signal]))
+      return outcome
     } finally {
       running--
-      reconciler?.poke()
+      // What a task that is done lets begin, it has said itself (`onTasks`).
+      if (outcome !== 'done') reconciler?.poke()
     }
   }
   const withoutJob = new Set<Promise<unknown>>()
@@ -97,10 +105,11 @@ export async function startSyncWorker(
   }
   const opening = backend.openQueue(syncQueue)
   let refused = false
-  const wake: Wake = async (unordered) => {
-    const tasks = [...unordered].sort((a, b) => a.priority - b.priority)
+  const wake: Wake = async (tasks) => {
     const isTraced = wantsTraces(process.env)
-    const own = beginsAtOnce && !isTraced ? Math.max(0, tasksAtOnce - running) : 0
+    // Details are shared with other workers from the first one on: who begins some would take as many by jobs.
+    const lists = tasks.filter(({ priority }) => priority < mostUrgentDetail).length
+    const own = beginsAtOnce && !isTraced ? Math.min(lists, Math.max(0, tasksAtOnce - running)) : 0
     // What somebody waits for does not wait for a place: those that are taken may be by sweeps that last for minutes.
     const urgent = isTraced ? 0 : tasks.filter(({ priority }) => priority === priorities.asked).length
     const begun = Math.max(own, Math.min(urgent, tasksAtOnce))
@@ -201,9 +210,17 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     if (performance.now() - prunedAt > pruneEveryMs) {
       prunedAt = performance.now()
       await makeLogMonths(database.pool)
-      const deleted = await pruneHistory(database.pool, { historyDays: config.historyDays })
+      const deleted = await pruneHistory(database.pool, {
+        historyDays: config.historyDays,
+        onFailure: (table, error) =>
+          log.warn(
+            { event: 'history_not_pruned', table, reason: messageOf(error) },
+            `what is old of ${table} could not be deleted; it is tried again in an hour`,
+          ),
+      })
       log.debug({ event: 'history_pruned', ...deleted }, 'history older than HISTORY_DAYS is deleted')
       await proveRowCounts(database, log)
+      await keepDoneCount(database, log)
     }
     for (const turn of await overdueTurns(database.pool, lostAfterS))
       if ((await tick(full, turn, log)) === 'asked') full.onTasks()

@@ -25,6 +25,20 @@ begin
   return parts;
 end $$;
 
+-- Where the next entries of an epoch are, in the order in which they are given. They are read in the order of the index: of
+-- transactions that are younger than its statistics Postgres expects none, and would read and sort all of them each time.
+create or replace function mirror.next_positions(of_epoch bigint, after_xid xid8, after_seq bigint, row_limit int)
+  returns table (xid xid8, seq bigint, changed_at timestamptz)
+  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_sort = off set jit = off as $$
+  #variable_conflict use_column
+  begin
+    return query
+      select c.xid, c.seq, c.changed_at from mirror.change_log c
+      where c.epoch = of_epoch and (c.xid, c.seq) > (after_xid, after_seq)
+        and c.xid < pg_snapshot_xmin(pg_current_snapshot())
+      order by c.xid, c.seq limit row_limit;
+  end $$;
+
 -- What mirror.changes_since calls: entries after a position, in the order in which they are given.
 create or replace function mirror.read_change_log(position_text text, row_limit int)
   returns table (next_position text, seq bigint, stream text, key jsonb, operation text, changed_at timestamptz,
@@ -69,12 +83,7 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
     if given < row_limit then
       return query
         select '1.' || this_epoch || '.' || p.xid || '.' || e.seq, e.*
-        from (
-          select c.xid, c.seq, c.changed_at from mirror.change_log c
-          where c.epoch = this_epoch and (c.xid, c.seq) > (from_xid, from_seq)
-            and c.xid < pg_snapshot_xmin(pg_current_snapshot())
-          order by c.xid, c.seq limit row_limit - given
-        ) p cross join lateral (
+        from mirror.next_positions(this_epoch, from_xid, from_seq, row_limit - given) p cross join lateral (
           select t.seq, t.stream, t.key, t.operation, t.changed_at, t.diff from mirror.changes t
           where t.seq = p.seq and t.changed_at = p.changed_at offset 0 -- its month alone
         ) e

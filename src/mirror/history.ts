@@ -4,6 +4,7 @@
 
 import { parentOf, streamNamed, streams } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
+import { notingDone } from '../state/done-count.ts'
 import { notingGone } from '../state/row-counts.ts'
 import { dropLogMonths } from './log-months.ts'
 
@@ -13,6 +14,8 @@ type RetentionOptions = {
   /** Rows per statement. */
   readonly batch?: number
   readonly signal?: AbortSignal
+  /** Told what could not be deleted of a table, and why; the others are done all the same. Left out: the first failure ends it. */
+  readonly onFailure?: (table: string, error: unknown) => void
 }
 
 /** Deletes at most `$2` rows; `$1` is the age in days at which they go. */
@@ -41,10 +44,12 @@ const runs: Rule = {
 const changes: Rule = {
   name: 'outbox.queue',
   days: 'history',
-  sql: `delete from outbox.queue where id in (select q.id from outbox.queue q where ${older('q.settled_at')}
+  sql: `with gone as (delete from outbox.queue where id in (select q.id from outbox.queue q where ${older('q.settled_at')}
     and q.status not in ('conflict', 'unknown')
     and (select count(*) from outbox.dependencies d join outbox.queue w on w.id = d.change_id
-      where d.depends_on = q.id and w.settled_at is null) = 0 order by q.id limit $2)`,
+      where d.depends_on = q.id and w.settled_at is null) = 0 order by q.settled_at limit $2) returning status),
+    counted as (${notingDone('-count(*)', `gone where status = 'done'`)})
+    select from gone`,
 }
 
 /** A later sweep of the same kind was complete: what run `r` saw and missed is outdated. */
@@ -174,17 +179,22 @@ export async function pruneHistory(
   db: Queryable,
   options: RetentionOptions,
 ): Promise<Readonly<Record<string, number>>> {
-  const { historyDays, batch = defaultBatch, signal } = options
+  const { historyDays, batch = defaultBatch, signal, onFailure } = options
   const deleted: Record<string, number> = {}
   const months = signal?.aborted === true ? 0 : await dropLogMonths(db, historyDays)
   if (months > 0) deleted['months of mirror.change_log'] = months
   for (const rule of rules) {
     const days = { history: historyDays, day: 1, none: 0 }[rule.days]
-    for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {
-      const { rowCount } = await db.query(rule.sql, [days, batch])
-      if (rowCount === null || rowCount === 0) break
-      deleted[rule.name] = (deleted[rule.name] ?? 0) + rowCount
-      if (rowCount < batch) break
+    try {
+      for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {
+        const { rowCount } = await db.query(rule.sql, [days, batch])
+        if (rowCount === null || rowCount === 0) break
+        deleted[rule.name] = (deleted[rule.name] ?? 0) + rowCount
+        if (rowCount < batch) break
+      }
+    } catch (error) {
+      if (onFailure === undefined) throw error
+      onFailure(rule.name, error)
     }
   }
   return deleted

@@ -6,6 +6,7 @@ import type { PoolClient } from 'pg'
 import type { MirrorDatabase } from '../database/schema.generated.ts'
 import { inMs, now, on } from '../database/sql.ts'
 import { applyWrites } from '../mirror/writer.ts'
+import { notingDone } from '../state/done-count.ts'
 import { doubtDetails, keyText } from '../state/records.ts'
 import { pendingRentalMs } from './attempts.ts'
 import type { Change } from './change.ts'
@@ -31,13 +32,15 @@ async function write(client: PoolClient, change: Change, assignments: Assignment
   if (numUpdatedRows !== 1n) throw leaseLost(change)
 }
 
-const writeDoneSql = `update outbox.queue q set status = 'done', settled_at = clock_timestamp(),
+const writeDoneSql = `with done as (update outbox.queue q set status = 'done', settled_at = clock_timestamp(),
     settled_xid = pg_current_xact_id(), departed = false, result = s.result::jsonb, response = s.response::jsonb,
     record_key = s.record_key, left_behind = s.left_behind::jsonb, warning = s.warning, error = null, conflict = null,
     proof = null, owner = null, lease_until = null
   from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
     as s (id, fence, status, result, response, record_key, left_behind, warning)
-  where q.id = s.id and q.fence = s.fence and q.status = s.status returning q.id`
+  where q.id = s.id and q.fence = s.fence and q.status = s.status returning q.id),
+  counted as (${notingDone('count(*)', 'done')})
+  select id from done`
 
 async function writeDone(client: PoolClient, settled: readonly DoneChange[]): Promise<void> {
   const rows = settled.map(({ change, done }) => [

@@ -37,6 +37,8 @@ export const syncComments: Readonly<Record<string, string>> = {
   'function mirror.changes_since(text, int)':
     'Changes after a cursor (null: from the beginning), at most max_rows. Keep the cursor of the last row and pass it next time. Skips nothing that commits late: it stops below the oldest running transaction. After a restore into another cluster it starts from the beginning.',
   'function mirror.read_change_log(text, int)': 'What mirror.changes_since calls.',
+  'function mirror.next_positions(bigint, xid8, bigint, int)':
+    'Where the next changes of an epoch are, for mirror.read_change_log.',
   'function mirror.whole_diff(jsonb, jsonb, jsonb)':
     'What the view mirror.changes makes of a first entry: {column: [old, new]}.',
   'function mirror.last_cursor()': 'The last change that mirror.changes_since gives now; null before the first.',

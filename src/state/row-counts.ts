@@ -2,7 +2,7 @@
 // became more, the end of a run adds that up, and once a day each count is proven.
 
 import { streamNamed } from '../catalog/catalog.ts'
-import type { Database } from '../database/database.ts'
+import { type Database, withStatementTimeout } from '../database/database.ts'
 import { identifier, isStub, type Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
@@ -72,9 +72,8 @@ export async function proveRowCounts(database: Database, log: Logger): Promise<v
 
 async function prove(database: Database, stream: string, log: Logger): Promise<void> {
   await database.transaction(async (client) => {
-    await client.query(`set local statement_timeout = ${provingMs}`)
     // One statement: what is counted and what is kept are of the same moment.
-    const { rows } = await client.query<{ kept: number; counted: number }>(
+    const { rows } = await (await withStatementTimeout(client, provingMs)).query<{ kept: number; counted: number }>(
       `select (${keptRows})::float8 as kept, (select count(*) from mirror.${identifier(stream)} where _deleted_at is null)::float8 as counted
        from sync.streams s where s.stream = $1`,
       [stream],

@@ -86,22 +86,25 @@ export type HeldRun = {
 /** Of the newest complete run and the newest hot run of each stream those that still hold deletions. */
 export async function heldRuns(db: Queryable): Promise<readonly HeldRun[]> {
   return await on(db)
-    .selectFrom((q) =>
-      q
-        .selectFrom('sync.runs')
-        .selectAll()
-        .distinctOn(['stream', 'hot'])
-        .where('status', '<>', 'running')
-        .where('record_key', 'is', null)
-        .orderBy('stream')
-        .orderBy('hot')
-        .orderBy('id', 'desc')
-        .as('r'),
-    )
+    .selectFrom('sync.runs as r')
     .innerJoin('sync.held as h', (join) => join.onRef('h.run_id', '=', 'r.id').on('h.released_at', 'is', null))
     .select((eb) => [eb.cast<number>('r.id', 'float8').as('id'), 'r.stream', 'r.started_at as startedAt', 'r.plan'])
     .select(sql<number>`count(h.key)::int`.as('held'))
-    .where('r.status', '=', 'held')
+    .where('r.status', '=', sql.lit('held')) // as in the predicate of its index
+    .where('r.record_key', 'is', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('sync.runs as n')
+            .select('n.id')
+            .whereRef('n.stream', '=', 'r.stream')
+            .whereRef('n.id', '>', 'r.id')
+            .whereRef('n.hot', '=', 'r.hot')
+            .where('n.status', '<>', 'running')
+            .where('n.record_key', 'is', null),
+        ),
+      ),
+    )
     .groupBy(['r.id', 'r.stream', 'r.started_at', 'r.plan'])
     .orderBy('r.id')
     .execute()

@@ -165,6 +165,7 @@ describe('each function of a restricted role', () => {
   const calls: readonly (readonly [string, unknown])[] = [
     ['mirror.changes_since()', denied],
     ['mirror.read_change_log(null, 10)', denied],
+    [`mirror.next_positions(mirror.feed_epoch(), '0', 0, 10)`, denied],
     ['mirror.last_cursor()', denied],
     [`mirror.next_changes('of_${mark}')`, denied],
     [`mirror.ack_changes('of_${mark}', '1.1.1.1')`, denied],

@@ -3,7 +3,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { openDatabase } from '../../src/database/database.ts'
+import { openDatabase, withStatementTimeout } from '../../src/database/database.ts'
 import { translateDatabaseError } from '../../src/database/sql-states.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { withDatabase } from '../helpers/addresses.ts'
@@ -93,6 +93,30 @@ describe('a transaction', () => {
     } finally {
       await db.close()
     }
+  })
+})
+
+describe('a statement that may take longer than others', () => {
+  const lasting = async (seconds: number, ms: number): Promise<unknown> => {
+    const db = openDatabase({ url: mirror.url, applicationName: 'test', max: 1, log: quiet, statementTimeoutMs: 50 })
+    try {
+      return await db.transaction(async (client) => {
+        const { rows } = await (await withStatementTimeout(client, ms)).query(`select 1 as one, pg_sleep($1)`, [
+          seconds,
+        ])
+        return rows.length
+      })
+    } finally {
+      await db.close()
+    }
+  }
+
+  it('is waited for, also when that is longer than we wait for any other', async () => {
+    expect(await Promise.all([lasting(2.5, 0), lasting(2.5, 60_000)])).toEqual([1, 1])
+  })
+
+  it('is ended by the server when its own time is over', async () => {
+    await expect(lasting(5, 100)).rejects.toMatchObject({ code: 'DATABASE_BUSY' })
   })
 })
 

@@ -3,7 +3,9 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streams } from '../../src/catalog/catalog.ts'
+import { messageOf } from '../../src/errors.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
+import { doneChanges, keepDoneCount } from '../../src/state/done-count.ts'
 import { liveRows, proveRowCounts } from '../../src/state/row-counts.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 
@@ -141,6 +143,44 @@ it('keeps the counts of rows, and a count of each table once a day finds what we
   await proveRowCounts(mirror.db, log)
   expect(warned).toEqual([])
   expect(await count(`sync.streams where rows_proven_at > now() - interval '1 hour'`)).toBe(streams.length)
+})
+
+it('keeps the number of changes that are done, and a count once a day corrects what went past the outbox', async () => {
+  await fill()
+  const { pool } = mirror.db
+  await pool.query('truncate outbox.done_counts')
+  const warned: unknown[] = []
+  const log = pino({ level: 'warn' }, { write: (line) => void warned.push(JSON.parse(line)) })
+  await keepDoneCount(mirror.db, log)
+  expect(warned).toEqual([expect.objectContaining({ event: 'changes_recounted', difference: 21 })])
+  expect(await doneChanges(pool)).toBe(21)
+  await pruneHistory(pool, { historyDays: history })
+  const left = await count(`outbox.queue where status = 'done'`)
+  expect(left).toBeLessThan(21)
+  expect(await doneChanges(pool)).toBe(left)
+  await pool.query(`delete from outbox.queue where id = (select max(id) from outbox.queue where status = 'done')`)
+  await keepDoneCount(mirror.db, log)
+  expect([await doneChanges(pool), await count('outbox.done_counts'), warned.length]).toEqual([left, 1, 1])
+  await pool.query(`update outbox.done_counts set proven_at = now() - interval '25 hours'`)
+  await keepDoneCount(mirror.db, log)
+  expect(warned[1]).toMatchObject({ event: 'changes_recounted', difference: -1 })
+  expect(await doneChanges(pool)).toBe(left - 1)
+})
+
+it('deletes what is old elsewhere when one table refuses', async () => {
+  await fill()
+  const { pool } = mirror.db
+  await pool.query(`create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'kept'; end $$;
+    create trigger refuse before delete on sync.runs for each row execute function public.refuse()`)
+  const failed: unknown[] = []
+  const deleted = await pruneHistory(pool, {
+    historyDays: history,
+    onFailure: (table, error) => void failed.push([table, messageOf(error)]),
+  })
+  await pool.query('drop function public.refuse cascade')
+  expect(failed).toEqual([['sync.runs', 'kept']])
+  expect(deleted).toMatchObject({ 'mirror.change_log': 10, 'outbox.queue': expect.any(Number) })
+  expect(await count('sync.runs')).toBe(50)
 })
 
 it('stops when it is told to', async () => {

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { inBatches } from '../../src/outbox/batches.ts'
+import { doneChanges } from '../../src/state/done-count.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createRig, type Rig } from './rig.ts'
 
@@ -78,6 +79,8 @@ describe('changes of several rentals that settle together', () => {
     )
     await rig.push()
     for (const id of ids) expect(await rig.change(id)).toMatchObject({ id, status: 'done' })
+    // Counted once each, also the one that was settled after its batch had failed.
+    expect(await doneChanges(database.pool)).toBe(ids.length)
     const { rows } = await database.pool.query(
       `select first_name, count(*)::int as count from mirror.rental_crew_members where last_name = 'Together' group by 1 order by 1`,
     )

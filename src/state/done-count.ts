@@ -1,0 +1,56 @@
+// How many changes are done, kept by differences: whoever settles or deletes changes says in the same statement how many
+// became done or went, once an hour that is added up, and once a day it is proven. All other states have few changes and
+// an index.
+
+import { type Database, withStatementTimeout } from '../database/database.ts'
+import type { Queryable } from '../database/sql.ts'
+import { messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+
+/** Part of a statement: notes how many changes of `from` became done, or, counted as less than nothing, went. */
+export const notingDone = (count: 'count(*)' | '-count(*)', from: string): string =>
+  `insert into outbox.done_counts (count) select ${count} from ${from} having count(*) > 0`
+
+/** How many changes are done. */
+export async function doneChanges(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ done: number }>(
+    'select coalesce(sum(count), 0)::float8 as done from outbox.done_counts',
+  )
+  return rows[0]?.done ?? 0
+}
+
+/** Adds up what was noted. */
+const addUpSql = `with taken as (delete from outbox.done_counts returning count, proven_at)
+  insert into outbox.done_counts (count, proven_at) select sum(count), max(proven_at) from taken having count(*) > 0`
+
+/** One statement: what is counted and what is kept are of the same moment. Nobody else proves meanwhile. */
+const proveSql = `with proven as (
+    select (select count(*) from outbox.queue where status = 'done') - coalesce(sum(count), 0) as difference
+    from outbox.done_counts having (max(proven_at) > clock_timestamp() - interval '1 day') is not true)
+  insert into outbox.done_counts (count, proven_at) select difference, clock_timestamp() from proven
+  returning count::float8 as difference`
+
+/** A count reads the whole table: one that takes longer than this is left for the next hour. */
+const provingMs = 2 * 60_000
+
+/** Adds up what was noted and, a day after the last time, counts; a difference is corrected and logged: somebody changed the queue by hand. */
+export async function keepDoneCount(database: Database, log: Logger): Promise<void> {
+  try {
+    const difference = await database.transaction(async (client) => {
+      await client.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.done-count'))`)
+      const { rows } = await (await withStatementTimeout(client, provingMs)).query<{ difference: number }>(proveSql)
+      await client.query(addUpSql)
+      return rows[0]?.difference ?? 0
+    })
+    if (difference !== 0)
+      log.warn(
+        { event: 'changes_recounted', difference },
+        `the number of changes that are done was off by ${Math.abs(difference)} and is corrected: changes were written or deleted past the outbox, or by an earlier version`,
+      )
+  } catch (error) {
+    log.warn(
+      { event: 'changes_not_counted', reason: messageOf(error) },
+      'the changes that are done could not be counted; it is tried again in an hour',
+    )
+  }
+}
