@@ -15,6 +15,9 @@ export const workerOptions = {
   removeOnFail: { age: 3_600 },
 } as const
 
+/** BullMQ keeps events of each queue for those who watch it: a few hundred are enough, ten thousand by default. */
+export const queueOptions = { streams: { events: { maxLen: 500 } } } as const
+
 /** BullMQ's option for traces, where they are wanted. */
 export const tracedBy = ({ telemetry }: BackendOptions): { telemetry?: Telemetry } =>
   telemetry === undefined ? {} : { telemetry }

@@ -17,7 +17,7 @@ const wakeAtOnce = 500
 
 type Wakeable = Awaited<ReturnType<typeof takeWakeable>>[number]
 
-/** Sees to it that these tasks are taken up. */
+/** Sees to it that these tasks are taken up, in this order. */
 export type Wake = (tasks: readonly Wakeable[]) => Promise<void>
 
 export type Reconciler = {

@@ -148,6 +148,18 @@ export async function endTask(db: Queryable, task: Task, { error }: { readonly e
   assertOurs(updated, task)
 }
 
+/** Is anything of this run still to be done, or under way? */
+export async function hasOpenTasks(db: Queryable, runId: string): Promise<boolean> {
+  const open = await on(db)
+    .selectFrom('sync.tasks')
+    .select('id')
+    .where('run_id', '=', runId)
+    .where('status', 'in', ['waiting', 'running'])
+    .limit(1)
+    .executeTakeFirst()
+  return open !== undefined
+}
+
 /** Gives a task back, to be claimed again after `delayMs`; what it committed stays. A stop costs no attempt. */
 export async function returnTask(
   db: Queryable,
@@ -160,27 +172,34 @@ export async function returnTask(
     .execute()
 }
 
-/** Tasks that can be claimed and were not woken lately; marks them as woken. Returns ids with their fencing numbers and priorities. */
+/** Tasks that can be claimed and were not woken lately, most urgent first; marks them as woken. */
 export async function takeWakeable(
   db: Queryable,
   limit: number,
 ): Promise<readonly { id: string; fence: string; priority: number }[]> {
   return await on(db)
-    .updateTable('sync.tasks')
-    .set({ woken_at: now })
-    .where('id', 'in', (q) =>
+    .with('woken', (q) =>
       q
-        .selectFrom('sync.tasks')
-        .select('id')
-        .where(claimable())
-        .where((eb) => eb.or([eb('woken_at', 'is', null), eb('woken_at', '<', inMs(-5_000))]))
-        .orderBy('priority')
-        .orderBy('id')
-        .limit(limit)
-        .forUpdate()
-        .skipLocked(),
+        .updateTable('sync.tasks')
+        .set({ woken_at: now })
+        .where('id', 'in', (open) =>
+          open
+            .selectFrom('sync.tasks')
+            .select('id')
+            .where(claimable())
+            .where((eb) => eb.or([eb('woken_at', 'is', null), eb('woken_at', '<', inMs(-5_000))]))
+            .orderBy('priority')
+            .orderBy('id')
+            .limit(limit)
+            .forUpdate()
+            .skipLocked(),
+        )
+        .returning(['id', 'fence', 'priority']),
     )
-    .returning(['id', 'fence', 'priority'])
+    .selectFrom('woken')
+    .selectAll()
+    .orderBy('priority')
+    .orderBy('id') // a plan puts first what is of use first
     .execute()
 }
 
@@ -215,16 +234,24 @@ export async function releasePlans(db: Queryable, lists: readonly string[]): Pro
   )
 }
 
-/** Does a task of a lower priority number wait for this long that could be claimed? Then no worker has a place for it. */
-export async function isUrgentWaiting(db: Queryable, below: number, forMs: number): Promise<boolean> {
-  const urgent = await on(db)
-    .selectFrom('sync.tasks')
-    .select('id')
-    .where(claimable(forMs))
-    .where('priority', '<', below)
-    .limit(1)
-    .executeTakeFirst()
-  return urgent !== undefined
+export type Waiting = {
+  /** A task of a lower priority number has waited for so long that no worker has a place for it. */
+  readonly urgent: boolean
+  /** A task waits that could be claimed: no worker is without work. */
+  readonly any: boolean
+}
+
+/** What waits to be claimed: urgent is what has a lower priority number than `below` and has waited for `forMs`. */
+export async function waitingTasks(db: Queryable, below: number, forMs: number): Promise<Waiting> {
+  const waiting = on(db).selectFrom('sync.tasks').select('id').limit(1)
+  return await on(db)
+    .selectNoFrom(({ exists }) => [
+      exists(waiting.where(claimable(forMs)).where('priority', '<', below))
+        .$castTo<boolean>()
+        .as('urgent'),
+      exists(waiting.where(claimable())).$castTo<boolean>().as('any'),
+    ])
+    .executeTakeFirstOrThrow()
 }
 
 /** Open tasks of runs, by run: for progress. */

@@ -21,7 +21,7 @@ import { noteReads, repeatingReadsOf } from '../state/reads.ts'
 import { keyText, knownRecords, saveRecords } from '../state/records.ts'
 import { addWarnings, markSwept, noteRunError } from '../state/runs.ts'
 import { saveSweepPages } from '../state/sweeps.ts'
-import { addTasks, checkpointTask, endTask, isUrgentWaiting } from '../state/tasks.ts'
+import { addTasks, checkpointTask, endTask, hasOpenTasks, waitingTasks } from '../state/tasks.ts'
 import { noteUnknownFields } from '../state/unknown-fields.ts'
 import { type ChangeSet, changeSet } from './change-set.ts'
 import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'
@@ -118,22 +118,26 @@ export const committing: TaskWriter = {
     return target === undefined ? [] : await linkKeys(context.database.pool, target)
   },
 
-  isUrgentWaiting: ({ context, task }) =>
-    isUrgentWaiting(context.database.pool, moreUrgentThan(task.priority), placeMs),
+  waiting: ({ context, task }) => waitingTasks(context.database.pool, moreUrgentThan(task.priority), placeMs),
 
   end: async (run, next) => {
     const { context, task } = run
+    const { pool } = context.database
+    if (next === undefined) await endTask(pool, task, { error: null })
+    else {
+      const leftOut = await leftOutByLists(run)
+      await context.database.transaction(async (client) => {
+        await noteReads(client, leftOut)
+        if (next.swept !== null) await markSwept(client, task.runId, next.swept)
+        await addTasks(client, task.runId, task.stream, next.tasks)
+        await endTask(client, task, { error: null })
+      })
+    }
+    // Of several that end at once the last sees the others ended.
+    const isLast = !(await hasOpenTasks(pool, task.runId))
     // What a first sync has filled is known before the next one reads it.
-    if (task.kind === 'details') await analyzeGrown(context.database.pool, context.log)
-    if (next === undefined) return await endTask(context.database.pool, task, { error: null })
-    const leftOut = await leftOutByLists(run)
-    await context.database.transaction(async (client) => {
-      await noteReads(client, leftOut)
-      if (next.swept !== null) await markSwept(client, task.runId, next.swept)
-      await addTasks(client, task.runId, task.stream, next.tasks)
-      await endTask(client, task, { error: null })
-    })
-    context.onTasks()
+    if (isLast && task.kind === 'details') await analyzeGrown(pool, context.log)
+    if (isLast || next !== undefined) context.onTasks()
   },
 }
 

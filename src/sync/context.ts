@@ -12,7 +12,7 @@ import type { DetailState, Listed, Seen } from '../state/detail-states.ts'
 import type { DueKey } from '../state/due.ts'
 import type { Portion } from '../state/portions.ts'
 import type { KnownRecord } from '../state/records.ts'
-import type { NewTask, Task } from '../state/tasks.ts'
+import type { NewTask, Task, Waiting } from '../state/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
 import type { Economy } from './economy.ts'
 import type { Checkpoint } from './lists/progress.ts'
@@ -40,7 +40,7 @@ export type SyncContext = {
   readonly settings: SyncSettings
   /** Called after a commit that wrote to the mirror. */
   readonly onCommit: (written: number) => void
-  /** Called with tasks that were just added, so that a worker looks at them at once. */
+  /** Called when tasks were just added, or a run has none any more, so that a worker looks at once what follows. */
   readonly onTasks: () => void
 }
 
@@ -121,8 +121,8 @@ export type TaskWriter = {
   dueKeys(run: TaskRun): Promise<Due>
   /** The records of another stream by which the links that this stream fills are asked for. */
   linkKeys(run: TaskRun): Promise<readonly string[]>
-  /** Does something more urgent wait for a place that these details have? */
-  isUrgentWaiting(run: TaskRun): Promise<boolean>
+  /** What waits for a place that these details have: something more urgent, anything at all? */
+  waiting(run: TaskRun): Promise<Waiting>
   /** Ends the task; `tasks` follow it. `swept`: so many records were found to be read. */
   end(run: TaskRun, next?: { readonly tasks: readonly NewTask[]; readonly swept: number | null }): Promise<void>
 }

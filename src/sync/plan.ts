@@ -103,6 +103,9 @@ const filling = new Set(streams.flatMap(({ filledBy }) => filledBy?.stream ?? []
 /** Priority of the first details of a rank. */
 const firstOfRank = (rank: number): number => 10 + 100 * rank
 
+/** Lists, and what follows from them, have lower priority numbers. */
+export const mostUrgentDetail = firstOfRank(0)
+
 /**
  * Priority of a stream's details after the lists: by rank of use, then what others are linked by, then in the order of the
  * catalog. What somebody asked for makes way for nothing.
@@ -113,7 +116,7 @@ export const detailPriority = ({ stream, isAsked }: Pick<Task, 'stream' | 'isAsk
     : firstOfRank(rank) + (filling.has(stream) ? 0 : 1 + streams.findIndex((each) => each.name === stream))
 
 /** What details of this priority make way for: everything that is no detail, and details of lower ranks. */
-export const moreUrgentThan = (priority: number): number => firstOfRank(Math.floor((priority - firstOfRank(0)) / 100))
+export const moreUrgentThan = (priority: number): number => firstOfRank(Math.floor((priority - mostUrgentDetail) / 100))
 
 /** What decides which details are due now; `scope`, `before`, `changedSince` and `portion`: see `DueSettings`. */
 export function dueSettings(

@@ -4,6 +4,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { runningRuns } from '../../src/inspect/page-queries.ts'
+import { backlog, outboxFacts, streamStatus } from '../../src/inspect/queries.ts'
 import { recordHistory } from '../../src/inspect/record-queries.ts'
 import { repairReadAhead } from '../../src/mirror/read-ahead.ts'
 import type { TableWrite } from '../../src/mirror/rows.ts'
@@ -18,8 +19,8 @@ import { finishRequests, isRequested, openStreams } from '../../src/state/reques
 import { addUpRowChanges, liveRows } from '../../src/state/row-counts.ts'
 import { idleRuns, listRuns } from '../../src/state/runs.ts'
 import { beforePages, byRange, compareRange, dividePages, findRanges } from '../../src/state/sweep-ranges.ts'
-import { deletedLately } from '../../src/state/sweeps.ts'
-import { isUrgentWaiting, neglectedTasks, takeWakeable } from '../../src/state/tasks.ts'
+import { deletedLately, heldRuns } from '../../src/state/sweeps.ts'
+import { neglectedTasks, takeWakeable, waitingTasks } from '../../src/state/tasks.ts'
 import { areMoreNewer, countInWindow, isPageKnown } from '../../src/state/windows.ts'
 import { handledBy } from './plans.ts'
 
@@ -83,6 +84,7 @@ export const needStatistics: ReadonlySet<string> = new Set([
   'what is to be done',
   'changes of the feed, and of a record',
   'which details are due',
+  'what the status says of changes and streams',
 ])
 
 export const works: readonly (readonly [string, (client: PoolClient) => Promise<unknown>])[] = [
@@ -152,7 +154,7 @@ export const works: readonly (readonly [string, (client: PoolClient) => Promise<
       await listRuns(db, { limit: 20 })
       await takeWakeable(db, 10)
       await neglectedTasks(db, 1_000, 10)
-      await isUrgentWaiting(db, 10, 1_000)
+      await waitingTasks(db, 10, 1_000)
     },
   ],
   [
@@ -166,9 +168,19 @@ export const works: readonly (readonly [string, (client: PoolClient) => Promise<
     },
   ],
   [
+    'what the status says of changes and streams',
+    async (db) => {
+      await outboxFacts(db)
+      await streamStatus(db)
+      await backlog(db)
+      await heldRuns(db)
+    },
+  ],
+  [
     'changes of the feed, and of a record',
     async (db) => {
-      await db.query('select * from mirror.changes_since(null, 100)')
+      const { rows } = await db.query<{ cursor: string }>('select cursor from mirror.changes_since(null, 100)')
+      await db.query('select * from mirror.changes_since($1, 100)', [rows.at(-1)?.cursor])
       await db.query(`select * from mirror.next_changes('flat', 1000)`)
       await recordHistory(db, rentals, ['7'], 10)
     },

@@ -3,8 +3,10 @@
 import { pino } from 'pino'
 import { describe, expect, it, vi } from 'vitest'
 import { migrateQueue } from '../../src/jobs/backend.ts'
+import { syncQueue } from '../../src/jobs/queues.ts'
 import { createLogger } from '../../src/log.ts'
 import { createTestDatabase } from '../helpers/database.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
 
 // Migrations wait for a lock that another one holds.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -56,4 +58,34 @@ describe("the queue's own tables", () => {
     await migrateQueue(database.url, createLogger('silent'))
     expect(await made(database.pool)).toEqual([{ made: true }])
   })
+})
+
+it('events of jobs, which BullMQ keeps for those who watch a queue, do not pile up', async () => {
+  await using mirror = await openTestMirror({ size: 0 })
+  await mirror.stopWorker()
+  const { app } = mirror
+  const backend = await app.openQueue(new AbortController().signal)
+  const queue = await backend.openQueue(syncQueue)
+  const count = async (table: string): Promise<number> => {
+    const { rows } = await app.database.pool.query<{ rows: number }>(
+      `select count(*)::int as rows from bullmq.${table}`,
+    )
+    return rows[0]?.rows ?? -1
+  }
+  await queue.addBulk(
+    Array.from({ length: 600 }, (_, index) => ({
+      name: 'task',
+      data: { taskId: '0' },
+      opts: { jobId: `task-${index}`, removeOnComplete: true },
+    })),
+  )
+  expect(await count('event')).toBeGreaterThan(1_000)
+  const worker = await backend.openWorker(syncQueue, async () => ({}), 4)
+  try {
+    await expect.poll(() => count('job'), { timeout: 30_000 }).toBe(0)
+    expect(await count('event')).toBeLessThan(1_000) // 500, and what came since they were trimmed
+  } finally {
+    await worker.close()
+    await queue.close()
+  }
 })

@@ -41,7 +41,7 @@ import {
   passCounts,
 } from '../../src/state/sweep-ranges.ts'
 import { deletedLately, heldRuns } from '../../src/state/sweeps.ts'
-import { countTasks, isUrgentWaiting, neglectedTasks, releasePlans, takeWakeable } from '../../src/state/tasks.ts'
+import { countTasks, neglectedTasks, releasePlans, takeWakeable, waitingTasks } from '../../src/state/tasks.ts'
 import { countInWindow, isPageKnown } from '../../src/state/windows.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { handledBy } from '../helpers/plans.ts'
@@ -250,7 +250,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
     async (db) => {
       await idleRuns(db)
       await releasePlans(db, ['rentals'])
-      await isUrgentWaiting(db, 10, 1_000)
+      await waitingTasks(db, 10, 1_000)
       await takeWakeable(db, 100)
       await neglectedTasks(db, 1_000, 10)
       await countTasks(db, ['1', '2'])

@@ -1,7 +1,7 @@
 // BullMQ on Postgres. The queue has a pool of its own.
 
 import { createPostgresBackend, Queue, Worker } from 'bullmq'
-import { listening, processorOf, running, tracedBy, workerOptions } from '../bull-worker.ts'
+import { listening, processorOf, queueOptions, running, tracedBy, workerOptions } from '../bull-worker.ts'
 import type { BackendOptions, QueueBackend } from '../queues.ts'
 import { postgresQueueError, quietly, untilReady } from './backend-ready.ts'
 import { bullPool, schema } from './queue-tables.ts'
@@ -22,7 +22,7 @@ export function postgresBackend(options: BackendOptions): QueueBackend {
         postgresQueueError,
         options,
         () => {
-          const queue = new Queue(name, { ...traced, connection }, createPostgresBackend)
+          const queue = new Queue(name, { ...queueOptions, ...traced, connection }, createPostgresBackend)
           queue.on('error', onError)
           return queue
         },

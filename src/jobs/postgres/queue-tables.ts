@@ -18,6 +18,7 @@ import { watchLocks } from '../../database/lock-wait.ts'
 import { translateDatabaseError } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
+import { queueOptions } from '../bull-worker.ts'
 import { type BackendOptions, queueNames } from '../queues.ts'
 import { quietly } from './backend-ready.ts'
 
@@ -83,7 +84,7 @@ async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSign
   try {
     for (const name of queueNames) {
       signal?.throwIfAborted()
-      const queue = new Queue(name, { connection: pool }, createPostgresBackend)
+      const queue = new Queue(name, { ...queueOptions, connection: pool }, createPostgresBackend)
       await queue.waitUntilReady()
       // The first job with an id of the queue's own creates the queue's sequence.
       const job = await queue.add('migrated', {}, { delay: 3_600_000 })

@@ -4,7 +4,7 @@ import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { withDeadline } from '../../clock.ts'
 import type { BoatMirrorError } from '../../errors.ts'
-import { listening, processorOf, running, tracedBy, workerOptions } from '../bull-worker.ts'
+import { listening, processorOf, queueOptions, running, tracedBy, workerOptions } from '../bull-worker.ts'
 import { quietly, untilReady } from '../postgres/backend-ready.ts'
 import type { BackendOptions, BackendRisk, QueueBackend } from '../queues.ts'
 import { probeRedis, redisError } from './probe.ts'
@@ -41,7 +41,12 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
         failure,
         options,
         () => {
-          const queue = new Queue(name, { ...traced, connection: connect(false), prefix: options.prefix })
+          const queue = new Queue(name, {
+            ...queueOptions,
+            ...traced,
+            connection: connect(false),
+            prefix: options.prefix,
+          })
           queue.on('error', onError)
           return queue
         },

@@ -8,7 +8,7 @@ import { type Comparison, compareWrites, type Difference } from '../../mirror/co
 import type { TableWrite } from '../../mirror/rows.ts'
 import { type DueKey, dueKeys } from '../../state/due.ts'
 import { keyText } from '../../state/records.ts'
-import type { NewTask, Task } from '../../state/tasks.ts'
+import type { NewTask, Task, Waiting } from '../../state/tasks.ts'
 import type { ChangeSet } from '../change-set.ts'
 import { type CommitExtras, type Due, type SyncContext, type TaskRun, type TaskWriter, taskRun } from '../context.ts'
 import { confirmationsOf } from '../deletions/confirmations.ts'
@@ -116,7 +116,7 @@ class StreamComparison implements TaskWriter {
   knownRecords = async (): Promise<ReadonlyMap<string, never>> => new Map<string, never>()
   knownDetails = this.knownRecords
   linkKeys = async (): Promise<readonly string[]> => []
-  isUrgentWaiting = async (): Promise<boolean> => false
+  waiting = async (): Promise<Waiting> => ({ urgent: false, any: true })
   listed = this.knownRecords
   economy = async (): Promise<Economy> => noEconomy
   learn = async (_: TaskRun, due: Due): Promise<readonly DueKey[]> => due.keys

@@ -5,6 +5,7 @@ import { dateIn } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
 import type { DetailState } from '../../state/detail-states.ts'
+import type { NewTask } from '../../state/tasks.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type SyncContext, type TaskRun } from '../context.ts'
@@ -26,8 +27,7 @@ export async function runPlan(run: TaskRun): Promise<void> {
   const due = await writer.learn(run, all)
   const tasks = [...new Set(due.map(({ rank }) => rank))].flatMap((rank) => {
     const ofRank = due.flatMap((each) => (each.rank === rank ? each.key : []))
-    const priority = detailPriority(task, rank)
-    return keyBatches(ofRank).map((keys) => ({ kind: 'details', priority, payload: { keys } }) as const)
+    return detailTasks(ofRank, detailPriority(task, rank))
   })
   const links = keyBatches(await writer.linkKeys(run)).map(
     (keys) => ({ kind: 'links', priority: detailPriority(task, 1), payload: { keys } }) as const,
@@ -38,35 +38,46 @@ export async function runPlan(run: TaskRun): Promise<void> {
 /** After this many failures in a row a batch gives up: the API is down, not the record bad. */
 const patience = 20
 
+/** Fewer records are not worth tasks of their own. */
+const fewestShared = 40
+
 /** Details are committed together once in this time, in milliseconds: a kill repeats no more than that. */
-const commitEveryMs = 1_000
+const commitEveryMs = 2_000
 
 /** Details fall due from three quarters of their age on (`dueKeys`). */
 const repairAgeMs = ({ settings }: SyncContext): number => settings.detailMaxAgeMs * 0.75
 
-/** Fetches the details of a task's records; when something more urgent waits for a place, the rest becomes a task of its own. */
+/**
+ * Fetches the details of a task's records. When something more urgent waits for a place, or others have nothing to do, the
+ * rest becomes tasks of its own.
+ */
 export async function runDetails(run: TaskRun): Promise<void> {
   const { task, writer } = run
-  const rest = await readDetails(run, (task.payload as { readonly keys: readonly string[] }).keys)
-  const tasks = [{ kind: 'details', priority: task.priority, payload: { keys: rest } }] as const
-  await writer.end(run, rest.length === 0 ? undefined : { tasks, swept: null })
+  const { keys } = task.payload as { readonly keys: readonly string[] }
+  const rest = await readDetails(run, keys, { isShared: true })
+  await writer.end(run, rest.length === 0 ? undefined : { tasks: detailTasks(rest, task.priority), swept: null })
 }
+
+const detailTasks = (keys: readonly string[], priority: number): readonly NewTask[] =>
+  keyBatches(keys).map((batch) => ({ kind: 'details', priority, payload: { keys: batch } }))
 
 type Wishes = {
   /** Also the reads that repeat others, whatever is known of them. */
   readonly sample?: boolean
   /** Told what each record led to, before that is committed, and how many are under way; true: no further record is begun. */
   readonly isEnough?: (found: readonly Found[], underWay: number) => boolean
+  /** Stops, too, when no task waits: another worker may have nothing to do, and a good part is left to be shared. */
+  readonly isShared?: boolean
 }
 
 /**
  * Fetches the details of records. What a killed worker had done of it is left out.
- * @returns what was not begun: it was enough, or something more urgent than the task waits for a place
+ * @returns what was not begun: it was enough, it is to be shared, or something more urgent waits for a place
  */
 export async function readDetails(
   run: TaskRun,
   keys: readonly string[],
-  { sample = false, isEnough = () => false }: Wishes = {},
+  { sample = false, isEnough = () => false, isShared = false }: Wishes = {},
 ): Promise<readonly string[]> {
   const { context, stream, task, writer } = run
   const known = await writer.knownDetails(run, keys)
@@ -80,11 +91,13 @@ export async function readDetails(
   const trustedSince = task.fullRead ? Number.POSITIVE_INFINITY : context.clock.now().getTime() - repairAgeMs(context)
   const left = open.values()
   let makesWay = false
+  let begun = 0
   let underWay = 0
   const fetched = mapConcurrently(
     whileNot(left, () => makesWay),
     context.settings.api.concurrency,
     async (key) => {
+      begun += 1
       underWay += 1
       const state = known.get(key)
       const isTrusted = (state?.readAt?.getTime() ?? 0) >= trustedSince
@@ -104,7 +117,10 @@ export async function readDetails(
         'API_UNREACHABLE',
         changes.problems.at(-1) ?? `${stream.name}: the API answers nothing.`,
       )
-    makesWay ||= await writer.isUrgentWaiting(run)
+    const unread = open.length - begun
+    if (makesWay || unread === 0) continue
+    const waiting = await writer.waiting(run)
+    makesWay = waiting.urgent || (isShared && !waiting.any && unread >= fewestShared)
   }
   return [...left]
 }
