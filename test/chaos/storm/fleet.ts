@@ -56,8 +56,8 @@ export type Fleet = {
   readonly peakMb: () => number | null
 }
 
-/** The program says `[CODE]`; these say that a service it needs to start is out. */
-const serviceOut = /\[(DATABASE|QUEUE)_\w+\]/
+/** The last line of a program that cannot start names a code; these say that a service it needs is out. */
+const serviceOut = /"event":"command_failed","code":"(DATABASE|QUEUE)_\w+"/
 
 export type FleetOptions = {
   readonly size: number
