@@ -249,7 +249,9 @@ async function benchWorkers(tools: Tools): Promise<void> {
       for (let round = 1; round <= flags.rounds; round++)
         for (const workers of round % 2 === 1 ? [1, 2, 4] : [4, 2, 1]) {
           say(`workers: queue on ${queue}, round ${round} of ${flags.rounds}, ${workers} at once`)
-          all.push(await runWorkers(workers, { redisUrl, prepared: database, inFlight: 2, ratePerSecond: 0 }, place))
+          const streams = ['rentals']
+          const work = { redisUrl, prepared: database, warmUp: null, streams, inFlight: 2, ratePerSecond: 0 }
+          all.push(await runWorkers(workers, work, place))
         }
       all.sort((a, b) => a.workers - b.workers)
       tools.results.workers[queue] = all

@@ -64,7 +64,9 @@ let firstRowMs: number | null = null
 
 /** A worker on a database. */
 async function openWorker(database: string | undefined) {
-  const config = readConfig({ ...wishes.env, ...(database === undefined ? {} : { DATABASE_URL: database }) }, '/')
+  // What is done to get warm has a queue of its own: on the database it is done on.
+  const own = database === undefined ? {} : { DATABASE_URL: database, REDIS_URL: undefined }
+  const config = readConfig({ ...wishes.env, ...own }, '/')
   const options = { config, log, apiUrl: wishes.apiUrl, sandbox: true, schema: 'migrate', patienceMs: 60_000 } as const
   const app = await openApp(options)
   const backend = await app.openQueue(stop.signal)

@@ -11,6 +11,7 @@ import { prepared } from '../prepared.ts'
 import { endAll } from '../processes.ts'
 import { buildPrograms, type Programs } from '../programs.ts'
 import { markdown, type TableOf, terminal } from '../report.ts'
+import { detailStreams } from '../streams.ts'
 import { forgetDetails, runWorkers, type WorkersResult } from '../workers.ts'
 import { type Databases, openDatabases, openWorld } from '../world.ts'
 import { type ListResult, measureList } from './list.ts'
@@ -127,7 +128,7 @@ async function assertRoom(folder: string): Promise<void> {
     )
 }
 
-/** One worker and eight on Redis, two requests in flight each, on an API that takes its time. */
+/** One long-lived worker and eight on Redis, two requests in flight each, on an API that takes its time. */
 async function measureWorkers({ databases, programs }: Tools): Promise<readonly WorkersResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-scale-redis-'))
   const redis = await openTestRedis(folder)
@@ -135,11 +136,14 @@ async function measureWorkers({ databases, programs }: Tools): Promise<readonly 
   const world = await openWorld(1_000, 50)
   try {
     const place = { databases, programs, world }
-    const database = await prepared(place, ['rentals'])
+    const streams = detailStreams
+    const database = await prepared(place, streams)
+    const warmUp = await databases.copy(database)
     await forgetDetails(database)
+    await forgetDetails(warmUp, 100)
     const results: WorkersResult[] = []
     // A limit that they do not reach, so that each request is counted in Redis.
-    const work = { redisUrl: redis.url, prepared: database, inFlight: 2, ratePerSecond: 1_000 }
+    const work = { redisUrl: redis.url, prepared: database, warmUp, streams, inFlight: 2, ratePerSecond: 1_000 }
     for (const workers of [1, 8]) results.push(await runWorkers(workers, work, place))
     return results
   } finally {

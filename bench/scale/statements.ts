@@ -91,7 +91,7 @@ async function measureSize(databases: Databases, size: number): Promise<Measured
 /** Fills the tables without their indexes, which are made afterwards: that is many times as fast. */
 async function fill(pool: Pool, size: number): Promise<void> {
   const { rows: indexes } = await pool.query<{ name: string; definition: string }>(
-    `select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition
+    `select i.indexrelid::regclass::text as name, replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON ') as definition
      from pg_index i join pg_class c on c.oid = i.indrelid join pg_namespace n on n.oid = c.relnamespace
      where n.nspname in ('mirror', 'sync', 'outbox') and not i.indisunique and not c.relispartition
        and not exists (select from pg_inherits h where h.inhrelid = i.indexrelid)`,
