@@ -150,6 +150,8 @@ export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSet
 
 /** For so many records that are wanted at random, so many times as many are looked at: some are not to be read. */
 const drawnFrom = 5
+/** And no fewer than these: blocks are drawn, not rows, and of a few blocks none may fall to a draw. */
+const fewestDrawnFrom = 1_000
 
 /** Keys of records of a list that were not read singly since then, at random; of so many `rows`, some blocks are looked at. */
 export async function drawnKeys(
@@ -158,7 +160,7 @@ export async function drawnKeys(
   settings: DueSettings,
   { count, rows }: { readonly count: number; readonly rows: number },
 ): Promise<readonly string[]> {
-  const percent = (100 * drawnFrom * count) / rows
+  const percent = (100 * Math.max(fewestDrawnFrom, drawnFrom * count)) / rows
   const drawn = await queryDue<{ key: string }>(
     db,
     stream,

@@ -1,6 +1,8 @@
 // Reads that repeat what lists show: learned to be redundant, left out, and noticed when they tell more.
 
 import { describe, expect, it, vi } from 'vitest'
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import { drawnKeys } from '../../src/state/due.ts'
 import type { RepeatingRead } from '../../src/state/reads.ts'
 import { repeatingReads } from '../../src/state/reads.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
@@ -63,6 +65,26 @@ describe('singles that repeat their list', () => {
     expect(await differences(mirror, 'rentals')).toEqual([])
     await pool.query(`update sync.records set detail_read_at = null`)
     expect((await calls(mirror, streams))(rental)).toBe(150)
+  })
+
+  it('are drawn in full from a small table, every time', async () => {
+    await using mirror = await openTestMirror({ size: 150 })
+    await mirror.sync({ streams: ['rentals'] })
+    const { pool } = mirror.app.database
+    const settings = {
+      scope: 'sync',
+      maxAgeMs: 86_400_000,
+      before: new Date(Date.now() - 86_400_000),
+      changedSince: null,
+      from: '2026-01-01',
+      to: '2026-01-01',
+      leavesOut: false,
+      portion: null,
+    } as const
+    const drawn = new Set<number>()
+    for (let draw = 0; draw < 100; draw++)
+      drawn.add((await drawnKeys(pool, streamNamed('rentals'), settings, { count: 3, rows: 150 })).length)
+    expect([...drawn]).toEqual([3])
   })
 
   it('are all read by the first sync where some say more', async () => {
