@@ -78,7 +78,7 @@ export const committing: TaskWriter = {
   /** Rows that Postgres refuses are found, quarantined, and the rest is committed. */
   commit: async (run, found, extras = {}) => {
     const { context } = run
-    let changes = await withStubs(context, found)
+    let changes = await withStubs(context, found, run.stubs)
     for (;;) {
       try {
         context.onCommit(await context.database.transaction((client) => writeAll(client, run, changes, extras)))

@@ -14,6 +14,7 @@ import type { Portion } from '../state/portions.ts'
 import type { KnownRecord } from '../state/records.ts'
 import type { NewTask, Task, Waiting } from '../state/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
+import { SeenStubs } from './details/seen-stubs.ts'
 import type { Economy } from './economy.ts'
 import type { Checkpoint } from './lists/progress.ts'
 
@@ -62,12 +63,16 @@ export function listReading<R extends Reading>(reading: R, stream: StreamDef): O
 }
 
 /** One task under way. */
-export type TaskRun<K extends Kind = Kind> = Reading<K> & { readonly task: Task; readonly writer: TaskWriter }
+export type TaskRun<K extends Kind = Kind> = Reading<K> & {
+  readonly task: Task
+  readonly writer: TaskWriter
+  readonly stubs: SeenStubs
+}
 
 /** The run of a task. */
 export function taskRun(context: SyncContext, task: Task, writer: TaskWriter, signal: AbortSignal): TaskRun {
   const stream = streamNamed(task.stream)
-  return { context, task, stream, reads: stream.reads, writer, signal }
+  return { context, task, stream, reads: stream.reads, writer, stubs: new SeenStubs(), signal }
 }
 
 /** What else a commit takes along. */

@@ -6,6 +6,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import type { Embedded, EmbeddingRecord } from '../../src/sync/change-set.ts'
 import { embeddedRecords, stubsOf } from '../../src/sync/details/embeds.ts'
+import { SeenStubs } from '../../src/sync/details/seen-stubs.ts'
 import type { JsonObject } from '../../src/sync/records/project.ts'
 
 const rental = (text: string, endpoint = 'GET /v3/rentals', readAt = new Date(0)): EmbeddingRecord => ({
@@ -55,7 +56,10 @@ describe('stubs', () => {
     const harbours = [1, 2, 3, 4].map((id) => embedded('harbours', { id, name: `h${id}` }, new Date(id)))
     const broken = embedded('harbours', { id: 5, latitude: 'north' })
     const city = embedded('cities', { id: 9, name: 'Brest' }, new Date(9))
-    const writes = await stubsOf(knowing({ 2: true, 3: false }), [...harbours, broken, city], 'UTC')
+    const writes = await stubsOf(knowing({ 2: true, 3: false }), [...harbours, broken, city], {
+      timeZone: 'UTC',
+      seen: new SeenStubs(),
+    })
     expect(
       writes.map(({ stream, mode, source, readAt, newKeys, rows }) => ({
         as: [stream.name, mode, source, readAt.getTime(), newKeys],
@@ -72,5 +76,32 @@ describe('stubs', () => {
       { as: ['harbours', 'stub', 'GET /v3/x#y', 2, false], rows: [['2', 'GET /v3/x#y', 2]] },
       { as: ['cities', 'stub', 'GET /v3/x#y', 9, true], rows: [['9', 'GET /v3/x#y', 9]] },
     ])
+  })
+
+  it('are left out where the task wrote or compared the same before, and told from new ones while that is not committed', async () => {
+    const seen = new SeenStubs()
+    const stubs = async (known: Readonly<Record<string, boolean>>, name: string, at: number): Promise<unknown> => {
+      const looks = [embedded('harbours', { id: 1, name }, new Date(at))]
+      const writes = await stubsOf(knowing(known), looks, { timeZone: 'UTC', seen })
+      return writes.map(({ newKeys, rows }) => [newKeys, ...rows.map(({ payload }) => JSON.parse(payload).name)])
+    }
+    expect(await stubs({}, 'Brest', 10)).toEqual([[true, 'Brest']])
+    expect(await stubs({}, 'Brest', 12)).toEqual([])
+    expect(await stubs({ 1: true }, 'Brest', 13)).toEqual([])
+    expect(await stubs({}, 'Lorient', 14)).toEqual([[false, 'Lorient']])
+    // An older look is left to the mirror to judge, and is not what the next ones are compared with.
+    expect(await stubs({ 1: true }, 'Brest', 11)).toEqual([[false, 'Brest']])
+    expect(await stubs({ 1: true }, 'Lorient', 15)).toEqual([])
+    expect(await stubs({ 1: true }, 'Brest', 16)).toEqual([[false, 'Brest']])
+    expect(await stubs({ 1: false }, 'Vannes', 17)).toEqual([])
+    expect(await stubs({ 1: true }, 'Brest', 18)).toEqual([])
+  })
+
+  it('that were seen longest ago are compared once more', () => {
+    const seen = new SeenStubs()
+    const at = new Date(0)
+    for (let id = 0; id <= 20_000; id++) expect(seen.saysNothingNew(`harbours ${id}`, '{}', at)).toBe(false)
+    expect(seen.isNew('harbours 0')).toBe(true)
+    expect(seen.saysNothingNew('harbours 1', '{}', at)).toBe(true)
   })
 })

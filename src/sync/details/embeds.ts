@@ -18,6 +18,7 @@ import {
 } from '../change-set.ts'
 import type { SyncContext } from '../context.ts'
 import { keyOf, projectRecord, valueAt } from '../records/project.ts'
+import type { SeenStubs } from './seen-stubs.ts'
 
 /**
  * The records that stand inside others, at any depth, and those that were answered on their own: each once, as its latest
@@ -63,9 +64,14 @@ const isBetter = (look: Embedded, before: Embedded): boolean =>
 
 /**
  * Stubs of these records, at most two writes per stream. What has been read itself, alive or gone, takes no stub and
- * is left out; what cannot be projected is left to its own read.
+ * is left out, and so is what says the same as the stub that this task wrote or compared before; what cannot be projected
+ * is left to its own read.
  */
-export async function stubsOf(db: Queryable, records: readonly Embedded[], timeZone: string): Promise<TableWrite[]> {
+export async function stubsOf(
+  db: Queryable,
+  records: readonly Embedded[],
+  { timeZone, seen }: { readonly timeZone: string; readonly seen: SeenStubs },
+): Promise<TableWrite[]> {
   const byStream = new Map<StreamDef, Embedded[]>()
   for (const embedded of records) {
     const others = byStream.get(embedded.stream)
@@ -83,7 +89,12 @@ export async function stubsOf(db: Queryable, records: readonly Embedded[], timeZ
       const present = known.get(stream.name)?.get(keyText(key))
       if (present === 'direct') continue
       const projected = projectRecord(stream, record, {}, timeZone)
-      if (projected.ok) (present === undefined ? unknown : stubs).push({ ...projected.row, source, readAt })
+      if (!projected.ok) continue
+      const { row } = projected
+      const id = `${stream.name} ${keyText(key)}`
+      // A commit that is under way may be about to insert what was looked at before.
+      const isNew = present === undefined && seen.isNew(id)
+      if (!seen.saysNothingNew(id, row.payload, readAt)) (isNew ? unknown : stubs).push({ ...row, source, readAt })
     }
     for (const rows of [unknown, stubs])
       if (rows[0]?.readAt !== undefined && rows[0].source !== undefined)
@@ -148,8 +159,13 @@ export async function personRedaction(
 }
 
 /** The same changes, with the stubs of what stands inside the records. */
-export async function withStubs({ database, settings }: SyncContext, changes: ChangeSet): Promise<ChangeSet> {
+export async function withStubs(
+  { database, settings }: SyncContext,
+  changes: ChangeSet,
+  seen: SeenStubs,
+): Promise<ChangeSet> {
   const { timeZone } = settings
-  const stubs = await stubsOf(database.pool, embeddedRecords(changes.embedding, changes.embedded, timeZone), timeZone)
+  const embedded = embeddedRecords(changes.embedding, changes.embedded, timeZone)
+  const stubs = await stubsOf(database.pool, embedded, { timeZone, seen })
   return { ...changes, tables: [...changes.tables, ...stubs], embedding: [], embedded: [] }
 }

@@ -128,7 +128,7 @@ async function* prepared(run: TaskRun<'list'>, source: AsyncIterable<readonly Pa
       }
       // Before the commit, to save its time.
       yield {
-        changes: run.writer.takesStubs ? await withStubs(run.context, changes) : changes,
+        changes: run.writer.takesStubs ? await withStubs(run.context, changes, run.stubs) : changes,
         summary,
         pages: ended,
       }
