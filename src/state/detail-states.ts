@@ -91,6 +91,8 @@ export async function isSeenSince(
     .select('key')
     .where('stream', '=', stream.name)
     .where('key', '=', key)
+    // Answered 404 by its own read, it was asked for, not seen.
+    .where((eb) => (byList ? eb.lit(true) : eb('detail_hash', 'is distinct from', '')))
     .where((eb) =>
       eb(byList ? eb.fn<Date>('greatest', ['detail_read_at', 'listed_at']) : 'detail_read_at', '>=', since),
     )

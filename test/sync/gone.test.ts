@@ -7,14 +7,16 @@ import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 let mirror: TestMirror
 let rentalId: string
 let goingId: string
+let goneId: string
 beforeAll(async () => {
   mirror = await openTestMirror({ size: 12 })
   await mirror.sync({ streams: ['rentals', 'rental_payments'] })
   const { rows } = await mirror.app.database.pool.query<{ id: string }>(
-    'select distinct rental_id as id from mirror.rental_payments where _deleted_at is null order by 1 limit 2',
+    'select distinct rental_id as id from mirror.rental_payments where _deleted_at is null order by 1 limit 3',
   )
   rentalId = String(rows[0]?.id)
   goingId = String(rows[1]?.id)
+  goneId = String(rows[2]?.id)
 })
 afterAll(() => mirror?.[Symbol.asyncDispose]())
 beforeEach(() => mirror.sandbox.clearFaults())
@@ -70,5 +72,22 @@ describe('payments answered 404', () => {
       [goingId],
     )
     expect(rows).toEqual([{ gone: true, _source: 'GET /v3/rentals/{rentalId}' }])
+  })
+
+  it('go with their rental, too, when its own read was answered 404 a moment ago', async () => {
+    const answer = { status: 404, body: '{}' }
+    mirror.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}', match: { rentalId: goneId }, respond: answer })
+    await mirror.sync({ streams: ['rentals'], full: true })
+    mirror.sandbox.fault({
+      op: 'GET /v3/rentals/{rentalId}/payments',
+      match: { rentalId: goneId },
+      respond: answer,
+    })
+    await mirror.app.database.pool.query(
+      `update sync.records set detail_read_at = null where stream = 'rental_payments' and key = $1`,
+      [goneId],
+    )
+    await mirror.sync({ streams: ['rental_payments'] })
+    expect(await livePayments(goneId)).toBe(0)
   })
 })

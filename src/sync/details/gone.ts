@@ -22,7 +22,7 @@ export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Pro
     // The list named it a moment ago. The next sweep decides whether it is gone.
     return {
       warnings: [`${stream.name}: a listed record was answered 404 by its single endpoint.`],
-      records: [{ stream: stream.name, key, detailReadAt: startedAt }],
+      records: [{ stream: stream.name, key, detailHash: '', detailReadAt: startedAt }],
     }
   const parent = listReading(run, asked.stream)
   const since = new Date(startedAt.getTime() - recentlySeenMs)
