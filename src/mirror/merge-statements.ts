@@ -16,7 +16,7 @@
 //   903 a tombstone, its absence read at 10:00        alive again: insert, {"id": [null, 903], "name": [null, "Houat"]}
 //   904 read at 10:10 by somebody else                nothing: the answer is the older one
 //   905 no row                                        insert, {"id": [null, 905], "name": [null, "Groix"]}
-// It returns given 5, inserted 1, revived 1, updated 3, missed 0: to the run 2 inserted, 2 updated, 1 unchanged.
+// It returns inserted 1, revived 1, updated 3, missed 0: of the 5 rows to the run 2 inserted, 2 updated, 1 unchanged.
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
@@ -93,7 +93,7 @@ const differs = (columns: readonly string[], left: string, right: string): strin
  * Merges staged rows: inserts what is new, updates what differs and may be replaced, writes one change-log row for each
  * change; rows that equal what is there are neither written nor locked. Parameter: that of the batch.
  * Locks the rows it updates, in key order.
- * Returns given, inserted, revived, updated, and missed: rows that another transaction inserted meanwhile (run it again).
+ * Returns inserted, revived, updated, and missed: rows that another transaction inserted meanwhile (run it again).
  */
 export const mergeStatement = (stream: StreamDef, source: RowSource): string =>
   cached('merge', stream, source, () => {
@@ -153,7 +153,7 @@ export const mergeStatement = (stream: StreamDef, source: RowSource): string =>
       select (select mirror.feed_epoch()), '${name}', ${firstEntry(stream, own, 's')}
       from inserted s
     )
-    select (select count(*) from newest)::int as given, (select count(*) from inserted)::int as inserted,
+    select (select count(*) from inserted)::int as inserted,
       (select count(*) from updated)::int as updated, (select count(*) from locked where ${formerly('_deleted_at')} is not null)::int as revived,
       ((select count(*) from absent) - (select count(*) from inserted))::int as missed`
   })

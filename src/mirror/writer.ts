@@ -47,7 +47,6 @@ export class DataRefused extends BoatMirrorError {
 type Tally = { -readonly [K in keyof WriteCounts]: number }
 
 type Merged = {
-  readonly given: number
   readonly inserted: number
   readonly revived: number
   readonly updated: number
@@ -88,7 +87,7 @@ export async function applyWrites(client: PoolClient, writes: MirrorWrites): Pro
     if (inserts.length + own.length + gone.length + fills.length === 0) continue
     await refusing(stream.name, async () => {
       if (inserts.length > 0) await insert(writing, stream, inserts)
-      if (own.some((table) => table.rows.length > 0)) await merge(writing, stream)
+      if (own.some((table) => table.rows.length > 0)) await merge(writing, stream, own)
       await replaceScopes(writing, stream, own)
       for (const write of fills) await fill(writing, write)
       for (const each of gone) await tombstoneKeys(writing, each)
@@ -114,13 +113,13 @@ async function refusing<T>(stream: string | null, step: () => Promise<T>): Promi
 
 async function insert(writing: Writing, stream: StreamDef, tables: readonly TableWrite[]): Promise<void> {
   const inserted = await insertDirectly(writing.client, stream, tables)
-  if (inserted === null) await merge({ ...writing, batch: await stageRows(writing.client, tables) }, stream)
+  if (inserted === null) await merge({ ...writing, batch: await stageRows(writing.client, tables) }, stream, tables)
   else tallyOf(writing, stream).inserted += inserted
 }
 
 const maxMergeRounds = 5 // each round, another transaction must have inserted one of our keys in between
 
-async function merge(writing: Writing, stream: StreamDef): Promise<void> {
+async function merge(writing: Writing, stream: StreamDef, tables: readonly TableWrite[]): Promise<void> {
   const { client, batch } = writing
   const tally = tallyOf(writing, stream)
   const text = mergeStatement(stream, batch.source)
@@ -133,12 +132,13 @@ async function merge(writing: Writing, stream: StreamDef): Promise<void> {
   let written = 0
   for (let round = 1; ; round++) {
     const { rows } = await run()
-    const merged = rows[0] ?? { given: 0, inserted: 0, revived: 0, updated: 0, missed: 0 }
+    const merged = rows[0] ?? { inserted: 0, revived: 0, updated: 0, missed: 0 }
     tally.inserted += merged.inserted + merged.revived
     tally.updated += merged.updated - merged.revived
     written += merged.inserted + merged.updated
     if (merged.missed === 0) {
-      tally.unchanged += merged.given - written
+      // Also what came twice: each row that was read is counted once.
+      tally.unchanged += tables.reduce((sum, { rows }) => sum + rows.length, 0) - written
       return
     }
     if (round === maxMergeRounds)

@@ -124,13 +124,13 @@ describe('a record', () => {
     ])
   })
 
-  it('that comes twice in one batch counts once, and its latest read stands', async () => {
+  it('that comes twice in one batch is written once, its latest read stands, and the other counts as unchanged', async () => {
     const rows = [
       { ...harbour(4, 'first'), readAt: at(1) },
       { ...harbour(4, 'second'), readAt: at(2), source: 'GET /v3/harbours/{harbourId}' },
     ]
     const counts = await mirror.write({ tables: [tableOf('harbours', 3, [...rows].reverse())] })
-    expect(counts.get('harbours')).toEqual({ inserted: 1, updated: 0, unchanged: 0, deleted: 0 })
+    expect(counts.get('harbours')).toEqual({ inserted: 1, updated: 0, unchanged: 1, deleted: 0 })
     expect(await mirror.all('select name, _source from mirror.harbours where id = 4')).toEqual([
       { name: 'second', _source: 'GET /v3/harbours/{harbourId}' },
     ])
