@@ -4,6 +4,7 @@
 import type { PoolClient } from 'pg'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
+import { withDeadline } from '../clock.ts'
 import type { Queryable } from '../database/sql.ts'
 import { refusalByPartner } from '../mirror/partner-objects.ts'
 import { repairReadAhead } from '../mirror/read-ahead.ts'
@@ -76,14 +77,22 @@ export const committing: TaskWriter = {
   learn,
 
   /** Rows that Postgres refuses are found, quarantined, and the rest is committed. */
-  commit: async (run, found, extras = {}) => {
+  commit: async (run, found, { after, ...extras } = {}) => {
     const { context } = run
     let changes = await withStubs(context, found, run.stubs)
+    let early = isDirect(changes) ? after : undefined
     for (;;) {
+      if (early === undefined) await after
+      const turn = early === undefined ? extras : { ...extras, after: early }
       try {
-        context.onCommit(await context.database.transaction((client) => writeAll(client, run, changes, extras)))
+        context.onCommit(await context.database.transaction((client) => writeAll(client, run, changes, turn)))
         return
       } catch (error) {
+        // Whatever it was, the commit before it may have had a part in it.
+        if (early !== undefined) {
+          early = undefined
+          continue
+        }
         if (!(error instanceof DataRefused) || error.everyRow) throw error
         changes = await withoutRefused(context, changes, error)
       }
@@ -149,6 +158,18 @@ async function portionOf(db: Queryable, { stream, task }: TaskRun): Promise<Port
   return { since: task.runStartedAt, range: null }
 }
 
+/** New rows alone: nothing that the commit before it writes, too, and in which order would matter. */
+const isDirect = ({ tables, filled, tombstones, bad }: ChangeSet): boolean =>
+  tables.length > 0 &&
+  filled.length + tombstones.length + bad.length === 0 &&
+  tables.every(({ newKeys = false, replace = [], rows }) => rows.length === 0 || (newKeys && replace.length === 0))
+
+/**
+ * A commit whose rows are written keeps their keys locked for no longer while the one before it is under way, in
+ * milliseconds: that one may wait for such a key, or for somebody who does, which Postgres cannot see.
+ */
+const longestEarlyMs = 2_000
+
 async function writeAll(
   client: PoolClient,
   { task }: TaskRun,
@@ -164,6 +185,8 @@ async function writeAll(
   await keepDetailTags(client, changes.tagged)
   await quarantineRecords(client, changes.bad)
   await clearQuarantine(client, goodKeys(changes.tables))
+  // From here on it writes what each commit of the task writes.
+  if (extras.after !== undefined) await withDeadline(extras.after, longestEarlyMs)
   await noteUnknownFields(client, changes.unknown)
   if (extras.pages !== undefined)
     await saveSweepPages(client, { ...extras.pages, runId: task.runId }, extras.pages.keys)

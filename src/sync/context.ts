@@ -88,6 +88,8 @@ export type CommitExtras = {
     /** The list's records are summaries of their singles. */
     readonly summary: boolean
   }
+  /** The end of the task's commit before this one, which this one must not overtake; left out: there is none. */
+  readonly after?: Promise<void>
   /** Further statements of the same transaction. */
   readonly also?: (client: PoolClient) => Promise<void>
 }

@@ -125,7 +125,8 @@ class StreamComparison implements TaskWriter {
   /** What a moving list leaves out is asked for by its single. */
   endPass: TaskWriter['endPass'] = async (_, at) => nextVariant(at)
 
-  async commit({ task }: TaskRun, changes: ChangeSet, { pages }: CommitExtras = {}): Promise<void> {
+  async commit({ task }: TaskRun, changes: ChangeSet, { pages, after }: CommitExtras = {}): Promise<void> {
+    await after
     const keys = changes.tables.filter(({ stream }) => stream === this.#stream).flatMap(keysOf)
     for (const key of keys) this.#answered.add(key)
     for (const key of pages?.keys.flat() ?? []) this.#listed.add(key)

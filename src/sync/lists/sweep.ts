@@ -10,6 +10,7 @@ import type { ChangeSet } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { withStubs } from '../details/embeds.ts'
 import { comparesAged } from '../economy.ts'
+import { CommitsInTurn } from './commits-in-turn.ts'
 import { changesOfPages, pageBatches } from './list-records.ts'
 import { doubtPageBase, resolvePaging } from './paging.ts'
 import { type Checkpoint, firstCheckpoint, nextVariant, passNumber } from './progress.ts'
@@ -21,6 +22,9 @@ import { doubtWindows, type Pass, pagesOf, passesOf, refusalOfWindow } from './w
 const staleResumeMs = 5 * 60_000
 
 const rowsPerCommit = 1_000
+
+/** Pages of which nothing changed are ready one by one: for a commit that is worth its statements they wait this long. */
+const lingerMs = 100
 
 /** Pages read ahead of the database are limited by their size, too: this many bytes count like a record. */
 const bytesPerRow = 4_000
@@ -68,12 +72,21 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     ...(pass.part === 'newest' ? {} : { kept: await keptPages(run, start) }),
     ...(start.next === null ? {} : { from: start.next }),
   })
-  const ahead = batches(pagesOf(run, pass, source), { limit: rowsPerCommit, lingerMs: 0, weightOf })
+  const ahead = batches(pagesOf(run, pass, source), { limit: rowsPerCommit, lingerMs, weightOf })
   let at = start
   try {
-    // While Postgres writes one batch, the next is made ready and the pages after it are read.
-    for await (const [batch] of batches(prepared(run, ahead), { limit: 1, lingerMs: 0 }))
-      if (batch !== undefined) at = await commitPages(run, batch, at)
+    const commits = new CommitsInTurn()
+    try {
+      // While Postgres writes one batch, the next is made ready and begun, and the pages after it are read.
+      for await (const [batch] of batches(prepared(run, ahead), { limit: 1, lingerMs: 0 })) {
+        if (batch === undefined) continue
+        const from = at
+        at = checkpointAfter(batch, from)
+        await commits.begin((after) => commitPages(run, batch, { from, to: at, after }))
+      }
+    } finally {
+      await commits.end()
+    }
   } catch (error) {
     const refusal = refusalOfWindow(pass, error)
     if (refusal !== null) {
@@ -136,13 +149,10 @@ async function* prepared(run: TaskRun<'list'>, source: AsyncIterable<readonly Pa
   }
 }
 
-async function commitPages(
-  run: TaskRun<'list'>,
-  { changes, summary, pages }: PageBatch,
-  at: Checkpoint,
-): Promise<Checkpoint> {
+/** Where the pages of a batch lead. */
+function checkpointAfter({ pages }: PageBatch, at: Checkpoint): Checkpoint {
   const last = pages.at(-1)
-  const checkpoint: Checkpoint = {
+  return {
     ...at,
     next: last === undefined ? at.next : last.next,
     ended: last?.next === null,
@@ -153,13 +163,20 @@ async function commitPages(
       (total, index, all) => index === 0 || total !== all[index - 1],
     ),
   }
+}
+
+async function commitPages(
+  run: TaskRun<'list'>,
+  { changes, summary, pages }: PageBatch,
+  { from, to, after }: { readonly from: Checkpoint; readonly to: Checkpoint; readonly after: Promise<void> },
+): Promise<void> {
   const keys = pages.map((page) => page.keys)
   const kept = pages.flatMap((page) => page.kept ?? [])
   const also = (client: PoolClient): Promise<void> => keepPages(client, run.stream.name, kept)
   await run.writer.commit(run, changes, {
-    checkpoint,
+    checkpoint: to,
     also,
-    pages: { pass: passNumber(at), first: at.pages, keys, summary },
+    after,
+    pages: { pass: passNumber(from), first: from.pages, keys, summary },
   })
-  return checkpoint
 }
