@@ -24,7 +24,7 @@ const staleResumeMs = 5 * 60_000
 const rowsPerCommit = 1_000
 
 /** Pages of which nothing changed are ready one by one: for a commit that is worth its statements they wait this long. */
-const lingerMs = 100
+const lingerMs = 30
 
 /** Pages read ahead of the database are limited by their size, too: this many bytes count like a record. */
 const bytesPerRow = 4_000
