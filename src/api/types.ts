@@ -73,6 +73,11 @@ export type ListCall = ReadCall & {
   readonly maxPages?: number
   /** What is kept of a page, by its name (see `Page.name`); what it says must hold for as long as the page has this tag. */
   readonly kept?: (name: string) => Promise<KeptPage | null>
+  /**
+   * Pages may be asked for before those ahead of them have answered, for who reads the list to its end. `records`: so many
+   * are still to come, as far as is known; null: nobody knows.
+   */
+  readonly ahead?: { readonly records: number | null }
 }
 
 export type Page = {

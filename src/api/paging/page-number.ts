@@ -4,6 +4,7 @@ import type { Paged, Style } from './style.ts'
 
 /** A style that counts: `step` is how far it is from a page of so many records to the next one. */
 export function counting(usualBase: 0 | 1, step: (records: number) => number): Style {
+  const after = (call: Paged, cursor: string, records: number): string => String(numberOf(call, cursor) + step(records))
   return {
     usualBase,
     needsNext: false,
@@ -20,9 +21,10 @@ export function counting(usualBase: 0 | 1, step: (records: number) => number): S
       const number = numberOf(call, cursor)
       return number <= call.pageBase ? null : String(Math.max(call.pageBase, number - step(call.paging.pageSize)))
     },
+    after,
     // A short page does not end the list: the server may have lowered the page size.
     next: (call, cursor, page, { more }) =>
-      page.next === null && !more ? null : String(numberOf(call, cursor) + step(page.items.length)),
+      page.next === null && !more ? null : after(call, cursor, page.items.length),
   }
 }
 

@@ -3,11 +3,12 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { ApiError, BoatMirrorError } from '../../errors.ts'
-import type { Answer, ListCall, Page, ReadCall } from '../types.ts'
+import type { Answer, KeptPage, ListCall, Page, ReadCall } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
 import { type Envelope, readEnvelope } from './envelope.ts'
 import type { LinkBase } from './next-link.ts'
 import { createPageMemory } from './page-memory.ts'
+import { cursorsAhead, PagesAhead } from './pages-ahead.ts'
 import type { PageAddress, Style } from './style.ts'
 import { styles } from './styles.ts'
 
@@ -16,7 +17,7 @@ type PageSource = {
    * One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own.
    * `mayBeRefused`: the list may have ended before this page, so that a refusal is no failure of the API.
    */
-  readonly fetch: (address: PageAddress, how: Pick<ReadCall, 'mayBeRefused' | 'tag'>) => Promise<Answer>
+  readonly fetch: (address: PageAddress, how: Pick<ReadCall, 'mayBeRefused' | 'tag' | 'signal'>) => Promise<Answer>
   /** Tells a page from those at all other addresses. */
   readonly nameOf: (address: PageAddress) => string
   /** What the links of this API are measured against. */
@@ -37,6 +38,40 @@ export const pastEndStatuses: ReadonlySet<number | undefined> = new Set([400, 40
  * @throws ApiError PAGING_IGNORED, PAGING_ENDLESS, PAGING_ENVELOPE, PAGING_FOREIGN_LINK, and whatever reading throws
  */
 export async function* readPages(call: ListCall, source: PageSource): AsyncGenerator<Page, void, undefined> {
+  if (call.ahead === undefined) return yield* pagesInOrder(call, source, null)
+  const pages = new PagesAhead(
+    // Nothing is asked for ahead of the first page.
+    (cursor, signal) => askForPage({ ...call, signal }, cursor, source, { mayBeRefused: true }),
+    call.signal,
+  )
+  try {
+    yield* pagesInOrder(call, source, { pages, records: call.ahead.records })
+  } finally {
+    await pages.end()
+  }
+}
+
+type AskedPage = { readonly name: string; readonly kept: KeptPage | null; readonly answer: Answer }
+
+async function askForPage(
+  call: ListCall,
+  cursor: string,
+  { linkBase, nameOf, fetch }: PageSource,
+  { mayBeRefused }: Required<Pick<ReadCall, 'mayBeRefused'>>,
+): Promise<AskedPage> {
+  const address = styles[call.paging.style].request(call, cursor, linkBase.prefix)
+  const name = nameOf(address)
+  const kept = (await call.kept?.(name)) ?? null
+  const { signal } = call
+  const answer = await fetch(address, { mayBeRefused, tag: kept?.tag, ...(signal !== undefined && { signal }) })
+  return { name, kept, answer }
+}
+
+async function* pagesInOrder(
+  call: ListCall,
+  source: PageSource,
+  ahead: { readonly pages: PagesAhead<AskedPage>; readonly records: number | null } | null,
+): AsyncGenerator<Page, void, undefined> {
   const style = styles[call.paging.style]
   const memory = createPageMemory()
   const resumed = call.from !== undefined
@@ -44,20 +79,17 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
   let before = style.before(call, cursor)
   let received = 0
   let firstLength = 0
+  let largest = 0
   for (let index = 0; ; index++) {
-    const address = style.request(call, cursor, source.linkBase.prefix)
-    const name = source.nameOf(address)
-    const kept = (await call.kept?.(name)) ?? null
-    let answer: Answer
+    const mayBeRefused = before !== null || call.mayBeRefused === true
+    let asked: AskedPage
     try {
-      answer = await source.fetch(address, {
-        mayBeRefused: before !== null || call.mayBeRefused === true,
-        tag: kept?.tag,
-      })
+      asked = await (ahead?.pages.take(cursor) ?? askForPage(call, cursor, source, { mayBeRefused }))
     } catch (error) {
       if (!(error instanceof ApiError) || before === null || !pastEndStatuses.has(error.status)) throw error
       return assertPastEnd(call, error, { before, received: resumed ? null : received }, source)
     }
+    const { name, kept, answer } = asked
     const unchanged = answer.status === 304 ? kept : null
     // What headers say of a total is not covered by the tag.
     const envelope =
@@ -85,6 +117,12 @@ export async function* readPages(call: ListCall, source: PageSource): AsyncGener
     const next = unchanged !== null ? unchanged.next : length === 0 ? null : named(call, goesOn)
     const mayBeKept = style.usualBase !== null || goesOnByBody(envelope, style)
     if (next === null && index === 0 && !resumed) await assertEnded(call, envelope, more, source)
+    largest = Math.max(largest, answer.bytes)
+    if (next !== null && ahead !== null) {
+      const all = total === null || resumed ? ahead.records : total
+      const left = all === null ? null : all - received
+      ahead.pages.begin(cursorsAhead(call, next, { pages: index + 1, left, length, bytes: largest }))
+    }
     yield {
       index,
       cursor,

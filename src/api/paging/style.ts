@@ -24,6 +24,8 @@ export type Style = {
   request(call: Paged, cursor: string, prefix: string): PageAddress
   /** The cursor of the page before, at the page size asked for; null for the first page and where only answers lead on. */
   before(call: Paged, cursor: string): string | null
+  /** The cursor after a page that will have held so many records; left out where only answers lead on. */
+  after?(call: Paged, cursor: string, records: number): string
   /**
    * The cursor after a page that held records; null when the page was the last one.
    * @param hints `more`: the list's total says that records are missing

@@ -1,9 +1,10 @@
 // A sweep: a full scan of a list, page after page, checkpointed; at its end the question what is missing.
 
 import type { PoolClient } from 'pg'
-import type { Page } from '../../api/client.ts'
+import type { ListCall, Page } from '../../api/client.ts'
 import { ApiError, messageOf } from '../../errors.ts'
 import { keepPages, type ListPage } from '../../state/list-pages.ts'
+import { liveRows } from '../../state/row-counts.ts'
 import type { Task } from '../../state/tasks.ts'
 import { batches } from '../batches.ts'
 import type { ChangeSet } from '../change-set.ts'
@@ -61,6 +62,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
   const { query } = pass
   if (start.ended) return endPass(run, pass, start)
   const { paging, pageBase, probed } = await resolvePaging(run, query)
+  const ahead = await recordsAhead(run, pass, start)
   const source = context.api.list({
     endpoint: reads.list,
     query: { ...query },
@@ -71,14 +73,15 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     // Whether the newest come first is judged by the records.
     ...(pass.part === 'newest' ? {} : { kept: await keptPages(run, start) }),
     ...(start.next === null ? {} : { from: start.next }),
+    ...(ahead !== undefined && { ahead }),
   })
-  const ahead = batches(pagesOf(run, pass, source), { limit: rowsPerCommit, lingerMs, weightOf })
+  const arrived = batches(pagesOf(run, pass, source), { limit: rowsPerCommit, lingerMs, weightOf })
   let at = start
   try {
     const commits = new CommitsInTurn()
     try {
       // While Postgres writes one batch, the next is made ready and begun, and the pages after it are read.
-      for await (const [batch] of batches(prepared(run, ahead), { limit: 1, lingerMs: 0 })) {
+      for await (const [batch] of batches(prepared(run, arrived), { limit: 1, lingerMs: 0 })) {
         if (batch === undefined) continue
         const from = at
         at = checkpointAfter(batch, from)
@@ -102,6 +105,20 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     return runPass(run, pass, start, false)
   }
   return endPass(run, pass, at)
+}
+
+/**
+ * What to expect of a pass from its checkpoint on, for `ListCall.ahead`: of a list that is in the mirror as many records as
+ * there, of another or of a variant nobody knows. A part of a list may end with each page: nothing is asked for ahead.
+ */
+async function recordsAhead(
+  { context, stream }: TaskRun<'list'>,
+  { part }: Pass,
+  at: Checkpoint,
+): Promise<ListCall['ahead']> {
+  if (part !== undefined) return undefined
+  const live = at.variant === 0 ? await liveRows(context.database.pool, stream.name) : 0
+  return { records: live === 0 ? null : Math.max(0, live - (at.keys ?? 0)) }
 }
 
 /** The newest records are never all of a list: there is nothing to count. */
