@@ -18,6 +18,9 @@ const outdatedSql = `select n.nspname as schema, c.relname as name
       or pg_relation_size(c.oid) > 65536 + 2 * c.relpages::bigint * current_setting('block_size')::int)
   order by 1, 2`
 
+/** So many tables at once, each by a connection of the pool. */
+const atOnce = 2
+
 /**
  * Analyses tables that grew and that nobody analysed, each for itself, in no transaction of ours. One that somebody else is
  * analysing is left to them; a failure is logged: it costs speed, not the work. Returns the names of the tables.
@@ -25,15 +28,20 @@ const outdatedSql = `select n.nspname as schema, c.relname as name
 export async function analyzeGrown(db: Queryable, log: Logger): Promise<readonly string[]> {
   const { rows } = await db.query<{ schema: string; name: string }>(outdatedSql)
   const analyzed: string[] = []
-  for (const { schema, name } of rows) {
-    const table = `${schema}.${name}`
-    try {
-      await db.query(`analyze (skip_locked) ${identifier(schema)}.${identifier(name)}`)
-      analyzed.push(table)
-    } catch (error) {
-      log.warn({ event: 'not_analyzed', table, reason: messageOf(error) }, 'a table that grew could not be analysed')
+  const waiting = rows.values()
+  const analyzeOthers = async (): Promise<void> => {
+    for (const { schema, name } of waiting) {
+      const table = `${schema}.${name}`
+      try {
+        await db.query(`analyze (skip_locked) ${identifier(schema)}.${identifier(name)}`)
+        analyzed.push(table)
+      } catch (error) {
+        log.warn({ event: 'not_analyzed', table, reason: messageOf(error) }, 'a table that grew could not be analysed')
+      }
     }
   }
+  await Promise.all(Array.from({ length: atOnce }, analyzeOthers))
+  analyzed.sort()
   if (analyzed.length > 0) log.debug({ event: 'analyzed', tables: analyzed }, 'tables that grew were analysed')
   return analyzed
 }

@@ -19,7 +19,10 @@ async function sync(full = false): Promise<{ readonly statuses: readonly (number
   const before = mirror.sandbox.requests().length
   const [run] = await mirror.sync({ streams: ['users'], full })
   const asked = mirror.sandbox.requests().slice(before)
-  const pages = asked.filter(({ template, query }) => template === 'GET /v3/users' && query.deactivated === undefined)
+  const pages = asked
+    .filter(({ template, query }) => template === 'GET /v3/users' && query.deactivated === undefined)
+    // Several are under way at once, and arrive in any order.
+    .sort((a, b) => Number(a.query.page) - Number(b.query.page))
   return { statuses: pages.map(({ status }) => status), run: run as Run }
 }
 

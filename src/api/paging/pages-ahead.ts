@@ -20,9 +20,8 @@ type Progress = {
   readonly pages: number
   /** Records that are still to come; null: nobody knows. */
   readonly left: number | null
-  /** Records of this page. */
+  /** Records, and size, of the largest page so far: the last one of a list says nothing of the others. */
   readonly length: number
-  /** Size of the largest page so far. */
   readonly bytes: number
 }
 

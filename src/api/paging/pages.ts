@@ -79,7 +79,7 @@ async function* pagesInOrder(
   let before = style.before(call, cursor)
   let received = 0
   let firstLength = 0
-  let largest = 0
+  let [longest, largest] = [0, 0]
   for (let index = 0; ; index++) {
     const mayBeRefused = before !== null || call.mayBeRefused === true
     let asked: AskedPage
@@ -117,11 +117,12 @@ async function* pagesInOrder(
     const next = unchanged !== null ? unchanged.next : length === 0 ? null : named(call, goesOn)
     const mayBeKept = style.usualBase !== null || goesOnByBody(envelope, style)
     if (next === null && index === 0 && !resumed) await assertEnded(call, envelope, more, source)
+    longest = Math.max(longest, length)
     largest = Math.max(largest, answer.bytes)
     if (next !== null && ahead !== null) {
       const all = total === null || resumed ? ahead.records : total
       const left = all === null ? null : all - received
-      ahead.pages.begin(cursorsAhead(call, next, { pages: index + 1, left, length, bytes: largest }))
+      ahead.pages.begin(cursorsAhead(call, next, { pages: index + 1, left, length: longest, bytes: largest }))
     }
     yield {
       index,

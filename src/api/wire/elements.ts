@@ -82,7 +82,8 @@ export class Elements {
 
   /** The record itself. */
   value(index: number): Json {
-    return this.#parsed(this.#number(index, 0), this.#number(index, 1), this.#number(index, 4))
+    const text = this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))
+    return parsed(text, this.#number(index, 4))
   }
 
   /** All of them. */
@@ -90,10 +91,15 @@ export class Elements {
     return Array.from({ length: this.length }, (_, index) => this.value(index))
   }
 
-  /** What `stringifyJson` writes for the record, which is `value`; it is the text as received where only members that came twice would differ. */
-  text(index: number, value: Json): string {
-    if ((this.#number(index, 4) & care.rewritten) !== 0) return stringifyJson(value)
-    return this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))
+  /**
+   * The record, and what `stringifyJson` writes for it; that is the text as received where only members that came twice
+   * would differ.
+   */
+  decoded(index: number): { readonly value: Json; readonly text: string } {
+    const cares = this.#number(index, 4)
+    const received = this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))
+    const value = parsed(received, cares)
+    return { value, text: (cares & care.rewritten) === 0 ? received : stringifyJson(value) }
   }
 
   /** The record with no more members than `id` and `code`: enough to tell it from others. */
@@ -122,11 +128,6 @@ export class Elements {
     return this.#scan.records[(this.#from + index) * recordSize + which] as number
   }
 
-  #parsed(start: number, end: number, cares: number): Json {
-    const text = this.#bytes.toString('utf8', start, end)
-    return (cares & (care.digits | care.unstorable)) === 0 ? (JSON.parse(text) as Json) : parseJson(text).value
-  }
-
   /** The value of a member that begins there. */
   #valueAt(at: number, index: number): Json {
     const end = endOfPlainValue(this.#bytes, at)
@@ -135,6 +136,9 @@ export class Elements {
     return get(this.value(index), name) ?? null
   }
 }
+
+const parsed = (text: string, cares: number): Json =>
+  (cares & (care.digits | care.unstorable)) === 0 ? (JSON.parse(text) as Json) : parseJson(text).value
 
 const headOf = (record: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(record).filter(([name]) => name === 'id' || name === 'code'))

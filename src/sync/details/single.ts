@@ -122,12 +122,12 @@ async function recordFound(
   const sameBytes = detailHash === listed?.hash
   const compared = compares && sameBytes ? comparedRead(endpoint, true) : {}
   if (sameBytes && listed.mirrored) return [{ counts: { unchanged: 1 }, records: [state] }, compared]
-  const body = answer.value(0)
+  const { value: body, text } = answer.decoded(0)
   const redact = await personRedaction(context.database.pool, stream, [body])
   const record = redact(body)
   const { timeZone } = context.settings
   const received = { stream, record, endpoint, timeZone }
-  const { row, found } = projected({ ...received, ...(record === body && { payload: answer.text(0, body) }) })
+  const { row, found } = projected({ ...received, ...(record === body && { payload: text }) })
   // As in a list: a quarantined record is told by what we write for it.
   if (row === undefined) return [projected(received).found]
   const answered = keyText(row.key)

@@ -136,10 +136,10 @@ function decodeChanged(
     const isOwn = state?.alive === true && !state.stub
     const isProjected = isOwn && state.projection === projectionVersion
     if (isProjected && state.listHash === hash && !state.aged) continue
-    const record = items.value(index)
+    const { value: record, text } = items.decoded(index)
     const isSame = isOwn && (state.listHash === hash || isHashOfText(state.listHash, record))
     if (isProjected && isSame && !state.aged && key !== null) records.push({ stream, key, listHash: hash })
-    else changed.push({ record, text: items.text(index, record), hash, key, changed: !isSame })
+    else changed.push({ record, text, hash, key, changed: !isSame })
   }
   return { changed, records }
 }
