@@ -8,7 +8,7 @@ import { Client } from 'pg'
 import type { TestProject } from 'vitest/node'
 import { openTestPostgres } from './postgres-server.ts'
 import { openTestRedis } from './redis-server.ts'
-import { makeRunFolder } from './run-folder.ts'
+import { foldersOfTests, makeRunFolder } from './run-folder.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -22,7 +22,7 @@ declare module 'vitest' {
 const withoutRedis = 'not run: Redis suites (set TEST_REDIS_URL or install redis-server)'
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const folder = await makeRunFolder()
+  const folder = await makeRunFolder(await foldersOfTests())
   const opened: { close(): Promise<void> }[] = []
   const release = async (): Promise<void> => {
     for (const server of opened.reverse()) await server.close()

@@ -1,8 +1,9 @@
 // The folder of a test run, and what runs that were killed left behind: their servers are stopped, their folders removed.
 
 import { spawnSync } from 'node:child_process'
-import { chmod, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { existsSync } from 'node:fs'
+import { chmod, mkdtemp, readdir, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promises'
+import { freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isAlive, ownToken } from '../../src/embedded/processes.ts'
 import { stateFileName } from '../../src/embedded/state.ts'
@@ -13,10 +14,27 @@ import { redisPidFile, stopLeftServer } from './redis-server.ts'
 
 const prefix = 'boat-mirror-test-'
 
-/** Makes the folder of this run. Started as root, Postgres runs as another user, who must be able to pass through it. */
-export async function makeRunFolder(): Promise<string> {
+/** Where Linux keeps files in memory. */
+const memory = '/dev/shm'
+const gigabyte = 2 ** 30
+
+/**
+ * Where tests keep their databases: in memory where there is plenty of it, since hundreds of them are made and dropped, for
+ * which the disk takes longer than the tests do. TMPDIR decides otherwise.
+ */
+export async function foldersOfTests(): Promise<string> {
+  if (process.env.TMPDIR !== undefined || !existsSync(memory)) return tmpdir()
+  const { bavail, bsize } = await statfs(memory)
+  return freemem() >= 8 * gigabyte && bavail * bsize >= 4 * gigabyte ? memory : tmpdir()
+}
+
+/**
+ * Makes the folder of this run in another one. Started as root, Postgres runs as another user, who must be able to pass
+ * through it.
+ */
+export async function makeRunFolder(parent = tmpdir()): Promise<string> {
   await clearLeftovers()
-  const folder = await realpath(await mkdtemp(join(tmpdir(), prefix)))
+  const folder = await realpath(await mkdtemp(join(parent, prefix)))
   await chmod(folder, 0o711)
   await writeFile(join(folder, 'owner'), ownToken())
   return folder
@@ -24,16 +42,17 @@ export async function makeRunFolder(): Promise<string> {
 
 /** Stops the servers of runs that were killed and removes their folders; runs that live are left alone. */
 export async function clearLeftovers(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    if (!name.startsWith(prefix)) continue
-    const folder = join(tmpdir(), name)
-    try {
-      if (!isAlive(await readFile(join(folder, 'owner'), 'utf8'))) await clear(folder)
-    } catch (error) {
-      // No owner yet, or another run clears it at this moment: not ours, and no reason for this run to fail.
-      process.stderr.write(`${folder} stays: ${messageOf(error)}\n`)
+  for (const parent of new Set([tmpdir(), ...(existsSync(memory) ? [memory] : [])]))
+    for (const name of await readdir(parent)) {
+      if (!name.startsWith(prefix)) continue
+      const folder = join(parent, name)
+      try {
+        if (!isAlive(await readFile(join(folder, 'owner'), 'utf8'))) await clear(folder)
+      } catch (error) {
+        // No owner yet, or another run clears it at this moment: not ours, and no reason for this run to fail.
+        process.stderr.write(`${folder} stays: ${messageOf(error)}\n`)
+      }
     }
-  }
 }
 
 async function clear(folder: string): Promise<void> {
