@@ -8,9 +8,6 @@ import { styles } from './styles.ts'
 const mostPages = 4
 const mostBytes = 4_000_000
 
-/** Of a list whose length nobody knows one more is asked for after so many: a fifth at most is asked for in vain. */
-const pagesPerGuess = 4
-
 /** So long pages that nobody took may still take, in milliseconds. */
 const graceMs = 1_000
 
@@ -20,8 +17,10 @@ type Progress = {
   readonly pages: number
   /** Records that are still to come; null: nobody knows. */
   readonly left: number | null
-  /** Records, and size, of the largest page so far: the last one of a list says nothing of the others. */
+  /** Records of the page, and of the longest one so far: of a list whose pages are equally long a shorter one is the last. */
   readonly length: number
+  readonly longest: number
+  /** Size of the largest page so far. */
   readonly bytes: number
 }
 
@@ -32,15 +31,17 @@ type Progress = {
 export function cursorsAhead(
   call: Pick<ListCall, 'paging' | 'pageBase' | 'maxPages'>,
   next: string,
-  { pages, left, length, bytes }: Progress,
+  { pages, left, length, longest, bytes }: Progress,
 ): readonly string[] {
   const { after } = styles[call.paging.style]
   if (after === undefined) return []
-  const expected = left === null ? 1 + Math.floor(pages / pagesPerGuess) : Math.ceil(left / Math.max(1, length))
+  // A list of unknown length may be as long again as it was so far.
+  const guessed = length < longest ? 1 : pages
+  const expected = left === null ? guessed : Math.ceil(left / Math.max(1, longest))
   const mayBeRead = (call.maxPages ?? Number.POSITIVE_INFINITY) - pages
   const count = Math.min(mostPages, expected, mayBeRead, Math.floor(mostBytes / Math.max(1, bytes)))
   const cursors: string[] = []
-  for (let cursor = next; cursors.length < count; cursor = after(call, cursor, length)) cursors.push(cursor)
+  for (let cursor = next; cursors.length < count; cursor = after(call, cursor, longest)) cursors.push(cursor)
   return cursors
 }
 

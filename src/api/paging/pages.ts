@@ -122,7 +122,7 @@ async function* pagesInOrder(
     if (next !== null && ahead !== null) {
       const all = total === null || resumed ? ahead.records : total
       const left = all === null ? null : all - received
-      ahead.pages.begin(cursorsAhead(call, next, { pages: index + 1, left, length: longest, bytes: largest }))
+      ahead.pages.begin(cursorsAhead(call, next, { pages: index + 1, left, length, longest, bytes: largest }))
     }
     yield {
       index,
