@@ -21,11 +21,20 @@ const outdatedSql = `select n.nspname as schema, c.relname as name
 /** So many tables at once, each by a connection of the pool. */
 const atOnce = 2
 
+const underWay = new WeakMap<Queryable, Promise<readonly string[]>>()
+
 /**
- * Analyses tables that grew and that nobody analysed, each for itself, in no transaction of ours. One that somebody else is
- * analysing is left to them; a failure is logged: it costs speed, not the work. Returns the names of the tables.
+ * Analyses tables that grew and that nobody analysed, each for itself, in no transaction of ours; who asks while that is under
+ * way waits for it. One that somebody else is analysing is left to them; a failure is logged: it costs speed, not the work.
+ * Returns the names of the tables.
  */
-export async function analyzeGrown(db: Queryable, log: Logger): Promise<readonly string[]> {
+export function analyzeGrown(db: Queryable, log: Logger): Promise<readonly string[]> {
+  const going = underWay.get(db) ?? analyzeAll(db, log).finally(() => underWay.delete(db))
+  underWay.set(db, going)
+  return going
+}
+
+async function analyzeAll(db: Queryable, log: Logger): Promise<readonly string[]> {
   const { rows } = await db.query<{ schema: string; name: string }>(outdatedSql)
   const analyzed: string[] = []
   const waiting = rows.values()

@@ -25,16 +25,19 @@ import { planTask } from '../plan.ts'
 import { confirmationsOf } from './confirmations.ts'
 import { judgeDeletions } from './threshold.ts'
 
-/** Ends a sweep; nothing goes unless every pass was complete. What follows from the comparison is one transaction. */
+/** Ends a sweep; nothing goes unless every pass was complete. */
 export async function endSweep(run: TaskRun<'list'>, at: Checkpoint): Promise<void> {
+  const { database, log } = run.context
+  // Tables are analysed for what comes after: each range is compared by its own bounds, whatever the statistics.
+  await Promise.all([compareAndEnd(run, at), analyzeGrown(database.pool, log)])
+}
+
+/** What follows from the comparison is one transaction. */
+async function compareAndEnd(run: TaskRun<'list'>, at: Checkpoint): Promise<void> {
   const { context, task, stream, reads } = run
   const { pool } = context.database
   const window = windowOf(run)
-  // Tables are analysed for what comes after; each range is compared by its own bounds, whatever the statistics.
-  const [{ expected, seen, missing }] = await Promise.all([
-    compareAll(run, at, window),
-    analyzeGrown(pool, context.log),
-  ])
+  const { expected, seen, missing } = await compareAll(run, at, window)
   const live = window === undefined ? expected : await liveBefore(run)
   const deletedWithin24Hours = await deletedLately(pool, stream.name)
   const verdict = judgeDeletions({
