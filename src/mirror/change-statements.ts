@@ -34,11 +34,12 @@ function redacted(stream: StreamDef): string {
 /**
  * Locks rows by key, in key order, and changes nothing. `key share` keeps them from going, `no key update` from being
  * written, and `update` waits for all who write children of them, too. Parameters: one text array per key column.
+ * Returns key (text[]) and gone of each.
  */
 export const lockStatement = (stream: StreamDef, strength: 'key share' | 'no key update' | 'update'): string =>
   `with given as (${givenRows(stream, stream.key, 1)})
-    select from given g cross join lateral
-      (select from mirror.${identifier(stream.name)} t where ${sameKey(stream.key, 't', 'g')} for ${strength}) locked`
+    select array[${stream.key.map((column) => `g.${identifier(column)}::text`).join(', ')}] as key, locked.gone from given g cross join lateral
+      (select t._deleted_at is not null as gone from mirror.${identifier(stream.name)} t where ${sameKey(stream.key, 't', 'g')} for ${strength}) locked`
 
 /** A record that goes waits for those who are writing children of it: they hold a key share of it (`lockParents`). */
 const goingLock = (stream: StreamDef): string => (childrenOf(stream.name).length > 0 ? 'update' : 'no key update')

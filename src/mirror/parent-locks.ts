@@ -3,6 +3,7 @@
 
 import type { PoolClient } from 'pg'
 import type { StreamDef } from '../catalog/types.ts'
+import { keyText } from '../state/records.ts'
 import { lockStatement } from './change-statements.ts'
 import type { MirrorWrites } from './rows.ts'
 
@@ -32,13 +33,24 @@ const ownKeys = (stream: StreamDef, { tables = [], filled = [], tombstones = [] 
 /**
  * Locks the records of `stream` whose children are written until the end of the transaction. What else it writes there,
  * and what goes, is locked with them: one statement in one order, so that no two transactions wait for each other.
+ * @returns keys of those that are gone and not written themselves, as text: somebody else may bring them back meanwhile
  */
-export async function lockParents(client: PoolClient, stream: StreamDef, writes: MirrorWrites): Promise<void> {
+export async function lockParents(
+  client: PoolClient,
+  stream: StreamDef,
+  writes: MirrorWrites,
+): Promise<ReadonlySet<string>> {
   const parents = parentKeys(stream, writes)
-  if (parents.length === 0) return
+  if (parents.length === 0) return new Set()
   const own = ownKeys(stream, writes)
   const isGoing = (writes.tombstones ?? []).some((gone) => gone.stream === stream && gone.keys.length > 0)
   const strength = isGoing ? 'update' : own.length > 0 ? 'no key update' : 'key share'
   const distinct = [...new Map([...parents, ...own].map((key) => [JSON.stringify(key), key])).values()]
-  await client.query(lockStatement(stream, strength), keyArrays(stream, distinct))
+  const { rows } = await client.query<{ key: string[]; gone: boolean }>(
+    lockStatement(stream, strength),
+    keyArrays(stream, distinct),
+  )
+  const gone = new Set(rows.flatMap((row) => (row.gone ? keyText(row.key) : [])))
+  for (const key of own) gone.delete(keyText(key))
+  return gone
 }

@@ -80,6 +80,14 @@ export type WriteCounts = {
   readonly deleted: number
 }
 
+/** What a transaction wrote. */
+export type Written = {
+  /** By stream name. */
+  readonly counts: ReadonlyMap<string, WriteCounts>
+  /** Records that were gone, so that what hangs below them was left out: by stream name, their keys as text. */
+  readonly gone: ReadonlyMap<string, ReadonlySet<string>>
+}
+
 /** Where a row came from; a stub is always marked as one. */
 export function sourceOfRow(table: TableWrite, row: SourcedRow): string {
   const source = row.source ?? table.source

@@ -24,7 +24,7 @@ import { mergeStatement } from './merge-statements.ts'
 import { keyArrays, lockParents } from './parent-locks.ts'
 import { type Refusal, refusalByPartner } from './partner-objects.ts'
 import { redactPersons } from './redact.ts'
-import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts } from './rows.ts'
+import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts, Written } from './rows.ts'
 import { type Batch, stageRows } from './staging.ts'
 
 /** Postgres refused the data of a batch; `findRefusedRows` tells which rows. The transaction is to be rolled back. */
@@ -53,12 +53,12 @@ type Merged = {
   readonly missed: number
 }
 
-/** One call of `applyWrites`: its transaction, its staged batch, what came of it by stream, and which records went. */
+/** One call of `applyWrites`: its transaction, its staged batch, what came of it by stream, and which records go. */
 type Writing = {
   readonly client: PoolClient
   readonly batch: Batch
   readonly counts: Map<string, Tally>
-  readonly gone: RecordKeys[]
+  readonly going: RecordKeys[]
 }
 
 /** The counts of a stream; only streams that were given something or lost something have any. */
@@ -71,33 +71,33 @@ function tallyOf({ counts }: Writing, { name }: StreamDef): Tally {
 /**
  * Applies everything in the caller's transaction (read committed). Rows that equal what is there write nothing, children of
  * a record that is gone are left out, and what is remembered of records that go is forgotten.
- * @returns counts per stream name.
  * @throws DataRefused when Postgres refuses the data of a row.
  */
-export async function applyWrites(client: PoolClient, writes: MirrorWrites): Promise<ReadonlyMap<string, WriteCounts>> {
+export async function applyWrites(client: PoolClient, writes: MirrorWrites): Promise<Written> {
   const { tables = [], filled = [], tombstones = [] } = writes
   const { direct, others } = splitDirect(tables)
   const batch = await refusing(null, () => stageRows(client, others))
-  const writing: Writing = { client, batch, counts: new Map(), gone: [] }
+  const writing: Writing = { client, batch, counts: new Map(), going: [] }
+  const gone = new Map<string, ReadonlySet<string>>()
   for (const stream of streams) {
     const isOwn = (each: { readonly stream: StreamDef }): boolean => each.stream.name === stream.name
     const [inserts, own] = [direct.filter(isOwn), others.filter(isOwn)]
-    const [fills, gone] = [filled.filter(isOwn), tombstones.filter(isOwn)]
-    await refusing(null, () => lockParents(client, stream, writes))
-    if (inserts.length + own.length + gone.length + fills.length === 0) continue
+    const [fills, goers] = [filled.filter(isOwn), tombstones.filter(isOwn)]
+    gone.set(stream.name, await refusing(null, () => lockParents(client, stream, writes)))
+    if (inserts.length + own.length + goers.length + fills.length === 0) continue
     await refusing(stream.name, async () => {
       if (inserts.length > 0) await insert(writing, stream, inserts)
       if (own.some((table) => table.rows.length > 0)) await merge(writing, stream, own)
       await replaceScopes(writing, stream, own)
       for (const write of fills) await fill(writing, write)
-      for (const each of gone) await tombstoneKeys(writing, each)
+      for (const each of goers) await tombstoneKeys(writing, each)
     })
   }
-  await forgetRecords(client, writing.gone)
+  await forgetRecords(client, writing.going)
   const grown = [...writing.counts].map(([name, { inserted, deleted }]) => [name, inserted - deleted] as const)
   await noteRowChanges(client, new Map(grown))
   if (writing.counts.size > 0) await keepFeedOrder(client)
-  return writing.counts
+  return { counts: writing.counts, gone }
 }
 
 /** Runs a step; data that Postgres refuses is reported with its stream. */
@@ -190,7 +190,7 @@ async function tombstone(
 /** The descendants of records that became tombstones become tombstones too; what is known of a person is redacted. */
 async function cascade(writing: Writing, { stream, keys, source, readAt }: Tombstones): Promise<void> {
   if (keys.length === 0) return
-  writing.gone.push({ stream, keys })
+  writing.going.push({ stream, keys })
   for (const descendant of descendantsOf(stream.name)) {
     const parameters = [readAt, source, ...keyArrays(stream, keys)]
     await tombstone(writing, descendant, tombstoneDescendants(descendant, stream), parameters)

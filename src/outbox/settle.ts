@@ -82,7 +82,7 @@ export async function settleDone(client: PoolClient, settled: readonly DoneChang
   // Only now: the record's own aggregate may have a change on its way, and never has two.
   for (const each of moved)
     await client.query(`select outbox.move_aggregate($1, $2)`, [each.change.id, aggregateOf(each)])
-  const counts = await applyWrites(client, {
+  const { counts } = await applyWrites(client, {
     tables: settled.flatMap(({ done }) => done.mirror.tables ?? []),
     filled: settled.flatMap(({ done }) => done.mirror.filled ?? []),
     tombstones: settled.flatMap(({ done }) => done.mirror.tombstones ?? []),

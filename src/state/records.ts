@@ -188,8 +188,13 @@ const renewStatement = `update sync.records r set detail_read_at = greatest(${to
 /**
  * Remembers states; rows that would stay as they are are not written. Details below a record that is gone are not
  * remembered: what was read of them was not written. Call it after writing, in the same transaction.
+ * @param wereGone records that were gone when the writing began (`Written.gone`): somebody may have brought them back since
  */
-export async function saveRecords(db: Queryable, states: readonly RecordState[]): Promise<void> {
+export async function saveRecords(
+  db: Queryable,
+  states: readonly RecordState[],
+  wereGone: ReadonlyMap<string, ReadonlySet<string>> = new Map(),
+): Promise<void> {
   const renewed = mergedStates(states.filter((state) => state.unchanged === true))
   if (renewed.length > 0)
     await db.query(renewStatement, [
@@ -199,7 +204,7 @@ export async function saveRecords(db: Queryable, states: readonly RecordState[])
       renewed.map((state) => state.detailReadAt ?? null),
       renewed.map((state) => state.partly ?? null),
     ])
-  const merged = await belowLiving(db, mergedStates(states.filter((state) => state.unchanged !== true)))
+  const merged = await belowLiving(db, mergedStates(states.filter((state) => state.unchanged !== true)), wereGone)
   for (const changed of [true, false]) {
     const group = merged.filter((state) => (state.changed === true) === changed)
     if (group.length === 0) continue
@@ -241,8 +246,12 @@ export async function makeDue(db: Queryable, names: readonly string[], keys: rea
   )
 }
 
-/** The states but those of details below a record that is gone; they are kept under the key of that record. */
-async function belowLiving(db: Queryable, states: readonly RecordState[]): Promise<readonly RecordState[]> {
+/** The states but those of details below a record that is gone, or was; they are kept under the key of that record. */
+async function belowLiving(
+  db: Queryable,
+  states: readonly RecordState[],
+  wereGone: ReadonlyMap<string, ReadonlySet<string>>,
+): Promise<readonly RecordState[]> {
   const living = new Set(states)
   for (const name of new Set(states.map((state) => state.stream))) {
     const { parent } = streamNamed(name)
@@ -253,7 +262,8 @@ async function belowLiving(db: Queryable, states: readonly RecordState[]): Promi
       [own.map((state) => state.key)],
     )
     const gone = new Set(rows.map((row) => row.key))
-    for (const state of own) if (gone.has(state.key)) living.delete(state)
+    const were = wereGone.get(parent)
+    for (const state of own) if (gone.has(state.key) || were?.has(state.key)) living.delete(state)
   }
   return states.filter((state) => living.has(state))
 }

@@ -176,12 +176,12 @@ async function writeAll(
   changes: ChangeSet,
   extras: CommitExtras,
 ): Promise<number> {
-  const counts = await applyWrites(client, {
+  const { counts, gone } = await applyWrites(client, {
     tables: changes.tables,
     filled: changes.filled,
     tombstones: changes.tombstones,
   })
-  await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]))
+  await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]), gone)
   await keepDetailTags(client, changes.tagged)
   await quarantineRecords(client, changes.bad)
   await clearQuarantine(client, goodKeys(changes.tables))

@@ -270,7 +270,7 @@ describe('row level security in force', () => {
     const states = rows.map(({ key }) => ({ stream: 'harbours', key: key.join(), listHash: 'x', isNew: true }))
     const written = await db.transaction(async (client) => {
       expect(await insertNewRecords(client, states)).toEqual(states)
-      return applyWrites(client, { tables: [tableOf('harbours', 2, rows, { newKeys: true })] })
+      return (await applyWrites(client, { tables: [tableOf('harbours', 2, rows, { newKeys: true })] })).counts
     })
     await db.close()
     await mirror.all('delete from mirror.harbours where id >= 1000')

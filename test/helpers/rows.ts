@@ -28,7 +28,7 @@ export async function openMirror(): Promise<Mirror> {
   return {
     url: database.url,
     db,
-    write: (writes) => db.transaction((client: PoolClient) => applyWrites(client, writes)),
+    write: (writes) => db.transaction(async (client: PoolClient) => (await applyWrites(client, writes)).counts),
     all: async (sql, values) => (await db.pool.query(sql, values)).rows,
     [Symbol.asyncDispose]: async () => {
       await db.close()

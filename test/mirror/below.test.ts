@@ -3,7 +3,7 @@
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
-import type { MirrorWrites, Scope } from '../../src/mirror/rows.ts'
+import type { MirrorWrites, Scope, Written } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { keyText, saveRecords } from '../../src/state/records.ts'
 import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
@@ -78,12 +78,15 @@ async function expectRows(expected: Record<string, string[]>): Promise<void> {
 }
 
 /** A transaction that has written and is not committed yet. */
-async function openTransaction(writes: MirrorWrites): Promise<{ commit(): Promise<void>; client: PoolClient }> {
+async function openTransaction(
+  writes: MirrorWrites,
+): Promise<{ commit(): Promise<void>; readonly client: PoolClient; readonly written: Written }> {
   const client = await mirror.db.pool.connect()
   await client.query('begin')
-  await applyWrites(client, writes)
+  const written = await applyWrites(client, writes)
   return {
     client,
+    written,
     commit: async () => {
       await client.query('commit')
       client.release()
@@ -199,6 +202,19 @@ describe('a record that comes back', () => {
     await mirror.write(rentals(1, 1, 2))
     await mirror.write(gone('rentals', 5, ['1']))
     await saveRecords(mirror.db.pool, [state, { ...state, key: '2' }])
+    expect(await known()).toEqual(['rental_payments 2'])
+  })
+
+  it('does not find details remembered that were left out a moment before somebody brought it back', async () => {
+    await mirror.write(rentals(1, 1, 2))
+    await mirror.write(gone('rentals', 3, ['1']))
+    const open = await openTransaction({
+      tables: [...(payments(4, 1, 1).tables ?? []), ...(payments(4, 2, 2).tables ?? [])],
+    })
+    await mirror.write(rentals(5, 1))
+    await saveRecords(open.client, [state, { ...state, key: '2' }], open.written.gone)
+    await open.commit()
+    await expectRows({ rentals: ['1', '2'], rental_payments: ['2/2'] })
     expect(await known()).toEqual(['rental_payments 2'])
   })
 

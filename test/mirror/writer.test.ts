@@ -174,7 +174,7 @@ describe('few rows and many', () => {
       return await mirror.db.transaction(async (client) => {
         const counts: unknown[] = []
         for (const tables of writes) {
-          const found = await applyWrites(client, { tables: [...tables, tableOf('harbours', 1, also)] })
+          const { counts: found } = await applyWrites(client, { tables: [...tables, tableOf('harbours', 1, also)] })
           counts.push([...found].filter(([name]) => name !== 'harbours'))
         }
         const { rows } = await client.query<{ row: string }>(
@@ -216,7 +216,7 @@ describe('equal rows', () => {
     }))
     await mirror.db.transaction(async (client) => {
       const before = await client.query(written)
-      const counts = await applyWrites(client, { tables: [tableOf('harbours', 2, reordered)] })
+      const { counts } = await applyWrites(client, { tables: [tableOf('harbours', 2, reordered)] })
       expect(counts.get('harbours')).toEqual({ inserted: 0, updated: 0, unchanged: 300, deleted: 0 })
       expect((await client.query(written)).rows).toEqual(before.rows)
       const { rows: locked } = await client.query(
