@@ -4,7 +4,15 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Priority } from '../../src/api/admission/priority-queue.ts'
 import { createRateLimiter, type Limiter } from '../../src/api/admission/rate-limit.ts'
-import { createOwnBudget, lend, type RequestBudget, rule, unspent } from '../../src/api/admission/request-budget.ts'
+import {
+  createOwnBudget,
+  lend,
+  type RequestBudget,
+  rule,
+  unspent,
+  withFallback,
+} from '../../src/api/admission/request-budget.ts'
+import { recordingLog } from './recording-log.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -185,6 +193,36 @@ describe('what is not needed', () => {
     expect(left.length).toBeGreaterThan(70)
     expect(lent.length).toBeLessThan(left.length / 3) // few loans for many requests
     expect(lent.reduce((sum, requests) => sum + requests, 0)).toBe(left.length)
+  })
+})
+
+describe('a store that another one stands in for', () => {
+  it('is given back only what it has lent itself', async () => {
+    const asked: string[] = []
+    let isOut = false
+    const store = (name: string, fails: () => boolean): RequestBudget => ({
+      lend: async ({ wanted, unused }) => {
+        if (fails()) throw new Error(`${name} is out`)
+        if (wanted > 0) asked.push(`${name} ${unused}`)
+        return { granted: wanted, waitMs: 0 }
+      },
+    })
+    const words = { event: 'switched', text: 'another store lends' }
+    const { log } = recordingLog()
+    const [first, second] = [store('first', () => isOut), store('second', () => false)]
+    const budget = withFallback({ first, second, out: words, back: words, log })
+    const wish = { priority: 'read', wanted: 5, unused: 2, more: false } as const
+    await budget.lend(wish)
+    isOut = true
+    await budget.lend(wish)
+    await budget.lend(wish)
+    isOut = false
+    await vi.advanceTimersByTimeAsync(2_000)
+    await budget.lend(wish) // by the second still: it finds out that the first is back
+    await vi.advanceTimersByTimeAsync(0)
+    await budget.lend(wish)
+    await budget.lend(wish)
+    expect(asked).toEqual(['first 2', 'second 0', 'second 2', 'second 2', 'first 0', 'first 2'])
   })
 })
 

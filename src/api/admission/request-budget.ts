@@ -109,6 +109,14 @@ export type Fallback = {
 export function withFallback({ first, second, out, back, log }: Fallback): RequestBudget {
   let isOut = false
   let knockAt = 0
+  let lender = first
+
+  /** What another store has lent is not given back to this one, which would lend it a second time: it is lost. */
+  const lendFrom = (store: RequestBudget, wish: Wish): Promise<Loan> => {
+    const unused = store === lender ? wish.unused : 0
+    lender = store
+    return store.lend({ ...wish, unused })
+  }
 
   /** Nobody waits for a store that is out: now and then one look finds out whether it is back. */
   const knock = async (): Promise<void> => {
@@ -127,14 +135,14 @@ export function withFallback({ first, second, out, back, log }: Fallback): Reque
     lend: async (wish) => {
       if (!isOut)
         try {
-          return await withDeadline(first.lend(wish), patienceMs)
+          return await withDeadline(lendFrom(first, wish), patienceMs)
         } catch (error) {
           if (!isOut) log.warn({ event: out.event, error }, out.text)
           isOut = true
           knockAt = 0
         }
       void knock()
-      return second.lend(wish)
+      return lendFrom(second, wish)
     },
   }
 }
