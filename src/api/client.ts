@@ -63,10 +63,16 @@ export function createApi(options: ApiOptions): Api {
   const lanes = createSemaphore(() => load.limit)
   const flight = createSemaphore(() => load.limit)
 
-  /** Runs `send` when place, rate and gate allow it, and gives all of them back. */
-  const admitted = async <T>({ call, priority, isWrite }: Attempt, send: () => Promise<T>): Promise<T> => {
+  /** Runs `send` when place, rate and gate allow it, and gives all of them back: the places as soon as it is `answered`. */
+  const admitted = async <T>(
+    { call, priority, isWrite }: Attempt,
+    send: (answered: () => void) => Promise<T>,
+  ): Promise<T> => {
     const { signal } = call
     const leave: (() => void)[] = []
+    const leaveAll = (): void => {
+      for (const step of leave) step()
+    }
     let pass: GatePass | undefined
     let outcome: GateOutcome = 'neutral'
     try {
@@ -81,7 +87,7 @@ export function createApi(options: ApiOptions): Api {
         land()
         pass.done('neutral')
       }
-      const result = await send()
+      const result = await send(leaveAll)
       outcome = 'success'
       return result
     } catch (error) {
@@ -90,12 +96,12 @@ export function createApi(options: ApiOptions): Api {
       throw failure
     } finally {
       pass?.done(outcome)
-      for (const step of leave) step()
+      leaveAll()
     }
   }
 
   /** Sends one attempt, measures it, and tells everybody who wants to know. */
-  const measured = async ({ call, request, priority, number }: Attempt): Promise<Answer> => {
+  const measured = async ({ call, request, priority, number }: Attempt, answered: () => void): Promise<Answer> => {
     const { endpoint, signal } = call
     const startedAt = clock.now()
     const startedAtMs = performance.now()
@@ -111,7 +117,7 @@ export function createApi(options: ApiOptions): Api {
       const timeoutMs = call.timeoutMs ?? settings.timeoutMs
       const { beforeLeaving, exact, undecoded, tag } = call
       const answer = await transport.send(
-        { ...request, endpoint, body, signal, timeoutMs, beforeLeaving, exact, undecoded, tag },
+        { ...request, endpoint, body, signal, timeoutMs, beforeLeaving, answered, exact, undecoded, tag },
         clock.now,
       )
       over({ status: answer.status, bytes: answer.bytes, error: null })
@@ -131,7 +137,7 @@ export function createApi(options: ApiOptions): Api {
     expectCrowd(signal)
     const once = (number: number): Promise<Answer> => {
       const attempt: Attempt = { call, request, priority, number, isWrite: false }
-      return admitted(attempt, () => measured(attempt))
+      return admitted(attempt, (answered) => measured(attempt, answered))
     }
     try {
       return await withRetries(once, { signal, random })
@@ -172,7 +178,7 @@ export function createApi(options: ApiOptions): Api {
         number: 1,
         isWrite: true,
       }
-      return admitted(attempt, () => measured(attempt))
+      return admitted(attempt, (answered) => measured(attempt, answered))
     },
 
     close: () => transport.close(),

@@ -132,6 +132,24 @@ describe('connections', () => {
     expect(server.connections()).toBeLessThanOrEqual(3)
   })
 
+  it('are used again before the answer that they brought is decoded', async () => {
+    const order: string[] = []
+    let queued = (): void => undefined
+    const isQueued = new Promise<void>((resolve) => (queued = resolve))
+    await using server = await startServer(async (response, _seen, count) => {
+      if (count === 1) await isQueued
+      json(response, { ok: true })
+    })
+    await using test = openApi(server.url, { concurrency: 1 })
+    const reading = test.api.read(users).then(() => order.push('decoded'))
+    await expect.poll(() => server.seen.length).toBe(1)
+    const sending = test.api.send({ ...create, beforeLeaving: () => order.push('left') })
+    setImmediate(queued)
+    await Promise.all([reading, sending])
+    expect(order).toEqual(['left', 'decoded'])
+    expect(server.connections()).toBe(1)
+  })
+
   it('of a hundred calls on one signal are no leak to Node', async () => {
     const warnings: string[] = []
     const onWarning = (warning: Error): void => void warnings.push(warning.name)

@@ -57,6 +57,18 @@ describe('the probe', () => {
     })
   })
 
+  it('asks for both pages at once', async () => {
+    let asked = 0
+    let bothAsked = (): void => undefined
+    const both = new Promise<void>((resolve) => (bothAsked = resolve))
+    const read = async (): Promise<Answer> => {
+      if (++asked === 2) bothAsked()
+      await both
+      return { status: 200, body: { data: a }, headers: {}, startedAt: new Date(0), bytes: 0, retries: 0, sanitized: 0 }
+    }
+    expect(await probePageBase({ read }, { endpoint: 'GET /v3/users', paging })).toBe(1)
+  })
+
   it('takes a failing page 0 for refused while page 1 answers', async () => {
     expect((await probe(['API_SERVER_ERROR', a])).base).toBe(1)
     expect((await probe(['API_REJECTED', a])).base).toBe(1)

@@ -23,11 +23,13 @@ export function decidePageBase(pageZero: ProbedPage, pageOne: ProbedPage): 0 | 1
   return zero.length === one.length && zero.every((key, index) => key === one[index]) ? 1 : 0
 }
 
-/** Reads pages 0 and 1 of a numbered list. @throws ApiError for everything but a refusal of one of them */
+/** Reads pages 0 and 1 of a numbered list, at once. @throws ApiError for everything but a refusal of one of them */
 export async function probePageBase(api: Pick<Api, 'read'>, call: Omit<ListCall, 'pageBase'>): Promise<0 | 1 | null> {
   // A server that has no page 0 may fail rather than refuse; page 1 then shows that it is alive.
-  const pageZero = await probe(api, call, 0, ['API_REJECTED', 'API_NOT_FOUND', 'API_SERVER_ERROR'])
-  const pageOne = await probe(api, call, 1, ['API_REJECTED', 'API_NOT_FOUND'])
+  const [pageZero, pageOne] = await Promise.all([
+    probe(api, call, 0, ['API_REJECTED', 'API_NOT_FOUND', 'API_SERVER_ERROR']),
+    probe(api, call, 1, ['API_REJECTED', 'API_NOT_FOUND']),
+  ])
   return decidePageBase(pageZero, pageOne)
 }
 

@@ -1,6 +1,7 @@
 // HTTP to one origin: a pool of kept-alive connections, one time limit for the whole request, no redirects, capped
 // bodies. Turns everything that fails into an ApiError; knows neither retries nor rates.
 
+import { setImmediate } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { BoatMirrorError } from '../../errors.ts'
 import { parseRetryAfter } from '../retry.ts'
@@ -30,6 +31,8 @@ type TransportRequest = BuiltRequest & {
   readonly timeoutMs: number
   /** Called in the moment in which a write is handed to its connection; when it throws, nothing leaves. */
   readonly beforeLeaving?: (() => void) | undefined
+  /** Called when the last byte of a plain answer of 2xx is here, before it is decoded. */
+  readonly answered?: (() => void) | undefined
 }
 
 type TransportAnswer = {
@@ -83,6 +86,13 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
         { progress, maxBytes: answerLimit.maxBytes, beforeLeaving: request.beforeLeaving },
       )
       const { status, headers, body } = await exchange.received
+      if (Buffer.isBuffer(body)) {
+        request.answered?.()
+        // The next request leaves before this answer is decoded: undici takes two turns of the loop until it uses the
+        // connection again, one to give it back and one to see that it still stands.
+        await setImmediate()
+        await setImmediate()
+      }
       if (status === 304 && request.tag !== undefined)
         return { status, headers, body: undefined, bytes: 0, sanitized: 0 }
       if (status >= 200 && status < 300) return await readAnswer({ status, headers, body }, request)
