@@ -9,6 +9,8 @@ type Bounds<T> = {
   readonly weightOf?: (item: T) => number
   /** After the first item, wait at most this long for company, in milliseconds. */
   readonly lingerMs: number
+  /** The first batch waits for no company: its reader has nothing else to do yet. */
+  readonly startsAtOnce?: boolean
 }
 
 /**
@@ -17,7 +19,7 @@ type Bounds<T> = {
  */
 export async function* batches<T>(
   source: AsyncGenerator<T>,
-  { limit, lingerMs, weightOf = () => 1 }: Bounds<T>,
+  { limit, lingerMs, weightOf = () => 1, startsAtOnce = false }: Bounds<T>,
 ): AsyncGenerator<readonly T[]> {
   let waiting: T[] = []
   let weight = 0
@@ -50,9 +52,9 @@ export async function* batches<T>(
   }
 
   try {
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       while (waiting.length === 0 && !ended) await new Promise<void>((resolve) => (wakeReader = resolve))
-      if (weight < limit && !ended && lingerMs > 0) await company()
+      if (weight < limit && !ended && lingerMs > 0 && !(isFirst && startsAtOnce)) await company()
       if (waiting.length === 0) break
       const batch = waiting
       waiting = []

@@ -300,6 +300,18 @@ describe('overlap', () => {
     expect(sizes).toEqual([10, 10, 5])
   })
 
+  it('waits for no company with the first batch, where it starts at once', async () => {
+    const sizes: number[] = []
+    const source = async function* (): AsyncGenerator<number> {
+      yield 0
+      await new Promise((resolve) => setImmediate(resolve))
+      yield* counting(19)
+    }
+    for await (const batch of batches(source(), { limit: 10, lingerMs: 3_600_000, startsAtOnce: true }))
+      sizes.push(batch.length)
+    expect(sizes).toEqual([1, 10, 9])
+  })
+
   it('passes on an error after what arrived before it', async () => {
     const failing = async function* (): AsyncGenerator<number> {
       yield 1

@@ -75,7 +75,8 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     ...(start.next === null ? {} : { from: start.next }),
     ...(ahead !== undefined && { ahead }),
   })
-  const arrived = batches(pagesOf(run, pass, source), { limit: rowsPerCommit, lingerMs, weightOf })
+  const pages = pagesOf(run, pass, source)
+  const arrived = batches(pages, { limit: rowsPerCommit, lingerMs, weightOf, startsAtOnce: true })
   let at = start
   try {
     const commits = new CommitsInTurn()
