@@ -33,6 +33,7 @@ import * as statusSince from './0028_status_since.ts'
 import * as requestBudget from './0029_request_budget.ts'
 import * as changeLogMonths from './0030_change_log_months.ts'
 import * as statusAtSize from './0031_status_at_size.ts'
+import * as indexOfUnsettled from './0032_index_of_unsettled.ts'
 
 /** One that would keep others waiting for long does its longest work before the transaction of all. */
 type PreparedMigration = Migration & {
@@ -75,4 +76,5 @@ export const migrations: Readonly<Record<string, PreparedMigration>> = {
   '0029_request_budget': requestBudget,
   '0030_change_log_months': changeLogMonths,
   '0031_status_at_size': statusAtSize,
+  '0032_index_of_unsettled': indexOfUnsettled,
 }

@@ -117,6 +117,13 @@ export const stateSets = {
 /** A condition of SQL: `column in ('queued', …)`, with the states of a set. */
 export const inStates = (column: string, set: keyof typeof stateSets): string => `${column} in (${listOf(set)})`
 
+/**
+ * A condition of SQL: the change is not settled, as the predicate of the index `queue_unsettled` says it. It is written so
+ * that no other condition implies it: that index must not be read where one change or one aggregate is looked up.
+ */
+export const isUnsettled = (column: string): string =>
+  `case when ${inStates(column, 'unsettled')} then true else false end`
+
 const listOf = (set: keyof typeof stateSets): string => stateSets[set].map((status) => `'${status}'`).join(', ')
 
 /** For the placeholders of a `.sql` file: the states of each set, as `'queued', …`. */

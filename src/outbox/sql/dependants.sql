@@ -1,5 +1,6 @@
 -- What keeps a change's dependants in step with it: blocking, reviving, expiry, moving to the created record, erasing a person.
 -- Called by outbox.enqueue and by the pusher, always inside the transaction that changes the state.
+-- What depends on a change is looked up by id: `case` keeps the planner from an index of all changes in that state.
 
 create or replace function outbox.block_dependants(cause bigint) returns void
 language sql volatile set search_path = pg_catalog, pg_temp
@@ -15,7 +16,7 @@ as $$
     set status = 'blocked', blocked_by = cause,
         error = (select format('Waits for change %s (%s), which is %s.', c.id, c.operation, c.status)
                  from outbox.queue c where c.id = cause)
-    where q.id in (select hit.id from hit) and q.status = 'queued'
+    where q.id = any(array(select hit.id from hit)) and case when q.status = 'queued' then true end
 $$;
 comment on function outbox.block_dependants(bigint) is
   'Blocks what refers to a change that did not succeed, directly or through others.';
@@ -32,7 +33,7 @@ begin
     )
     update outbox.queue q
       set status = 'queued', blocked_by = null, error = null, next_attempt_at = clock_timestamp()
-      where q.id in (select hit.id from hit) and q.status = 'blocked'
+      where q.id = any(array(select hit.id from hit)) and case when q.status = 'blocked' then true end
         and not exists (select from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
                         where d.change_id = q.id and c.status in ({{dead}}));
     exit when not found;

@@ -153,7 +153,7 @@ begin
   if allowed is null then return; end if;
   -- Until the transaction ends nobody else of this role enqueues, so that what is counted is all there is.
   perform pg_advisory_xact_lock(hashtextextended('boat-mirror outbox of ' || role, 0));
-  select count(*) into open_changes from outbox.queue q where q.enqueued_by = role and q.status in ({{unsettled}});
+  select count(*) into open_changes from outbox.queue q where q.enqueued_by = role and {{is_unsettled}};
   if open_changes >= allowed then
     raise exception using errcode = '53400', message = format(
       '%s: role %s has %s open changes, and OUTBOX_LIMIT allows %s. Wait until some are done, or decide those that wait for a person: select id, operation, status, error from outbox.changes where settled_at is null;',

@@ -6,7 +6,7 @@ import { targetResults, writes } from '../../catalog/writes.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
 import { fillSql } from '../../database/sql.ts'
 import { dueConditions } from '../claim.ts'
-import { stateLists } from '../states.ts'
+import { isUnsettled, stateLists } from '../states.ts'
 import dependants from './dependants.sql'
 import due from './due.sql'
 import enqueue from './enqueue.sql'
@@ -60,7 +60,10 @@ function operationRow(write: WriteDef): OperationRow {
 export const outboxSteps: readonly RepeatableStep[] = [
   { name: 'outbox-validation', sql: fillSql(validation, { largest_part: `${largestPart}` }) },
   { name: 'outbox-dependants', sql: fillSql(dependants, stateLists('dead', 'waiting', 'final')) },
-  { name: 'outbox-enqueue', sql: fillSql(enqueue, stateLists('dead', 'waiting', 'unsettled')) },
+  {
+    name: 'outbox-enqueue',
+    sql: fillSql(enqueue, { ...stateLists('dead', 'waiting'), is_unsettled: isUnsettled('q.status') }),
+  },
   { name: 'outbox-due', sql: fillSql(due, dueConditions) },
   { name: 'outbox-operations', sql: operations, values: [JSON.stringify(writes.map(operationRow))] },
   outboxViews,

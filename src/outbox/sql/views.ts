@@ -5,7 +5,7 @@ import { rentals } from '../../catalog/rentals.ts'
 import type { Column } from '../../catalog/types.ts'
 import { writeNamed } from '../../catalog/writes.ts'
 import type { RepeatableStep, ViewDef } from '../../database/repeatable-step.ts'
-import { inStates } from '../states.ts'
+import { inStates, isUnsettled } from '../states.ts'
 
 const asTheyStand = (alias: string, names: readonly string[]): ViewDef['columns'] =>
   Object.fromEntries(names.map((name) => [name, [`${alias}.${name}`]]))
@@ -59,7 +59,7 @@ export const rentalsLocal: ViewDef = {
     'mirror.rentals with changes that are not settled yet laid over. Rentals still to be created have no id and are not shown.',
   with: `with waiting as (
     select q.id, q.operation, q.aggregate, q.body from outbox.queue q
-    where ${inStates('q.status', 'unsettled')} and q.aggregate like 'rental:%'
+    where ${isUnsettled('q.status')} and q.aggregate like 'rental:%'
   ), pending as (
     select w.aggregate, array_agg(w.id order by w.id) as changes, bool_or(w.operation = 'rental.delete') as deletes
     from waiting w group by w.aggregate

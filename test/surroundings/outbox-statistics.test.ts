@@ -1,0 +1,139 @@
+// An outbox that was analysed when all in it was settled, as it is most of the time, and is then given ten thousand changes:
+// until the next analyze Postgres takes the open ones for a single row, and every index of open changes for as good as any other.
+
+import type { PoolClient } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Change } from '../../src/outbox/change.ts'
+import { canProgress, claimChanges, nextDueAt, releaseChange, renewLeases, tidy } from '../../src/outbox/claim.ts'
+import { markDispatched } from '../../src/outbox/dispatch.ts'
+import { changesForPerson } from '../../src/outbox/inspect.ts'
+import { saveOutboxLimit } from '../../src/outbox/limit.ts'
+import type { Done } from '../../src/outbox/outcome.ts'
+import { settleDone } from '../../src/outbox/settle.ts'
+import { handledBy } from '../helpers/plans.ts'
+import { type Mirror, openMirror } from '../helpers/rows.ts'
+
+const size = 10_000
+const rentals = 1_000
+
+let mirror: Mirror
+beforeAll(async () => {
+  mirror = await openMirror()
+  await mirror.all('alter table outbox.queue set (autovacuum_enabled = off)')
+  const queue = (from: number, to: number) =>
+    mirror.all(
+      `insert into outbox.queue (operation, target, body, aggregate, enqueued_by)
+       select 'rental.update', jsonb_build_object('rentalId', id % ${rentals}), '{"referenceId": "x"}', 'rental:' || id % ${rentals}, current_user
+       from generate_series($1::int, $2::int) id`,
+      [from, to],
+    )
+  await queue(1, 100)
+  await mirror.all(`update outbox.queue set status = 'done', settled_at = now()`)
+  await mirror.all('analyze outbox.queue')
+  await queue(101, 100 + size)
+})
+afterAll(() => mirror[Symbol.asyncDispose]())
+
+const claim = (db: PoolClient): Promise<readonly Change[]> =>
+  claimChanges(db, 'test', { leaseMs: 60_000, most: 16, servedLast: '' })
+
+const sent = { params: {}, body: {}, applied: {}, evidence: {}, warnings: [] }
+const done: Done = {
+  kind: 'done',
+  result: null,
+  response: null,
+  warnings: [],
+  mirror: {},
+  recordKey: null,
+  leftBehind: null,
+  madeRoot: false,
+  rootId: null,
+  rentalStatus: 'VALIDATED',
+}
+
+/** What each may handle at most: some times what it is about, or for a look at all that is open, some times that. */
+const statements: readonly (readonly [string, number, (client: PoolClient) => Promise<unknown>])[] = [
+  ['16 are claimed', 2_000, claim],
+  [
+    '16 are claimed while 100 are on their way, marked as dispatched, and settled',
+    2_000,
+    async (db) => {
+      await db.query(`update outbox.queue set status = 'sending', owner = 'other', lease_until = now() + interval '1 min'
+        where id between 101 and 200`)
+      const changes = await claim(db)
+      expect(changes).toHaveLength(16)
+      await Promise.all(
+        markDispatched(
+          db,
+          changes.map((change) => ({ change, sent })),
+        ),
+      )
+      await settleDone(
+        db,
+        changes.map((change) => ({ change, done })),
+      )
+    },
+  ],
+  [
+    'one is given back',
+    2_000,
+    async (db) => {
+      const [change] = await claim(db)
+      if (change === undefined) throw new Error('Nothing was claimed.')
+      await releaseChange(db, change)
+    },
+  ],
+  [
+    'one more is queued',
+    2_000,
+    (db) => db.query(`select outbox.enqueue('rental.update', '{"rentalId": 7}', '{"referenceId": "y"}')`),
+  ],
+  [
+    'one more is queued with OUTBOX_LIMIT',
+    2 * size,
+    async (db) => {
+      await saveOutboxLimit(db, 2 * size)
+      await db.query(`select outbox.enqueue('rental.update', '{"rentalId": 7}', '{"referenceId": "y"}')`)
+    },
+  ],
+  [
+    'what waits for one that failed is blocked: nothing',
+    2_000,
+    (db) => db.query('select outbox.block_dependants(101)'),
+  ],
+  [
+    'what waits for one that failed is blocked, and revived',
+    2_000,
+    async (db) => {
+      await db.query(
+        'insert into outbox.dependencies (change_id, depends_on) select 101 + n, 101 from generate_series(1, 3) n',
+      )
+      await db.query(`update outbox.queue set status = 'failed' where id = 101`)
+      await db.query('select outbox.block_dependants(101)')
+      await db.query(`update outbox.queue set status = 'queued' where id = 101`)
+      await db.query('select outbox.revive_dependants(101)')
+    },
+  ],
+  ['when a pusher should look again', 8 * size, nextDueAt],
+  ['whether any change can go on', size, canProgress],
+  ['what is done before claiming', 2 * size, tidy],
+  ['leases are renewed', 2_000, (db) => renewLeases(db, 'test', 10_000)],
+  ['what waits for a person', 2 * size, changesForPerson],
+  ['rentals with what is not settled', 16 * size, (db) => db.query('select * from mirror.rentals_local')],
+]
+
+describe('Postgres with statistics of an outbox in which all was settled', () => {
+  for (const [what, most, work] of statements)
+    it(`${what}: the work does not grow with the square of what is queued`, async () => {
+      const client = await mirror.db.pool.connect()
+      try {
+        await client.query(`begin; set local statement_timeout = '60s'`)
+        const handled = await handledBy(client, () => work(client))
+        expect(handled.length).toBeGreaterThan(0)
+        expect(handled.filter(({ rows }) => rows > most).map(({ rows, sql }) => `${rows}: ${sql}`)).toEqual([])
+      } finally {
+        await client.query('rollback')
+        client.release()
+      }
+    })
+})
