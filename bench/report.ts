@@ -4,9 +4,9 @@ import Table from 'cli-table3'
 import type { AutovacuumResult } from './autovacuum.ts'
 import type { Round } from './lists.ts'
 import type { PushResult } from './push.ts'
-import { summary } from './statistics.ts'
+import { quantile, summary } from './statistics.ts'
 import type { SyncResult } from './sync-process.ts'
-import { isMet, limitOf, type Ratio } from './targets.ts'
+import { changesPerSecond, isMet, limitOf, type Ratio } from './targets.ts'
 import type { WorkersResult } from './workers.ts'
 
 type Cell = string | number
@@ -141,11 +141,16 @@ export function workerRows(queue: string, results: readonly WorkersResult[]): Ce
 export const pushHead = ['push', 'measured'] as const
 
 /** Latency and throughput of the way back. */
-export const pushRows = ({ latencyMs, full }: PushResult): Cell[][] => [
-  ['from enqueue to the request at the API, idle, median', `${latencyMs.median} ms`],
-  ['the same, 99th percentile', `${latencyMs.p99} ms (of ${latencyMs.samples})`],
-  [`${full.changes} changes over ${full.rentals} rentals`, `${Math.round((full.changes / full.ms) * 1000)} changes/s`],
-]
+export function pushRows(results: readonly PushResult[]): Cell[][] {
+  const latencies = results.flatMap(({ latenciesMs }) => latenciesMs)
+  const { median, min, max } = summary(results.map(changesPerSecond))
+  const titles = new Set(results.map(({ full }) => `${full.changes} changes over ${full.rentals} rentals`))
+  return [
+    ['from enqueue to the request at the API, idle, median', `${quantile(latencies, 0.5)} ms`],
+    ['the same, 99th percentile', `${quantile(latencies, 0.99)} ms (of ${latencies.length})`],
+    [[...titles].join(', '), `${shown(median)} changes/s (${shown(min)}–${shown(max)})`],
+  ]
+}
 
 export const autovacuumHead = [
   'second sync',
