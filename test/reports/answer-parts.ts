@@ -9,7 +9,9 @@ export type Row = readonly unknown[]
 
 export const sum = <Value>(values: readonly Value[], of: (value: Value) => unknown): number =>
   values.reduce((total, value) => total + Number(of(value) ?? 0), 0)
-export const round = (value: number, digits: number): number => Math.round(value * 10 ** digits + 1e-9) / 10 ** digits
+/** As Postgres rounds numbers: halves go away from zero. */
+export const round = (value: number, digits: number): number =>
+  (Math.sign(value) * Math.round(Math.abs(value) * 10 ** digits + 1e-9)) / 10 ** digits
 
 /** One row for each group: what makes it one, and what is asked of it. */
 export function grouped<Value>(
