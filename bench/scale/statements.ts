@@ -5,7 +5,8 @@ import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/database.ts'
 import { readStatus } from '../../src/inspect/read-status.ts'
 import { reportViews } from '../../src/reports/report-views.ts'
-import { filling, statementsOf, works } from '../../test/helpers/statements.ts'
+import { statementsOf } from '../../test/helpers/plans.ts'
+import { filling, works } from '../../test/helpers/statements.ts'
 import type { Databases } from '../world.ts'
 
 /** What one piece of work takes on tables of one size. */

@@ -1,7 +1,7 @@
 // What Postgres did for some statements, as its own plans tell: also for those inside functions, and for what no statistics
 // count, such as the rows of a nested loop over two sets that a statement made itself.
 
-import type { PoolClient } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 
 type Node = {
   readonly 'Node Type': string
@@ -14,13 +14,11 @@ type Node = {
 }
 
 /** One statement that was carried out. */
-export type Handled = {
+type Handled = {
   readonly sql: string
   /** Rows that came out of all steps of its plan, and those that a step looked at and dropped. */
   readonly rows: number
   readonly ms: number
-  /** The whole plan, to be read. */
-  readonly plan: Node
 }
 
 function rowsOf(node: Node): number {
@@ -38,14 +36,14 @@ const explainEverything = `load 'auto_explain';
   set auto_explain.log_nested_statements = on; set auto_explain.log_format = json; set auto_explain.log_level = notice`
 
 /** Carries out work on a connection and returns every statement it needed, with the rows that Postgres handled for each. */
-export async function handledBy(client: PoolClient, work: () => Promise<unknown>): Promise<readonly Handled[]> {
+async function handledBy(client: PoolClient, work: () => Promise<unknown>): Promise<readonly Handled[]> {
   const found: Handled[] = []
   const onNotice = ({ message = '' }: { readonly message?: string | undefined }): void => {
     const start = message.indexOf('{')
     if (!message.startsWith('duration:') || start < 0) return
     const told = JSON.parse(message.slice(start)) as { readonly 'Query Text': string; readonly Plan: Node }
     const ms = Number(/^duration: ([\d.]+) ms/.exec(message)?.[1] ?? 0)
-    found.push({ sql: told['Query Text'], rows: rowsOf(told.Plan), ms, plan: told.Plan })
+    found.push({ sql: told['Query Text'], rows: rowsOf(told.Plan), ms })
   }
   await client.query(explainEverything)
   client.on('notice', onNotice)
@@ -56,4 +54,30 @@ export async function handledBy(client: PoolClient, work: () => Promise<unknown>
     client.off('notice', onNotice)
   }
   return found
+}
+
+/** The statements of a work, carried out under settings such as `set local enable_hashjoin = off;`, and taken back. */
+export async function statementsOf(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<unknown>,
+  settings = '',
+): Promise<readonly Handled[]> {
+  const client = await pool.connect()
+  try {
+    await client.query(`begin; ${settings}`)
+    return await handledBy(client, () => work(client))
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+}
+
+/** Those of them that handle more than so many rows, with their number. */
+export async function statementsBeyond(
+  most: number,
+  ...of: Parameters<typeof statementsOf>
+): Promise<readonly string[]> {
+  const handled = await statementsOf(...of)
+  if (handled.length === 0) throw new Error('No statement was carried out.')
+  return handled.filter(({ rows }) => rows > most).map(({ rows, sql }) => `${rows}: ${sql}`)
 }

@@ -1,7 +1,7 @@
 // What a worker does again and again, as statements on a mirror of any size: those that open work is made of, on tables of
 // which all but a little is history.
 
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { runningRuns } from '../../src/inspect/page-queries.ts'
 import { backlog, outboxFacts, streamStatus } from '../../src/inspect/queries.ts'
@@ -22,7 +22,6 @@ import { beforePages, byRange, compareRange, dividePages, findRanges } from '../
 import { deletedLately, heldRuns } from '../../src/state/sweeps.ts'
 import { neglectedTasks, takeWakeable, waitingTasks } from '../../src/state/tasks.ts'
 import { areMoreNewer, countInWindow, isPageKnown } from '../../src/state/windows.ts'
-import { handledBy } from './plans.ts'
 
 const rentals = streamNamed('rentals')
 const keys = Array.from({ length: 100 }, (_, index) => String(index * 150 + 1))
@@ -186,16 +185,3 @@ export const works: readonly (readonly [string, (client: PoolClient) => Promise<
     },
   ],
 ]
-
-/** The statements of a work, carried out and taken back. */
-export async function statementsOf(pool: Pool, work: (client: PoolClient) => Promise<unknown>) {
-  const client = await pool.connect()
-  try {
-    await client.query('begin')
-    const handled = await handledBy(client, () => work(client))
-    return handled.map(({ rows, sql, ms }) => ({ rows, sql, ms }))
-  } finally {
-    await client.query('rollback')
-    client.release()
-  }
-}

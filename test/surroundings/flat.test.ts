@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createTestPool } from '../helpers/database.ts'
+import { statementsOf } from '../helpers/plans.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
-import { filling, needStatistics, statementsOf, works } from '../helpers/statements.ts'
+import { filling, needStatistics, works } from '../helpers/statements.ts'
 
 // Hundreds of thousands of rows are filled.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
