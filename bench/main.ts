@@ -132,7 +132,7 @@ function tablesOf(results: Results): readonly TableOf[] {
       head: autovacuumHead,
       rows: Object.entries(results.autovacuum).flatMap(([title, all]) => autovacuumRows(title, all)),
     },
-    { head: pushHead, rows: results.push.length > 0 ? pushRows(results.push) : [] },
+    { head: pushHead, rows: pushRows(results.push) },
     { head: ratioHead, rows: ratioRows(results.ratios) },
   ].filter(({ rows }) => rows.length > 0)
 }

@@ -116,6 +116,7 @@ export function growthRatios(small: readonly Round[], large: readonly Round[]): 
   ]
 }
 
+/** Throughput of a full queue. */
 export const changesPerSecond = ({ full }: PushResult): number => (full.changes / full.ms) * 1000
 
 /** Ratios of the way back. */
