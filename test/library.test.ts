@@ -94,6 +94,7 @@ describe('the package', () => {
     const db = kyselyOn(database.pool)
     const left = async (consumer: string): Promise<number> =>
       (await database.pool.query('select * from mirror.next_changes($1)', [consumer])).rows.length
+    const log = `select operation || ' { id: ' || (key->>'id') || ' }' as told from mirror.change_log where stream = 'rentals' order by seq`
     // The feed ends before what was written while other transactions of the server run, of whatever database.
     await vi.waitFor(async () => {
       const rest = changes(db, { consumer: 'ledger', streams: ['rentals'] })
@@ -102,8 +103,8 @@ describe('the package', () => {
         await rest.ack(cursor)
       }
       expect(await left('ledger'), 'acknowledged').toBe(0)
+      expect(given).toHaveLength((await database.pool.query(log)).rows.length)
     }, 20_000)
-    const log = `select operation || ' { id: ' || (key->>'id') || ' }' as told from mirror.change_log where stream = 'rentals' order by seq`
     expect(given).toEqual((await database.pool.query<{ told: string }>(log)).rows.map(({ told }) => told))
     expect(given.at(0)).toMatch(/^insert /)
     expect(given.at(-1)).toMatch(/^update /)
