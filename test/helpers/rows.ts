@@ -77,15 +77,22 @@ export type LogRow = {
 export const changeLog = (mirror: Mirror): Promise<LogRow[]> =>
   mirror.all<LogRow>('select stream, key, operation, diff from mirror.changes order by seq')
 
-/** Waits until no transaction older than the log's newest row is open: those of other databases count, too. */
-export const feedSettled = (mirror: Mirror): Promise<void> =>
+/**
+ * Waits until no transaction older than the log's newest row is open: those of other databases count, too. Who holds it back
+ * for too long is named.
+ */
+export const feedSettled = ({ all }: Pick<Mirror, 'all'>): Promise<void> =>
   vi.waitFor(
     async () => {
-      const [row] = await mirror.all<{ settled: boolean }>(
+      const holders = await all(
+        `select datname, age(clock_timestamp(), xact_start)::text as open, left(query, 200) as query from pg_stat_activity
+         where backend_xid is not null order by age(backend_xid) desc limit 5`,
+      )
+      const [row] = await all<{ settled: boolean }>(
         `select not exists (select from mirror.change_log where epoch = mirror.feed_epoch()
            and xid >= pg_snapshot_xmin(pg_current_snapshot())) as settled`,
       )
-      expect(row?.settled).toBe(true)
+      expect(row?.settled, `the feed is held back by ${JSON.stringify(holders)}`).toBe(true)
     },
-    { timeout: 20_000, interval: 20 },
+    { timeout: 25_000, interval: 20 },
   )
