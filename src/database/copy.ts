@@ -5,17 +5,27 @@ import { from as copyFrom } from 'pg-copy-streams'
 
 const special = /[\\\n\r\t]/
 
+/** From this length on four searches of a text are faster than one for any of four characters. */
+const long = 100
+
+const isPlain = (value: string): boolean =>
+  value.length < long
+    ? !special.test(value)
+    : !value.includes('\\') && !value.includes('\n') && !value.includes('\r') && !value.includes('\t')
+
 /** A value in COPY's text format. */
 export function copyText(value: string | null): string {
   if (value === null) return '\\N'
-  if (!special.test(value)) return value
+  if (isPlain(value)) return value
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t')
 }
 
-/** Values in COPY's text format, each with the tab that ends it. */
-export function copyFields(values: readonly (string | null)[]): string {
+/** Values in COPY's text format, each with the tab that ends it: all of them, or those at some places. */
+export function copyFields(values: readonly (string | null)[], places?: readonly number[]): string {
   let fields = ''
-  for (const value of values) fields += `${copyText(value)}\t`
+  if (places === undefined || places.length === values.length)
+    for (const value of values) fields += `${copyText(value)}\t`
+  else for (const place of places) fields += `${copyText(values[place] ?? null)}\t`
   return fields
 }
 

@@ -24,14 +24,25 @@ export function splitDirect(tables: readonly TableWrite[]): {
   const direct: TableWrite[] = []
   const others: TableWrite[] = []
   for (const table of tables) {
-    const again = repeated.get(table.stream) ?? new Set()
-    const isOnce = (row: SourcedRow): boolean => !again.has(row.key[0] ?? '')
-    const once = isNew(table) ? table.rows.filter(isOnce) : []
+    const { once, again } = isNew(table)
+      ? parted(table.rows, repeated.get(table.stream) ?? new Set())
+      : { once: [], again: table.rows }
     if (once.length > 0) direct.push({ ...table, rows: once })
     if (once.length === 0) others.push(table)
-    else if (once.length < table.rows.length) others.push({ ...table, rows: table.rows.filter((row) => !isOnce(row)) })
+    else if (again.length > 0) others.push({ ...table, rows: again })
   }
   return { direct, others }
+}
+
+/** The rows whose key comes once, and the others. */
+function parted(
+  rows: readonly SourcedRow[],
+  repeated: ReadonlySet<string>,
+): { readonly once: readonly SourcedRow[]; readonly again: readonly SourcedRow[] } {
+  const once: SourcedRow[] = []
+  const again: SourcedRow[] = []
+  for (const row of rows) (repeated.has(row.key[0] ?? '') ? again : once).push(row)
+  return { once, again }
 }
 
 /** First parts of the keys that come more than once, by stream. */
@@ -54,29 +65,33 @@ function repeatedKeys(tables: readonly TableWrite[]): ReadonlyMap<StreamDef, Rea
 const isNew = (table: TableWrite): boolean =>
   table.newKeys === true && table.stream.parent === undefined && (table.replace ?? []).length === 0
 
-type Inserted = { readonly table: TableWrite; readonly row: SourcedRow }
+type Inserted = { readonly table: TableWrite; readonly row: SourcedRow; readonly rank: bigint | string }
 
 /** The rows in the order of their keys, so that two writers meet in the same order. */
 function inKeyOrder(stream: StreamDef, tables: readonly TableWrite[]): readonly Inserted[] {
   const isNumber = columnType(stream, stream.key[0] ?? '') === 'bigint'
-  const compare = (a: string, b: string): number =>
-    isNumber ? Number(BigInt(a) - BigInt(b)) : a < b ? -1 : a > b ? 1 : 0
-  return tables
-    .flatMap((table) => table.rows.map((row) => ({ table, row })))
-    .sort((a, b) => compare(a.row.key[0] ?? '', b.row.key[0] ?? ''))
+  const all: Inserted[] = []
+  for (const table of tables)
+    for (const row of table.rows) {
+      const key = row.key[0] ?? ''
+      all.push({ table, row, rank: isNumber ? BigInt(key) : key })
+    }
+  return all.sort(byRank)
 }
+
+const byRank = (a: Inserted, b: Inserted): number => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0)
 
 /** When the statement began, on the database's clock, the log's epoch, and whether row level security holds this role. */
 type Beginning = { readonly now: Date; readonly epoch: string; readonly secured: boolean }
 
 /** Lines of the rows. All that a row holds is given: for a default that calls a clock, Postgres would write each by itself. */
 function* rowLines(rows: readonly Inserted[], places: readonly number[], { now }: Beginning): Generator<string> {
+  const writtenAt = now.toISOString()
   for (const { table, row } of rows) {
     const told = row.readAt ?? table.readAt
-    const readAt = told < now ? told : now // as `toldRead` says it
-    const fields = places.length < row.values.length ? places.map((place) => row.values[place] ?? null) : row.values
-    const times = `${readAt.toISOString()}\t${now.toISOString()}`
-    yield `${copyFields(fields)}${copyText(row.payload)}\t${copyText(sourceOfRow(table, row))}\t${times}\n`
+    const readAt = told < now ? told.toISOString() : writtenAt // as `toldRead` says it
+    const source = copyText(sourceOfRow(table, row))
+    yield `${copyFields(row.values, places)}${copyText(row.payload)}\t${source}\t${readAt}\t${writtenAt}\n`
   }
 }
 
@@ -84,18 +99,21 @@ const copyLog = 'copy mirror.change_log (epoch, stream, key, operation, changed_
 
 /** Lines of their first entries, as `firstEntry` has them of records without a parent: the key, and the person. */
 function* logLines(stream: StreamDef, rows: readonly Inserted[], { now, epoch }: Beginning): Generator<string> {
-  const json = (name: string, value: string): string =>
-    columnType(stream, name) === 'bigint' ? value : JSON.stringify(value)
   const [key = ''] = stream.key
+  const isNumber = columnType(stream, key) === 'bigint'
   const person = personColumn(stream)
+  const isPersonNumber = person !== undefined && columnType(stream, person) === 'bigint'
   const place = stream.columns.findIndex(({ name }) => name === person)
+  const writtenAt = now.toISOString()
   for (const { row } of rows) {
     const held = row.values[place] ?? null
-    const diff = person === undefined || held === null ? '{}' : `{"${person}":[null,${json(person, held)}]}`
-    const told = copyText(`{"${key}":${json(key, row.key[0] ?? '')}}`)
-    yield `${epoch}\t${stream.name}\t${told}\tinsert\t${now.toISOString()}\t${copyText(diff)}\tf\n`
+    const diff = person === undefined || held === null ? '{}' : `{"${person}":[null,${jsonText(held, isPersonNumber)}]}`
+    const told = copyText(`{"${key}":${jsonText(row.key[0] ?? '', isNumber)}}`)
+    yield `${epoch}\t${stream.name}\t${told}\tinsert\t${writtenAt}\t${copyText(diff)}\tf\n`
   }
 }
+
+const jsonText = (value: string, isNumber: boolean): string => (isNumber ? value : JSON.stringify(value))
 
 /**
  * Inserts rows of one stream by COPY and logs them, in the caller's transaction.

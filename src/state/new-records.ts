@@ -24,11 +24,7 @@ export async function insertNewRecords(
   client: PoolClient,
   states: readonly RecordState[],
 ): Promise<readonly RecordState[]> {
-  const times = new Map<string, number>()
-  const id = ({ stream, key }: RecordState): string => `${stream} ${key}`
-  for (const state of states) times.set(id(state), (times.get(id(state)) ?? 0) + 1)
-  const isNew = (state: RecordState): boolean => state.isNew === true && times.get(id(state)) === 1 && isKept(state)
-  const found = states.filter(isNew).sort(compareStates)
+  const { found, others } = newOnes(states)
   if (found.length < fewestCopied) return states
   const begun = await client.query(
     `savepoint new_records; select clock_timestamp() as now, row_security_active('sync.records') as secured`,
@@ -48,5 +44,26 @@ export async function insertNewRecords(
     return states
   }
   await client.query('release savepoint new_records')
-  return states.filter((state) => !isNew(state))
+  return others
 }
+
+/** Those that nobody knew a moment ago and that come once, in the order of their keys. */
+function newOnes(states: readonly RecordState[]): {
+  readonly found: readonly RecordState[]
+  readonly others: readonly RecordState[]
+} {
+  const seen = new Set<string>()
+  const repeated = new Set<string>()
+  for (const state of states) {
+    const id = idOf(state)
+    if (seen.has(id)) repeated.add(id)
+    else seen.add(id)
+  }
+  const found: RecordState[] = []
+  const others: RecordState[] = []
+  for (const state of states)
+    (state.isNew === true && !repeated.has(idOf(state)) && isKept(state) ? found : others).push(state)
+  return { found: found.sort(compareStates), others }
+}
+
+const idOf = ({ stream, key }: RecordState): string => `${stream} ${key}`

@@ -114,12 +114,18 @@ export async function clearQuarantine(
   db: Queryable,
   good: readonly { readonly stream: string; readonly keys: readonly string[] }[],
 ): Promise<void> {
-  const entries = good.flatMap(({ stream, keys }) => keys.map((key) => ({ stream, key: entryKey(key) })))
+  const streams: string[] = []
+  const entries: string[] = []
+  for (const { stream, keys } of good)
+    for (const key of keys) {
+      streams.push(stream)
+      entries.push(entryKey(key))
+    }
   if (entries.length === 0) return
   await db.query(
     `delete from sync.quarantine q using unnest($1::text[], $2::text[]) as g(stream, key)
      where q.stream = g.stream and q.key = g.key`,
-    [entries.map((entry) => entry.stream), entries.map((entry) => entry.key)],
+    [streams, entries],
   )
 }
 

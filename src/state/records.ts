@@ -7,6 +7,9 @@ import type { StreamDef } from '../catalog/types.ts'
 import { identifier, isStub, now, on, type Queryable, toldRead } from '../database/sql.ts'
 import { isOlder } from './detail-age.ts'
 
+/** The key of a record or a row as one text. */
+export const keyTextOf = ({ key }: { readonly key: readonly string[] }): string => keyText(key)
+
 /** A key as one text: a single column as it is, several as a JSON array of texts. */
 export function keyText(parts: readonly string[]): string {
   const [first] = parts
@@ -76,7 +79,9 @@ export async function knownRecords(
      from ${askedJoin(stream)} ${rememberedJoin}`,
     [[...new Set(keys)], stream.name, listAgeMs],
   )
-  return new Map(rows.map(({ key, ...known }) => [key, known]))
+  const known = new Map<string, KnownRecord>()
+  for (const row of rows) known.set(row.key, row)
+  return known
 }
 
 /**

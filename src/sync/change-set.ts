@@ -55,7 +55,8 @@ export type ChangeSet = {
 /** What a read found; what is left out is nothing. */
 export type Found = Partial<ChangeSet>
 
-const nothing: ChangeSet = {
+/** A change set without anything. */
+export const nothing: ChangeSet = {
   tables: [],
   embedding: [],
   embedded: [],

@@ -19,7 +19,7 @@ import { insertNewRecords } from '../state/new-records.ts'
 import { changedPortion, nextPortion, notePlanned, type Portion } from '../state/portions.ts'
 import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from '../state/quarantine.ts'
 import { noteReads, repeatingReadsOf } from '../state/reads.ts'
-import { keyText, knownRecords, saveRecords } from '../state/records.ts'
+import { keyText, keyTextOf, knownRecords, saveRecords } from '../state/records.ts'
 import { addWarnings, markSwept, noteRunError } from '../state/runs.ts'
 import { saveSweepPages } from '../state/sweeps.ts'
 import { addTasks, checkpointTask, endTask, hasOpenTasks, waitingTasks } from '../state/tasks.ts'
@@ -221,7 +221,7 @@ const goodKeys = (
 ): readonly { readonly stream: string; readonly keys: readonly string[] }[] =>
   tables
     .filter((write) => write.mode === 'record' && write.rows.length > 0)
-    .map((write) => ({ stream: write.stream.name, keys: write.rows.map((row) => keyText(row.key)) }))
+    .map((write) => ({ stream: write.stream.name, keys: write.rows.map(keyTextOf) }))
 
 /** Counts of the run's own table and of what stands inside its records; other tables are counted by their own runs. */
 function sum(stream: string, counts: ReadonlyMap<string, WriteCounts>, changes: ChangeSet): WriteCounts {

@@ -46,7 +46,7 @@ export async function replayRecord(context: SyncContext, record: QuarantineEntry
 async function changesOf(context: SyncContext, stream: StreamDef, record: QuarantineEntry): Promise<ChangeSet> {
   const { endpoint, lastSeenAt: readAt } = record
   const received = bodyOf(stream, record)
-  const body = (await personRedaction(context.database.pool, stream, [received]))(received)
+  const body = (await personRedaction(context.database.pool, stream, [{ record: received }]))(received)
   const request = requestOf(stream, record, body)
   if (typeof request === 'string') return changeSet([{ bad: [{ ...record, reason: request, request: {} }] }])
   // Another stream's read knows the record at second hand only: `GET /v3/rentals/{rentalId}/user`.

@@ -36,7 +36,8 @@ export function createPageMemory(): PageMemory {
   }
   return {
     look: (items) => {
-      const heads = Array.from({ length: items.length }, (_, index) => items.head(index))
+      const heads: Json[] = []
+      for (let index = 0; index < items.length; index++) heads.push(items.head(index))
       return lookAtKeys(items.length === 0 ? [] : keysOf(heads, () => items.values()))
     },
     lookAtKeys,

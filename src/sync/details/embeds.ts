@@ -7,7 +7,7 @@ import type { StreamDef } from '../../catalog/types.ts'
 import { type Queryable, stubSource } from '../../database/sql.ts'
 import { tombstonedUsers } from '../../mirror/redact.ts'
 import type { SourcedRow, TableWrite } from '../../mirror/rows.ts'
-import { keyText, knownSources } from '../../state/records.ts'
+import { keyText, keyTextOf, knownSources } from '../../state/records.ts'
 import {
   type ChangeSet,
   type Embedded,
@@ -30,34 +30,64 @@ export function embeddedRecords(
   answered: readonly Embedded[],
   timeZone: string,
 ): readonly Embedded[] {
-  const found = new Map<string, Embedded>()
-  /** True when this is the first or the better look at the record. */
-  const take = (embedded: Embedded): boolean => {
-    const id = `${embedded.stream.name} ${keyText(embedded.key)}`
-    const before = found.get(id)
-    if (before !== undefined && !isBetter(embedded, before)) return false
-    found.set(id, embedded)
-    return true
+  const finder = new EmbeddedFinder(timeZone)
+  for (const outer of [...embedding].sort(latestFirst)) finder.collect(outer, outer.stream, outer.record, '')
+  for (const embedded of answered) finder.take(embedded)
+  return finder.found()
+}
+
+const latestFirst = (a: EmbeddingRecord, b: EmbeddingRecord): number => b.readAt.getTime() - a.readAt.getTime()
+
+/** Its methods are made once: a function made for each batch would be compiled for each. */
+class EmbeddedFinder {
+  readonly #timeZone: string
+  /** By stream and key. */
+  readonly #found = new Map<StreamDef, Map<string, Embedded>>()
+
+  constructor(timeZone: string) {
+    this.#timeZone = timeZone
   }
-  const collect = (stream: StreamDef, record: Json, prefix: string, outer: EmbeddingRecord): void => {
+
+  /** What stands inside a record of `stream`, which stands at `prefix` inside the outer one. */
+  collect(outer: EmbeddingRecord, stream: StreamDef, record: Json, prefix: string): void {
     for (const { path, stream: name } of stream.embeds ?? []) {
       const embedded = valueAt(record, path)
       if (!isObject(embedded)) continue
       const target = streamNamed(name)
-      const key = keyOf(target, embedded, timeZone)
-      const source = stubSource(outer.endpoint, `${prefix}${path}`)
-      if (key === null || take({ stream: target, key, record: embedded, source, readAt: outer.readAt }))
-        collect(target, embedded, `${prefix}${path}.`, outer)
+      const key = keyOf(target, embedded, this.#timeZone)
+      if (key !== null) {
+        const { readAt } = outer
+        const look = { record: embedded, readAt }
+        if (!this.#isFirstOrBetter(target, keyText(key), look)) continue
+        this.take({ stream: target, key, source: stubSource(outer.endpoint, `${prefix}${path}`), ...look })
+      }
+      this.collect(outer, target, embedded, `${prefix}${path}.`)
     }
   }
-  const latestFirst = [...embedding].sort((a, b) => b.readAt.getTime() - a.readAt.getTime())
-  for (const outer of latestFirst) collect(outer.stream, outer.record, '', outer)
-  for (const embedded of answered) take(embedded)
-  return [...found.values()]
+
+  /** Keeps this look, if it is the first or the better one at its record. */
+  take(embedded: Embedded): void {
+    const { stream } = embedded
+    const key = keyText(embedded.key)
+    if (!this.#isFirstOrBetter(stream, key, embedded)) return
+    const own = this.#found.get(stream) ?? new Map<string, Embedded>()
+    this.#found.set(stream, own.set(key, embedded))
+  }
+
+  found(): readonly Embedded[] {
+    return [...this.#found.values()].flatMap((own) => [...own.values()])
+  }
+
+  #isFirstOrBetter(stream: StreamDef, key: string, look: Look): boolean {
+    const before = this.#found.get(stream)?.get(key)
+    return before === undefined || isBetter(look, before)
+  }
 }
 
+type Look = Pick<Embedded, 'record' | 'readAt'>
+
 /** The later look; of two at the same instant the one with more members, as in the mirror. */
-const isBetter = (look: Embedded, before: Embedded): boolean =>
+const isBetter = (look: Look, before: Look): boolean =>
   look.readAt.getTime() === before.readAt.getTime()
     ? Object.keys(look.record).length > Object.keys(before.record).length
     : look.readAt > before.readAt
@@ -80,7 +110,7 @@ export async function stubsOf(
   }
   const known = await knownSources(
     db,
-    [...byStream].map(([stream, all]) => ({ stream, keys: all.map(({ key }) => keyText(key)) })),
+    [...byStream].map(([stream, all]) => ({ stream, keys: all.map(keyTextOf) })),
   )
   const writes: TableWrite[] = []
   for (const [stream, all] of byStream) {
@@ -111,24 +141,48 @@ export async function stubsOf(
 }
 
 /** What a record of a list or a single read leads to besides its own row: embedded records, rows of streams inside it. */
-export function foundInside(
-  { stream, record, endpoint, timeZone }: Received,
-  key: string,
-  readAt: Date,
-): readonly Found[] {
-  const children = childrenOf(stream.name).map((child): Found => {
-    const entries = child.reads.kind === 'inside' ? valueAt(record, child.reads.path) : undefined
+export function foundInside(received: Received, key: string, readAt: Date): readonly Found[] {
+  const { stream, record, endpoint } = received
+  const found: Found[] = []
+  if (stream.embeds !== undefined) found.push({ embedding: [{ stream, record, endpoint, readAt }] })
+  for (const { child, path } of insideOf(stream)) {
+    const entries = valueAt(record, path)
     // An absent collection is unknown; an empty one is none.
-    if (!Array.isArray(entries)) return {}
-    const columns = child.parentKey ?? []
-    const request = { [columns[0] ?? '']: key }
-    const of = { stream: child, request, endpoint, timeZone }
-    const { rows, complete, found } = projectedAll(entries.map((entry) => ({ ...of, record: entry })))
-    const replace = complete ? [{ columns: [...columns], values: [key] }] : []
-    return { ...found, tables: [{ stream: child, mode: 'record', source: endpoint, readAt, rows, replace }] }
-  })
-  const embedding = stream.embeds === undefined ? [] : [{ stream, record, endpoint, readAt }]
-  return [{ embedding }, ...children]
+    if (Array.isArray(entries)) found.push(rowsInside(received, { child, entries, key, readAt }))
+  }
+  return found
+}
+
+type Inside = { readonly child: StreamDef; readonly path: string }
+
+const inside = new Map<StreamDef, readonly Inside[]>()
+
+/** The streams whose rows stand inside records of a stream, and where. */
+function insideOf(stream: StreamDef): readonly Inside[] {
+  const known = inside.get(stream)
+  if (known !== undefined) return known
+  const made = childrenOf(stream.name).flatMap((child) =>
+    child.reads.kind === 'inside' ? [{ child, path: child.reads.path }] : [],
+  )
+  inside.set(stream, made)
+  return made
+}
+
+type Collection = {
+  readonly child: StreamDef
+  readonly entries: readonly Json[]
+  /** Of the record that it stands in. */
+  readonly key: string
+  readonly readAt: Date
+}
+
+function rowsInside({ endpoint, timeZone }: Received, { child, entries, key, readAt }: Collection): Found {
+  const columns = child.parentKey ?? []
+  const request = { [columns[0] ?? '']: key }
+  const of = { stream: child, request, endpoint, timeZone }
+  const { rows, complete, found } = projectedAll(entries.map((entry) => ({ ...of, record: entry })))
+  const replace = complete ? [{ columns: [...columns], values: [key] }] : []
+  return { ...found, tables: [{ stream: child, mode: 'record', source: endpoint, readAt, rows, replace }] }
 }
 
 /**
@@ -138,24 +192,35 @@ export function foundInside(
 export async function personRedaction(
   db: Queryable,
   stream: StreamDef,
-  records: readonly Json[],
+  records: readonly { readonly record: Json }[],
 ): Promise<(record: Json) => Json> {
   const person = embeddedPerson(stream)
-  if (person === undefined) return (record) => record
+  if (person === undefined) return asItIs
   const { path, texts } = person
-  const idOf = (record: Json): string | undefined => {
-    const id = valueAt(record, `${path}.id`)
-    return id === undefined || id === null ? undefined : stringifyJson(id)
+  const idPath = `${path}.id`
+  const ids = new Set<string>()
+  for (const { record } of records) {
+    const id = idAt(record, idPath)
+    if (id !== undefined && userId.test(id)) ids.add(id)
   }
-  const ids = new Set(records.map(idOf).filter((id) => id !== undefined && /^\d{1,18}$/.test(id)))
-  const gone = await tombstonedUsers(db, [...ids] as string[])
-  if (gone.size === 0) return (record) => record
+  const gone = await tombstonedUsers(db, [...ids])
+  if (gone.size === 0) return asItIs
   const redacted = Object.fromEntries(texts.map(({ field }) => [field, null]))
   return (record) => {
-    const id = idOf(record)
+    const id = idAt(record, idPath)
     if (id === undefined || !gone.has(id) || !isObject(record)) return record
-    return { ...record, [path]: { id: valueAt(record, `${path}.id`) ?? null }, ...redacted }
+    return { ...record, [path]: { id: valueAt(record, idPath) ?? null }, ...redacted }
   }
+}
+
+const userId = /^\d{1,18}$/
+
+const asItIs = (record: Json): Json => record
+
+/** JSON text of an id; undefined where there is none. */
+function idAt(record: Json, path: string): string | undefined {
+  const id = valueAt(record, path)
+  return id === undefined || id === null ? undefined : stringifyJson(id)
 }
 
 /** The same changes, with the stubs of what stands inside the records. */

@@ -123,7 +123,7 @@ async function recordFound(
   const compared = compares && sameBytes ? comparedRead(endpoint, true) : {}
   if (sameBytes && listed.mirrored) return [{ counts: { unchanged: 1 }, records: [state] }, compared]
   const { value: body, text } = answer.decoded(0)
-  const redact = await personRedaction(context.database.pool, stream, [body])
+  const redact = await personRedaction(context.database.pool, stream, [{ record: body }])
   const record = redact(body)
   const { timeZone } = context.settings
   const received = { stream, record, endpoint, timeZone }

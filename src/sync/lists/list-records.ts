@@ -1,4 +1,5 @@
-// Pages of a list: which records are new or changed, and what follows from that.
+// Pages of a list: which records are new or changed, and what follows from that. What is done for each record is done by
+// loops and functions that are made once: V8 compiles one that is made for each batch anew for each.
 
 import { setImmediate } from 'node:timers/promises'
 import type { Page } from '../../api/client.ts'
@@ -9,7 +10,7 @@ import type { SourcedRow } from '../../mirror/rows.ts'
 import { type Payload, readPayloads } from '../../state/payloads.ts'
 import { contentKey } from '../../state/quarantine.ts'
 import { type KnownRecord, keyText, type RecordState } from '../../state/records.ts'
-import { answerFound, type ChangeSet, changeSet, type Found, projected } from '../change-set.ts'
+import { answerFound, type ChangeSet, changeSet, type Found, nothing, projected } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { foundInside, personRedaction } from '../details/embeds.ts'
 import { hashOf, isHashOfText, keyOf, projectionVersion } from '../records/project.ts'
@@ -31,6 +32,8 @@ type Decoded = {
   readonly hash: string
   readonly key: string | null
   readonly changed: boolean
+  /** A row is there, or nobody can tell. */
+  readonly isThere: boolean
 }
 
 /** Some records of a page: all of them, unless it is a large one. */
@@ -67,25 +70,15 @@ export async function changesOfPages(
   const { context, stream, writer } = run
   const { pool } = context.database
   const entriesOfPage = pages.map(({ items }) => entriesOf(items, stream, context.settings.timeZone))
-  const known = await writer.knownRecords(
-    run,
-    entriesOfPage.flatMap((entries) => entries.flatMap(({ key }) => key ?? [])),
-    comparesAged,
-  )
-  const isThere = ({ key }: Decoded): boolean => key === null || known.get(key)?.exists === true
+  const known = await writer.knownRecords(run, keysOf(entriesOfPage.flat()), comparesAged)
   const decodedOfPage: ReturnType<typeof decodeChanged>[] = []
   for (const entries of entriesOfPage) {
     decodedOfPage.push(decodeChanged(stream.name, entries, known))
     await othersTurn()
   }
   const all = decodedOfPage.flatMap(({ changed }) => changed)
-  const keys = summary ? all.filter(isThere).flatMap(({ key }) => key ?? []) : []
-  const payloads = await readPayloads(pool, stream, keys)
-  const redact = await personRedaction(
-    pool,
-    stream,
-    all.map(({ record }) => record),
-  )
+  const payloads = await readPayloads(pool, stream, summary ? keysOf(parted(all).there) : [])
+  const redact = await personRedaction(pool, stream, all)
 
   const found: Found[] = []
   for (const [index, page] of pages.entries()) {
@@ -93,16 +86,29 @@ export async function changesOfPages(
     const read = page.unchanged?.keys.length ?? entriesOfPage[index]?.length ?? 0
     if (page.first) found.push(answerFound(page), { counts: { pages: 1 } })
     found.push({ counts: { read, unchanged: read - changed.length }, records })
-    for (const newKeys of [false, true]) {
-      const own = changed.filter((entry) => isThere(entry) !== newKeys)
-      found.push(changedRecords(run, own, { readAt: page.startedAt, newKeys, payloads, redact }))
-    }
+    const { there, missing } = parted(changed)
+    const of = { readAt: page.startedAt, payloads, redact }
+    found.push(changedRecords(run, there, { ...of, newKeys: false }))
+    found.push(changedRecords(run, missing, { ...of, newKeys: true }))
     await othersTurn()
   }
-  const keysOfPart = entriesOfPage.map(
-    (entries, index) => pages[index]?.unchanged?.keys ?? entries.map((entry) => entry.key ?? keyOfContent(entry)),
-  )
+  const keysOfPart = entriesOfPage.map((entries, index) => pages[index]?.unchanged?.keys ?? entries.map(keyOrContent))
   return { changes: changeSet(found), keysOfPart }
+}
+
+/** The keys of those that have one. */
+function keysOf(entries: readonly { readonly key: string | null }[]): readonly string[] {
+  const keys: string[] = []
+  for (const { key } of entries) if (key !== null) keys.push(key)
+  return keys
+}
+
+/** Those that have a row, and those that have none. One without a key is never inserted directly. */
+function parted(all: readonly Decoded[]): { readonly there: readonly Decoded[]; readonly missing: readonly Decoded[] } {
+  const there: Decoded[] = []
+  const missing: Decoded[] = []
+  for (const each of all) (each.isThere ? there : missing).push(each)
+  return { there, missing }
 }
 
 /** Between pages the sockets have their turn: ten in one go would keep COPY and requests waiting for a tenth of a second. */
@@ -111,14 +117,18 @@ const othersTurn = (): Promise<void> => setImmediate()
 /** Keys are told by the heads of the records where the heads hold them; a false one would not go with its hash. */
 function entriesOf(items: Elements, stream: StreamDef, timeZone: string): readonly Entry[] {
   const inHead = stream.key.every((key) => key === 'id' || key === 'code')
-  return Array.from({ length: items.length }, (_, index) => {
+  const entries: Entry[] = []
+  for (let index = 0; index < items.length; index++) {
     const parts = keyOf(stream, inHead ? items.head(index) : items.value(index), timeZone)
-    return { items, index, hash: items.hash(index), key: parts === null ? null : keyText(parts) }
-  })
+    entries.push({ items, index, hash: items.hash(index), key: parts === null ? null : keyText(parts) })
+  }
+  return entries
 }
 
 /** As `projectRecord` names a record without a key. */
 const keyOfContent = ({ items, index }: Entry): string => contentKey(hashOf(stringifyJson(items.value(index))))
+
+const keyOrContent = (entry: Entry): string => entry.key ?? keyOfContent(entry)
 
 /**
  * Decodes the records whose row may have to change. `records`: the new hashes of those that only have one of an earlier
@@ -139,7 +149,7 @@ function decodeChanged(
     const { value: record, text } = items.decoded(index)
     const isSame = isOwn && (state.listHash === hash || isHashOfText(state.listHash, record))
     if (isProjected && isSame && !state.aged && key !== null) records.push({ stream, key, listHash: hash })
-    else changed.push({ record, text, hash, key, changed: !isSame })
+    else changed.push({ record, text, hash, key, changed: !isSame, isThere: key === null || state?.exists === true })
   }
   return { changed, records }
 }
@@ -160,18 +170,25 @@ function changedRecords(
   if (changed.length === 0) return {}
   const of = { stream, endpoint: reads.list, timeZone: context.settings.timeZone }
   const rows: SourcedRow[] = []
-  const found = changed.flatMap((entry): readonly Found[] => {
+  const records: RecordState[] = []
+  const found: Found[] = []
+  for (const entry of changed) {
     const listed = redact(entry.record)
     // Where lists are summaries, the payload stays the single read's until that is read again.
     const known = entry.key === null ? undefined : payloads.get(entry.key)
     const detail = known?.source === reads.list ? undefined : known
     const record = detail === undefined ? listed : overlay(parseJson(detail.payload).value, listed)
-    const { row, found: own } = projected({ ...of, record, ...(record === entry.record && { payload: entry.text }) })
-    // A quarantined record is told by what we write for it, where each member stands once.
-    if (row === undefined) return [projected({ ...of, record }).found]
+    const { row, found: own } = projected(
+      record === entry.record ? { ...of, record, payload: entry.text } : { ...of, record },
+    )
+    if (row === undefined) {
+      // A quarantined record is told by what we write for it, where each member stands once.
+      found.push(projected({ ...of, record }).found)
+      continue
+    }
     rows.push(detail === undefined ? row : { ...row, payload: detail.payload, source: detail.source })
     const key = keyText(row.key)
-    const state = {
+    records.push({
       stream: stream.name,
       key,
       listHash: entry.hash,
@@ -179,8 +196,12 @@ function changedRecords(
       changed: entry.changed,
       isNew: newKeys,
       listed: true,
-    }
-    return [own, { records: [state] }, ...foundInside({ ...of, record: listed }, key, readAt)]
-  })
-  return changeSet([...found, { tables: [{ stream, mode: 'record', source: reads.list, readAt, rows, newKeys }] }])
+    })
+    if (own !== nothing) found.push(own)
+    for (const each of foundInside({ ...of, record: listed }, key, readAt)) found.push(each)
+  }
+  return changeSet([
+    ...found,
+    { records, tables: [{ stream, mode: 'record', source: reads.list, readAt, rows, newKeys }] },
+  ])
 }

@@ -54,6 +54,38 @@ export const isHashOfText = (hash: string | null, record: Json): boolean =>
 const sourceOf = (column: Column, record: Json, request: RequestValues): Json | undefined =>
   column.path === null ? request[column.name] : valueAt(record, column.path)
 
+/** A column as each record of its stream is asked for it: the members of its path, and its place in the key, -1 for none. */
+type Lookup = { readonly column: Column; readonly steps: readonly string[] | null; readonly place: number }
+
+const lookups = new Map<StreamDef, readonly Lookup[]>()
+
+/** Worked out once a stream. */
+function lookupsOf(stream: StreamDef): readonly Lookup[] {
+  const known = lookups.get(stream)
+  if (known !== undefined) return known
+  const made = stream.columns.map((column) => ({
+    column,
+    steps: column.path === null ? null : stepsOf(column.path),
+    place: stream.key.indexOf(column.name),
+  }))
+  lookups.set(stream, made)
+  return made
+}
+
+const keyLookups = new Map<StreamDef, readonly Lookup[] | null>()
+
+/** The columns of the key, in its order; null where a part of it does not stand in the record. */
+function keyLookupsOf(stream: StreamDef): readonly Lookup[] | null {
+  const known = keyLookups.get(stream)
+  if (known !== undefined) return known
+  const own = lookupsOf(stream)
+    .filter(({ steps, place }) => steps !== null && place >= 0)
+    .sort((a, b) => a.place - b.place)
+  const made = own.length === stream.key.length ? own : null
+  keyLookups.set(stream, made)
+  return made
+}
+
 const shown = (value: Json | undefined): string => stringifyJson(value ?? null).slice(0, 100)
 
 const ownPaths = ({ columns }: StreamDef): readonly string[] => columns.flatMap(({ path }) => path ?? [])
@@ -90,20 +122,20 @@ export function projectReceived(
     return fail(`Expected an object with one of ${ownPaths(stream).join(', ')}, got ${shown(record)}.`)
 
   const values: (string | null)[] = []
-  const keyValues = new Map<string, string>()
-  for (const column of stream.columns) {
-    const value = sourceOf(column, record, request)
+  const key: string[] = stream.key.map(() => '')
+  for (const { column, steps, place } of lookupsOf(stream)) {
+    const value = steps === null ? request[column.name] : valueBelow(record, steps)
     const converted = convertValue(column.type, value, timeZone)
     if (!converted.ok && column.lenient !== true)
       return fail(`${column.path ?? column.name}: expected ${converted.expected}, got ${shown(value)}.`)
     const text = converted.ok ? converted.text : null
     values.push(text)
-    if (stream.key.includes(column.name)) {
+    if (place >= 0) {
       if (!text) return fail(`${column.path ?? column.name}: the key is missing.`)
-      keyValues.set(column.name, text)
+      key[place] = text
     }
   }
-  return { ok: true, row: { key: stream.key.map((name) => keyValues.get(name) ?? ''), values, payload } }
+  return { ok: true, row: { key, values, payload } }
 }
 
 /**
@@ -121,11 +153,11 @@ function quarantineKey(stream: StreamDef, record: Json, request: RequestValues, 
 
 /** The key columns of a list record, as text, or null when they are not usable. */
 export function keyOf(stream: StreamDef, record: Json, timeZone: string): readonly string[] | null {
+  const columns = keyLookupsOf(stream)
+  if (columns === null) return null
   const parts: string[] = []
-  for (const name of stream.key) {
-    const column = stream.columns.find((candidate) => candidate.name === name)
-    if (column === undefined || column.path === null) return null
-    const converted = convertValue(column.type, valueAt(record, column.path), timeZone)
+  for (const { column, steps } of columns) {
+    const converted = convertValue(column.type, valueBelow(record, steps ?? []), timeZone)
     if (!converted.ok || !converted.text) return null
     parts.push(converted.text)
   }
