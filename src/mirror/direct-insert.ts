@@ -84,14 +84,20 @@ const byRank = (a: Inserted, b: Inserted): number => (a.rank < b.rank ? -1 : a.r
 /** When the statement began, on the database's clock, the log's epoch, and whether row level security holds this role. */
 type Beginning = { readonly now: Date; readonly epoch: string; readonly secured: boolean }
 
-/** Lines of the rows. All that a row holds is given: for a default that calls a clock, Postgres would write each by itself. */
+/**
+ * Lines of the rows, in parts. All that a row holds is given: for a default that calls a clock, Postgres would write each by
+ * itself.
+ */
 function* rowLines(rows: readonly Inserted[], places: readonly number[], { now }: Beginning): Generator<string> {
   const writtenAt = now.toISOString()
   for (const { table, row } of rows) {
     const told = row.readAt ?? table.readAt
     const readAt = told < now ? told.toISOString() : writtenAt // as `toldRead` says it
     const source = copyText(sourceOfRow(table, row))
-    yield `${copyFields(row.values, places)}${copyText(row.payload)}\t${source}\t${readAt}\t${writtenAt}\n`
+    yield copyFields(row.values, places)
+    yield '\t'
+    yield copyText(row.payload)
+    yield `\t${source}\t${readAt}\t${writtenAt}\n`
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { type EmbeddedPerson, embeddedPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { literal, type Queryable } from '../database/sql.ts'
+import { literal, type Queryable, textArray } from '../database/sql.ts'
 import { askedJoin } from '../state/records.ts'
 import { redactLog } from './feed.ts'
 
@@ -12,7 +12,7 @@ export async function tombstonedUsers(db: Queryable, ids: readonly string[]): Pr
   if (ids.length === 0) return new Set()
   const { rows } = await db.query<{ id: string }>(
     `select asked.key as id from ${askedJoin(streamNamed('users'))} where t._deleted_at is not null`,
-    [[...ids]],
+    [textArray(ids)],
   )
   return new Set(rows.map((row) => row.id))
 }

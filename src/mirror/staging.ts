@@ -58,7 +58,7 @@ function* copyLines(batch: number, tables: readonly TableWrite[]): Generator<str
     const filler = Array.from({ length: width - table.stream.columns.length }, () => '\t\\N').join('')
     for (const row of table.rows) {
       const read = `${copyText(sourceOfRow(table, row))}\t${(row.readAt ?? table.readAt).toISOString()}\t`
-      yield `${fixed}${read}${copyText(row.payload)}\t${copyFields(row.values).slice(0, -1)}${filler}\n`
+      yield `${fixed}${read}${copyText(row.payload)}\t${copyFields(row.values)}${filler}\n`
     }
   }
 }

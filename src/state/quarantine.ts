@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { type SqlBool, sql } from 'kysely'
 import type { PoolClient } from 'pg'
-import { on, type Queryable } from '../database/sql.ts'
+import { on, type Queryable, textArray } from '../database/sql.ts'
 import { isDataError } from '../database/sql-states.ts'
 
 /** A record that cannot be mirrored. */
@@ -125,7 +125,7 @@ export async function clearQuarantine(
   await db.query(
     `delete from sync.quarantine q using unnest($1::text[], $2::text[]) as g(stream, key)
      where q.stream = g.stream and q.key = g.key`,
-    [streams, entries],
+    [textArray(streams), textArray(entries)],
   )
 }
 

@@ -4,7 +4,7 @@
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, isStub, now, on, type Queryable, toldRead } from '../database/sql.ts'
+import { identifier, isStub, now, on, type Queryable, textArray, toldRead } from '../database/sql.ts'
 import { isOlder } from './detail-age.ts'
 
 /** The key of a record or a row as one text. */
@@ -25,6 +25,7 @@ export function keyParts(stream: StreamDef, text: string): readonly string[] {
 }
 
 export type KnownRecord = {
+  readonly key: string
   readonly listHash: string | null
   readonly detailHash: string | null
   readonly detailReadAt: Date | null
@@ -70,14 +71,14 @@ export async function knownRecords(
   listAgeMs: number | null = null,
 ): Promise<Map<string, KnownRecord>> {
   if (keys.length === 0) return new Map()
-  const { rows } = await db.query<KnownRecord & { key: string }>(
+  const { rows } = await db.query<KnownRecord>(
     `select asked.key, r.list_hash as "listHash", r.detail_hash as "detailHash", r.detail_read_at as "detailReadAt",
        coalesce(r.projection, 0) as projection, t._read_at is not null as exists,
        t._read_at is not null and t._deleted_at is null as alive,
        coalesce(${isStub('t')}, false) as stub,
        $3::float8 is not null and coalesce(${isOlder('greatest(r.detail_read_at, r.listed_at)', stream, { row: 't', key: 'asked.key', maxAgeMs: '$3::float8' })}, true) as aged
      from ${askedJoin(stream)} ${rememberedJoin}`,
-    [[...new Set(keys)], stream.name, listAgeMs],
+    [textArray([...new Set(keys)]), stream.name, listAgeMs],
   )
   const known = new Map<string, KnownRecord>()
   for (const row of rows) known.set(row.key, row)
@@ -102,7 +103,7 @@ export async function knownSources(
   })
   const { rows } = await db.query<{ stream: string; key: string; stub: boolean }>(
     selects.join(' union all '),
-    asked.map(({ keys }) => keys),
+    asked.map(({ keys }) => textArray(keys)),
   )
   for (const { stream, key, stub } of rows) found.get(stream)?.set(key, stub ? 'stub' : 'direct')
   return found

@@ -91,6 +91,7 @@ describe('known records', () => {
     const nothing = { listHash: null, detailHash: null, detailReadAt: null, projection: 0, aged: false }
     expect(Object.fromEntries(known)).toEqual({
       1: {
+        key: '1',
         listHash: 'l',
         detailHash: null,
         detailReadAt: at(1),
@@ -100,9 +101,9 @@ describe('known records', () => {
         stub: false,
         aged: false,
       },
-      2: { ...nothing, exists: true, alive: false, stub: false },
-      3: { ...nothing, exists: true, alive: true, stub: true },
-      4: { ...nothing, exists: false, alive: false, stub: false },
+      2: { key: '2', ...nothing, exists: true, alive: false, stub: false },
+      3: { key: '3', ...nothing, exists: true, alive: true, stub: true },
+      4: { key: '4', ...nothing, exists: false, alive: false, stub: false },
     })
     const payloads = await readPayloads(mirror.db.pool, harbours, ['1', '2', '3', '4'])
     expect(Object.fromEntries(payloads)).toEqual({ 1: { payload: '{"id": 1}', source: 'GET /v3/harbours' } })

@@ -55,13 +55,13 @@ class EmbeddedFinder {
       if (!isObject(embedded)) continue
       const target = streamNamed(name)
       const key = keyOf(target, embedded, this.#timeZone)
+      const { endpoint, readAt } = outer
       if (key !== null) {
-        const { readAt } = outer
-        const look = { record: embedded, readAt }
-        if (!this.#isFirstOrBetter(target, keyText(key), look)) continue
-        this.take({ stream: target, key, source: stubSource(outer.endpoint, `${prefix}${path}`), ...look })
+        if (!this.#isFirstOrBetter(target, keyText(key), { record: embedded, readAt })) continue
+        const source = stubSource(endpoint, `${prefix}${path}`)
+        this.take({ stream: target, key, record: embedded, source, readAt })
       }
-      this.collect(outer, target, embedded, `${prefix}${path}.`)
+      if (target.embeds !== undefined) this.collect(outer, target, embedded, `${prefix}${path}.`)
     }
   }
 

@@ -6,6 +6,9 @@ import type { ColumnType } from '../../catalog/types.ts'
 type Converted = { readonly ok: true; readonly text: string | null } | { readonly ok: false; readonly expected: string }
 
 const good = (text: string | null): Converted => ({ ok: true, text })
+const nothing = good(null)
+const yes = good('true')
+const no = good('false')
 const bad = (expected: string): Converted => ({ ok: false, expected })
 
 /** What may be a number, without white space around it; of true, false and objects nothing that looks like one. */
@@ -29,8 +32,8 @@ function toNumeric(value: Json): Converted {
 }
 
 function toBoolean(value: Json): Converted {
-  if (value === true || value === 'true') return good('true')
-  if (value === false || value === 'false') return good('false')
+  if (value === true || value === 'true') return yes
+  if (value === false || value === 'false') return no
   return bad('true or false')
 }
 
@@ -39,7 +42,7 @@ function toText(value: Json): Converted {
   return text === undefined ? bad('text') : good(text)
 }
 
-const datePattern = /^(\d{4})-(\d{2})-(\d{2})/
+const datePattern = /^\d{4}-\d{2}-\d{2}/
 // Hours to 23, seconds to 60 (a leap second has no fraction), offsets to 15:59: what Postgres takes, and no more.
 const timestampPattern =
   /^(\d{4}-\d{2}-\d{2})[T ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d(?:\.\d{1,9})?|60))?\s?(Z|z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?$/
@@ -48,9 +51,11 @@ const daysInMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
 /** True for a day that exists in the calendar; the year 0000 is no year for Postgres. */
 function isCalendarDate(text: string): boolean {
-  const match = datePattern.exec(text)
-  if (match === null || match[1] === '0000') return false
-  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
+  if (!datePattern.test(text)) return false
+  const year = Number(text.slice(0, 4))
+  const month = Number(text.slice(5, 7))
+  const day = Number(text.slice(8, 10))
+  if (year === 0) return false
   const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   return day >= 1 && day <= (daysInMonth[month - 1] ?? 0) + (leap ? 1 : 0)
 }
@@ -76,7 +81,7 @@ function toTimestamp(value: Json, timeZone: string): Converted {
  * @param timeZone IANA zone of date-times without offset.
  */
 export function convertValue(type: ColumnType, value: Json | undefined, timeZone: string): Converted {
-  if (value === undefined || value === null) return good(null)
+  if (value === undefined || value === null) return nothing
   switch (type) {
     case 'text':
       return toText(value)

@@ -46,7 +46,7 @@ function shapeOf(stream: StreamDef): Shape {
 /** Goes no deeper than the catalog does. */
 function walk(value: Json, shape: Shape, prefix: string, found: Map<string, Json>): void {
   if (!isObject(value)) return
-  for (const name of Object.keys(value)) {
+  for (const name in value) {
     const known = shape.members.get(name)
     if (known?.leaf === true) continue
     const path = prefix === '' ? name : `${prefix}.${name}`
