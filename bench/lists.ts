@@ -44,11 +44,14 @@ const concurrency = 8
 /** V8 flags of the command line (src/cli/program.ts). */
 export const nodeFlags = ['--heap-growing-percent=60']
 
-/** Where only lists are measured, the details that were planned after them are not to be read by the next sync. */
+/**
+ * Where only lists are measured, the details that were planned after them are not to be read by the next sync, and their jobs,
+ * which nobody else leaves behind, wake nobody.
+ */
 export async function callOffDetails(databaseUrl: string): Promise<void> {
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
-  await client.query(`delete from sync.tasks; update sync.requests set finished_at = now();
+  await client.query(`delete from sync.tasks; delete from bullmq.job; update sync.requests set finished_at = now();
     update sync.runs set status = 'done', finished_at = now() where status = 'running'`)
   await client.end()
 }
