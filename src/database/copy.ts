@@ -1,5 +1,6 @@
 // Rows into Postgres by COPY, in its text format.
 
+import type { Writable } from 'node:stream'
 import type { PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 
@@ -31,8 +32,7 @@ export function copyFields(values: readonly (string | null)[], places?: readonly
 const chunkBytes = 64 * 1024
 
 /**
- * Sends lines to a `copy … from stdin` statement. Each is encoded where it is sent from: put together first, all would take two
- * bytes a character for the sake of one.
+ * Sends lines to a `copy … from stdin` statement.
  * @param parts lines, or parts of lines one after the other
  * @throws the error of Postgres
  */
@@ -41,17 +41,22 @@ export async function copyRows(client: PoolClient, statement: string, parts: Ite
     const copy = client.query(copyFrom(statement))
     copy.on('error', reject)
     copy.on('finish', resolve)
-    let chunk = Buffer.allocUnsafe(chunkBytes)
-    let used = 0
-    for (const part of parts) {
-      const most = 3 * part.length // bytes of UTF-8
-      if (used + most > chunk.length) {
-        if (used > 0) copy.write(chunk.subarray(0, used))
-        chunk = Buffer.allocUnsafe(Math.max(chunkBytes, most))
-        used = 0
-      }
-      used += chunk.write(part, used)
-    }
-    copy.end(chunk.subarray(0, used))
+    send(parts, copy)
   })
+}
+
+/** Each part is encoded by itself: put together before, all would take two bytes a character for the sake of one. */
+function send(parts: Iterable<string>, copy: Writable): void {
+  let chunk = Buffer.allocUnsafe(chunkBytes)
+  let used = 0
+  for (const part of parts) {
+    const most = 3 * part.length // bytes of UTF-8
+    if (used + most > chunk.length) {
+      if (used > 0) copy.write(chunk.subarray(0, used))
+      chunk = Buffer.allocUnsafe(Math.max(chunkBytes, most))
+      used = 0
+    }
+    used += chunk.write(part, used)
+  }
+  copy.end(chunk.subarray(0, used))
 }

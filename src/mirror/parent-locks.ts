@@ -16,11 +16,14 @@ export const keyArrays = (stream: StreamDef, keys: readonly Key[]): (string | nu
 /** Keys of the records of `stream` whose children are written. */
 function parentKeys(stream: StreamDef, { tables = [] }: MirrorWrites): Key[] {
   const width = stream.key.length
-  const children = tables.filter((table) => table.stream.parent === stream.name)
-  return children.flatMap(({ rows, replace = [] }) => [
-    ...rows.map((row) => row.key.slice(0, width)),
-    ...replace.filter(({ columns }) => columns.length >= width).map(({ values }) => values.slice(0, width)),
-  ])
+  const keys: Key[] = []
+  for (const table of tables) {
+    if (table.stream.parent !== stream.name) continue
+    for (const { key } of table.rows) keys.push(key.slice(0, width))
+    for (const { columns, values } of table.replace ?? [])
+      if (columns.length >= width) keys.push(values.slice(0, width))
+  }
+  return keys
 }
 
 /** Keys of the rows of `stream` that are written themselves, as far as they are named. */
