@@ -42,7 +42,7 @@ const pageSize = 100
 const concurrency = 8
 
 /** V8 flags of the command line (src/cli/program.ts). */
-export const nodeFlags = ['--heap-growing-percent=60']
+export const nodeFlags = ['--heap-growing-percent=70']
 
 /**
  * Where only lists are measured, the details that were planned after them are not to be read by the next sync, and their jobs,

@@ -21,7 +21,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) =>
 )
 
 // V8 lets the heap grow to several times what is alive before it collects; memory shall stay flat however much is mirrored.
-setFlagsFromString('--heap-growing-percent=60')
+setFlagsFromString('--heap-growing-percent=70')
 
 const program = new Command('boat-mirror')
   .description(

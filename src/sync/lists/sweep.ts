@@ -22,7 +22,7 @@ import { doubtWindows, type Pass, pagesOf, passesOf, refusalOfWindow } from './w
 /** A sweep resumed later than this after its crash keeps its rows but proves no absence, in milliseconds. */
 const staleResumeMs = 5 * 60_000
 
-const rowsPerCommit = 1_000
+const rowsPerCommit = 800
 
 /** Pages of which nothing changed are ready one by one: for a commit that is worth its statements they wait this long. */
 const lingerMs = 30
