@@ -25,7 +25,16 @@ const nowhere = async (): Promise<string> => ''
 
 /** Draws `count` permits at once, and returns how many milliseconds later each was given. */
 async function draw(limiter: Limiter, count: number, priority: Priority = 'read'): Promise<number[]> {
+  return drawSince(performance.now(), limiter, count, priority)
+}
+
+/** The same by several at once: all count from one instant, for some time may pass until the last of them begins. */
+async function drawByAll(limiters: readonly Limiter[], count: number): Promise<number[]> {
   const start = performance.now()
+  return (await Promise.all(limiters.map((limiter) => drawSince(start, limiter, count, 'read')))).flat()
+}
+
+function drawSince(start: number, limiter: Limiter, count: number, priority: Priority): Promise<number[]> {
   return Promise.all(
     Array.from({ length: count }, async () => {
       await limiter.acquire(priority)
@@ -120,7 +129,7 @@ for (const [store, open] of [
 
     it('workers draw on one count', async () => {
       workers = await open(3, 100)
-      const instants = (await Promise.all(workers.map((worker) => draw(worker, 20)))).flat()
+      const instants = await drawByAll(workers, 20)
       // 60 permits, one each 10 ms; each for itself, the three would take 200 ms.
       expect(instants).toHaveLength(60)
       expect(Math.max(...instants)).toBeGreaterThanOrEqual(500 - slackMs)
@@ -128,7 +137,7 @@ for (const [store, open] of [
 
     it('one a second is one a second', async () => {
       workers = await open(2, 1)
-      const instants = (await Promise.all(workers.map((worker) => draw(worker, 1)))).flat()
+      const instants = await drawByAll(workers, 1)
       expect(Math.max(...instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
     })
 
@@ -270,7 +279,7 @@ it.skipIf(redisUrl === null || redisServer === undefined)(
       expect(lines).toEqual([])
       const restarted = redis.restartEmpty(1_500)
       await sleep(500)
-      const instants = (await Promise.all(workers.map((worker) => draw(worker, 30)))).flat()
+      const instants = await drawByAll(workers, 30)
       expect(Math.max(...instants)).toBeGreaterThanOrEqual(590 - slackMs)
       expect(lines.map((line) => line.event)).toEqual(['limiter_on_postgres', 'limiter_on_postgres'])
       await restarted
