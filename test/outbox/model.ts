@@ -17,6 +17,9 @@ export const faults = {
 } as const
 export type Fault = keyof typeof faults
 
+/** After these nobody knows whether the write arrived, so that it is sent again only where a look does not show its effect. */
+const leaveOpen: ReadonlySet<Fault> = new Set<Fault>(['lostBefore', 'serverError'])
+
 /** The nth write of a rental during a push is disturbed. */
 export type Disturbance = { readonly after: number; readonly fault: Fault }
 
@@ -116,7 +119,7 @@ export class Model {
       this.#work(next, () => {
         const disturbance = disturbances.get(next.rental)
         const fault = disturbance?.after === here.writes++ ? disturbance.fault : null
-        here.requests += fault === null ? 1 : faults[fault]
+        here.requests += fault === null || (leaveOpen.has(fault) && this.#isThere(next)) ? 1 : faults[fault]
         return fault
       })
       here.settled.push(next.id)
@@ -161,6 +164,11 @@ export class Model {
       change.hasResult = change.kind === 'pay'
       this.#done(change, this.truth.get(change.cell) ?? null)
     }
+  }
+
+  /** The API shows what the change is to write, before it writes it. */
+  #isThere({ kind, cell, value }: ModelChange): boolean {
+    return kind !== 'pay' && this.truth.get(cell) === value
   }
 
   /** What the editor saw, then what the same role's earlier changes left since. */
