@@ -6,7 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 
 const special = /[\\\n\r\t]/
 
-/** From this length on four searches of a text are faster than one for any of four characters. */
+/** A text of this length or more is searched for one character after the other: of 2 kB that takes a fifteenth of the time. */
 const long = 100
 
 const isPlain = (value: string): boolean =>
