@@ -36,6 +36,7 @@
 
 import { createSemaphore } from '../api/admission/concurrency.ts'
 import { deadlineIn, sleep } from '../clock.ts'
+import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { DataRefused } from '../mirror/writer.ts'
 import { processLife } from '../process-name.ts'
@@ -46,7 +47,7 @@ import { leaseMs, type PushContext } from './context.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
 import { codeIn, type Done, type Outcome } from './outcome.ts'
-import { type DoneChange, isFinal, moves, settleChange, settleChanges } from './settle.ts'
+import { type DoneChange, isFinal, moves, settleChange, settleChanges, settleFault } from './settle.ts'
 
 type PushCounts = { readonly claimed: number; readonly settled: number }
 
@@ -67,6 +68,13 @@ const mostTogether = 16 // claimed, marked or settled by one transaction: it hol
 const lanesAPlace = 3 // while one request is under way, one change is claimed and one settled
 const lookAgainMs = 250 // while a slow answer is waited for, what is new is taken up by a free lane
 const longestSleepMs = 1_000 // the reconciler's interval: what no NOTIFY announced is found within it
+
+/** How long a change rests that our own database kept from going on. */
+const databaseDelayMs = 1_000
+
+/** Errors of our side that say nothing about the change. */
+const isOurs = (error: unknown): boolean =>
+  error instanceof BoatMirrorError && (error.kind === 'abort' || error.code.startsWith('DATABASE_'))
 
 /** An answer that Postgres refuses must not undo the fact that the change is done. */
 const unmirrored = (done: Done): Done => ({
@@ -209,10 +217,14 @@ export function createPusher(context: PushContext): Pusher {
     }
   }
 
-  /** Something that is no outcome: we were stopped, lost the lease, or the database failed. */
+  /**
+   * Something that is no outcome. A stop, a lost lease and a failing database are no fault of the change: it is held. Any
+   * other error counts as an attempt, so that no change is taken up for ever.
+   */
   const giveBack = async (change: Change, error: unknown, signal: AbortSignal): Promise<void> => {
-    if (error instanceof BoatMirrorError && error.code === 'LEASE_LOST') {
-      log.info({ event: 'change_taken_over', change: change.id }, messageOf(error))
+    const reason = translateDatabaseError(error)
+    if (reason instanceof BoatMirrorError && reason.code === 'LEASE_LOST') {
+      log.info({ event: 'change_taken_over', change: change.id }, messageOf(reason))
       return
     }
     if (!signal.aborted)
@@ -220,10 +232,14 @@ export function createPusher(context: PushContext): Pusher {
         { event: 'change_interrupted', change: change.id, operation: change.operation, err: error },
         `change ${change.id} was interrupted and is taken up again`,
       )
-    // What was dispatched keeps its mark and is verified; when even this fails, the lease runs out.
-    await releaseChange(database.pool, change).catch((failure: unknown) =>
-      log.warn({ event: 'change_not_released', change: change.id, reason: messageOf(failure) }),
-    )
+    try {
+      if (signal.aborted || isOurs(reason))
+        await releaseChange(database.pool, change, signal.aborted ? 0 : databaseDelayMs)
+      else tell(change, await settleFault(context, change, reason))
+    } catch (failure) {
+      // The lease runs out: whoever takes it up then goes by its mark.
+      log.warn({ event: 'change_not_released', change: change.id, reason: messageOf(failure) })
+    }
   }
 
   const runOnce = async (signal: AbortSignal): Promise<PushCounts> => {
