@@ -50,6 +50,7 @@ export const rentalOptions = {
           comment: 'Commission; sent as text, not shown when read.',
         },
       ],
+      identity: { kept: [['optionId']] },
       source: 'docs/sources.md, 4.4, reference/rental-option-management/add-an-option-to-a-rental',
     },
     {
@@ -109,6 +110,7 @@ export const rentalPayments = {
       endpoint: 'POST /v3/rentals/{rentalId}/payments',
       kind: 'add',
       body: paymentBody,
+      identity: { kept: [['price', 'method']] },
       source: 'docs/sources.md, 4.4, reference/rental-payment-management/add-payment-line-to-a-rental',
     },
     {
@@ -164,6 +166,7 @@ export const rentalCrewMembers = {
       endpoint: 'POST /v3/rentals/{rentalId}/crewMembers',
       kind: 'add',
       body: crewMemberBody,
+      identity: { kept: [['firstName', 'lastName']] },
       source: 'docs/sources.md, 4.4, reference/rental-crew-management/add-a-crew-member-to-a-rental',
     },
     {

@@ -61,12 +61,15 @@ const isFinished = ({ status }: ApiError): boolean => status !== undefined && st
 async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise<Outcome> {
   const { change } = delivery
   const { comparesExisting, refused: known } = kindOf(change.write)
-  const ours = comparesExisting === 'always' || (comparesExisting === 'after-lost-answer' && sent.evidence.ambiguous)
+  // After a lost answer any refusal may mean what that attempt made: not every API says 409 of it.
+  const ours = sent.evidence.ambiguous
+    ? comparesExisting !== 'never'
+    : comparesExisting === 'always' && error.status === 409
   try {
     const outcome = await known?.(delivery, sent, error)
     if (outcome) return outcome
     if (isAbsent(error)) return gone(change)
-    const existing = error.status === 409 && ours ? await verifyChange(delivery, sent) : null
+    const existing = ours ? await verifyChange(delivery, sent) : null
     return existing ?? { kind: 'failed', error: errorText(error), response: responseOf(error) }
   } catch (failure) {
     if (!(failure instanceof ApiError)) throw failure

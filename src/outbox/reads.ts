@@ -142,23 +142,80 @@ export async function readCollection(
  * Reads what a filtered list shows first; no page is asked for, so that the number of the first one does not matter.
  * @throws ApiError
  */
-export async function readFirst(
+export const readFirst = async (
+  context: PushContext,
+  write: WriteDef,
+  query: Params,
+  signal: AbortSignal,
+): Promise<readonly Seen[]> => (await readFirstPage(context, write, query, signal)).found
+
+/** What a look-up found. */
+export type LookUp = {
+  readonly found: readonly Seen[]
+  /** Whether what is not among it is not there. */
+  readonly showsAll: boolean
+}
+
+/** The first page of a filtered list, and whether it is all of it. */
+async function readFirstPage(
   { api, clock, settings }: PushContext,
   write: WriteDef,
   query: Params,
   signal: AbortSignal,
-): Promise<readonly Seen[]> {
+): Promise<LookUp> {
   const { paging } = settings.api
   const endpoint = listRead(write)
   const size = String(Math.min(paging.pageSize, 100)) // the largest documented page
   const readAt = clock.now()
   const answer = await api.read({ endpoint, query: { ...query, [paging.sizeParam]: size }, priority: 'write', signal })
   try {
-    return recordsIn(readEnvelope(answer.body ?? [], answer.headers, paging).items, endpoint, readAt)
+    const { items, total, next } = readEnvelope(answer.body ?? [], answer.headers, paging)
+    const ends =
+      total === null ? next === null || (next === undefined && items.length < shortestPage) : total <= items.length
+    return { found: recordsIn(items, endpoint, readAt), showsAll: ends }
   } catch (error) {
     if (!(error instanceof BoatMirrorError) || error instanceof ApiError) throw error
     throw new ApiError(error.code, `${endpoint}: ${error.message}`, { endpoint, cause: error })
   }
+}
+
+/** No server cuts its pages shorter than that: what is shorter is all of a list. */
+export const shortestPage = 5
+
+/** A look-up that goes on for longer is given up: the list is not filtered, or by something that fits too many. */
+const mostPages = 5
+
+/**
+ * Reads a filtered list to its end. Whether the API numbers its pages from 0 or 1 need not be known: the first page is asked
+ * for without a number, then the pages from 1 on.
+ * @throws ApiError
+ */
+export async function readFiltered(
+  context: PushContext,
+  write: WriteDef,
+  query: Params,
+  signal: AbortSignal,
+): Promise<LookUp> {
+  const first = await readFirstPage(context, write, query, signal)
+  if (first.showsAll) return first
+  const { api, clock, settings } = context
+  const endpoint = listRead(write)
+  const readAt = clock.now()
+  const found = [...first.found]
+  const { paging } = settings.api
+  let showsAll = false
+  try {
+    const pages = api.list({ endpoint, query, paging, pageBase: 1, maxPages: mostPages, priority: 'write', signal })
+    for await (const page of pages) {
+      found.push(...recordsIn(page.items.values(), endpoint, readAt))
+      showsAll = page.next === null || page.index + 1 < mostPages
+    }
+  } catch (error) {
+    // How the list goes on is not known; what was found is there all the same.
+    if (!(error instanceof ApiError) || !error.code.startsWith('PAGING_')) throw error
+    showsAll = false
+  }
+  return { found, showsAll }
 }
 
 /** The ids of records. */

@@ -39,28 +39,42 @@ const undecided = (change: Change, why: string, candidates: readonly Json[]): Ou
 
 const again: Outcome = { kind: 'retry', delayMs: 0, error: 'The earlier attempt did not take effect.' }
 
-/** What to do when nothing shows that the write took effect. */
-function absent({ context: { clock, settings }, change }: Delivery): Outcome {
-  const { makesRecord, expires } = kindOf(change.write)
-  if (change.evidence.answered)
-    return undecided(change, 'the API answered with success, and what it made is not to be found.', [])
-  // One that may still be under way could arrive after the changes that follow, and undo them.
-  if (!makesRecord && change.evidence.finished) return again
+/** How long what the change made may still come to be shown, or to be made, in milliseconds. */
+const mayShowInMs = ({ context: { clock, settings }, change }: Delivery): number => {
   const now = clock.now()
   const sentAt = change.sentAt ?? now
-  const timeLimitMs = settings.api.timeoutMs
-  const waitMs = absenceProvesInMs({ sentAt, now, timeLimitMs, showDelayMs: showDelayMs(settings) })
-  const delayMs = Math.min(waitMs, nextVerificationMs(change.verifications, Math.random()))
-  if (waitMs > 0) return { kind: 'verify', delayMs, error: 'Not to be seen yet.' }
+  return absenceProvesInMs({ sentAt, now, timeLimitMs: settings.api.timeoutMs, showDelayMs: showDelayMs(settings) })
+}
+
+/** The next verification of a change of which nothing can be said yet. */
+const notYet = ({ change }: Delivery, waitMs: number): Outcome => ({
+  kind: 'verify',
+  delayMs: Math.min(waitMs, nextVerificationMs(change.verifications, Math.random())),
+  error: 'Not to be seen yet.',
+})
+
+/** What to do when nothing shows that the write took effect. */
+function absent(delivery: Delivery): Outcome {
+  const { context, change } = delivery
+  const { makesRecord, expires } = kindOf(change.write)
+  // One that may still be under way could arrive after the changes that follow, and undo them.
+  if (!makesRecord && change.evidence.finished) return again
+  const waitMs = mayShowInMs(delivery)
+  if (waitMs > 0) return notYet(delivery, waitMs)
+  if (change.evidence.answered)
+    return undecided(change, 'the API answered with success, and what it made is not to be found.', [])
+  const now = context.clock.now()
   const error = 'The answer was lost, and after 15 minutes the rental may have been there and expired.'
-  return expires && absenceProvesNothing(sentAt, now) ? { kind: 'expired', error, response: null } : again
+  const expired = expires && absenceProvesNothing(change.sentAt ?? now, now)
+  return expired ? { kind: 'expired', error, response: null } : again
 }
 
 /** The outcome of a change that was dispatched, from what the API shows; null: it did not take effect. @throws ApiError */
 export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outcome | null> {
-  const { change } = delivery
+  const { context, change } = delivery
   const kind = kindOf(change.write)
-  const verdict = kind.decide(change.write, sent, await kind.verify(delivery, sent))
+  const found = await kind.verify(delivery, sent)
+  const verdict = kind.decide(change.write, sent, found, context.settings.timeZone)
   switch (verdict.kind) {
     case 'took':
       return await kind.finish(delivery, sent, { response: null, seen: verdict.seen })
@@ -70,8 +84,10 @@ export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outc
       return gone(change)
     case 'conflict':
       return verdict
-    case 'unclear':
-      return undecided(change, verdict.why, verdict.candidates)
+    case 'unclear': {
+      const waitMs = verdict.mayClear ? mayShowInMs(delivery) : 0
+      return waitMs > 0 ? notYet(delivery, waitMs) : undecided(change, verdict.why, verdict.candidates)
+    }
     default:
       return verdict satisfies never
   }
