@@ -110,7 +110,7 @@ export const rentalPayments = {
       endpoint: 'POST /v3/rentals/{rentalId}/payments',
       kind: 'add',
       body: paymentBody,
-      identity: { kept: [['price', 'method']] },
+      identity: { filled: ['currency', 'method', 'price'], kept: [['price', 'method']] },
       source: 'docs/sources.md, 4.4, reference/rental-payment-management/add-payment-line-to-a-rental',
     },
     {
@@ -166,7 +166,7 @@ export const rentalCrewMembers = {
       endpoint: 'POST /v3/rentals/{rentalId}/crewMembers',
       kind: 'add',
       body: crewMemberBody,
-      identity: { kept: [['firstName', 'lastName']] },
+      identity: { filled: ['type'], kept: [['firstName', 'lastName']] },
       source: 'docs/sources.md, 4.4, reference/rental-crew-management/add-a-crew-member-to-a-rental',
     },
     {

@@ -183,8 +183,10 @@ export type BodyField = {
 
 /** Tells the record that an operation made from others, where the answer was lost. Fields of the body, by name. */
 export type Identity = {
-  /** Fields that must show what was sent, or nothing where nothing was; absent: every field that was sent. */
+  /** Fields that must show what was sent; absent: all that the record shows. */
   readonly shown?: readonly string[]
+  /** Fields that the API may fill where nothing was sent. */
+  readonly filled?: readonly string[]
   /** Groups of fields that no API rewrites all together: a record that differs in every one of a group is another one. */
   readonly kept: readonly (readonly string[])[]
 }

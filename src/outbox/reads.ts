@@ -18,6 +18,8 @@ export type Seen = {
   readonly exact: Json
   readonly readAt: Date
   readonly source: string
+  /** Another change that is under way and may have made it. */
+  readonly claimedBy?: string
 }
 
 /** The read that answers the record the operation writes. */

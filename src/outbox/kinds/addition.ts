@@ -4,7 +4,7 @@
 import { gone } from '../outcome.ts'
 import { idsOf, readCollection } from '../reads.ts'
 import type { Kind } from './kind.ts'
-import { byIdentity, inFull, notMadeByOthers, theNewOne } from './new-record.ts'
+import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
 import { finishMaking, preparedCreation, readWritten } from './shared.ts'
 
 export const addition: Kind = {
@@ -19,7 +19,7 @@ export const addition: Kind = {
   async verify(delivery, sent) {
     const { context, change, signal } = delivery
     const found = await readCollection(context, change.write, sent.params, signal)
-    return found && (await inFull(delivery, sent, await notMadeByOthers(delivery, sent, found)))
+    return found && (await ownAmong(delivery, sent, await inFull(delivery, sent, found)))
   },
 
   decide: (write, sent, found, timeZone) =>

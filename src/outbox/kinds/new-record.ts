@@ -1,7 +1,7 @@
 // Which of the records that the API shows after a lost answer is the one that was to be made: it is there, it is proven
 // absent, or it is unclear.
 
-import { get, type Json, textOf } from '../../api/wire/json.ts'
+import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '../../api/wire/json.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
 import { type Likeness, leastAlike, likeness } from '../likeness.ts'
@@ -28,14 +28,23 @@ type Comparison = {
 
 /** Compares by what the catalog says of the operation. */
 export function byIdentity(write: WriteDef, { body }: Pick<Sent, 'body'>, timeZone: string): Comparison {
-  const { kept = [], shown } = write.identity ?? {}
-  const compared = shown === undefined ? write.body.filter(({ name }) => body[name] !== undefined) : named(write, shown)
+  const { kept, shown, filled = [] } = write.identity ?? { kept: [] }
+  const isSent = ({ name }: BodyField): boolean => !isBlank(body[name])
   const likenessIn = (field: BodyField, record: Json): Likeness =>
     likeness(field, body[field.name], shownValue(field, record), timeZone)
-  const groups = kept.map((names) => named(write, names).filter(({ name }) => body[name] !== undefined))
+  /** Where nothing was sent, nothing may be shown. A field that is not shown contradicts nothing, unless it must be. */
+  const isCompared = (field: BodyField, record: Json): boolean => {
+    const value = shownValue(field, record)
+    if (isSent(field)) return value !== undefined || shown !== undefined
+    return !isBlank(value) && !filled.includes(field.name)
+  }
+  const compared = shown === undefined ? write.body : named(write, shown)
+  const groups = kept.map((names) => named(write, names).filter(isSent))
   return {
-    likenessOf: (record) =>
-      leastAlike(compared.map((field) => (says(field, body[field.name], record) ? likenessIn(field, record) : 'same'))),
+    likenessOf: (record) => {
+      const fields = compared.filter((field) => isCompared(field, record))
+      return fields.length === 0 ? 'unsaid' : leastAlike(fields.map((field) => likenessIn(field, record)))
+    },
     isAnother: (record) =>
       groups.some((fields) => fields.length > 0 && fields.every((field) => likenessIn(field, record) === 'differs')),
   }
@@ -43,12 +52,6 @@ export function byIdentity(write: WriteDef, { body }: Pick<Sent, 'body'>, timeZo
 
 const named = ({ body }: WriteDef, names: readonly string[]): readonly BodyField[] =>
   body.filter(({ name }) => names.includes(name))
-
-/** Whether a field is there to be compared: a record that does not show it contradicts nothing. */
-function says(field: BodyField, sent: Json | undefined, record: Json): boolean {
-  const shown = shownValue(field, record)
-  return shown !== undefined && !(isBlank(sent) && isBlank(shown))
-}
 
 const isBlank = (value: Json | undefined): boolean =>
   value === undefined || value === null || textOf(value)?.trim() === ''
@@ -68,28 +71,34 @@ const idsIn = (records: readonly Json[]): string => records.map((record) => idOf
  */
 export function theNewOne(found: readonly Seen[], sent: Sent, question: Question): Verdict {
   const { what, showsAll, likenessOf, isAnother } = question
-  const fresh = newAmong(found, sent)
-  const withId = fresh.filter(({ record }) => idOf(record) !== undefined)
+  const open = newAmong(found, sent).filter(({ record }) => !isAnother(record))
+  const withId = open.filter(({ record }) => idOf(record) !== undefined)
   const fitting = (as: Likeness): readonly Seen[] => withId.filter(({ record }) => likenessOf(record) === as)
   const same = fitting('same')
   const best = same.length > 0 ? same : fitting('cut')
   const [first] = best
-  const records = (of: readonly Seen[]): readonly Json[] => of.map(({ record }) => record)
-  if (first !== undefined && best.length === 1) return took(first)
+  if (first !== undefined && best.length === 1) return first.claimedBy === undefined ? took(first) : claimed(first)
   if (first !== undefined) {
-    const candidates = records(best)
+    const candidates = best.map(({ record }) => record)
     const why = `${candidates.length} ${what} could be this one: ${idsIn(candidates)}.`
     return { kind: 'unclear', why, candidates }
   }
-  const open = records(fresh.filter(({ record }) => !isAnother(record)))
   if (open.length > 0) {
-    const why = `none of the ${what} is as it was sent, but the API may have rewritten it. It could be: ${idsIn(open)}.`
-    return { kind: 'unclear', why, candidates: open, mayClear: true }
+    const candidates = open.map(({ record }) => record)
+    const why = `none of the ${what} is as it was sent, but the API may have rewritten it. It could be: ${idsIn(candidates)}.`
+    return { kind: 'unclear', why, candidates, mayClear: true }
   }
   if (showsAll) return notTaken
   const why = `the API shows a part of its ${what} only, and it is not among them.`
   return { kind: 'unclear', why, candidates: [], mayClear: true }
 }
+
+const claimed = ({ record, claimedBy }: Seen): Verdict => ({
+  kind: 'unclear',
+  why: `${idsIn([record])} could be this one, or the one of change ${claimedBy}, which is under way.`,
+  candidates: [record],
+  mayClear: true,
+})
 
 /** More new records than this are not read one by one. */
 const readsAtMost = 5
@@ -121,24 +130,47 @@ async function itself({ context, change, signal }: Delivery, sent: Sent, seen: S
 }
 
 /**
- * Without the new records that other changes of this outbox made: rentals and users are created side by side, and what was
- * added a moment ago may have been missing from the look-up before.
+ * The records that may be this change's: without what other changes of this outbox made, since rentals and users are created
+ * side by side, and what was added a moment ago may have been missing from the look-up before. What another change may have
+ * made that is under way is marked.
  * @throws a database error
  */
-export async function notMadeByOthers(
-  { context, change }: Delivery,
-  sent: Sent,
-  found: readonly Seen[],
-): Promise<readonly Seen[]> {
+export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly Seen[]): Promise<readonly Seen[]> {
+  const { change, context } = delivery
   const fresh = newAmong(found, sent).flatMap(({ record }) => idOf(record) ?? [])
   if (fresh.length === 0) return found
   const { aggregate, operation } = change.write
   const root = sent.params[rootOf(change.write).param]
-  const { rows } = await context.database.pool.query<{ id: string }>(
-    `select result->>'id' as id from outbox.queue
-     where aggregate = any($1) and operation = $2 and status = 'done' and id <> $3 and result->>'id' = any($4)`,
-    [(root === undefined ? fresh : [root]).map((id) => `${aggregate}:${id}`), operation, change.id, fresh],
+  const { rows } = await context.database.pool.query<{ id: string | null; change: string; request: string }>(
+    `select result->>'id' as id, id as change, request::text from outbox.queue
+     where operation = $1 and id <> $2 and aggregate = any($3) and status = 'done' and result->>'id' = any($4)
+     union all
+     select null, id, request::text from outbox.queue
+     where operation = $1 and id <> $2 and $5 and status = 'sending' and departed`,
+    [
+      operation,
+      change.id,
+      (root === undefined ? fresh : [root]).map((id) => `${aggregate}:${id}`),
+      fresh,
+      root === undefined,
+    ],
   )
   const made = new Set(rows.map(({ id }) => id))
-  return found.filter(({ record }) => !made.has(idOf(record) ?? ''))
+  const rivals = rows.filter(({ id }) => id === null).map((row) => ({ ...row, body: bodyIn(row.request) }))
+  const likenessFor = (body: JsonObject, record: Json): Likeness =>
+    byIdentity(change.write, { body }, context.settings.timeZone).likenessOf(record)
+  return found.flatMap((seen): Seen[] => {
+    if (made.has(idOf(seen.record) ?? '')) return []
+    const own = likenessFor(sent.body, seen.record)
+    const rival = rivals.find(({ body }) => [own, 'same'].includes(likenessFor(body, seen.record)))
+    return own === 'differs' || own === 'unsaid' || rival === undefined
+      ? [seen]
+      : [{ ...seen, claimedBy: rival.change }]
+  })
+}
+
+const bodyIn = (request: string): JsonObject => {
+  const { value } = parseJson(request)
+  const body = get(value, 'body')
+  return isObject(body) ? body : {}
 }

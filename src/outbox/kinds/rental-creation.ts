@@ -11,7 +11,7 @@ import { instantsAlike, type Likeness } from '../likeness.ts'
 import type { Done } from '../outcome.ts'
 import { idsOf, readFirst, type Seen, shortestPage } from '../reads.ts'
 import type { Delivery, Found, Kind, Sent } from './kind.ts'
-import { byIdentity, inFull, notMadeByOthers, theNewOne } from './new-record.ts'
+import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
 import { answered, finishMaking, preparedCreation, readWritten } from './shared.ts'
 
 /** What makes references of this installation unique: see outbox.installation. */
@@ -118,7 +118,7 @@ export const rentalCreation: Kind = {
 
   async verify(delivery, sent) {
     const newest = await readNewest(delivery, sent.body)
-    return await inFull(delivery, sent, await notMadeByOthers(delivery, sent, newest))
+    return await ownAmong(delivery, sent, await inFull(delivery, sent, newest))
   },
 
   decide(write, sent, found, timeZone) {

@@ -5,7 +5,7 @@ import { type JsonObject, textOf } from '../../api/wire/json.ts'
 import { normalText } from '../likeness.ts'
 import { idsOf, type LookUp, type Params, readFiltered } from '../reads.ts'
 import type { Delivery, Kind } from './kind.ts'
-import { byIdentity, inFull, notMadeByOthers, theNewOne } from './new-record.ts'
+import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
 import { finishMaking, preparedCreation, readWritten } from './shared.ts'
 
 /** The spellings under which an API may keep a text: as it is, and without what it may take away. */
@@ -42,7 +42,7 @@ export const userCreation: Kind = {
 
   async verify(delivery, sent) {
     const alike = sent.evidence.ids === undefined ? null : await readAlike(delivery, sent.body)
-    return alike && (await inFull(delivery, sent, await notMadeByOthers(delivery, sent, alike.found)))
+    return alike && (await ownAmong(delivery, sent, await inFull(delivery, sent, alike.found)))
   },
 
   decide(write, sent, found, timeZone) {
