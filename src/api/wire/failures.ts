@@ -126,10 +126,17 @@ export function failureOfRequest(error: unknown, request: FailedRequest): ApiErr
       remedy: 'Raise API_TIMEOUT_MS if the API is just slow.',
     })
   if (error instanceof ApiError) return error
-  if (error instanceof BoatMirrorError) return new ApiError(error.code, `${endpoint}: ${error.message}`, details)
+  if (error instanceof BoatMirrorError)
+    return new ApiError(error.code, `${endpoint}: ${error.message}`, {
+      ...details,
+      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    })
   const code = codeIn(error)
   if (/^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code))
-    return new ApiError('API_NOT_JSON', `${endpoint}: the compressed answer is damaged or cut off (${code}).`, details)
+    return new ApiError('API_NOT_JSON', `${endpoint}: the compressed answer is damaged or cut off (${code}).`, {
+      ...details,
+      remedy: 'Look at what stands between here and the API: a proxy may change or cut answers.',
+    })
   // Of a proxy that is asked for an http API, every connection is the proxy's own.
   const isProxys = error instanceof ProxyFailure || request.proxy?.variable === 'HTTP_PROXY'
   if (request.proxy !== null && isProxys) return proxyFailed(error, code, request.proxy, details)
