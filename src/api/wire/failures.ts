@@ -3,6 +3,7 @@
 
 import { ApiError, type ApiErrorDetails, BoatMirrorError, type ErrorCode } from '../../errors.ts'
 import { oneLine } from '../../text.ts'
+import { passesByItself } from '../retry.ts'
 import { abortedCall } from './called-off.ts'
 import { codeIn, connectionProblem, httpPeer } from './connection-problems.ts'
 import { get, type Json, parseJson, textOf } from './json.ts'
@@ -55,6 +56,7 @@ export function failureOfAnswer(answer: FailedAnswer): ApiError {
     ...(answer.asksFor === undefined ? {} : { asksFor: shownWish(answer.asksFor, secrets) }),
     ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
     ...(remedy === undefined ? {} : { remedy }),
+    ...(passesByItself(status, answer.retryAfterMs) ? { kind: 'retry' as const } : {}),
   }
   return new ApiError(code, status === 401 ? refusal(answer) : `${endpoint} was answered ${status}.`, details)
 }
