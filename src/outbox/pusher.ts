@@ -43,19 +43,28 @@ import { processLife } from '../process-name.ts'
 import { inBatches } from './batches.ts'
 import type { Change } from './change.ts'
 import { canProgress, claimChanges, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
-import { leaseMs, type PushContext } from './context.ts'
+import { leaseMs, type PushContext, showDelayOf } from './context.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
 import { codeIn, type Done, type Outcome } from './outcome.ts'
+import { createRefusals } from './refusals.ts'
 import { type DoneChange, isFinal, moves, settleChange, settleChanges, settleFault } from './settle.ts'
 
 type PushCounts = { readonly claimed: number; readonly settled: number }
 
+type Drained = PushCounts & {
+  /** Why `drain` stopped waiting: how the API refuses the account; null: nothing is left that could settle by itself. */
+  readonly held: string | null
+}
+
 export type Pusher = {
   /** Works off what is due now and what becomes due by that; safe to call while another call runs. */
   runOnce(signal: AbortSignal): Promise<PushCounts>
-  /** Repeats `runOnce` until nothing is due (`idle`) or nothing can settle without a person (`settled`). */
-  drain(signal: AbortSignal, options?: { readonly until?: 'idle' | 'settled' }): Promise<PushCounts>
+  /**
+   * Repeats `runOnce` until nothing is due (`idle`) or nothing can settle without a person (`settled`); no longer than half a
+   * minute while the API refuses the account.
+   */
+  drain(signal: AbortSignal, options?: { readonly until?: 'idle' | 'settled' }): Promise<Drained>
   /** When to look again; null: when something is queued. */
   nextDueAt(): Promise<Date | null>
   /** Waits for what is on its way. */
@@ -84,7 +93,9 @@ const unmirrored = (done: Done): Done => ({
 })
 
 /** Creates a pusher. Any number of them, in any number of processes, may run on one database. */
-export function createPusher(context: PushContext): Pusher {
+export function createPusher(given: PushContext): Pusher {
+  const showDelay = showDelayOf(given)
+  const context = { ...given, showDelay }
   const { database, log, settings } = context
   const owner = processLife()
   const lease = leaseMs(settings)
@@ -93,6 +104,7 @@ export function createPusher(context: PushContext): Pusher {
   const claims = new Map<string, () => boolean>()
   /** Changes being delivered: no more than requests may be in flight, or some would wait out their time limit. */
   const places = createSemaphore(() => settings.api.concurrency)
+  const refusals = createRefusals()
   let working = 0
   let heartbeat: NodeJS.Timeout | undefined
 
@@ -205,6 +217,8 @@ export function createPusher(context: PushContext): Pusher {
         const outcome = await deliver(change, signal)
         await settle(change, outcome)
         tell(change, outcome)
+        refusals.note(outcome)
+        showDelay.note(change.id, outcome)
         if (isFinal(outcome)) counts.settled++
       } catch (error) {
         await giveBack(change, error, signal)
@@ -281,7 +295,9 @@ export function createPusher(context: PushContext): Pusher {
       const counts = await runOnce(signal)
       total.claimed += counts.claimed
       total.settled += counts.settled
-      if (signal.aborted || until === 'idle' || !(await canProgress(database.pool))) return total
+      if (signal.aborted || until === 'idle' || !(await canProgress(database.pool))) return { ...total, held: null }
+      const held = refusals.overdue()
+      if (held !== null) return { ...total, held }
       const dueAt = await nextDueAt(database.pool)
       const waitMs = dueAt === null ? longestSleepMs : dueAt.getTime() - context.clock.now().getTime()
       await sleep(Math.min(longestSleepMs, Math.max(10, waitMs)), signal).catch(() => undefined) // ends by the signal

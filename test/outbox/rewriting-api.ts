@@ -146,11 +146,18 @@ export async function startRewritingApi(): Promise<RewritingApi> {
     return query.get('order') === 'creationDateDesc' ? fitting.reverse() : fitting
   }
 
+  /** Whether the rental that a collection lies below is shown. */
+  const isShown = (place: string): boolean => {
+    const [, rental] = /^rentals\/(\d+)\//.exec(place) ?? []
+    return rental === undefined || at('rentals').some(({ id, shownFrom }) => String(id) === rental && shownFrom <= turn)
+  }
+
   const respond: Respond = (response, { method, url, body }: Seen) => {
     const { pathname, searchParams } = new URL(url, 'http://api')
     const place = pathname.replace(/^\/v3\//, '')
     if (method === 'GET') {
       const [, parent = '', id] = /^(.*?)(?:\/(\d+))?$/.exec(place) ?? []
+      if (!isShown(parent)) return response.writeHead(404).end()
       if (id === undefined)
         return json(
           response,

@@ -22,9 +22,12 @@ const collections = { payment: 'payments', option: 'options', crew: 'crewMembers
 type Run = {
   readonly name: string
   readonly kind: Kind
+  /** Where its records come to stand. */
   readonly place: string
   readonly target: Members
   readonly bodies: readonly Members[]
+  /** A payment of the rental that its first change makes. */
+  readonly payment: Members | null
   /** What happens to its writes, in turn; none after the last. */
   readonly losses: (Loss | null)[]
   /** What others make at the moment of each of its writes. */
@@ -118,7 +121,9 @@ function runOf(name: string, rig: RewritingRig, random: Random): Run {
   const bodies = random.chance(0.4) ? [first, second] : [first]
   const loss = (): Loss | null => (random.chance(0.6) ? random.pick(losses) : null)
   const foreign = random.chance(0.4) ? [foreignTo(kind, first, random)] : []
-  const rest = { name, kind, bodies, losses: [loss(), loss(), loss()], foreign }
+  const payment =
+    kind === 'rental' && random.chance(0.5) ? { ...bodyFor('payment', name, random), reference: `pays ${name}` } : null
+  const rest = { name, kind, bodies, payment, losses: [loss(), loss(), loss()], foreign }
   if (kind === 'user' || kind === 'rental') return { ...rest, place: `${kind}s`, target: {} }
   const rentalId = rig.api.insert('rentals', slotAt(boatOf(name), '2026-08-01T07:00:00.000Z'))
   return { ...rest, place: `rentals/${rentalId}/${collections[kind]}`, target: { rentalId } }
@@ -132,23 +137,31 @@ const canonical = (body: unknown): string =>
       : value,
   )
 
+/** What a change sent, and to which place. */
+const sentBy = ({ request }: Ended): string =>
+  `${request?.path.replace('/v3/', '')} ${canonical(request?.body ?? null)}`
+
 /**
  * What a run did wrong. Changes that sent the same to the same place are judged together: as many records were made of
  * that as changes are done, besides at most one for each that is unknown, and each is the result of one change at most.
  */
 function violationsOf(rig: RewritingRig, run: Run, changes: readonly Ended[]): readonly string[] {
-  const made = rig.api.at(run.place).filter(({ madeBy }) => madeBy !== null)
-  const bodyOf = ({ request }: Ended): string => canonical(request?.body ?? null)
-  return [...new Set(changes.map(bodyOf))].flatMap((body) => {
-    const own = changes.filter((change) => bodyOf(change) === body)
-    const ids = made
-      .filter(({ madeBy }) => canonical(JSON.parse(madeBy ?? 'null')) === body)
+  return [...new Set(changes.map(sentBy))].flatMap((sent) => {
+    const own = changes.filter((change) => sentBy(change) === sent)
+    const [place = ''] = sent.split(' ', 1)
+    const ids = rig.api
+      .at(place)
+      .filter(({ madeBy }) => madeBy !== null && `${place} ${canonical(JSON.parse(madeBy))}` === sent)
       .map(({ id }) => String(id))
     const done = own.filter(({ status }) => status === 'done').map((change) => change.made)
     const unknown = own.filter(({ status }) => status === 'unknown').length
-    // What is unknown holds the later changes of the same record.
+    // What is unknown holds the later changes of the same record, and what has failed those that need it.
+    const stops = { queued: 'unknown', blocked: 'failed' } as const
     const isHeld = ({ id, status }: Ended): boolean =>
-      status === 'queued' && changes.some((other) => other.status === 'unknown' && Number(other.id) < Number(id))
+      Object.entries(stops).some(
+        ([held, by]) =>
+          status === held && changes.some((other) => other.status === by && Number(other.id) < Number(id)),
+      )
     const open = own.filter((change) => !['done', 'unknown', 'failed'].includes(change.status) && !isHeld(change))
     const what = `run ${run.name} (${run.kind}): ${own.map(({ status }) => status).join(', ')}, ${ids.length} made`
     return [
@@ -180,6 +193,10 @@ export const sum = (results: readonly Result[]): Result => {
   }
 }
 
+/** Of one length, so that none is part of another. */
+const nameOf = (seed: number, index: number): string =>
+  `${String(seed).padStart(6, '0')}-${String(index).padStart(3, '0')}`
+
 /** Some runs at once, each about records of its own, under one drawn behaviour of the API. */
 export async function runBatch(rig: RewritingRig, seed: number, size: number): Promise<Result> {
   const random = createRandom(seed, 'rewriting')
@@ -190,42 +207,43 @@ export async function runBatch(rig: RewritingRig, seed: number, size: number): P
   api.exclusive = random.chance(0.5)
   api.refusal = random.pick([409, 409, 422])
   api.lag = 0
-  const runs = Array.from({ length: size }, (_, index) => runOf(`${seed}-${index}`, rig, random))
+  const runs = Array.from({ length: size }, (_, index) => runOf(nameOf(seed, index), rig, random))
   api.lag = random.int(0, 1)
   await rig.mirrorSlots(runs.filter(({ kind }) => kind === 'rental').flatMap(({ name }) => slotsOf(name)))
 
   const lost = new Set<string>()
   const writes = new Map<Run, number>()
   api.disturb = (place, body) => {
-    const run = runs.find(
-      ({ name, place: own }) => own === place && (own.includes('/') || canonical(body).includes(name)),
+    const run = runs.find(({ name, place: own }) =>
+      own.includes('/') ? own === place : canonical(body).includes(name),
     )
     if (run === undefined) return null
     const turn = writes.get(run) ?? 0
     writes.set(run, turn + 1)
     const others = run.foreign[turn]
-    if (others !== undefined) api.insert(place, others)
+    if (others !== undefined && place === run.place) api.insert(place, others)
     const loss = run.losses[turn] ?? null
-    if (loss !== null) lost.add(`${run.name} ${canonical(body)}`)
+    if (loss !== null) lost.add(`${place} ${canonical(body)}`)
     return loss
   }
   const asked: { readonly run: Run; readonly id: string }[] = []
-  for (const run of runs)
+  for (const run of runs) {
     for (const body of run.bodies) asked.push({ run, id: await rig.queue(operations[run.kind], run.target, body) })
+    if (run.payment === null) continue
+    const rentalId = { change: Number(asked.at(-run.bodies.length)?.id) }
+    asked.push({ run, id: await rig.queue(operations.payment, { rentalId }, run.payment) })
+  }
   await rig.push(() => random.chance(0.5))
 
   const ended = new Map((await rig.ended()).map((change) => [change.id, change]))
   const changesOf = (run: Run): readonly Ended[] =>
     asked.filter((each) => each.run === run).flatMap(({ id }) => ended.get(id) ?? [])
-  const all = asked.flatMap(({ run, id }) => {
-    const change = ended.get(id)
-    return change === undefined ? [] : [{ run, change }]
-  })
-  const afterLoss = all.filter(({ run, change }) => lost.has(`${run.name} ${canonical(change.request?.body ?? null)}`))
+  const all = runs.flatMap(changesOf)
+  const afterLoss = all.filter((change) => lost.has(sentBy(change)))
   return {
     runs: size,
-    statuses: count(all.map(({ change }) => change.status)),
-    afterLoss: count(afterLoss.map(({ change }) => change.status)),
+    statuses: count(all.map(({ status }) => status)),
+    afterLoss: count(afterLoss.map(({ status }) => status)),
     violations: runs.flatMap((run) => violationsOf(rig, run, changesOf(run)).map((each) => `seed ${seed}: ${each}`)),
   }
 }

@@ -18,7 +18,7 @@ export type Ended = {
   readonly operation: string
   readonly status: string
   readonly error: string | null
-  readonly request: { readonly body: unknown } | null
+  readonly request: { readonly path: string; readonly body: unknown } | null
   readonly made: string | null
 }
 
@@ -50,7 +50,9 @@ export async function openRewritingRig(): Promise<RewritingRig> {
   const { context, close } = contextFor({ database, sandbox: api }, patient)
   const pusher = createPusher(context)
   const allDue = `update outbox.queue set next_attempt_at = clock_timestamp() where status in ('queued', 'sending')`
-  const allLate = `update outbox.queue set sent_at = sent_at - interval '1 minute' where status in ('queued', 'sending')`
+  const allLate = `update outbox.queue set sent_at = sent_at - interval '2 minutes', settled_at = settled_at - interval '2 minutes',
+    proof = case when proof ? 'answeredAt'
+      then jsonb_set(proof, '{answeredAt}', to_jsonb((proof->>'answeredAt')::numeric - 120000)) else proof end`
   return {
     database,
     api,

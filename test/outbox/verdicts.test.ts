@@ -67,6 +67,24 @@ describe('an update', () => {
     })
   })
 
+  it.each([
+    [
+      'took effect where the API rewrote what was sent',
+      { orderLink: 'HTTPS://example.com/b ' },
+      { orderLink: 'https://example.com/b' },
+      'took',
+    ],
+    ['took effect where the API rounded it', { rentalPrice: 90.005 }, { rentalPrice: 90.01 }, 'took'],
+    [
+      'did not where all is as before, though that is what was sent but for its spelling',
+      { orderLink: 'A' },
+      {},
+      'not',
+    ],
+  ])('%s', (_, wished, shown, kind) => {
+    expect(about(update, wished, { ...before, ...shown }, before)).toMatchObject({ kind })
+  })
+
   it('that changes nothing took effect', () => {
     expect(about(update, sent, sent, sent)).toMatchObject(took(sent))
   })

@@ -2,6 +2,7 @@
 
 import { get } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
+import { notShown } from '../own-writes.ts'
 import { readRoot } from '../reads.ts'
 import { readValue, sameValue } from '../values.ts'
 import type { Kind } from './kind.ts'
@@ -12,7 +13,7 @@ import {
   notTaken,
   one,
   preparedCreation,
-  readBackOr,
+  readBack,
   rentalStatus,
   unverified,
 } from './shared.ts'
@@ -33,10 +34,18 @@ export const assignment: Kind = {
     return { kind: 'unclear', why: 'the rental shows a user without an id.', candidates: [seen.record] }
   },
 
-  async finish(delivery, { params, body, warnings }, { seen, response }) {
+  async finish(delivery, sent, { seen, response }) {
     const { context, change, signal } = delivery
     const { write } = change
-    const rental = seen ?? (await readBackOr(readRoot(context, write, params, signal), null, delivery))
+    const { params, body, warnings } = sent
+    const read = seen ?? (await readBack(readRoot(context, write, params, signal), delivery))
+    const isAnswered = response !== null || change.evidence.answered
+    const again =
+      isAnswered &&
+      read !== undefined &&
+      notShown(delivery, assignment.decide(write, sent, one(read), context.settings.timeZone))
+    if (again) return again
+    const rental = read ?? null
     const ignored = write.body.filter((field) => !sameValue(field, body[field.name], readValue(field, rental?.record)))
     const names = ignored.map(({ name }) => name).join(', ')
     const warning = rental === null ? [unverified] : names === '' ? [] : [`Not taken by the API: ${names}.`]

@@ -1,5 +1,6 @@
 // From a JSON value to the text form of a Postgres value, exactly, or a reason why not. Pure.
 
+import { canonicalDecimal } from '../../api/wire/decimal.ts'
 import { type Json, stringifyJson, textOf } from '../../api/wire/json.ts'
 import type { ColumnType } from '../../catalog/types.ts'
 import { dateTimeForSql, dayOf } from '../../date-time.ts'
@@ -21,8 +22,8 @@ const decimalPattern = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?$/
 
 function toBigint(value: Json): Converted {
   if (Number.isSafeInteger(value)) return good(String(value))
-  const whole = numberText(value).replace(/\.0+$/, '')
-  if (!integerPattern.test(whole)) return bad(wholeNumber)
+  const whole = canonicalDecimal(numberText(value))
+  if (whole === undefined || !integerPattern.test(whole)) return bad(wholeNumber)
   const number = BigInt(whole)
   return BigInt.asIntN(64, number) === number ? good(number.toString()) : bad(wholeNumber)
 }
