@@ -45,6 +45,9 @@ const fewestOfMostPages = 10_000
 
 const largePage = 10_000
 
+/** So much of a query is shown in a message. */
+const shownLength = 200
+
 /** How servers refuse a page past the last one; 416 is what PostgREST says. */
 export const pastEndStatuses: ReadonlySet<number | undefined> = new Set([400, 404, 410, 416, 422])
 
@@ -79,8 +82,23 @@ async function askForPage(
   const name = nameOf(address)
   const kept = (await call.kept?.(name)) ?? null
   const { signal } = call
-  const answer = await fetch(address, { mayBeRefused, tag: kept?.tag, ...(signal !== undefined && { signal }) })
-  return { name, kept, answer }
+  try {
+    const answer = await fetch(address, { mayBeRefused, tag: kept?.tag, ...(signal !== undefined && { signal }) })
+    return { name, kept, answer }
+  } catch (error) {
+    throw error instanceof ApiError && error.code === 'API_NOT_JSON' ? ofPage(error, address) : error
+  }
+}
+
+/** The error for a page that is no JSON, which names the page as well: whoever asks for it by hand sees the same. */
+function ofPage({ code, message, remedy, endpoint, ...details }: ApiError, address: PageAddress): ApiError {
+  const query = address.kind === 'link' ? (address.link.split('?')[1] ?? '') : new URLSearchParams(address.query)
+  const { status, mayHaveTakenEffect } = details
+  return new ApiError(code, `${message} The page was asked for with ${String(query).slice(0, shownLength)}.`, {
+    ...{ endpoint, mayHaveTakenEffect },
+    ...(status !== undefined && { status }),
+    ...(remedy !== undefined && { remedy }),
+  })
 }
 
 async function* pagesInOrder(
