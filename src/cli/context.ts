@@ -99,7 +99,8 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   try {
     const environment = readEnvironment()
     passOnToOpenTelemetry(environment)
-    const config = readConfig(environment)
+    // Commands that only look at the mirror, and `check`, which finds out, need no token.
+    const config = readConfig(environment, process.cwd(), { tokenOptional: true })
     assertKnownStreams(config)
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     restoreWarnings = logForeignWarnings(log)

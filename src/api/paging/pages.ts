@@ -93,7 +93,9 @@ async function* pagesInOrder(
     const unchanged = answer.status === 304 ? kept : null
     // What headers say of a total is not covered by the tag.
     const envelope =
-      unchanged === null ? named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging)) : leftOut
+      unchanged === null
+        ? named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging, answer.status))
+        : leftOut
     const { total } = envelope
     const items = elementsAt(envelope.items, answer.elements)
     const length = unchanged?.keys.length ?? items.length
@@ -149,7 +151,10 @@ const goesOnByBody = ({ next, nextByHeader }: Envelope, { needsNext }: Style): b
   !nextByHeader && (!needsNext || typeof next === 'string')
 
 /** Stands for what a page says that is as it was kept. */
-const leftOut: Envelope = { items: [], total: null, next: undefined, nextByHeader: false, envelope: 'array' }
+const leftOut: Envelope = {
+  ...{ items: [], total: null, pages: null, next: undefined, nextAt: null, endCursor: undefined, more: undefined },
+  ...{ nextByHeader: false, envelope: 'array' },
+}
 
 /** 204 is an empty list; a 200 without a body is none. */
 const bodyOf = (answer: Answer): Answer['body'] => (answer.status === 204 ? [] : answer.body)
