@@ -12,7 +12,7 @@ import { pendingRentalMs } from './attempts.ts'
 import type { Change } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { PushContext } from './context.ts'
-import { type Done, jsonParameter, type Outcome } from './outcome.ts'
+import { type Done, jsonParameter, type Outcome, outcomeOfFault } from './outcome.ts'
 import { rootOf } from './reads.ts'
 
 /** A change that took effect, with what came of it. */
@@ -185,13 +185,37 @@ export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' &
  */
 export async function settleChange(context: PushContext, change: Change, outcome: Outcome): Promise<void> {
   if (outcome.kind === 'done') return await settleChanges(context, [{ change, done: outcome }])
-  await context.database.transaction(async (client) => {
-    await write(client, change, assignmentsOf(change, outcome))
-    if (outcome.kind === 'failed' || outcome.kind === 'expired')
-      await client.query(`select outbox.block_dependants($1)`, [change.id])
-    if (!isFinal(outcome)) return
-    await forgetGonePersons(client, [change])
-    await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
+  await context.database.transaction((client) => settleOther(client, change, outcome))
+}
+
+async function settleOther(client: PoolClient, change: Change, outcome: Exclude<Outcome, Done>): Promise<void> {
+  await write(client, change, assignmentsOf(change, outcome))
+  if (outcome.kind === 'failed' || outcome.kind === 'expired')
+    await client.query(`select outbox.block_dependants($1)`, [change.id])
+  if (!isFinal(outcome)) return
+  await forgetGonePersons(client, [change])
+  await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
+}
+
+/**
+ * Settles a change whose attempt ended with an error that nobody expected. Only the table knows for certain whether its
+ * request had been dispatched by then.
+ * @throws BoatMirrorError LEASE_LOST when another pusher took the change over.
+ */
+export async function settleFault(context: PushContext, change: Change, error: unknown): Promise<Outcome> {
+  return await context.database.transaction(async (client) => {
+    const row = await on(client)
+      .selectFrom('outbox.queue')
+      .select(['departed', 'attempts', 'looks'])
+      .where('id', '=', change.id)
+      .where('fence', '=', change.fence)
+      .forUpdate()
+      .executeTakeFirst()
+    if (row === undefined) throw leaseLost(change)
+    const tries = row.departed ? row.looks + 1 : row.attempts
+    const outcome = outcomeOfFault(error, { changeId: change.id, dispatched: row.departed, tries })
+    await settleOther(client, change, outcome)
+    return outcome
   })
 }
 

@@ -24,7 +24,7 @@ export function registerPush(program: Command): void {
       .option('--limit <n>', 'changes at most in the table', wholeNumber(1, 100_000), 1_000)
       .addHelpText(
         'after',
-        '\nExit codes: 0 all done, 1 a change was refused, expired or is blocked, 3 a conflict or an unknown outcome needs a person.\nIt shares the work with a running worker; ended early, the next push or worker carries on.',
+        '\nExit codes: 0 all done, 1 a change was refused, expired or is blocked, or the API refuses the account, 3 a conflict or an unknown outcome needs a person.\nIt shares the work with a running worker; ended early, the next push or worker carries on.',
       ),
   ).action(action(runPush, quiet))
 }
@@ -37,25 +37,33 @@ async function runPush(context: CommandContext, options: PushOptions): Promise<E
   await using app = await context.open({ schema: options.dryRun ? 'check' : 'migrate', patienceMs })
   if (options.dryRun) return await dryRun(app, options, context.signal)
   const since = app.clock.now()
-  await pushAll(context, app)
+  const held = await pushAll(context, app)
   const changes = await listChanges(app.database.pool, { since, limit: options.limit })
   const waiting = await changesForPerson(app.database.pool)
-  const code = exitCode(changes, waiting)
+  const code = held === null ? exitCode(changes, waiting) : 1
   if (options.json) printJson({ exitCode: code, changes: changes.map(changeFacts), needPerson: waiting })
   else report(changes, waiting)
   return code
 }
 
-async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise<void> {
+/** @returns why changes are left that wait for the API to take the account; null: none is. */
+async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise<string | null> {
   const pusher = createPusher(app.pushContext)
   const telling = setInterval(() => {
     tellProgress(app, log).catch((error: unknown) => log.debug({ event: 'progress_failed', reason: messageOf(error) }))
   }, tellEveryMs)
   try {
-    await pusher.drain(signal, { until: 'settled' })
+    const { held } = await pusher.drain(signal, { until: 'settled' })
     if (signal.aborted)
       tell(log, 'stopped', 'Stopped. What is not settled stays queued; the next push or worker carries on.')
     signal.throwIfAborted()
+    if (held !== null)
+      tell(
+        log,
+        'push_held',
+        `The API refuses this account: ${oneLine(held, 200)} What is left stays queued. Correct API_TOKEN and API_AUTH, and run \`boat-mirror push\` again; a worker goes on by itself.`,
+      )
+    return held
   } finally {
     clearInterval(telling)
     await pusher.close()
