@@ -15,6 +15,7 @@ import { CommitsInTurn } from './commits-in-turn.ts'
 import { changesOfPages, pageBatches } from './list-records.ts'
 import { doubtPageBase, resolvePaging } from './paging.ts'
 import { type Checkpoint, firstCheckpoint, nextVariant, passNumber, unprovenEnd } from './progress.ts'
+import { leaveOut, refusedBy } from './refused-query.ts'
 import { isSummary } from './summary.ts'
 import { keptPages, pageToKeep } from './unchanged-pages.ts'
 import { doubtWindows, type Pass, pagesOf, passesOf, refusalOfWindow } from './windows.ts'
@@ -45,8 +46,8 @@ export async function runSweep(run: TaskRun<'list'>): Promise<void> {
   const { task, writer } = run
   if (task.checkpoint === null) await writer.begin(run)
   let at = resumed(task)
-  for (const passes = passesOf(run); ; ) {
-    const pass = passes[at.variant]
+  for (;;) {
+    const pass = passesOf(run, await refusedBy(run))[at.variant]
     if (pass === undefined) break
     at = await runPass(run, pass, at)
   }
@@ -75,7 +76,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     paging,
     pageBase,
     signal,
-    mayBeRefused: pass.part !== undefined,
+    mayBeRefused: Object.keys(query).length > 0,
     // Whether the newest come first is judged by the records.
     ...(pass.part === 'newest' ? {} : { kept: await keptPages(run, start) }),
     ...(start.next === null ? {} : { from: start.next }),
@@ -104,6 +105,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
       return { ...nextVariant(at), doubts: [...at.doubts, refusal] }
     }
     if (!(error instanceof ApiError)) throw error
+    if (start.next === null && at === start && (await leaveOut(run, pass, error))) return start
     if (unprovenEnds.has(error.code)) return endPass(run, pass, unprovenEnd(at, withCure(error)))
     // An API that lied while its numbering was found out would be asked for a page that it never has, for good.
     const firstRefused = start.next === null && at === start && refusals.has(error.code)
