@@ -32,8 +32,9 @@ export const errorCodes = {
   API_PAUSED: retry('The breaker is open: the API failed so often that everything waits.'),
   PAGING_IGNORED: skip('The API answered the second page with the first: the paging parameter is ignored.'),
   PAGING_FOREIGN_LINK: skip('A next link points to another origin or path than the API.'),
-  PAGING_ENDLESS: skip('The list has more pages than can be.'),
-  PAGING_ENVELOPE: skip('No array of records was found in the answer.'),
+  PAGING_ENDLESS: skip('Pages come again, or more than can be, and nothing proves that the list ended.'),
+  PAGING_UNPROVEN: skip('Nothing proves that the list ended where it seemed to.'),
+  PAGING_ENVELOPE: skip('The answer holds no array of records, or says that there are more and not where.'),
   DATABASE_UNREACHABLE: retry('No connection to Postgres.'),
   DATABASE_REFUSED: fatal('Postgres refused the login, the database does not exist, or Postgres is too old.'),
   DATABASE_UNSUITABLE: fatal(
