@@ -18,6 +18,7 @@ import {
   type SoFar,
   saysMore,
   unproven,
+  wrongTotal,
 } from './list-end.ts'
 import type { LinkBase } from './next-link.ts'
 import { createPageMemory, keysOfPage, type PageMemory } from './page-memory.ts'
@@ -268,6 +269,7 @@ async function assertPastEnd(soFar: SoFar, refusal: ApiError, before: string, so
       endpoint,
       cause: refusal,
       mayHaveTakenEffect: false,
+      ...(total === null ? {} : { remedy: wrongTotal }),
       ...(status === undefined ? {} : { status }),
       ...(body === undefined ? {} : { body }),
       ...(reason === undefined ? {} : { reason }),
