@@ -3,7 +3,7 @@
 import { ApiError } from '../../errors.ts'
 import type { Answer } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
-import { cameAgain, judgeTail, misread, type SoFar, saysMore, unproven } from './list-end.ts'
+import { cameAgain, judgeTail, misread, type SoFar, saysMore, unproven, wrongTotal } from './list-end.ts'
 import { keysOfPage, type PageMemory } from './page-memory.ts'
 import { envelopeOf, type PageSource, pastEndStatuses } from './page-source.ts'
 import { styles } from './styles.ts'
@@ -82,6 +82,7 @@ export async function assertPastEnd(
       endpoint,
       cause: refusal,
       mayHaveTakenEffect: false,
+      ...(total === null ? {} : { remedy: wrongTotal }),
       ...(status === undefined ? {} : { status }),
       ...(body === undefined ? {} : { body }),
       ...(reason === undefined ? {} : { reason }),
