@@ -17,6 +17,7 @@ import { assertSchemaCurrent } from '../schema/migrate.ts'
 import { logForeignWarnings } from './foreign-warnings.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
 import { printNote } from './terminal/output.ts'
+import { noteOtherDatabase } from './worker-mark.ts'
 
 export type { OpenedApp } from './open.ts'
 
@@ -129,6 +130,7 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
 }
 
 async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedDatabase> {
+  await noteOtherDatabase(config, log)
   const server = await openDatabaseServer(config, log)
   const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: 2, log })
   const dispose = async (): Promise<void> => {

@@ -2,10 +2,15 @@
 // that is comes from the catalog, so that an endpoint is described nowhere else.
 
 import { readEnvelope } from '../api/paging/envelope.ts'
+import { probePageBase } from '../api/paging/paging-probe.ts'
+import { styles } from '../api/paging/styles.ts'
+import type { ListCall } from '../api/types.ts'
 import { asRead, get, isObject, type Json, textOf } from '../api/wire/json.ts'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
+import { pageBaseSetting, readDetected } from '../state/detected-settings.ts'
+import { mayConcernParameters, noteRefused, refusedParameters, withoutParameters } from '../state/refused-parameters.ts'
 import type { PushContext } from './context.ts'
 
 export type Params = Readonly<Record<string, string>>
@@ -146,15 +151,41 @@ export async function readCollection(
 }
 
 /**
- * Reads what a filtered list shows first; no page is asked for, so that the number of the first one does not matter.
+ * Reads what a filtered list shows first, or all of it where the API refuses an order: then nobody knows where the newest
+ * records stand.
  * @throws ApiError
  */
-export const readFirst = async (
+export async function readFirst(
   context: PushContext,
   write: WriteDef,
   query: Params,
   signal: AbortSignal,
-): Promise<readonly Seen[]> => (await readFirstPage(context, write, query, signal)).found
+): Promise<readonly Seen[]> {
+  if (query.order === undefined) return (await readFirstPage(context, write, query, signal)).found
+  const { pool } = context.database
+  const refused = await refusedParameters(pool, write.stream, context.clock)
+  const unordered = withoutParameters(query, new Set(['order']))
+  if (refused.has('order')) return await readNewestLast(context, write, unordered, signal)
+  try {
+    return (await readFirstPage(context, write, query, signal)).found
+  } catch (error) {
+    if (!mayConcernParameters(error)) throw error
+    const found = await readNewestLast(context, write, unordered, signal)
+    await noteRefused(pool, write.stream, { names: ['order'], reason: error.message })
+    return found
+  }
+}
+
+/** All of a list without an order, which is that of creation as a rule, turned round as it was asked for. */
+async function readNewestLast(
+  context: PushContext,
+  write: WriteDef,
+  query: Params,
+  signal: AbortSignal,
+): Promise<readonly Seen[]> {
+  const { found } = await readPages(context, write, { query }, signal)
+  return [...found].reverse()
+}
 
 /** What a look-up found. */
 export type LookUp = {
@@ -163,7 +194,37 @@ export type LookUp = {
   readonly showsAll: boolean
 }
 
-/** The first page of a filtered list, and whether it is all of it. */
+/** Reads a filtered list to its end, or so many pages of it. */
+async function readPages(
+  context: PushContext,
+  write: WriteDef,
+  { query, maxPages }: { readonly query: Params; readonly maxPages?: number },
+  signal: AbortSignal,
+): Promise<LookUp> {
+  const { api, clock, settings } = context
+  const endpoint = listRead(write)
+  const readAt = clock.now()
+  const call = { endpoint, query, paging: settings.api.paging, priority: 'write', signal } as const
+  const pageBase = await pageBaseOf(context, call)
+  const found: Seen[] = []
+  let showsAll = true
+  for await (const page of api.list({ ...call, pageBase, ...(maxPages !== undefined && { maxPages }) })) {
+    found.push(...recordsIn(page.items.values(), endpoint, readAt))
+    showsAll = page.next === null || page.index + 1 !== maxPages
+  }
+  return { found, showsAll }
+}
+
+/** The number of a list's first page: as it is set, or as a sync found out, or found out now. */
+async function pageBaseOf({ api, database }: PushContext, call: Omit<ListCall, 'pageBase'>): Promise<number> {
+  const { style, pageBase } = call.paging
+  const { usualBase } = styles[style]
+  if (pageBase !== null || usualBase === null) return pageBase ?? 0
+  const detected = await readDetected(database.pool, pageBaseSetting)
+  return typeof detected?.value === 'number' ? detected.value : ((await probePageBase(api, call)) ?? usualBase)
+}
+
+/** The first page of a filtered list, and whether it is all of it. No page is asked for: the number of the first does not matter. */
 async function readFirstPage(
   { api, clock, settings }: PushContext,
   write: WriteDef,
@@ -192,11 +253,7 @@ export const shortestPage = 5
 /** A look-up that goes on for longer is given up: the list is not filtered, or by something that fits too many. */
 const mostPages = 5
 
-/**
- * Reads a filtered list to its end. Whether the API numbers its pages from 0 or 1 need not be known: the first page is asked
- * for without a number, then the pages from 1 on.
- * @throws ApiError
- */
+/** Reads what a filter finds, to its end where that is not far. @throws ApiError */
 export async function readFiltered(
   context: PushContext,
   write: WriteDef,
@@ -205,24 +262,13 @@ export async function readFiltered(
 ): Promise<LookUp> {
   const first = await readFirstPage(context, write, query, signal)
   if (first.showsAll) return first
-  const { api, clock, settings } = context
-  const endpoint = listRead(write)
-  const readAt = clock.now()
-  const found = [...first.found]
-  const { paging } = settings.api
-  let showsAll = false
   try {
-    const pages = api.list({ endpoint, query, paging, pageBase: 1, maxPages: mostPages, priority: 'write', signal })
-    for await (const page of pages) {
-      found.push(...recordsIn(page.items.values(), endpoint, readAt))
-      showsAll = page.next === null || page.index + 1 < mostPages
-    }
+    return await readPages(context, write, { query, maxPages: mostPages }, signal)
   } catch (error) {
     // How the list goes on is not known; what was found is there all the same.
-    if (!(error instanceof ApiError) || !error.code.startsWith('PAGING_')) throw error
-    showsAll = false
+    if (error instanceof ApiError && error.code.startsWith('PAGING_')) return first
+    throw error
   }
-  return { found, showsAll }
 }
 
 /** The ids of records. */
