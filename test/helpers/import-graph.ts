@@ -23,7 +23,7 @@ const layers: readonly (readonly string[])[] = [
 ]
 
 /** What everybody may use, and may itself use nothing above it. */
-const foundation = ['errors', 'log', 'clock', 'text', 'format', 'hints', 'process-name']
+const foundation = ['errors', 'log', 'clock', 'lazy', 'text', 'format', 'hints', 'process-name']
 const withSettings = ['cli', 'index', 'library', 'app', 'jobs', 'web']
 
 /** Parts that stand apart: they may use what is listed and nothing else. */
@@ -40,6 +40,7 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   clock: [],
   hints: [],
+  lazy: [],
   'process-name': [],
 }
 
