@@ -16,6 +16,7 @@ import { syncNow, workOn } from './jobs/sync-now.ts'
 import type { SyncWorkerOptions } from './jobs/worker.ts'
 import { createLogger } from './log.ts'
 import { changes, type Feed, type FeedOptions } from './mirror/changes.ts'
+import { assertOptions } from './near-names.ts'
 import { type ChangeFacts, changeFacts, changesForPerson, listChanges } from './outbox/inspect.ts'
 import { createPusher } from './outbox/pusher.ts'
 import { quarantineTotals } from './state/quarantine.ts'
@@ -130,8 +131,9 @@ function mirrorOf(app: App): Mirror {
   }
   return {
     db,
-    sync: ({ streams = [], full = false, signal: given } = {}) =>
+    sync: ({ streams = [], full = false, signal: given, ...others } = {}) =>
       run(async (apiUrl, signal) => {
+        assertOptions(others, ['streams', 'full', 'signal'])
         const wanted = streamsToSync(streams, config)
         await preflight({ config, apiUrl, log, signal }, wanted)
         const look = (id: string) => awaitFinished(() => runsOfRequest(database.pool, id), signal)
@@ -139,16 +141,18 @@ function mirrorOf(app: App): Mirror {
         const quarantine = quarantinedOf({ runs, quarantine: await quarantineTotals(database.pool) })
         return { runs: runs.map(runFacts), quarantine }
       }, given),
-    refresh: (stream, { key = null, signal: given } = {}) =>
+    refresh: (stream, { key = null, signal: given, ...others } = {}) =>
       run(async (apiUrl, signal) => {
+        assertOptions(others, ['key', 'signal'])
         await preflight({ config, apiUrl, log, signal }, streamsToSync([stream], config))
         const look = (id: string) => awaitFinished(() => findRefresh(database.pool, id), signal)
         const ask = () => askRefresh(database.pool, stream, key)
         const over = await withQueue(signal, (options) => workOn(options, ask, look))
         return { id: Number(over.id), state: over.state, error: over.error }
       }, given),
-    push: ({ signal: given } = {}) =>
+    push: ({ signal: given, ...others } = {}) =>
       run(async (_, signal) => {
+        assertOptions(others, ['signal'])
         const since = clock.now()
         const pusher = createPusher(pushContext)
         try {
