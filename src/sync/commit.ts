@@ -31,6 +31,7 @@ import { withStubs } from './details/embeds.ts'
 import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
 import { linkedStream } from './details/links.ts'
 import { economyOf } from './economy.ts'
+import { withoutStale } from './just-written.ts'
 import { endPass } from './lists/end-pass.ts'
 import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
 import type { RequestValues } from './records/project.ts'
@@ -172,10 +173,12 @@ const longestEarlyMs = 2_000
 
 async function writeAll(
   client: PoolClient,
-  { task }: TaskRun,
-  changes: ChangeSet,
+  { task, context }: TaskRun,
+  read: ChangeSet,
   extras: CommitExtras,
 ): Promise<number> {
+  const { shownAfter, settings } = context
+  const changes = await withoutStale(client, read, { ...(shownAfter && { shownAfter }), timeZone: settings.timeZone })
   const { counts, gone } = await applyWrites(client, {
     tables: changes.tables,
     filled: changes.filled,
