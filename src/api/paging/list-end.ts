@@ -108,7 +108,7 @@ function wayOf({ last }: SoFar): string {
   return `The answers name a next page at ${last.nextAt}: set API_PAGING=link, or API_PAGE_PARAM to the parameter of its link that chooses the page (${names.join(', ')}). `
 }
 
-const wrongTotal = `If the total is wrong, set API_TOTAL_PATH=${ignored}, or lists.<stream>.totalPath: ${ignored} in the configuration file.`
+export const wrongTotal = `If the total is wrong, set API_TOTAL_PATH=${ignored}, or lists.<stream>.totalPath: ${ignored} in the configuration file.`
 const noPages = 'If the list has no pages, set lists.<stream>.paging: none in the configuration file.'
 
 function pageIgnored(soFar: SoFar, why: string): ApiError {
