@@ -55,6 +55,8 @@ export const assignment: Kind = {
       response,
       mirror: row.writes,
       warnings: [...warnings, ...warning, ...row.warnings],
+      // Later reads of the rental that do not show the user yet are known by it.
+      leftBehind: ignored.length > 0 || rental === null ? null : { user: { id: body.userId ?? null } },
       rentalStatus: rentalStatus(write, rental?.record),
     }
   },
