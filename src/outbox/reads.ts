@@ -122,13 +122,18 @@ export const readRoot = (
   signal: AbortSignal,
 ): Promise<Seen | null> => readOne(context, rootOf(write), params, signal)
 
-/** Reads the whole collection a change adds to; null when its parent is gone. @throws ApiError */
+/**
+ * Reads the whole collection a change adds to; null when its parent is gone. An API may answer 404 for an empty collection,
+ * so the parent is asked for then.
+ * @throws ApiError
+ */
 export async function readCollection(
-  { api, clock, settings }: PushContext,
+  context: PushContext,
   write: WriteDef,
   params: Params,
   signal: AbortSignal,
 ): Promise<readonly Seen[] | null> {
+  const { api, clock, settings } = context
   const endpoint = listRead(write)
   const readAt = clock.now()
   const found: Seen[] = []
@@ -137,8 +142,8 @@ export async function readCollection(
     const pages = api.list({ endpoint, params, paging, pageBase: 0, priority: 'write', signal })
     for await (const page of pages) found.push(...recordsIn(page.items.values(), endpoint, readAt))
   } catch (error) {
-    if (isAbsent(error)) return null
-    throw error
+    if (!isAbsent(error)) throw error
+    return (await readRoot(context, write, params, signal)) === null ? null : []
   }
   return found
 }

@@ -59,7 +59,7 @@ const consumerFunctions = `mirror.caller(), mirror.own_consumer(text), mirror.fo
       mirror.register_consumer(text), mirror.given_position(text), mirror.mark_lost_consumers()`
 
 /** What the owner of the change log calls. */
-const logMonthFunctions = 'mirror.log_partitions(), mirror.make_log_month(), mirror.drop_log_months(int)'
+const logMonthFunctions = 'mirror.log_partitions(), mirror.make_log_month(), mirror.drop_log_month(regclass)'
 
 /** Comes last, when all views exist. */
 export const grants: RepeatableStep = {

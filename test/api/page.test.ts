@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ListCall, Page } from '../../src/api/types.ts'
 import type { Json } from '../../src/api/wire/json.ts'
+import { collect, openApi, startServer } from './http-server.ts'
 import { allIds, byCursor, callOf, idsOf, numbered, type Reply, read, records, type Server } from './page-servers.ts'
 
 describe('a page', () => {
@@ -62,6 +63,24 @@ describe('a page', () => {
     const server = numbered(25, { wrap: (data) => ({ data, next: data.length < 10 ? null : 'more', total: 25 }) })
     const { pages, asked } = await read(server, callOf('page', { from: '3' }))
     expect([idsOf(pages), asked.length]).toEqual([allIds(25).slice(20), 1])
+  })
+
+  it('that is no JSON is named beside cause and place', async () => {
+    await using server = await startServer((response, { url }) => {
+      const isSecond = url.includes('page=2')
+      response.end(
+        isSecond ? '[{"id":11,"price":NaN}]' : JSON.stringify(numbered(25)({ page: '1', perPage: '10' }).body),
+      )
+    })
+    await using client = openApi(server.url)
+    await expect(collect(client.api.list(callOf('page')))).rejects.toMatchObject({
+      code: 'API_NOT_JSON',
+      kind: 'retry',
+      message: expect.stringMatching(
+        /^GET \/v3\/users: .* NaN at \$\[0\]\.price, character 19\. .* The page was asked for with perPage=10&page=2\.$/,
+      ),
+      endpoint: 'GET /v3/users',
+    })
   })
 
   it('of another paging style, stored before the setting changed, means the beginning', async () => {

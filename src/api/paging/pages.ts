@@ -2,41 +2,17 @@
 // Knows addresses of pages and their order; how a page is fetched is given.
 
 import { setImmediate } from 'node:timers/promises'
-import { ApiError, BoatMirrorError } from '../../errors.ts'
+import { ApiError } from '../../errors.ts'
 import type { Answer, KeptPage, ListCall, Page, ReadCall } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
-import { type Envelope, readEnvelope } from './envelope.ts'
-import {
-  cameAgain,
-  endless,
-  judgeEmpty,
-  judgeLast,
-  judgeRepeat,
-  judgeTail,
-  mayMeanNone,
-  misread,
-  type SoFar,
-  saysMore,
-  unproven,
-  wrongTotal,
-} from './list-end.ts'
-import type { LinkBase } from './next-link.ts'
-import { createPageMemory, keysOfPage, type PageMemory } from './page-memory.ts'
+import { askForFewer, askForTail, assertPastEnd } from './end-requests.ts'
+import type { Envelope } from './envelope.ts'
+import { endless, judgeEmpty, judgeLast, judgeRepeat, mayMeanNone, misread, type SoFar } from './list-end.ts'
+import { createPageMemory } from './page-memory.ts'
+import { envelopeOf, named, type PageSource, pastEndStatuses } from './page-source.ts'
 import { cursorsAhead, PagesAhead } from './pages-ahead.ts'
 import type { PageAddress, Style } from './style.ts'
 import { styles } from './styles.ts'
-
-type PageSource = {
-  /**
-   * One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own.
-   * `mayBeRefused`: the list may have ended before this page, so that a refusal is no failure of the API.
-   */
-  readonly fetch: (address: PageAddress, how: Pick<ReadCall, 'mayBeRefused' | 'tag' | 'signal'>) => Promise<Answer>
-  /** Tells a page from those at all other addresses. */
-  readonly nameOf: (address: PageAddress) => string
-  /** What the links of this API are measured against. */
-  readonly linkBase: LinkBase
-}
 
 /** More pages than any list of this API has; used where no total says less. */
 const maxPagesOfAnyList = 100_000
@@ -46,13 +22,14 @@ const fewestOfMostPages = 10_000
 
 const largePage = 10_000
 
-/** How servers refuse a page past the last one; 416 is what PostgREST says. */
-export const pastEndStatuses: ReadonlySet<number | undefined> = new Set([400, 404, 410, 416, 422])
+/** So much of a query is shown in a message. */
+const shownLength = 200
 
 /**
  * The pages of a list in order. A list that is empty yields one empty page; otherwise empty pages, repeats of the last
- * page, and refusals of a page whose predecessor is still there end the list without being yielded.
- * @throws ApiError PAGING_IGNORED, PAGING_ENDLESS, PAGING_ENVELOPE, PAGING_FOREIGN_LINK, and whatever reading throws
+ * page, and refusals of a page whose predecessor is still there end the list without being yielded. That nothing proves its
+ * end is thrown after its last page.
+ * @throws ApiError PAGING_IGNORED, PAGING_ENDLESS, PAGING_UNPROVEN, PAGING_ENVELOPE, PAGING_FOREIGN_LINK, and whatever reading throws
  */
 export async function* readPages(call: ListCall, source: PageSource): AsyncGenerator<Page, void, undefined> {
   if (call.ahead === undefined) return yield* pagesInOrder(call, source, null)
@@ -80,8 +57,23 @@ async function askForPage(
   const name = nameOf(address)
   const kept = (await call.kept?.(name)) ?? null
   const { signal } = call
-  const answer = await fetch(address, { mayBeRefused, tag: kept?.tag, ...(signal !== undefined && { signal }) })
-  return { name, kept, answer }
+  try {
+    const answer = await fetch(address, { mayBeRefused, tag: kept?.tag, ...(signal !== undefined && { signal }) })
+    return { name, kept, answer }
+  } catch (error) {
+    throw error instanceof ApiError && error.code === 'API_NOT_JSON' ? ofPage(error, address) : error
+  }
+}
+
+/** The error for a page that is no JSON, which names the page as well: whoever asks for it by hand sees the same. */
+function ofPage({ code, message, remedy, endpoint, ...details }: ApiError, address: PageAddress): ApiError {
+  const query = address.kind === 'link' ? (address.link.split('?')[1] ?? '') : new URLSearchParams(address.query)
+  const { status, mayHaveTakenEffect } = details
+  return new ApiError(code, `${message} The page was asked for with ${String(query).slice(0, shownLength)}.`, {
+    ...{ endpoint, mayHaveTakenEffect },
+    ...(status !== undefined && { status }),
+    ...(remedy !== undefined && { remedy }),
+  })
 }
 
 async function* pagesInOrder(
@@ -184,9 +176,6 @@ async function* pagesInOrder(
   }
 }
 
-const envelopeOf = (call: ListCall, answer: Answer): Envelope =>
-  named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging, answer.status))
-
 /** Where a header says how a list goes on, or may say so after its last page, a page that is the same says nothing of it. */
 const goesOnByBody = ({ next, nextByHeader }: Envelope, { needsNext }: Style): boolean =>
   !nextByHeader && (!needsNext || typeof next === 'string')
@@ -195,98 +184,4 @@ const goesOnByBody = ({ next, nextByHeader }: Envelope, { needsNext }: Style): b
 const leftOut: Envelope = {
   ...{ items: [], total: null, pages: null, next: undefined, nextAt: null, endCursor: undefined, more: undefined },
   ...{ nextByHeader: false, envelope: 'array' },
-}
-
-/** 204 is an empty list; a 200 without a body is none. */
-const bodyOf = (answer: Answer): Answer['body'] => (answer.status === 204 ? [] : answer.body)
-
-/**
- * Asks for a first page that names no next one with one record fewer: a list that is cut off then must say where it goes on.
- * @returns why the page may not be all, where it is not cut off; null: it is all
- * @throws ApiError PAGING_ENVELOPE where it is cut off and does not say it
- */
-async function askForFewer(soFar: SoFar, source: PageSource): Promise<ApiError | null> {
-  const { call, records } = soFar
-  const { style, sizeParam } = call.paging
-  const smaller = await source.fetch({ kind: 'query', query: { [sizeParam]: String(records - 1) } }, {})
-  const { items, next, endCursor } = envelopeOf(call, smaller)
-  if (typeof next === 'string' || typeof endCursor === 'string') return null
-  if (items.length < records)
-    throw misread(
-      call,
-      `There are more than ${records} records, or fewer come when fewer are asked for, and no next ${style} was found`,
-    )
-  return unproven(call, `the same ${records} records come whatever size is asked for, and no answer names a next page`)
-}
-
-/** Asks for the end of a list in smaller pages, where a page came again and nothing says that it is the end. @throws ApiError */
-async function askForTail(soFar: SoFar, memory: PageMemory, source: PageSource): Promise<void> {
-  const { call, records } = soFar
-  const style = styles[call.paging.style]
-  const tail = style.tail?.(call, soFar) ?? null
-  if (tail === null)
-    throw records > 1 ? cameAgain(soFar) : unproven(call, 'the second page is the first one again, with 1 record')
-  const smaller: ListCall = { ...call, paging: { ...call.paging, pageSize: tail.size } }
-  try {
-    const answer = await source.fetch(style.request(smaller, tail.cursor, source.linkBase.prefix), {
-      mayBeRefused: true,
-    })
-    const { items } = envelopeOf(call, answer)
-    judgeTail(soFar, keysOfPage(elementsAt(items, answer.elements)), memory.lastKeys(), tail.skip)
-  } catch (error) {
-    if (!(error instanceof ApiError) || !pastEndStatuses.has(error.status)) throw error
-    throw cameAgain(soFar)
-  }
-}
-
-/**
- * Accepts a refusal as the end of the list: the page before is still there, and says of no further record. Otherwise the
- * list may have vanished, or the API refuses to go on in the midst of it.
- * @param before the cursor of the page before
- * @throws ApiError the refusal, or what the page before is answered with
- */
-async function assertPastEnd(soFar: SoFar, refusal: ApiError, before: string, source: PageSource): Promise<void> {
-  const { call, records, resumed } = soFar
-  let again: Answer
-  try {
-    again = await source.fetch(styles[call.paging.style].request(call, before, source.linkBase.prefix), {})
-  } catch (error) {
-    throw error instanceof ApiError && pastEndStatuses.has(error.status) ? refusal : error
-  }
-  const last = envelopeOf(call, again)
-  const { items, total } = last
-  const why =
-    typeof last.next === 'string' && total === null
-      ? 'the page before names a next one'
-      : saysMore({ ...soFar, last, total })
-  if (items.length > 0 && why === null) return
-  const { endpoint, status, body, reason } = refusal
-  const missing = total === null ? (why ?? 'the page before is empty') : `the list has ${total}`
-  throw new ApiError(
-    refusal.code,
-    `${refusal.message} ${resumed ? 'Some' : records} records were read, and ${missing}.`,
-    {
-      endpoint,
-      cause: refusal,
-      mayHaveTakenEffect: false,
-      ...(total === null ? {} : { remedy: wrongTotal }),
-      ...(status === undefined ? {} : { status }),
-      ...(body === undefined ? {} : { body }),
-      ...(reason === undefined ? {} : { reason }),
-    },
-  )
-}
-
-/** Runs a pure step, and gives its errors the name of the endpoint. */
-function named<T>(call: ListCall, step: () => T): T {
-  try {
-    return step()
-  } catch (error) {
-    if (!(error instanceof BoatMirrorError)) throw error
-    throw new ApiError(error.code, `${call.endpoint}: ${error.message}`, {
-      endpoint: call.endpoint,
-      cause: error,
-      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
-    })
-  }
 }
