@@ -3,7 +3,7 @@
 
 import { ignored } from '../api/paging/envelope.ts'
 import { keysOfPage } from '../api/paging/page-memory.ts'
-import { pastEndStatuses } from '../api/paging/pages.ts'
+import { pastEndStatuses } from '../api/paging/page-source.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { ProbeApi } from '../sync/preflight.ts'
 import type { LookedAt } from './check-list.ts'
