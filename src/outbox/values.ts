@@ -4,7 +4,7 @@
 
 import { canonicalDecimal } from '../api/wire/decimal.ts'
 import {
-  get,
+  fieldAt,
   isObject,
   isStorable,
   type Json,
@@ -22,7 +22,7 @@ const codeMembers = ['code', 'iso', 'id'] as const
 /** The value of a field in a record as read; null where it is absent or not shown. */
 export function readValue(field: BodyField, record: Json | undefined): Json {
   if (field.readPath === null) return null
-  return get(record, field.readPath ?? field.name) ?? null
+  return fieldAt(record, (field.readPath ?? field.name).split('.')) ?? null
 }
 
 /** A value as read, in the shape in which it is written; null stays null. */
