@@ -8,8 +8,9 @@ import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { BoatMirrorError } from '../errors.ts'
-import { listDetected, readDetected } from '../state/detected-settings.ts'
-import { pageBaseSetting, pagingOf } from '../sync/lists/paging.ts'
+import { listDetected, pageBaseSetting, readDetected } from '../state/detected-settings.ts'
+import { mayConcernParameters } from '../state/refused-parameters.ts'
+import { pagingOf } from '../sync/lists/paging.ts'
 import { isEnabled } from '../sync/plan.ts'
 import { openProbeApi, type ProbeApi, type ProbeOptions, preflight } from '../sync/preflight.ts'
 import { shownAddress } from '../text.ts'
@@ -64,17 +65,15 @@ async function checkList(
   if (reads.kind !== 'list') return ok(name, 'has no list')
   const paging = pagingOf(stream, config.api)
   const call = { endpoint: reads.list, query: { ...reads.query }, paging }
+  const look = async (query: ListCall['query']): Promise<Finding> => {
+    const base = await pageBaseOf(probe, { ...call, query }, database)
+    return describeList(name, paging.style, base.how, await firstPages(probe, { ...call, query }, base))
+  }
   try {
-    const base = await pageBaseOf(probe, call, database)
-    const pages: Page[] = []
-    await probe.attempt(async (api, attempt) => {
-      for await (const page of api.list({ ...call, pageBase: base.number, signal: attempt })) {
-        pages.push(page)
-        // Two pages show whether the paging parameter is understood.
-        if (pages.length === 2) break
-      }
+    return await look(call.query).catch(async (error: unknown) => {
+      if (!mayConcernParameters(error) || Object.keys(call.query).length === 0) throw error
+      return withRefused(await look({}), Object.keys(call.query))
     })
-    return describeList(name, paging.style, base.how, pages)
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof BoatMirrorError && error.code === 'ABORTED')
@@ -87,18 +86,31 @@ async function checkList(
   }
 }
 
+/** What a list says that is read without some of its parameters. */
+const withRefused = (finding: Finding, names: readonly string[]): Finding => ({
+  ...finding,
+  detail: `${finding.detail}; ${names.join(', ')} is refused, and left out`,
+})
+
+/** Two pages, which show whether the paging parameter is understood; one where there is no second. */
+async function firstPages(probe: ProbeApi, call: ListCall, { number: pageBase }: PageBase): Promise<readonly Page[]> {
+  const pages: Page[] = []
+  await probe.attempt(async (api, attempt) => {
+    for await (const page of api.list({ ...call, pageBase, maxPages: 2, signal: attempt })) pages.push(page)
+  })
+  return pages
+}
+
 type ListCall = {
   readonly endpoint: string
-  readonly query: Record<string, string>
+  readonly query: Readonly<Record<string, string>>
   readonly paging: ReturnType<typeof pagingOf>
 }
 
+type PageBase = { readonly number: number; readonly how: string }
+
 /** The number of the first page, and in words where it comes from. */
-async function pageBaseOf(
-  probe: ProbeApi,
-  call: ListCall,
-  database: Database | null,
-): Promise<{ readonly number: number; readonly how: string }> {
+async function pageBaseOf(probe: ProbeApi, call: ListCall, database: Database | null): Promise<PageBase> {
   const { style, pageBase } = call.paging
   if (pageBase !== null) return { number: pageBase, how: `from ${pageBase} (API_PAGE_BASE)` }
   const { usualBase } = styles[style]

@@ -4,7 +4,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { BoatMirrorError } from '../../errors.ts'
-import { parseRetryAfter } from '../retry.ts'
+import { askedWaitMs } from '../retry.ts'
 import { readBody } from './body.ts'
 import { abortedCall, onAbort } from './called-off.ts'
 import { decodeText, utf8Of } from './charset.ts'
@@ -105,7 +105,7 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
       throw failureOfAnswer({
         endpoint,
         status,
-        retryAfterMs: parseRetryAfter(headers['retry-after'], headers.date, now()),
+        retryAfterMs: askedWaitMs({ status, headers, now: now() }),
         text,
         target,
         asksFor: headers['www-authenticate'],
