@@ -3,6 +3,8 @@
 
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { readStatus } from '../../src/inspect/read-status.ts'
 import { statementsOf } from '../helpers/plans.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 import { filling, works } from '../helpers/statements.ts'
@@ -47,6 +49,15 @@ for (const [what, work] of works)
   it(`no statement of: ${what}`, async () => {
     expect(await compiledIn(work)).toEqual([])
   })
+
+it('no statement of the status', async () => {
+  const config = readConfig(
+    { WEBHOOK_URL: 'http://receiver', WEBHOOK_SECRET: `whsec_${'A'.repeat(44)}` },
+    '/nonexistent',
+  )
+  const found = await compiledIn((pool) => readStatus(config, { database: { pool }, url: mirror.url }, null))
+  expect(found).toEqual([])
+})
 
 it('no function that partners call, nor what it does inside', async () => {
   const calls = [
