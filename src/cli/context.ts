@@ -2,9 +2,6 @@
 
 import { setMaxListeners } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
-import { findStream, streams } from '../catalog/catalog.ts'
-import type { StreamDef } from '../catalog/types.ts'
-import { meant } from '../config/names.ts'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
@@ -17,6 +14,7 @@ import { assertSchemaCurrent } from '../schema/migrate.ts'
 import { logForeignWarnings } from './foreign-warnings.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
 import { printNote } from './terminal/output.ts'
+import { noteOtherDatabase } from './worker-mark.ts'
 
 export type { OpenedApp } from './open.ts'
 
@@ -129,6 +127,7 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
 }
 
 async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedDatabase> {
+  await noteOtherDatabase(config, log)
   const server = await openDatabaseServer(config, log)
   const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: 2, log })
   const dispose = async (): Promise<void> => {
@@ -188,16 +187,6 @@ export const wholeNumber =
 export function present<T>(found: T | null, what: string, remedy: string): T {
   if (found !== null) return found
   throw new BoatMirrorError('NOT_FOUND', `There is no ${what}.`, { remedy })
-}
-
-/** The stream of this name. @throws BoatMirrorError USAGE when there is none. */
-export function existingStream(name: string): StreamDef {
-  const stream = findStream(name)
-  if (stream !== undefined) return stream
-  const all = streams.map((each) => each.name)
-  throw new BoatMirrorError('USAGE', `There is no stream "${name}"${meant(name, all)}.`, {
-    remedy: `Streams are named by their tables: ${all.join(', ')}.`,
-  })
 }
 
 /** Parses the number of a run, change or quarantined record. @throws InvalidArgumentError, which commander reports. */

@@ -4,6 +4,7 @@ import { type App, type AppOptions, noApi, openApp } from '../app.ts'
 import { assertToken, type Config } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { attachSandbox } from './sandbox/host.ts'
+import { noteOtherDatabase } from './worker-mark.ts'
 
 export type OpenedApp = App & { readonly apiUrl: string; readonly sandbox: boolean }
 
@@ -16,6 +17,7 @@ export type OpenOptions = Pick<AppOptions, 'schema' | 'patienceMs' | 'signal'> &
  */
 export async function openFor(config: Config, log: Logger, { api = true, ...wanted }: OpenOptions): Promise<OpenedApp> {
   if (api) assertToken(config)
+  await noteOtherDatabase(config, log)
   const sandbox = config.api.baseUrl === null && api ? await attachSandbox(config.dataDir, log) : null
   const apiUrl = config.api.baseUrl ?? sandbox?.url ?? noApi
   try {

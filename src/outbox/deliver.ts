@@ -11,6 +11,7 @@ import type { Departure } from './dispatch.ts'
 import type { Delivery, Prepared, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, responseOf, storable } from './outcome.ts'
+import { awaited } from './own-writes.ts'
 import { isAbsent } from './reads.ts'
 import { reconcileChange, sentOf, verifyChange, verifyLater } from './reconcile.ts'
 
@@ -88,6 +89,9 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
   const { comparesExisting, refused: known } = kindOf(change.write)
   const ours = comparesExisting === 'always' || (comparesExisting === 'after-lost-answer' && sent.evidence.ambiguous)
   try {
+    // What one of our own changes made a moment ago may not be there yet for this one.
+    const again = isAbsent(error) ? await awaited(delivery) : null
+    if (again !== null) return { kind: 'retry', ...again }
     const outcome = await known?.(delivery, sent, error)
     if (outcome) return outcome
     if (isAbsent(error)) return gone(change)
@@ -122,7 +126,7 @@ async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean):
     const response = { status: answer.status, body: answer.body ?? null }
     const outcome = await kindOf(write).finish(delivery, sent, { response, seen: null })
     const stored = { ...response, body: storable(write, answer.body) }
-    return outcome.kind === 'done' ? { ...outcome, response: stored } : outcome
+    return outcome.kind === 'done' || outcome.kind === 'verify' ? { ...outcome, response: stored } : outcome
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     if (isRefusal(error)) return await refused(delivery, sent, error)

@@ -33,6 +33,9 @@ export type Done = {
   readonly rentalStatus: string | null
 }
 
+/** What was written so long ago is not to be seen, and is looked for until so long after it was written. */
+export type Unseen = { readonly sinceMs: number; readonly patienceMs: number }
+
 export type Outcome =
   | Done
   | { readonly kind: 'failed' | 'expired' | 'unknown'; readonly error: string; readonly response: Response | null }
@@ -45,6 +48,8 @@ export type Outcome =
       readonly leaveOut?: readonly string[]
       /** It was held back on our side: no attempt. */
       readonly heldBack?: boolean
+      /** It waits for what was written before it to be shown. */
+      readonly unseen?: Unseen
     }
   /** Whether it had an effect is to be verified. */
   | {
@@ -55,6 +60,10 @@ export type Outcome =
       readonly answered?: true
       /** The API answered with an error: it has finished with this attempt. */
       readonly finished?: true
+      /** What it wrote is not shown yet. */
+      readonly unseen?: Unseen
+      /** What the API answered. */
+      readonly response?: Response
     }
 
 /** A record without what the outbox has no use for: of an embedded user only the id, no message to the company. */

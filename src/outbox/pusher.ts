@@ -43,7 +43,7 @@ import { processLife } from '../process-name.ts'
 import { inBatches } from './batches.ts'
 import type { Change } from './change.ts'
 import { canProgress, claimChanges, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
-import { leaseMs, type PushContext } from './context.ts'
+import { leaseMs, type PushContext, showDelayOf } from './context.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
 import { codeIn, type Done, type Outcome } from './outcome.ts'
@@ -93,7 +93,9 @@ const unmirrored = (done: Done): Done => ({
 })
 
 /** Creates a pusher. Any number of them, in any number of processes, may run on one database. */
-export function createPusher(context: PushContext): Pusher {
+export function createPusher(given: PushContext): Pusher {
+  const showDelay = showDelayOf(given)
+  const context = { ...given, showDelay }
   const { database, log, settings } = context
   const owner = processLife()
   const lease = leaseMs(settings)
@@ -216,6 +218,7 @@ export function createPusher(context: PushContext): Pusher {
         await settle(change, outcome)
         tell(change, outcome)
         refusals.note(outcome)
+        showDelay.note(change.id, outcome)
         if (isFinal(outcome)) counts.settled++
       } catch (error) {
         await giveBack(change, error, signal)

@@ -33,7 +33,8 @@ async function write(client: PoolClient, change: Change, assignments: Assignment
 }
 
 const writeDoneSql = `with done as (update outbox.queue q set status = 'done', settled_at = clock_timestamp(),
-    settled_xid = pg_current_xact_id(), departed = false, result = s.result::jsonb, response = s.response::jsonb,
+    settled_xid = pg_current_xact_id(), departed = false, result = s.result::jsonb,
+    response = coalesce(s.response::jsonb, case when q.proof ? 'answered' then q.response end),
     record_key = s.record_key, left_behind = s.left_behind::jsonb, warning = s.warning, error = null, conflict = null,
     proof = null, owner = null, lease_until = null
   from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
@@ -142,13 +143,15 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
         proof: sql`case when proof ? 'ambiguous' then proof end`,
       }
     case 'verify': {
-      const { answered, finished } = outcome
+      const { answered, finished, response } = outcome
       const known = { ambiguous: true, ...(answered && { answered }), ...(finished && { finished }) }
       return {
         error: outcome.error,
         looks: sql`looks + 1`,
         next_attempt_at: inMs(outcome.delayMs),
-        proof: sql`coalesce(proof, '{}') || ${jsonParameter(known)}::jsonb`,
+        proof: sql`case when ${answered === true} then jsonb_build_object('answeredAt',
+          floor(extract(epoch from clock_timestamp()) * 1000)) else '{}' end || coalesce(proof, '{}') || ${jsonParameter(known)}::jsonb`,
+        ...(response !== undefined && { response: jsonParameter(response) }),
       }
     }
     case 'conflict':

@@ -54,7 +54,7 @@ describe('records', () => {
 
   for (const [name, body] of [
     ['two arrays of unknown names', { boats: records, crews: [] }],
-    ['nothing but errors', { errors: [{ message: 'x' }] }],
+    ['nothing but warnings', { warnings: [{ message: 'x' }] }],
     ['null', null],
     ['a text', 'maintenance'],
     ['no body', undefined],
@@ -63,6 +63,11 @@ describe('records', () => {
     it(`${name} are not guessed`, () => {
       expect(() => readEnvelope(body as Json, {}, unset)).toThrow(expect.objectContaining({ code: 'PAGING_ENVELOPE' }))
     })
+
+  it('an answer that says that it failed is no empty list', () => {
+    const failed = { success: false, data: [] }
+    expect(() => readEnvelope(failed, {}, unset)).toThrow(expect.objectContaining({ code: 'API_ERROR_BODY' }))
+  })
 
   const shapes: readonly [string, Json | undefined, string][] = [
     ['no body', undefined, 'is empty'],

@@ -3,6 +3,7 @@
 
 import type { PagingSettings } from '../../config.ts'
 import { BoatMirrorError } from '../../errors.ts'
+import { errorIn } from '../wire/error-body.ts'
 import { get, isLosslessNumber, isObject, type Json, type JsonObject, textOf } from '../wire/json.ts'
 import {
   endCursor,
@@ -78,7 +79,7 @@ const neverItems = new Set(['errors', 'warnings', 'messages', 'links'])
 /**
  * Reads one answer of a list.
  * @param headers names in lower case
- * @throws BoatMirrorError PAGING_ENVELOPE, naming the path that was tried and the members that were found
+ * @throws BoatMirrorError PAGING_ENVELOPE, naming the path that was tried and the members that were found; API_ERROR_BODY
  */
 export function readEnvelope(
   body: Json | undefined,
@@ -86,6 +87,9 @@ export function readEnvelope(
   settings: EnvelopeSettings,
   status = 200,
 ): Envelope {
+  const failure = errorIn(body)
+  if (failure !== undefined)
+    throw new BoatMirrorError('API_ERROR_BODY', `The answer says that the request failed (${failure}).`)
   const { items, envelope } = readItems(body, settings.itemsPath)
   const leaves = leavesBeside(body)
   const total = readTotal(body, headers, settings.totalPath, items.length)

@@ -27,6 +27,10 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   API_RATE_LIMITED: 'Lower API_RATE_LIMIT if this goes on.',
 }
 
+/** A 304 is no redirect: there is no address to go to. */
+const remedyOfUnasked304 =
+  'A cache in between answers 304 to requests without an entity tag. Ask who runs it, or set API_BASE_URL to an address without it.'
+
 const keptOfBody = 500
 const keptOfReason = 200
 
@@ -46,7 +50,7 @@ export function failureOfAnswer(answer: FailedAnswer): ApiError {
   const { secrets } = answer.target
   const code = codeOfStatus(status)
   const reason = reasonIn(text)
-  const remedy = remedies[code]
+  const remedy = status === 304 ? remedyOfUnasked304 : remedies[code]
   const details: ApiErrorDetails = {
     endpoint,
     status,

@@ -28,6 +28,7 @@ import { linesText, placesOf, type SettingToWrite, writeSettings, writtenText } 
 import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
 import { type Finding, failed, findingsText, ok, warn } from '../findings.ts'
 import { printJson, printText } from '../terminal/output.ts'
+import { otherDatabase } from '../worker-mark.ts'
 
 /** Registers `check`. */
 export function registerCheck(program: Command): void {
@@ -61,7 +62,7 @@ async function runCheck(context: CommandContext, { json, write, withSecrets, try
     })
   if (withSecrets && write === undefined)
     throw new BoatMirrorError('USAGE', '--with-secrets belongs to --write: nothing is written without it.')
-  const findings: Finding[] = [configuration(config), pages(config)]
+  const findings: Finding[] = [await configuration(config), pages(config)]
   await using database = await checkDatabase(config, log, findings)
   signal.throwIfAborted()
   const current = database.current ? database.database : null
@@ -104,13 +105,15 @@ async function writeOrTell(
   }
 }
 
-function configuration(config: Config): Finding {
+async function configuration(config: Config): Promise<Finding> {
   const parts = [
     `API ${config.api.baseUrl === null ? 'the built-in sandbox' : 'of your own'}`,
     `database ${config.databaseUrl === null ? `embedded in ${config.dataDir}` : 'of your own'}`,
     `queue on ${config.redisUrl === null ? 'Postgres' : 'Redis'}`,
   ]
-  return ok('configuration', `every setting can be read: ${parts.join(', ')}`)
+  const detail = `every setting can be read: ${parts.join(', ')}`
+  const other = await otherDatabase(config)
+  return other === null ? ok('configuration', detail) : warn('configuration', detail, other)
 }
 
 /** Where the queue on Postgres works, and through what. */

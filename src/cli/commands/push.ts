@@ -41,8 +41,8 @@ async function runPush(context: CommandContext, options: PushOptions): Promise<E
   const changes = await listChanges(app.database.pool, { since, limit: options.limit })
   const waiting = await changesForPerson(app.database.pool)
   const code = held === null ? exitCode(changes, waiting) : 1
-  if (options.json) printJson({ exitCode: code, changes: changes.map(changeFacts), needPerson: waiting })
-  else report(changes, waiting)
+  if (options.json) printJson({ exitCode: code, changes: changes.map(changeFacts), needPerson: waiting, held })
+  else report(changes, waiting, held)
   return code
 }
 
@@ -57,12 +57,6 @@ async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise
     if (signal.aborted)
       tell(log, 'stopped', 'Stopped. What is not settled stays queued; the next push or worker carries on.')
     signal.throwIfAborted()
-    if (held !== null)
-      tell(
-        log,
-        'push_held',
-        `The API refuses this account: ${oneLine(held, 200)} What is left stays queued. Correct API_TOKEN and API_AUTH, and run \`boat-mirror push\` again; a worker goes on by itself.`,
-      )
     return held
   } finally {
     clearInterval(telling)
@@ -89,12 +83,16 @@ function exitCode(changes: readonly ChangeInfo[], waiting: readonly string[]): E
   return changes.some(({ status }) => status === 'failed' || status === 'expired' || status === 'blocked') ? 1 : 0
 }
 
-function report(changes: readonly ChangeInfo[], waiting: readonly string[]): void {
+function report(changes: readonly ChangeInfo[], waiting: readonly string[], held: string | null): void {
   if (changes.length === 0) print('Nothing is queued.')
   else print(changesTable(changes))
+  if (held !== null) printText(`\n${heldText(held)}`)
   if (waiting.length === 0) return
   printText(`\nA person has to decide: ${waiting.join(', ')}. See: boat-mirror changes show ID`)
 }
+
+const heldText = (refusal: string): string =>
+  `The API refuses this account: ${oneLine(refusal, 200)}\nWhat is left stays queued. Correct API_TOKEN and API_AUTH, then run: boat-mirror push. A worker goes on by itself.`
 
 /** Changes as a table, oldest first. Bodies are not shown: they hold personal data. */
 export const changesTable = (changes: readonly ChangeInfo[]): string =>

@@ -11,6 +11,7 @@ import { dayOf, instantOf } from '../../date-time.ts'
 import { ApiError } from '../../errors.ts'
 import { readDetected, saveDetected } from '../../state/detected-settings.ts'
 import { keyText } from '../../state/records.ts'
+import { withoutParameters } from '../../state/refused-parameters.ts'
 import { areMoreNewer, countInWindow, isPageKnown, type Window } from '../../state/windows.ts'
 import type { TaskRun } from '../context.ts'
 import { keyOf } from '../records/project.ts'
@@ -54,12 +55,18 @@ export function windowOf({ task, stream, context: { settings } }: TaskRun): Wind
   return { column: soon.column, from: addDays(dateIn(timeZone, begin), -daysBack), to, timeZone }
 }
 
-/** The passes of a sweep. Whether the bounds of a window are included, and in which zone, nobody says: a day more on both sides. */
-export function passesOf(run: TaskRun<'list'>): readonly Pass[] {
+/**
+ * The passes of a sweep. Whether the bounds of a window are included, and in which zone, nobody says: a day more on both sides.
+ * @param refused parameters that the API refuses: a pass that is another one because of them is none. The windows are judged
+ * by their own answers.
+ */
+export function passesOf(run: TaskRun<'list'>, refused: ReadonlySet<string>): readonly Pass[] {
   const { query, extraPasses = [], windows } = run.reads
   const window = windowOf(run)
   if (window === undefined || windows === undefined)
-    return [{}, ...extraPasses].map((variant) => ({ query: { ...query, ...variant } }))
+    return [{}, ...extraPasses.filter((variant) => !Object.keys(variant).some((name) => refused.has(name)))].map(
+      (variant) => ({ query: withoutParameters({ ...query, ...variant }, refused) }),
+    )
   const { newest, soon } = windows
   const days = { [soon.from]: addDays(window.from, -1), [soon.to]: addDays(window.to, 1) }
   return [
