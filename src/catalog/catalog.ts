@@ -168,6 +168,30 @@ export function followersByColumn(
   }))
 }
 
+/** Columns of a stream that repeat what a record of another stream says of itself: a rental's company is that of its boat. */
+export type CopiedColumns = {
+  /** The stream of the records that are copied from. */
+  readonly source: StreamDef
+  /** The column that names such a record, by its key. */
+  readonly link: string
+  /** `column` repeats `from`, which the record shows in its member `member`. */
+  readonly columns: readonly { readonly column: string; readonly from: string; readonly member: string }[]
+}
+
+/** What a stream copies from another one; undefined: nothing. */
+export function copiedColumns({ filledBy }: StreamDef): CopiedColumns | undefined {
+  const [link, ...copies] = filledBy?.columns ?? []
+  if (link === undefined || filledBy?.filter === undefined) return undefined
+  const source = streamNamed(filledBy.filter.stream)
+  const columns = copies.flatMap(({ column, from }) => {
+    const path = source.columns.find(({ name }) => name === from)?.path
+    return from === undefined || path === undefined || path === null
+      ? []
+      : [{ column, from, member: path.split('.')[0] ?? '' }]
+  })
+  return { source, link: link.column, columns }
+}
+
 /** The person that a record embeds: the rental's user. */
 export type EmbeddedPerson = {
   /** Where they stand in the record. */

@@ -14,7 +14,10 @@ export const rentalOptions = {
     rentalId,
     bigint('id', 'Rental option ID. Read only.'),
     reference('option.id', 'Option: resource_options.id. Read only.'),
-    numeric('price', 'Price.'),
+    numeric(
+      'price',
+      "Price. The API's papers do not say whether of one piece or of all; in the sandbox of one, so that price times quantity is charged.",
+    ),
     bigint('quantity', 'Quantity; changed by rental_option.update.'),
     numeric('fees', 'Fees. Read only.'),
     numeric('vatRate', 'VAT rate applied, percent.'),

@@ -121,6 +121,11 @@ export type StreamDef = {
   readonly keyed?: 'content'
   /** Rows of past days stay until HISTORY_DAYS; only the asked range is replaced. */
   readonly horizon?: 'date' | 'year'
+  /**
+   * A record whose days are over is no longer listed, which is no loss. Its shape is not published: the dates in it say
+   * when that was.
+   */
+  readonly passes?: true
   /** Read only where each of these settings is on or above zero. */
   readonly onlyWith?: readonly StreamSetting[]
   /** What is asked for follows from the rows of these streams: they are read first. */

@@ -64,8 +64,8 @@ export async function searchAndCheckApi(
   const { config, environment, signal } = context
   if (config.api.baseUrl === null) return { findings: await lookAtSandbox(context, database), found: null }
   const given = givenNames(environment)
-  if (given.has('API_AUTH') && given.has('API_PAGING') && !isToWrite && !tryQuery)
-    return { findings: await look(context, config, { database }), found: null }
+  const isKnown = given.has('API_AUTH') && given.has('API_PAGING') && hasCredentials(config)
+  if (isKnown && !isToWrite && !tryQuery) return { findings: await look(context, config, { database }), found: null }
   const allowance = createAllowance()
   const found = await searchSettings(config, { given, tryQuery, allowance, signal })
   const how = { database, limiter: allowance }
@@ -79,6 +79,9 @@ export async function searchAndCheckApi(
   const seen = withFound(config, isToWrite || settings.status === 'fail' ? found : { auth: found.auth, paging: null })
   return { findings: [settings, ...(await look(context, seen, how))], found }
 }
+
+/** Whether the API can be asked as it is set. */
+const hasCredentials = ({ api: { auth, token } }: Config): boolean => token !== null || auth.kind === 'none'
 
 /** Refusals after which nothing more is asked. */
 const isRefusal = (problem: unknown): boolean =>

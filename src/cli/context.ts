@@ -14,6 +14,7 @@ import { assertSchemaCurrent } from '../schema/migrate.ts'
 import { logForeignWarnings } from './foreign-warnings.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
 import { printNote } from './terminal/output.ts'
+import { noteOtherDatabase } from './worker-mark.ts'
 
 export type { OpenedApp } from './open.ts'
 
@@ -100,7 +101,8 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   try {
     const environment = readEnvironment()
     passOnToOpenTelemetry(environment)
-    const config = readConfig(environment)
+    // Commands that only look at the mirror, and `check`, which finds out, need no token.
+    const config = readConfig(environment, process.cwd(), { tokenOptional: true })
     assertKnownStreams(config)
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     restoreWarnings = logForeignWarnings(log)
@@ -128,6 +130,7 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
 }
 
 async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedDatabase> {
+  await noteOtherDatabase(config, log)
   const server = await openDatabaseServer(config, log)
   const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: 2, log })
   const dispose = async (): Promise<void> => {

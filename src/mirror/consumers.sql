@@ -133,7 +133,7 @@ end $$;
 -- it runs with its owner's rights, and everybody may call it.
 create or replace function mirror.waiting_since(cursor_text text) returns timestamptz
   language sql stable security definer set search_path = pg_catalog, pg_temp
-  as $$ select changed_at from mirror.read_change_log($1, 1) where (select company_access.refuse('the feed')) $$;
+  as $$ select changed_at from mirror.positions_after($1, 1) where (select company_access.refuse('the feed')) $$;
 
 -- Entries went that a consumer had not acknowledged. All of other epochs were given before, or are to come after, those of
 -- its own: there the numbers tell.

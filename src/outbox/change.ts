@@ -23,6 +23,8 @@ export type Evidence = {
   readonly ambiguous?: true
   /** The API answered with success, without saying what it made. */
   readonly answered?: true
+  /** When it was noted that it did, in milliseconds since 1970. */
+  readonly answeredAt?: number
   /** The API answered with an error: nothing of the attempt is under way any more. */
   readonly finished?: true
 }

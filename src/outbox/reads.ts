@@ -2,10 +2,15 @@
 // that is comes from the catalog, so that an endpoint is described nowhere else.
 
 import { readEnvelope } from '../api/paging/envelope.ts'
+import { probePageBase } from '../api/paging/paging-probe.ts'
+import { styles } from '../api/paging/styles.ts'
+import type { ListCall } from '../api/types.ts'
 import { asRead, get, isObject, type Json, textOf } from '../api/wire/json.ts'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
+import { pageBaseSetting, readDetected } from '../state/detected-settings.ts'
+import { mayConcernParameters, noteRefused, refusedParameters, withoutParameters } from '../state/refused-parameters.ts'
 import type { PushContext } from './context.ts'
 
 export type Params = Readonly<Record<string, string>>
@@ -117,13 +122,18 @@ export const readRoot = (
   signal: AbortSignal,
 ): Promise<Seen | null> => readOne(context, rootOf(write), params, signal)
 
-/** Reads the whole collection a change adds to; null when its parent is gone. @throws ApiError */
+/**
+ * Reads the whole collection a change adds to; null when its parent is gone. An API may answer 404 for an empty collection,
+ * so the parent is asked for then.
+ * @throws ApiError
+ */
 export async function readCollection(
-  { api, clock, settings }: PushContext,
+  context: PushContext,
   write: WriteDef,
   params: Params,
   signal: AbortSignal,
 ): Promise<readonly Seen[] | null> {
+  const { api, clock, settings } = context
   const endpoint = listRead(write)
   const readAt = clock.now()
   const found: Seen[] = []
@@ -132,17 +142,66 @@ export async function readCollection(
     const pages = api.list({ endpoint, params, paging, pageBase: 0, priority: 'write', signal })
     for await (const page of pages) found.push(...recordsIn(page.items.values(), endpoint, readAt))
   } catch (error) {
-    if (isAbsent(error)) return null
-    throw error
+    if (!isAbsent(error)) throw error
+    return (await readRoot(context, write, params, signal)) === null ? null : []
   }
   return found
 }
 
 /**
- * Reads what a filtered list shows first; no page is asked for, so that the number of the first one does not matter.
+ * Reads what a filtered list shows first, or all of it where the API refuses an order: then nobody knows where the newest
+ * records stand.
  * @throws ApiError
  */
 export async function readFirst(
+  context: PushContext,
+  write: WriteDef,
+  query: Params,
+  signal: AbortSignal,
+): Promise<readonly Seen[]> {
+  if (query.order === undefined) return await readFirstPage(context, write, query, signal)
+  const { pool } = context.database
+  const refused = await refusedParameters(pool, write.stream, context.clock)
+  const unordered = withoutParameters(query, new Set(['order']))
+  if (refused.has('order')) return await readAll(context, write, unordered, signal)
+  try {
+    return await readFirstPage(context, write, query, signal)
+  } catch (error) {
+    if (!mayConcernParameters(error)) throw error
+    const found = await readAll(context, write, unordered, signal)
+    await noteRefused(pool, write.stream, { names: ['order'], reason: error.message })
+    return found
+  }
+}
+
+/** Reads a filtered list to its end. */
+async function readAll(
+  context: PushContext,
+  write: WriteDef,
+  query: Params,
+  signal: AbortSignal,
+): Promise<readonly Seen[]> {
+  const { api, clock, settings } = context
+  const endpoint = listRead(write)
+  const readAt = clock.now()
+  const call = { endpoint, query, paging: settings.api.paging, priority: 'write', signal } as const
+  const found: Seen[] = []
+  for await (const page of api.list({ ...call, pageBase: await pageBaseOf(context, call) }))
+    found.push(...recordsIn(page.items.values(), endpoint, readAt))
+  return found
+}
+
+/** The number of a list's first page: as it is set, or as a sync found out, or found out now. */
+async function pageBaseOf({ api, database }: PushContext, call: Omit<ListCall, 'pageBase'>): Promise<number> {
+  const { style, pageBase } = call.paging
+  const { usualBase } = styles[style]
+  if (pageBase !== null || usualBase === null) return pageBase ?? 0
+  const detected = await readDetected(database.pool, pageBaseSetting)
+  return typeof detected?.value === 'number' ? detected.value : ((await probePageBase(api, call)) ?? usualBase)
+}
+
+/** No page is asked for, so that the number of the first one does not matter. */
+async function readFirstPage(
   { api, clock, settings }: PushContext,
   write: WriteDef,
   query: Params,

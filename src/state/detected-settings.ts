@@ -10,6 +10,9 @@ export type DetectedSetting = {
   readonly contradiction: string | null
 }
 
+/** The name of the setting that says whether lists are numbered from 0 or from 1. */
+export const pageBaseSetting = 'page_base'
+
 /** Does a later answer speak against it? It may have been probed again since. Pure. */
 export const isContradicted = ({ contradictedAt, probedAt }: DetectedSetting): boolean =>
   contradictedAt !== null && contradictedAt >= probedAt

@@ -26,6 +26,7 @@ import { addTasks, checkpointTask, endTask, hasOpenTasks, waitingTasks } from '.
 import { noteUnknownFields } from '../state/unknown-fields.ts'
 import { type ChangeSet, changeSet } from './change-set.ts'
 import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'
+import { assertMayGo, keepLost, TooManyLost, withoutLost } from './deletions/below.ts'
 import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
 import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
@@ -76,7 +77,7 @@ export const committing: TaskWriter = {
 
   learn,
 
-  /** Rows that Postgres refuses are found, quarantined, and the rest is committed. */
+  /** What may not go is kept for a person, rows that Postgres refuses are quarantined, and the rest is committed. */
   commit: async (run, found, { after, ...extras } = {}) => {
     const { context } = run
     let changes = await withStubs(context, found, run.stubs)
@@ -91,6 +92,10 @@ export const committing: TaskWriter = {
         // Whatever it was, the commit before it may have had a part in it.
         if (early !== undefined) {
           early = undefined
+          continue
+        }
+        if (error instanceof TooManyLost) {
+          changes = withoutLost(changes, error.held)
           continue
         }
         if (!(error instanceof DataRefused) || error.everyRow) throw error
@@ -170,18 +175,16 @@ const isDirect = ({ tables, filled, tombstones, bad }: ChangeSet): boolean =>
  */
 const longestEarlyMs = 2_000
 
-async function writeAll(
-  client: PoolClient,
-  { task }: TaskRun,
-  changes: ChangeSet,
-  extras: CommitExtras,
-): Promise<number> {
+async function writeAll(client: PoolClient, run: TaskRun, changes: ChangeSet, extras: CommitExtras): Promise<number> {
+  const { task } = run
   const { counts, gone } = await applyWrites(client, {
     tables: changes.tables,
     filled: changes.filled,
     tombstones: changes.tombstones,
+    onLost: (lost) => assertMayGo(client, run, lost),
   })
   await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]), gone)
+  for (const held of changes.held) await keepLost(client, run, held)
   await keepDetailTags(client, changes.tagged)
   await quarantineRecords(client, changes.bad)
   await clearQuarantine(client, goodKeys(changes.tables))

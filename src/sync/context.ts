@@ -67,6 +67,8 @@ export type TaskRun<K extends Kind = Kind> = Reading<K> & {
   readonly task: Task
   readonly writer: TaskWriter
   readonly stubs: SeenStubs
+  /** Held rows that a person released: they may go, however many. */
+  readonly released?: ReadonlySet<string>
 }
 
 /** The run of a task. */

@@ -23,7 +23,18 @@ const layers: readonly (readonly string[])[] = [
 ]
 
 /** What everybody may use, and may itself use nothing above it. */
-const foundation = ['errors', 'log', 'clock', 'lazy', 'near-names', 'text', 'format', 'hints', 'process-name']
+const foundation = [
+  'errors',
+  'log',
+  'clock',
+  'date-time',
+  'lazy',
+  'near-names',
+  'text',
+  'format',
+  'hints',
+  'process-name',
+]
 const withSettings = ['cli', 'index', 'library', 'app', 'jobs', 'web']
 
 /** Parts that stand apart: they may use what is listed and nothing else. */
@@ -39,6 +50,7 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   format: [],
   errors: [],
   clock: [],
+  'date-time': [],
   hints: [],
   lazy: [],
   'near-names': ['errors'],

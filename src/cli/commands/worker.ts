@@ -26,6 +26,7 @@ import { startOperatorServer } from '../../web/server.ts'
 import { action, type CommandContext, type OpenedApp } from '../context.ts'
 import { print, printText } from '../terminal/output.ts'
 import { watchFirstSync } from '../terminal/progress.ts'
+import { markDatabase } from '../worker-mark.ts'
 
 /** Registers `worker`. */
 export function registerWorker(program: Command): void {
@@ -64,6 +65,7 @@ async function runWorker(context: CommandContext): Promise<void> {
   const open = unguarded(config)
   if (open !== null) throw open
   await using app = await context.open({ schema: 'migrate', patienceMs: null })
+  await using _mark = await markDatabase(config, log)
   await saveOutboxLimit(app.database.pool, config.outboxLimit)
   const backend = await app.openQueue(signal)
   const { syncContext, ratePerSecond } = app

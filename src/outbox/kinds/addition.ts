@@ -1,7 +1,7 @@
 // Adds to a collection: options, payments and crew members of a rental. After a lost answer it is the one new id with this
 // content.
 
-import { gone } from '../outcome.ts'
+import { goneOrAwaited } from '../own-writes.ts'
 import { idsOf, readCollection } from '../reads.ts'
 import type { Kind } from './kind.ts'
 import { finishMaking, holdsContent, preparedCreation, readWritten, theNewOne } from './shared.ts'
@@ -10,9 +10,12 @@ export const addition: Kind = {
   makesRecord: true,
   comparesExisting: 'after-lost-answer',
 
-  async prepare({ context, change, signal }, given) {
+  async prepare(delivery, given) {
+    const { context, change, signal } = delivery
     const present = await readCollection(context, change.write, given.params, signal)
-    return present === null ? gone(change) : preparedCreation(change.write, given, { ids: idsOf(present) })
+    return present === null
+      ? await goneOrAwaited(delivery)
+      : preparedCreation(change.write, given, { ids: idsOf(present) })
   },
 
   verify: ({ context, change, signal }, { params }) => readCollection(context, change.write, params, signal),

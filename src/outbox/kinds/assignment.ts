@@ -1,5 +1,6 @@
 // A user for a rental: the rental shows the user, none, or another one, who can't be replaced.
 
+import { notShown } from '../own-writes.ts'
 import { readRoot } from '../reads.ts'
 import { readValue, sameValue } from '../values.ts'
 import type { Kind } from './kind.ts'
@@ -10,7 +11,7 @@ import {
   notTaken,
   one,
   preparedCreation,
-  readBackOr,
+  readBack,
   rentalStatus,
   unverified,
 } from './shared.ts'
@@ -29,10 +30,15 @@ export const assignment: Kind = {
     return attached ? asSent(write, body, seen) : notTaken
   },
 
-  async finish(delivery, { params, body, warnings }, { seen, response }) {
+  async finish(delivery, sent, { seen, response }) {
     const { context, change, signal } = delivery
     const { write } = change
-    const rental = seen ?? (await readBackOr(readRoot(context, write, params, signal), null, delivery))
+    const { params, body, warnings } = sent
+    const read = seen ?? (await readBack(readRoot(context, write, params, signal), delivery))
+    const isAnswered = response !== null || change.evidence.answered
+    const again = isAnswered && read !== undefined && notShown(delivery, assignment.decide(write, sent, one(read)))
+    if (again) return again
+    const rental = read ?? null
     const ignored = write.body.filter((field) => !sameValue(field, body[field.name], readValue(field, rental?.record)))
     const names = ignored.map(({ name }) => name).join(', ')
     const warning = rental === null ? [unverified] : names === '' ? [] : [`Not taken by the API: ${names}.`]

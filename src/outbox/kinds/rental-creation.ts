@@ -22,11 +22,21 @@ export function ownReference(installation: Installation, changeId: string, numer
   return String(BigInt(installation.number) * 1_000_000_000n + (BigInt(changeId) % 1_000_000_000n))
 }
 
-/** Turns a reference of digits into a number, for an API that takes `referenceId` as an integer on creation. */
-export function numericReference(body: JsonObject): JsonObject {
+/**
+ * Turns a reference of digits into a number, for an API that takes `referenceId` as an integer on creation; null: it would
+ * not come back as it was sent.
+ */
+export function numericReference(body: JsonObject): JsonObject | null {
   const digits = textOf(body.referenceId)
-  return digits !== undefined && /^\d{1,18}$/.test(digits) ? { ...body, referenceId: new LosslessNumber(digits) } : body
+  if (digits === undefined || !/^\d{1,18}$/.test(digits)) return body
+  return /^0\d/.test(digits) ? null : { ...body, referenceId: new LosslessNumber(digits) }
 }
+
+/** Why a reference with leading zeros is not sent as a number. */
+const zerosLost = (changeId: string, reference: string): string =>
+  `referenceId is "${reference}", which API_REFERENCE_AS_NUMBER=on would send as ${BigInt(reference)}: the rental would not be ` +
+  'found by it. Nothing was sent. Queue the rental with a reference without leading zeros, or, if the API takes text, set ' +
+  `API_REFERENCE_AS_NUMBER=off and run: boat-mirror changes retry ${changeId}.`
 
 async function firstRow<Row extends object>(context: PushContext, text: string, values: string[] = []) {
   const { rows } = await context.database.pool.query<Row>(text, values)
@@ -81,7 +91,11 @@ export const rentalCreation: Kind = {
     const [present, departure] = await Promise.all([readNewest(delivery, fields), departureOf(context, fields)])
     const given = { params, fields: { ...fields, referenceId } }
     const prepared = preparedCreation(change.write, given, { ids: idsOf(present), departure })
-    return numeric ? { ...prepared, body: numericReference(prepared.body) } : prepared
+    if (!numeric) return prepared
+    const body = numericReference(prepared.body)
+    return body === null
+      ? { kind: 'failed', error: zerosLost(change.id, referenceId), response: null }
+      : { ...prepared, body }
   },
 
   verify: (delivery, { body }) => readNewest(delivery, body),

@@ -119,12 +119,15 @@ export function done(change: Change, params: Params, id: string | null = null): 
   }
 }
 
-/** Reads back; when that fails, the answer to the write has to do: an unread record only means that the next sync shows the rest. */
-export async function readBackOr<T>(read: Promise<Seen | null>, fallback: T, { signal }: Delivery): Promise<Seen | T> {
+/**
+ * Reads back; null: the API shows no such record. Undefined: it did not answer, and the answer to the write has to do: an
+ * unread record only means that the next sync shows the rest.
+ */
+export async function readBack(read: Promise<Seen | null>, { signal }: Delivery): Promise<Seen | null | undefined> {
   try {
-    return (await read) ?? fallback
+    return await read
   } catch (error) {
-    if (error instanceof ApiError || signal.aborted) return fallback
+    if (error instanceof ApiError || signal.aborted) return undefined
     throw error
   }
 }

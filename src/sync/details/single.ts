@@ -1,6 +1,7 @@
 // The single read of one record, as an outcome: there, gone, or not to be had.
 
 import { type Elements, elementsAt } from '../../api/wire/elements.ts'
+import { errorIn } from '../../api/wire/error-body.ts'
 import type { Json } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -10,8 +11,10 @@ import { keyParts, keyText } from '../../state/records.ts'
 import { answerFound, changeSet, type Found, projected } from '../change-set.ts'
 import type { Reading } from '../context.ts'
 import { type Economy, noEconomy } from '../economy.ts'
+import { hasOwnField } from '../records/project.ts'
 import { comparedRead, isAsListed } from './comparison.ts'
 import { foundInside, personRedaction } from './embeds.ts'
+import { otherParentIn } from './parent-named.ts'
 import type { Tagged, TaggedAnswers } from './tagged-answers.ts'
 
 export type Outcome<T> =
@@ -20,8 +23,8 @@ export type Outcome<T> =
   | { readonly kind: 'gone' }
   /** 204, an empty body or null. */
   | { readonly kind: 'absent' }
-  /** Refused or failed after all retries; the reason is for a person. */
-  | { readonly kind: 'failed'; readonly reason: string; readonly retry: boolean }
+  /** Refused or failed after all retries; the reason is for a person. `isOdd`: an answer came, and cannot be about what was asked for. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly retry: boolean; readonly isOdd?: true }
 
 /** What came of a read, and what it found on the way. */
 export type Answered<T> = { readonly outcome: Outcome<T>; readonly found: Found }
@@ -35,9 +38,12 @@ export type ReadValue = Tagged & {
   readonly isSame?: boolean
 }
 
-/** Reads one endpoint. Errors that concern only this record are outcomes; those that concern everything (401, a stop) are thrown. */
+/**
+ * Reads one endpoint. Errors that concern only this record are outcomes, and so is an answer that belongs to another record;
+ * those that concern everything (401, a stop) are thrown.
+ */
 export async function readOutcome(
-  { context, signal }: Pick<Reading, 'context' | 'signal'>,
+  { context, stream, signal }: Pick<Reading, 'context' | 'stream' | 'signal'>,
   call: {
     readonly endpoint: string
     readonly params?: Record<string, string>
@@ -62,12 +68,26 @@ export async function readOutcome(
     }
     const isSame = answer.status === 304
     if (body === null && !isSame) return { outcome: { kind: 'absent' }, found }
+    const problem = errorOf(stream, body) ?? otherParentIn(stream, [body], call.params ?? {})
+    if (problem !== undefined) return { outcome: notTaken(call.endpoint, problem), found }
     const value = { body, startedAt, isSame, name: answer.name, tag: answer.headers.etag }
     return { outcome: { kind: 'there', value }, found }
   } catch (error) {
     return failedRead(error)
   }
 }
+
+/** Why a body is an error and no record. A record may have a field that is called like one of an error. */
+function errorOf(stream: StreamDef, body: Json): string | undefined {
+  const error = errorIn(body)
+  return error === undefined || hasOwnField(stream, body) ? undefined : error
+}
+
+/** The outcome of an answer of 2xx that cannot be what was asked for. */
+export const notTaken = (endpoint: string, problem: string): Extract<Outcome<never>, { readonly kind: 'failed' }> => ({
+  ...{ kind: 'failed', retry: false, isOdd: true },
+  reason: `${endpoint} was answered with something else than was asked for: ${problem}.`,
+})
 
 /** What a failed read means for the record. @throws the error itself when it concerns everything. */
 export function failedRead(
@@ -103,6 +123,7 @@ export async function readSingleRecord(
   })
   if (outcome.kind !== 'there') return { outcome, found }
   const own = await recordFound(reading, key, outcome.value, known)
+  if ('kind' in own) return { outcome: own, found }
   return { outcome, found: changeSet([found, { counts: { read: 1 } }, ...own]) }
 }
 
@@ -111,7 +132,7 @@ async function recordFound(
   key: string,
   value: ReadValue,
   { listed, economy }: Known,
-): Promise<readonly Found[]> {
+): Promise<readonly Found[] | ReturnType<typeof notTaken>> {
   const { context, stream, reads } = reading
   const { startedAt } = value
   const answer = value.undecoded ?? elementsAt([value.body], undefined)
@@ -123,6 +144,8 @@ async function recordFound(
   const compared = compares && sameBytes ? comparedRead(endpoint, true) : {}
   if (sameBytes && listed.mirrored) return [{ counts: { unchanged: 1 }, records: [state] }, compared]
   const { value: body, text } = answer.decoded(0)
+  const error = errorOf(stream, body)
+  if (error !== undefined) return notTaken(endpoint, error)
   const redact = await personRedaction(context.database.pool, stream, [{ record: body }])
   const record = redact(body)
   const { timeZone } = context.settings

@@ -91,7 +91,7 @@ const shown = (value: Json | undefined): string => stringifyJson(value ?? null).
 const ownPaths = ({ columns }: StreamDef): readonly string[] => columns.flatMap(({ path }) => path ?? [])
 
 /** A document's key comes from the request: only its fields tell it from whatever else was answered in its place. */
-const hasOwnField = (stream: StreamDef, record: Json): boolean =>
+export const hasOwnField = (stream: StreamDef, record: Json): boolean =>
   ownPaths(stream).some((path) => valueAt(record, path) !== undefined)
 
 /** Projects a record whose JSON text is not known yet. */

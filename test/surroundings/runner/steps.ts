@@ -1,4 +1,5 @@
-// What `npm run surroundings` consists of: the whole suite on each version of Postgres, and the groups of test/surroundings.
+// What `npm run surroundings` consists of: the whole suite on each version of Postgres and in another time zone, and the groups
+// of test/surroundings.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -8,7 +9,7 @@ import { packageOf, postgresVersions } from '../../helpers/postgres-versions.ts'
 import { groupRows, type Row, suiteRow } from './table.ts'
 
 export type Step = {
-  /** `postgres 14` or the name of a group. */
+  /** `postgres 14`, `time-zone` or the name of a group. */
   readonly name: string
   /** Installs what it needs, runs it, and says which rows of the table it makes. */
   run(run: RunOf): Promise<StepResult>
@@ -27,22 +28,36 @@ const groupEnd = '.test.ts'
 export async function allSteps(): Promise<readonly Step[]> {
   const files = await readdir(groupFolder)
   const groups = files.filter((file) => file.endsWith(groupEnd)).map((file) => file.slice(0, -groupEnd.length))
-  return [...postgresVersions.map(wholeSuite), ...groups.sort().map(group)]
+  return [...postgresVersions.map(suiteOnPostgres), suiteInTimeZone, ...groups.sort().map(group)]
 }
 
 export const suiteName = (version: string): string => `postgres ${version}`
 
-function wholeSuite(version: string): Step {
+function suiteOnPostgres(version: string): Step {
   return {
     name: suiteName(version),
-    run: async ({ folder, seed, signal }) => {
-      const { version: exact } = await packageOf(version, signal)
-      const report = join(folder, `postgres-${version}.json`)
-      const env = { TEST_POSTGRES_VERSION: version }
-      const outcome = await runSuite({ node: here, seed, files: [], report, env, signal })
-      return { ...outcome, rows: [suiteRow(exact, outcome)] }
+    run: async (run) => {
+      const { version: exact } = await packageOf(version, run.signal)
+      const [major, minor] = exact.split('.')
+      return wholeSuite(run, `Postgres ${major}.${minor}`, { TEST_POSTGRES_VERSION: version })
     },
   }
+}
+
+/** A zone that is never UTC, and changes its clocks. */
+const suiteInTimeZone: Step = {
+  name: 'time-zone',
+  run: (run) => wholeSuite(run, 'The process in another time zone (`TZ=Europe/Paris`)', { TZ: 'Europe/Paris' }),
+}
+
+async function wholeSuite(
+  { folder, seed, signal }: RunOf,
+  surroundings: string,
+  env: Readonly<Record<string, string>>,
+): Promise<StepResult> {
+  const report = join(folder, 'suite.json')
+  const outcome = await runSuite({ node: here, seed, files: [], report, env, signal })
+  return { ...outcome, rows: [suiteRow(surroundings, outcome)] }
 }
 
 function group(name: string): Step {

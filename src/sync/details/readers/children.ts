@@ -10,7 +10,8 @@ import { keyParts } from '../../../state/records.ts'
 import { answerFound, changeSet, type Found } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import { pagingOf } from '../../lists/paging.ts'
-import { type Answered, failedRead, type Outcome } from '../single.ts'
+import { otherParentIn } from '../parent-named.ts'
+import { type Answered, failedRead, notTaken, type Outcome } from '../single.ts'
 import type { Tagged, TaggedAnswers } from '../tagged-answers.ts'
 
 /** What the reader of one record's details answers. */
@@ -93,6 +94,8 @@ export async function readItems(
     return { ...failed, found: changeSet([...found, failed.found]) }
   }
   if (startedAt === undefined) return { outcome: { kind: 'absent' }, found: changeSet(found) }
+  const problem = otherParentIn(stream, items, call.params)
+  if (problem !== undefined) return { outcome: notTaken(call.endpoint, problem), found: changeSet(found) }
   const value = { items, startedAt, name: only?.name, tag: only?.tag, isSame: only?.unchanged !== undefined }
   return { outcome: { kind: 'there', value }, found: changeSet(found) }
 }

@@ -2,6 +2,7 @@
 
 import type { Json } from '../../../api/wire/json.ts'
 import { dateIn } from '../../../clock.ts'
+import type { TableWrite } from '../../../mirror/rows.ts'
 import { changeSet, type Found, projectedAll } from '../../change-set.ts'
 import type { Reading } from '../../context.ts'
 import type { Economy } from '../../economy.ts'
@@ -9,7 +10,7 @@ import { overlay } from '../../lists/summary.ts'
 import { convertValue } from '../../records/convert.ts'
 import { contentKeys, valueAt } from '../../records/project.ts'
 import { comparedRead, isSame } from '../comparison.ts'
-import { readOutcome } from '../single.ts'
+import { notTaken, type Outcome, readOutcome } from '../single.ts'
 import type { TaggedAnswers } from '../tagged-answers.ts'
 import { type DetailRead, detailRead, notRead, parentValues, readItems } from './children.ts'
 
@@ -38,6 +39,7 @@ export async function readCollection(
   const singles = await Promise.all(
     items.map((item, index) => withSingle(reading, { item, params, economy, isSample: isSample && index === 0 })),
   )
+  const failure = singles.find(({ failed }) => failed !== undefined)?.failed
   const keys = stream.keyed === 'content' ? contentKeys(singles.map(({ record }) => record)) : []
   const all = projectedAll(
     singles.map(({ record, source }, index) => ({
@@ -52,11 +54,10 @@ export async function readCollection(
   answers.noteReceived(outcome.value, all.rows.length)
   const source = reads.single?.endpoint ?? reads.list
   const replace = all.complete ? [scope] : []
-  return detailRead(
-    startedAt,
-    [{ stream, mode: 'record', source, readAt: startedAt, rows: all.rows, replace }],
-    [found, ...singles.map((single) => single.found), all.found, { counts: { read: singles.length } }],
-  )
+  const writes: readonly TableWrite[] = [{ stream, mode: 'record', source, readAt: startedAt, rows: all.rows, replace }]
+  const findings = [found, ...singles.map((single) => single.found), all.found, { counts: { read: singles.length } }]
+  // What the elements themselves say is kept, and all of it is read again.
+  return failure === undefined ? detailRead(startedAt, writes, findings) : notRead(failure, findings, writes)
 }
 
 /** A collection that is as it was, whose singles are left out. */
@@ -73,6 +74,14 @@ type Element = {
   readonly isSample: boolean
 }
 
+type WithSingle = {
+  readonly record: Json
+  readonly source?: string
+  readonly found: Found
+  /** Its single could not be read this time. */
+  readonly failed?: Extract<Outcome<never>, { readonly kind: 'failed' }>
+}
+
 /**
  * The element's own single, laid over the element; the element itself where there is no single, or it is left out or not to
  * be had.
@@ -80,7 +89,7 @@ type Element = {
 async function withSingle(
   reading: Reading<'collection'>,
   { item, params, economy, isSample }: Element,
-): Promise<{ readonly record: Json; readonly source?: string; readonly found: Found }> {
+): Promise<WithSingle> {
   const { single } = reading.reads
   const found: Found[] = []
   const paths = single === undefined ? [] : ['id', single.fallbackPath].filter((path) => path !== undefined)
@@ -98,14 +107,30 @@ async function withSingle(
     // Laid over the element, because "nothing is dropped" holds for what only the list says as well.
     if (outcome.kind === 'there') {
       const { body } = outcome.value
+      const other = otherKeyIn(reading, item, body)
+      if (other !== undefined) return { record: item, found: changeSet(found), failed: notTaken(endpoint, other) }
       if (economy.compares(endpoint))
         found.push(comparedRead(endpoint, isSame(reading.stream, item, body), economy.isRedundant(endpoint)))
       return { record: overlay(item, body), found: changeSet(found) }
     }
     if (outcome.kind === 'failed') {
+      if (outcome.retry || outcome.isOdd) return { record: item, found: changeSet(found), failed: outcome }
       found.push({ problems: [`${reading.stream.name}: ${outcome.reason}`] })
       break
     }
   }
   return { record: item, found: changeSet(found) }
+}
+
+/** How the single of an element says that it is another one; undefined: it has the same key, or none. */
+function otherKeyIn({ stream, context }: Reading<'collection'>, item: Json, body: Json): string | undefined {
+  for (const { name, path, type } of stream.columns) {
+    if (path === null || !stream.key.includes(name)) continue
+    const [asked, answered] = [item, body].map((record) => {
+      const converted = convertValue(type, valueAt(record, path), context.settings.timeZone)
+      return converted.ok ? converted.text : null
+    })
+    if (asked && answered && asked !== answered) return `${path} is ${answered}, asked for was ${asked}`
+  }
+  return undefined
 }
