@@ -23,7 +23,7 @@ export type Seen = {
   readonly exact: Json
   readonly readAt: Date
   readonly source: string
-  /** Another change that is under way and may have made it. */
+  /** Another change whose fate is not known and that may have made it. */
   readonly claimedBy?: string
 }
 

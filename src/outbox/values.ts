@@ -4,7 +4,7 @@
 
 import { canonicalDecimal } from '../api/wire/decimal.ts'
 import {
-  get,
+  fieldAt,
   isObject,
   isStorable,
   type Json,
@@ -22,10 +22,7 @@ const codeMembers = ['code', 'iso', 'id'] as const
 /** What a record shows of a field; undefined: nothing. Where an object with an id or code is known, that alone may stand. */
 export function shownValue(field: BodyField, record: Json | undefined): Json | undefined {
   if (field.readPath === null) return undefined
-  const path = field.readPath ?? field.name
-  const [, owner] = /^(.+)\.(?:id|code)$/.exec(path) ?? []
-  const holder = owner === undefined ? undefined : get(record, owner)
-  return textOf(holder) === undefined ? get(record, path) : holder
+  return fieldAt(record, (field.readPath ?? field.name).split('.'))
 }
 
 /** The value of a field in a record as read; null where it is absent or not shown. */

@@ -39,6 +39,8 @@ export type RewritingApi = AsyncDisposable & {
   exclusive: boolean
   /** The status of that refusal. */
   refusal: number
+  /** The longest page, whatever is asked for. */
+  pageSize: number
   /** How many turns pass until what is made is shown. */
   lag: number
   /** What happens to the next write of this body; called once for each. */
@@ -158,11 +160,13 @@ export async function startRewritingApi(): Promise<RewritingApi> {
     if (method === 'GET') {
       const [, parent = '', id] = /^(.*?)(?:\/(\d+))?$/.exec(place) ?? []
       if (!isShown(parent)) return response.writeHead(404).end()
-      if (id === undefined)
-        return json(
-          response,
-          listed(place, searchParams).map(({ record }) => record),
-        )
+      if (id === undefined) {
+        const first = (Number(searchParams.get('page') ?? 1) - 1) * api.pageSize
+        if (first < 0) return response.writeHead(400).end()
+        const page = listed(place, searchParams).slice(first, first + api.pageSize)
+        const records = page.map(({ record }) => record)
+        return json(response, records)
+      }
       const one = at(parent).find((each) => String(each.id) === id)
       return one === undefined || one.shownFrom > turn ? response.writeHead(404).end() : json(response, one.record)
     }
@@ -185,6 +189,7 @@ export async function startRewritingApi(): Promise<RewritingApi> {
     exactFilters: false,
     exclusive: true,
     refusal: 409,
+    pageSize: 1_000,
     lag: 0,
     disturb: () => null,
     nextTurn: () => {

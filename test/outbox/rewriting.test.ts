@@ -1,9 +1,11 @@
 // Lost answers of an API that rewrites what it takes: nothing is made twice, and what is there is found.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { newPerson } from './plans.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { newPerson, Planner } from './plans.ts'
 import type { Loss, Rewriting } from './rewriting-api.ts'
 import { openRewritingRig, type RewritingRig, slotAt } from './rewriting-rig.ts'
+import { createRig } from './rig.ts'
 
 let rig: RewritingRig
 
@@ -119,5 +121,72 @@ describe('a refusal after a lost answer', () => {
     await rig.push(always)
     expect(rig.api.writes).toHaveLength(2)
     expect(await summary()).toEqual([['done', rig.api.at('rentals')[0]?.id]])
+  })
+})
+
+describe('two changes that send the same, whose answers are both lost', () => {
+  const person = newPerson('Twin')
+
+  it('never share a record: of one that took effect both are unclear', async () => {
+    rig.api.exclusive = false
+    let writes = 0
+    rig.api.disturb = () => (writes++ === 0 ? 'lost before' : 'lost after')
+    await rig.queue('user.create', {}, person)
+    await rig.queue('user.create', {}, person)
+    await rig.push(always)
+    const ended = await rig.ended()
+    expect(ended.map(({ status }) => status)).toEqual(['unknown', 'unknown'])
+    expect(ended[0]?.error).toMatch(/could be this one, or that of change \d, whose fate is not known/)
+    expect(rig.api.at('users')).toHaveLength(1)
+  })
+
+  it('are told apart by what other changes are known to have made', async () => {
+    rig.api.exclusive = false
+    await rig.queue('user.create', {}, person)
+    await rig.push(always)
+    // It is shown only after the look-up of the second.
+    rig.api.disturb = () => 'lost after'
+    await rig.queue('user.create', {}, person)
+    await rig.push(always)
+    expect(await summary()).toEqual(rig.api.at('users').map(({ id }) => ['done', id]))
+    expect(rig.api.at('users')).toHaveLength(2)
+  })
+})
+
+describe('a user with a common name', () => {
+  it('is sent again only when every page of that name was read', async () => {
+    for (let other = 0; other < 12; other++)
+      rig.api.insert('users', { ...newPerson('Martin'), email: `martin${other}@example.com` })
+    rig.api.pageSize = 5
+    disturbOnce('lost before')
+    await rig.queue('user.create', {}, newPerson('Martin'))
+    await rig.push(always)
+    expect(await summary()).toEqual([['done', rig.api.at('users').at(-1)?.id]])
+    expect(rig.api.writes).toHaveLength(2)
+  })
+
+  it('is left to a person where there are too many of that name', async () => {
+    for (let other = 0; other < 30; other++)
+      rig.api.insert('users', { ...newPerson('Martin'), email: `martin${other}@example.com` })
+    rig.api.pageSize = 5
+    disturbOnce('lost before')
+    await rig.queue('user.create', {}, newPerson('Martin'))
+    await rig.push(always)
+    expect(await rig.ended()).toMatchObject([
+      { status: 'unknown', error: expect.stringContaining('a part of its users') },
+    ])
+    expect(rig.api.writes).toHaveLength(1)
+  })
+})
+
+describe('lists that leave out what records are told by', () => {
+  it('are completed by reading the new records: a lost rental is found by its reference', async () => {
+    await using database = await createTestDatabase()
+    await using short = await createRig({ databaseUrl: database.url, sandbox: { summary: true } })
+    short.sandbox.fault({ op: 'POST /v3/rentals', times: 1, respond: 'dropAfterEffect' })
+    const id = await short.queue('rental.create', {}, new Planner(short.sandbox).slot())
+    await short.push()
+    expect(await short.change(id)).toMatchObject({ status: 'done' })
+    expect(short.writes()).toHaveLength(1)
   })
 })

@@ -95,7 +95,7 @@ export function theNewOne(found: readonly Seen[], sent: Sent, question: Question
 
 const claimed = ({ record, claimedBy }: Seen): Verdict => ({
   kind: 'unclear',
-  why: `${idsIn([record])} could be this one, or the one of change ${claimedBy}, which is under way.`,
+  why: `${idsIn([record])} could be this one, or that of change ${claimedBy}, whose fate is not known.`,
   candidates: [record],
   mayClear: true,
 })
@@ -132,7 +132,7 @@ async function itself({ context, change, signal }: Delivery, sent: Sent, seen: S
 /**
  * The records that may be this change's: without what other changes of this outbox made, since rentals and users are created
  * side by side, and what was added a moment ago may have been missing from the look-up before. What another change may have
- * made that is under way is marked.
+ * made whose fate is not known is marked.
  * @throws a database error
  */
 export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly Seen[]): Promise<readonly Seen[]> {
@@ -146,7 +146,7 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
      where operation = $1 and id <> $2 and aggregate = any($3) and status = 'done' and result->>'id' = any($4)
      union all
      select null, id, request::text from outbox.queue
-     where operation = $1 and id <> $2 and $5 and status = 'sending' and departed`,
+     where operation = $1 and id <> $2 and $5 and (status = 'unknown' or status = 'sending' and departed)`,
     [
       operation,
       change.id,
