@@ -288,9 +288,11 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.quarantine.times': 'How often it came.',
   'column sync.quarantine.request': 'Values of columns that come from the request, for a retry.',
 
-  'table sync.unknown_fields': 'Fields seen upstream that no column shows: unknown, or of another shape. They stay in the payload.',
+  'table sync.unknown_fields':
+    'Fields seen upstream that no column shows: unknown, or of another shape. They stay in the payload.',
   'column sync.unknown_fields.stream': 'Name of the stream.',
-  'column sync.unknown_fields.path': 'Dotted path in the record; of a known field the shape that it came in: company (as array).',
+  'column sync.unknown_fields.path':
+    'Dotted path in the record; of a known field the shape that it came in: company (as array).',
   'column sync.unknown_fields.first_seen_at': 'When it was first seen.',
   'column sync.unknown_fields.last_seen_at': 'When it was last seen.',
   'column sync.unknown_fields.times': 'In how many records.',
