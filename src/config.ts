@@ -15,9 +15,10 @@ import {
   readFile,
   shownLength,
 } from './config/file.ts'
-import { meant, misspeltNames, settingNames, unknownNames } from './config/names.ts'
+import { misspeltNames, settingNames, unknownNames } from './config/names.ts'
 import { type SettingOptions, textsOf, withOptionNames } from './config/options.ts'
 import { BoatMirrorError } from './errors.ts'
+import { meant } from './near-names.ts'
 import { type PagingStyle, type Setting, settings, usualParams } from './settings.ts'
 import { shownAddress, shownReceiver } from './text.ts'
 

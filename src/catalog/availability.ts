@@ -71,6 +71,7 @@ export const resourceUnavailabilities: StreamDef = {
   source: 'docs/sources.md, 4.3',
   key: ['resource_id', 'key'],
   keyed: 'content',
+  passes: true,
   ...belowResource,
   columns: [
     resourceId,

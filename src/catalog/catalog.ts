@@ -1,5 +1,7 @@
 // The catalog: all streams in the order in which they are read and written.
 
+import { BoatMirrorError } from '../errors.ts'
+import { meant } from '../near-names.ts'
 import {
   resourceAvailability,
   resourceAvailabilityYears,
@@ -66,6 +68,16 @@ export function streamNamed(name: string): StreamDef {
   const stream = byName.get(name)
   if (stream === undefined) throw new Error(`The catalog has no stream ${name}.`)
   return stream
+}
+
+/** The stream that somebody named. @throws BoatMirrorError USAGE when there is none. */
+export function existingStream(name: string): StreamDef {
+  const stream = byName.get(name)
+  if (stream !== undefined) return stream
+  const names = [...byName.keys()]
+  throw new BoatMirrorError('USAGE', `There is no stream "${name}"${meant(name, names)}.`, {
+    remedy: `Streams are named by their tables: ${names.join(', ')}.`,
+  })
 }
 
 /** The read endpoints of one stream, lists before singles. */

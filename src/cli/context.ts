@@ -2,9 +2,6 @@
 
 import { setMaxListeners } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
-import { findStream, streams } from '../catalog/catalog.ts'
-import type { StreamDef } from '../catalog/types.ts'
-import { meant } from '../config/names.ts'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
@@ -190,16 +187,6 @@ export const wholeNumber =
 export function present<T>(found: T | null, what: string, remedy: string): T {
   if (found !== null) return found
   throw new BoatMirrorError('NOT_FOUND', `There is no ${what}.`, { remedy })
-}
-
-/** The stream of this name. @throws BoatMirrorError USAGE when there is none. */
-export function existingStream(name: string): StreamDef {
-  const stream = findStream(name)
-  if (stream !== undefined) return stream
-  const all = streams.map((each) => each.name)
-  throw new BoatMirrorError('USAGE', `There is no stream "${name}"${meant(name, all)}.`, {
-    remedy: `Streams are named by their tables: ${all.join(', ')}.`,
-  })
 }
 
 /** Parses the number of a run, change or quarantined record. @throws InvalidArgumentError, which commander reports. */

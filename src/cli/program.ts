@@ -3,9 +3,9 @@
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../api/wire/request.ts'
-import { nearest } from '../config/names.ts'
 import { exitCodeOf } from '../errors.ts'
 import type { CommandName } from '../hints.ts'
+import { nearest } from '../near-names.ts'
 import { printError } from './context.ts'
 
 /** Whatever slips through. */

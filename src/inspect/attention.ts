@@ -158,6 +158,12 @@ function lateStreams(status: Facts, freshness: readonly StreamFreshness[]): Atte
   ]
 }
 
+function missingText(name: string, held: number): string {
+  const parent = findStream(name)?.parent
+  if (parent === undefined) return `${counted(held, 'record')} missing from the list`
+  return `${counted(held, 'row')} missing below ${parent} that are still there`
+}
+
 function heldDeletions({ heldRuns, streams }: Facts, freshness: readonly StreamFreshness[]): Attention[] {
   const waiting = heldRuns.map(
     ({ id, stream, held, startedAt }): Attention => ({
@@ -165,7 +171,7 @@ function heldDeletions({ heldRuns, streams }: Facts, freshness: readonly StreamF
       id,
       since: startedAt,
       about: [stream],
-      text: `${stream}: ${counted(held, 'record')} missing from the list: your word is needed before they count as deleted.`,
+      text: `${stream}: ${missingText(stream, held)}: your word is needed before they count as deleted.`,
       commands: [`runs show ${id}`, `runs release ${id}`],
     }),
   )

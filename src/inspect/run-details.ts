@@ -25,6 +25,8 @@ const planWords: Readonly<Record<string, string>> = {
   seen: 'Records in the list',
   missing: 'Not in the list',
   deletedWithin24Hours: 'Deleted within 24 hours',
+  parents: 'Records that lost rows',
+  rows: 'Rows missing below them',
   asked: 'Asked for singly',
   gone: 'Gone',
   stillThere: 'Still there',

@@ -2,8 +2,11 @@
 
 import { CompiledQuery, type QueryExecutorProvider, sql } from 'kysely'
 import type { QueryResult, QueryResultRow } from 'pg'
+import { existingStream } from '../catalog/catalog.ts'
 import { sleep } from '../clock.ts'
 import type { Queryable } from '../database/sql.ts'
+import { BoatMirrorError } from '../errors.ts'
+import { assertOptions } from '../near-names.ts'
 import { followFeed, placeOf } from './follow.ts'
 
 /** One change of the mirror. */
@@ -42,9 +45,16 @@ const pollMs = 1_000
 /**
  * Every change of the mirror, in order: none is skipped, and those of one record keep their order.
  * @param db Kysely on the mirror's database, of whatever schema
+ * @throws BoatMirrorError USAGE for a stream or an option that there is not
  */
 export function changes(db: QueryExecutorProvider, options: FeedOptions = {}): Feed {
-  const { consumer, streams, follow = false, signal } = options
+  assertOptions(options, ['consumer', 'from', 'streams', 'follow', 'signal'])
+  const { consumer, follow = false, signal } = options
+  const streams = options.streams?.map((name) => existingStream(name).name)
+  if (streams?.length === 0)
+    throw new BoatMirrorError('USAGE', 'streams is an empty list: no change would be given, and all acknowledged.', {
+      remedy: 'Name streams, or leave it out for all.',
+    })
   /** The last change that was given and not acknowledged. */
   let open: string | null = null
   const ack = async (cursor: string, within = db): Promise<void> => {

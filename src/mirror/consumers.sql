@@ -122,6 +122,10 @@ create or replace function mirror.drop_consumer(consumer text) returns void
 declare
   known constant sync.consumer_positions := mirror.own_consumer(consumer);
 begin
+  if known.name is null then
+    raise exception 'There is no consumer %: select name from sync.consumers.',
+      coalesce(quote_literal(left(consumer, 100)), 'null') using errcode = '22023';
+  end if;
   delete from sync.consumer_positions c where c.name = known.name;
 end $$;
 

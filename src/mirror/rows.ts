@@ -65,11 +65,16 @@ export type Tombstones = {
   readonly readAt: Date
 }
 
+/** Rows that became tombstones because complete answers did not bring them. */
+export type LostRows = { readonly stream: StreamDef; readonly keys: readonly (readonly string[])[] }
+
 /** Everything one transaction writes to the mirror. */
 export type MirrorWrites = {
   readonly tables?: readonly TableWrite[]
   readonly filled?: readonly FilledWrite[]
   readonly tombstones?: readonly Tombstones[]
+  /** Told, in the transaction, of rows that complete answers did not bring; what it throws ends the writing. */
+  readonly onLost?: (lost: LostRows) => Promise<void>
 }
 
 /** What became of the rows of one stream. A revived tombstone counts as inserted. */

@@ -26,7 +26,9 @@ begin
   if shape is null then
     raise exception 'There is no stream %.', coalesce(quote_literal(left(stream, 100)), 'null') using errcode = '22023';
   end if;
-  if jsonb_typeof(key) is distinct from 'object' or not key ?& array(select jsonb_array_elements_text(shape -> 'key')) then
+  -- A key with another name in it, or too many, would be one that no record has.
+  if jsonb_typeof(key) is distinct from 'object' or (select jsonb_agg(k order by k) from jsonb_object_keys(key) k)
+      is distinct from (select jsonb_agg(k order by k) from jsonb_array_elements_text(shape -> 'key') k) then
     raise exception 'The key is %, and takes an object of %.', coalesce(left(key::text, 100), 'null'), shape ->> 'key'
       using errcode = '22023';
   end if;

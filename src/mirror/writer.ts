@@ -90,7 +90,8 @@ export async function applyWrites(client: PoolClient, writes: MirrorWrites): Pro
     await refusing(stream.name, async () => {
       if (inserts.length > 0) await insert(writing, stream, inserts)
       if (own.some((table) => table.rows.length > 0)) await merge(writing, stream, own)
-      await replaceScopes(writing, stream, own)
+      const lost = await replaceScopes(writing, stream, own)
+      if (lost.length > 0) await writes.onLost?.({ stream, keys: lost })
       for (const write of fills) await fill(writing, write)
       if (copied !== undefined && sources.length > 0)
         await setAnew(writing, stream, copyStatement(stream, copied, 'source'), keyArrays(copied.source, sources))
@@ -159,8 +160,16 @@ async function merge(writing: Writing, stream: StreamDef, tables: readonly Table
   }
 }
 
-/** Scopes of one shape are replaced by one statement, however many answers they come from. */
-async function replaceScopes(writing: Writing, stream: StreamDef, tables: readonly TableWrite[]): Promise<void> {
+/**
+ * Scopes of one shape are replaced by one statement, however many answers they come from.
+ * @returns the keys of the rows that went
+ */
+async function replaceScopes(
+  writing: Writing,
+  stream: StreamDef,
+  tables: readonly TableWrite[],
+): Promise<readonly (readonly string[])[]> {
+  const lost: (readonly string[])[] = []
   for (const group of groupScopes(tables)) {
     const parameters = [writing.batch.parameter(stream), ...scopeParameters(group)]
     const statement = tombstoneInScope(stream, group.shape, writing.batch.source)
@@ -169,8 +178,10 @@ async function replaceScopes(writing: Writing, stream: StreamDef, tables: readon
       const answer = group.scopes[Number(place) - 1]
       const keys = gone.filter((row) => row.place === place).map(({ key }) => key)
       if (answer !== undefined) await cascade(writing, { ...answer, stream, keys })
+      lost.push(...keys)
     }
   }
+  return lost
 }
 
 async function tombstoneKeys(writing: Writing, gone: Tombstones): Promise<void> {

@@ -87,7 +87,10 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
     if (held !== null) return held
   }
   const { comparesExisting, refused: known } = kindOf(change.write)
-  const ours = comparesExisting === 'always' || (comparesExisting === 'after-lost-answer' && sent.evidence.ambiguous)
+  // After a lost answer any refusal may mean what that attempt made: not every API says 409 of it.
+  const ours = sent.evidence.ambiguous
+    ? comparesExisting !== 'never'
+    : comparesExisting === 'always' && error.status === 409
   try {
     // What one of our own changes made a moment ago may not be there yet for this one.
     const again = isAbsent(error) ? await awaited(delivery) : null
@@ -95,7 +98,7 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
     const outcome = await known?.(delivery, sent, error)
     if (outcome) return outcome
     if (isAbsent(error)) return gone(change)
-    const existing = error.status === 409 && ours ? await verifyChange(delivery, sent) : null
+    const existing = ours ? await verifyChange(delivery, sent) : null
     return existing ?? { kind: 'failed', error: errorText(error), response: responseOf(error) }
   } catch (failure) {
     if (!(failure instanceof ApiError)) throw failure

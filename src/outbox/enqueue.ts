@@ -5,6 +5,7 @@ import type { BodyField } from '../catalog/types.ts'
 import type { Operation, ParamOf, WriteLiteral } from '../catalog/writes.ts'
 import { sqlStateOf } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
+import { assertOptions } from '../near-names.ts'
 
 /** The result of an earlier change. */
 export type Reference = { readonly change: number }
@@ -77,6 +78,7 @@ const unstorable: ReadonlySet<string> = new Set(['22P05', '22P02', '22003', '540
  * @throws BoatMirrorError USAGE, whose message names the field and what is allowed; the transaction is then to be rolled back.
  */
 export async function enqueue<DB, O extends Operation>(trx: Transaction<DB>, command: Command<O>): Promise<string> {
+  assertOptions(command, ['operation', 'target', 'body', 'options'])
   const { operation, target, body = {}, options = {} } = command
   try {
     const { rows } = await sql<{ id: string }>`select outbox.enqueue(${operation}, ${JSON.stringify(target)}::jsonb,

@@ -2,9 +2,8 @@
 
 import type { Evidence } from './change.ts'
 import { showDelayOf } from './context.ts'
-import type { Delivery, Found, Verdict } from './kinds/kind.ts'
+import type { Delivery, Verdict } from './kinds/kind.ts'
 import { gone, type Outcome, type Unseen } from './outcome.ts'
-import { idsOf } from './reads.ts'
 import { lookAgain } from './show-delay.ts'
 
 /** What the change is about was written lately by a change of ours, or made by it, which is looked for longest; null: not lately. */
@@ -51,19 +50,3 @@ export function notShown({ context, change }: Delivery, verdict: Verdict): Outco
 /** Milliseconds since the API answered with success; 0: just now. */
 export const sinceAnswer = ({ answeredAt }: Evidence, now: Date): number =>
   answeredAt === undefined ? 0 : Math.max(0, now.getTime() - answeredAt)
-
-/**
- * Of the records found, those that no other change of ours made: one that was made before this was sent may not have been
- * shown then, and would look like a new one.
- */
-export async function madeByOthers({ context, change }: Delivery, found: Found): Promise<Found> {
-  if (found === null || found.length === 0) return found
-  const { rows } = await context.database.pool.query<{ id: string }>(
-    `select result ->> 'id' as id from outbox.queue
-     where status = 'done' and operation = $1 and id <> $2 and result ->> 'id' = any($3)
-       and settled_at > coalesce($4, clock_timestamp()) - $5 * interval '1 ms'`,
-    [change.operation, change.id, idsOf(found), change.sentAt, showDelayOf(context).longestMs],
-  )
-  const own = new Set(rows.map(({ id }) => id))
-  return found.filter((seen) => !idsOf([seen]).some((id) => own.has(id)))
-}

@@ -31,9 +31,9 @@ export async function noteRefused(db: Queryable, stream: string, refused: Refuse
   await saveDetected(db, refusedPrefix + stream, { ...refused, names } satisfies RefusedParameters)
 }
 
-/** Whether a refusal may concern the parameters of a request. */
+/** Whether a refusal may concern the parameters of a request; some APIs refuse them with 200 and a body that says so. */
 export const mayConcernParameters = (error: unknown): error is ApiError =>
-  error instanceof ApiError && (error.status === 400 || error.status === 422)
+  error instanceof ApiError && (error.status === 400 || error.status === 422 || error.code === 'API_ERROR_BODY')
 
 /** The query without these parameters. */
 export const withoutParameters = (

@@ -1,6 +1,7 @@
 // The pages of sweeps, and the deletions that wait for a person.
 
 import { sql } from 'kysely'
+import { streams, windowsOf } from '../catalog/catalog.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
 import type { KeyPortions } from './sweep-ranges.ts'
 
@@ -29,20 +30,57 @@ export async function deletedLately(db: Queryable, stream: string): Promise<numb
   return rows[0]?.deleted ?? 0
 }
 
+/** Adds to what a run holds back. */
+async function addHeld(db: Queryable, runId: string, keys: readonly string[]): Promise<void> {
+  await on(db)
+    .insertInto('sync.held')
+    .columns(['run_id', 'key'])
+    .expression(
+      on(db).selectNoFrom((eb) => [eb.val(runId).as('run_id'), sql<string>`unnest(${keys}::text[])`.as('key')]),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** What a person reads of rows that are held below some records. */
+export type PlanBelow = {
+  readonly reason: string
+  /** Records whose answers did not bring rows. */
+  readonly parents: number
+  readonly rows: number
+  readonly sample: readonly unknown[]
+}
+
+/**
+ * Holds rows below records back, in the order in which a run comes upon them: its plan adds up.
+ * @returns whether the run held nothing before
+ */
+export async function holdBelow(
+  db: Queryable,
+  runId: string,
+  keys: readonly string[],
+  { reason, parents, rows, sample }: PlanBelow,
+): Promise<boolean> {
+  await addHeld(db, runId, keys)
+  const { rows: runs } = await db.query<{ first: boolean }>(
+    `update sync.runs r set held = r.held + $2, plan = coalesce(r.plan, '{}') || jsonb_build_object(
+       'reason', coalesce(r.plan ->> 'reason', $3), 'parents', coalesce((r.plan ->> 'parents')::bigint, 0) + $4,
+       'rows', coalesce((r.plan ->> 'rows')::bigint, 0) + $2,
+       'sample', (select jsonb_agg(one order by place) from (select one, place
+         from jsonb_array_elements(coalesce(r.plan -> 'sample', '[]') || $5::jsonb) with ordinality as given(one, place)
+         order by place limit 20) shown))
+     where r.id = $1 returning r.held = $2 as first`,
+    [runId, rows, reason, parents, JSON.stringify(sample)],
+  )
+  return runs[0]?.first ?? false
+}
+
 /** Holds deletions back until a person decides; keys come in portions, and the plan is what that person reads. */
 export async function holdDeletions(db: Queryable, runId: string, keys: KeyPortions, plan: unknown): Promise<void> {
-  for await (const portion of keys)
-    await on(db)
-      .insertInto('sync.held')
-      .columns(['run_id', 'key'])
-      .expression(
-        on(db).selectNoFrom((eb) => [eb.val(runId).as('run_id'), sql<string>`unnest(${portion}::text[])`.as('key')]),
-      )
-      .onConflict((conflict) => conflict.doNothing())
-      .execute()
+  for await (const portion of keys) await addHeld(db, runId, portion)
   await on(db)
     .updateTable('sync.runs')
-    .set({ plan: JSON.stringify(plan) })
+    .set({ plan: sql`coalesce(plan, '{}') || ${JSON.stringify(plan)}::jsonb` })
     .where('id', '=', runId)
     .execute()
 }
@@ -83,6 +121,9 @@ export type HeldRun = {
   readonly plan: unknown
 }
 
+/** Their hot runs see no more than their complete ones, which settle what those hold. */
+const withoutWindows = streams.flatMap((stream) => (windowsOf(stream) === undefined ? stream.name : []))
+
 /** Of the newest complete run and the newest hot run of each stream those that still hold deletions. */
 export async function heldRuns(db: Queryable): Promise<readonly HeldRun[]> {
   return await on(db)
@@ -99,7 +140,12 @@ export async function heldRuns(db: Queryable): Promise<readonly HeldRun[]> {
             .select('n.id')
             .whereRef('n.stream', '=', 'r.stream')
             .whereRef('n.id', '>', 'r.id')
-            .whereRef('n.hot', '=', 'r.hot')
+            .where((eb) =>
+              eb.or([
+                eb('n.hot', '=', eb.ref('r.hot')),
+                eb.and([eb('n.hot', '=', false), eb('r.stream', 'in', withoutWindows)]),
+              ]),
+            )
             .where('n.status', '<>', 'running')
             .where('n.record_key', 'is', null),
         ),

@@ -31,6 +31,13 @@ export type Embedded = {
   readonly readAt: Date
 }
 
+/** Rows below some records that would go, and why they may not. */
+export type HeldRows = {
+  readonly stream: StreamDef
+  readonly keys: readonly (readonly string[])[]
+  readonly reason: string
+}
+
 export type ChangeSet = {
   readonly tables: readonly TableWrite[]
   /** Their embedded records become stubs; looked for when the change set is committed, where each is needed once. */
@@ -43,6 +50,8 @@ export type ChangeSet = {
   /** Details whose answers came with entity tags. */
   readonly tagged: readonly DetailTags[]
   readonly bad: readonly BadRecord[]
+  /** Rows that complete answers did not bring, and that are kept until a person decides. */
+  readonly held: readonly HeldRows[]
   readonly unknown: readonly UnknownField[]
   /** What came of reads that repeat others. */
   readonly reads: readonly ReadCount[]
@@ -65,6 +74,7 @@ export const nothing: ChangeSet = {
   records: [],
   tagged: [],
   bad: [],
+  held: [],
   unknown: [],
   reads: [],
   warnings: [],

@@ -26,11 +26,13 @@ import { addTasks, checkpointTask, endTask, hasOpenTasks, waitingTasks } from '.
 import { noteUnknownFields } from '../state/unknown-fields.ts'
 import { type ChangeSet, changeSet } from './change-set.ts'
 import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'
+import { assertMayGo, keepLost, TooManyLost, withoutLost } from './deletions/below.ts'
 import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
 import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
 import { linkedStream } from './details/links.ts'
 import { economyOf } from './economy.ts'
+import { withoutStale } from './just-written.ts'
 import { endPass } from './lists/end-pass.ts'
 import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
 import type { RequestValues } from './records/project.ts'
@@ -76,7 +78,7 @@ export const committing: TaskWriter = {
 
   learn,
 
-  /** Rows that Postgres refuses are found, quarantined, and the rest is committed. */
+  /** What may not go is kept for a person, rows that Postgres refuses are quarantined, and the rest is committed. */
   commit: async (run, found, { after, ...extras } = {}) => {
     const { context } = run
     let changes = await withStubs(context, found, run.stubs)
@@ -91,6 +93,10 @@ export const committing: TaskWriter = {
         // Whatever it was, the commit before it may have had a part in it.
         if (early !== undefined) {
           early = undefined
+          continue
+        }
+        if (error instanceof TooManyLost) {
+          changes = withoutLost(changes, error.held)
           continue
         }
         if (!(error instanceof DataRefused) || error.everyRow) throw error
@@ -170,18 +176,18 @@ const isDirect = ({ tables, filled, tombstones, bad }: ChangeSet): boolean =>
  */
 const longestEarlyMs = 2_000
 
-async function writeAll(
-  client: PoolClient,
-  { task }: TaskRun,
-  changes: ChangeSet,
-  extras: CommitExtras,
-): Promise<number> {
+async function writeAll(client: PoolClient, run: TaskRun, read: ChangeSet, extras: CommitExtras): Promise<number> {
+  const { task, context } = run
+  const { shownAfter, settings } = context
+  const changes = await withoutStale(client, read, { ...(shownAfter && { shownAfter }), timeZone: settings.timeZone })
   const { counts, gone } = await applyWrites(client, {
     tables: changes.tables,
     filled: changes.filled,
     tombstones: changes.tombstones,
+    onLost: (lost) => assertMayGo(client, run, lost),
   })
   await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]), gone)
+  for (const held of changes.held) await keepLost(client, run, held)
   await keepDetailTags(client, changes.tagged)
   await quarantineRecords(client, changes.bad)
   await clearQuarantine(client, goodKeys(changes.tables))

@@ -74,7 +74,7 @@ export function carryOut(run: TaskRun): Promise<void> {
     case 'confirm':
       return runConfirm(listReading(run, stream))
     case 'release':
-      return runRelease(listReading(run, stream))
+      return runRelease(run)
     case 'refresh':
       return runRefresh(run)
     default:

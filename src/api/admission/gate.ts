@@ -1,7 +1,7 @@
 // The gate every request passes: it holds everybody back while the API asked for a pause or is down, lets one probe
 // through, and shares what it knows with the other workers. It never sends anything itself.
 
-import { type Clock, sleep } from '../../clock.ts'
+import { type Clock, sleep, within } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import {
@@ -172,12 +172,6 @@ export function createGate(options: GateOptions): Gate {
       failures,
     }),
   }
-}
-
-/** Waits for the promise, but no longer than `ms`; leaves no timer behind. */
-async function within(ms: number, promise: Promise<void>): Promise<void> {
-  const timer = new AbortController()
-  await Promise.race([promise, sleep(ms, timer.signal)]).finally(() => timer.abort())
 }
 
 function paused(state: GateState, now: number, isRefused: boolean): BoatMirrorError {

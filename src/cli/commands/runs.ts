@@ -1,6 +1,7 @@
 // `runs`: the history of runs; `show` explains one, `release` lets held deletions happen.
 
 import type { Command } from 'commander'
+import { existingStream, findStream } from '../../catalog/catalog.ts'
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { count, instant, relative } from '../../format.ts'
@@ -15,7 +16,6 @@ import {
   action,
   type CommandContext,
   type ExitCode,
-  existingStream,
   type Json,
   type OpenedApp,
   present,
@@ -58,7 +58,7 @@ export function registerRuns(program: Command): void {
     runs
       .command('release')
       .description(
-        'let the held deletions of a run happen: each record is asked for, and gets a tombstone when it is gone',
+        'let the held deletions of a run happen: each record, or the one above it, is asked for again, and what is still gone gets a tombstone',
       )
       .argument('<id>', 'number of the held run', recordNumber),
   ).action(action(runRelease, quiet))
@@ -156,7 +156,9 @@ async function runRelease(context: CommandContext, id: string, { json }: Json): 
   const held = await existing(app, id)
   await preflight({ config, apiUrl: app.apiUrl, log, signal }, [held.stream])
   const { runId, keys } = await started(context, app, held)
-  tell(log, 'release', `Asking for ${count(keys)} records of ${held.stream}.`)
+  const parent = findStream(held.stream)?.parent
+  const asked = parent === undefined ? '' : `what ${parent} show now of `
+  tell(log, 'release', `Asking for ${asked}${count(keys)} records of ${held.stream}.`)
   const run = await carryOut(context, app, runId)
   const code = exitCodeOfSync({ runs: [run], quarantine: {} })
   if (json) printJson({ exitCode: code, run: runFacts(run) })

@@ -11,9 +11,9 @@ export const document: Kind = {
 
   verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
 
-  decide(write, { body }, found) {
+  decide(write, { body }, found, timeZone) {
     const [seen] = found ?? []
-    return seen === undefined ? notTaken : asSent(write, body, seen)
+    return seen === undefined ? notTaken : asSent(write, body, seen, timeZone)
   },
 
   finish: async (delivery, { params, warnings }, effect) => {

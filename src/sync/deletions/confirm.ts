@@ -9,10 +9,12 @@ import { heldKeys, holdDeletions, markReleased, takeBackHeld } from '../../state
 import { addTasks } from '../../state/tasks.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
-import type { Reading, TaskRun } from '../context.ts'
+import { listReading, type Reading, type TaskRun } from '../context.ts'
+import { readDetails } from '../details/details.ts'
 import { readSingleRecord } from '../details/single.ts'
 import { judgeLeftOut } from '../lists/windows.ts'
 import { isInTheWay, priorities } from '../plan.ts'
+import { aboveOf } from './below.ts'
 
 type ConfirmPayload = {
   readonly keys: readonly string[]
@@ -145,11 +147,27 @@ export async function startRelease(
   })
 }
 
-/** Carries out what a person released: each held record is asked for, and tombstoned when it is gone. */
-export async function runRelease(run: TaskRun<'list'>): Promise<void> {
+/**
+ * Carries out what a person released: each held record is asked for, and tombstoned when it is gone; of rows below records
+ * the records are asked for theirs again, and what they still do not bring goes.
+ */
+export async function runRelease(run: TaskRun): Promise<void> {
   const { pool } = run.context.database
+  const { stream } = run
   const { heldRunId } = run.task.payload as { readonly heldRunId: string }
-  await confirmEach(run, await heldKeys(pool, heldRunId))
+  const keys = await heldKeys(pool, heldRunId)
+  const releasing = { ...run, released: new Set(keys) }
+  if (stream.reads.kind === 'list') await confirmEach(listReading(releasing, stream), keys)
+  else {
+    await readDetails(
+      releasing,
+      aboveOf(
+        stream,
+        keys.map((key) => keyParts(stream, key)),
+      ),
+    )
+    await run.writer.end(run)
+  }
   // Only now: a worker that is killed on the way must find its keys again.
   await markReleased(pool, heldRunId)
 }

@@ -23,20 +23,29 @@ export type Verdict =
   | { readonly kind: 'hold'; readonly reason: string }
 
 /** Up to this many records may always go. */
-const alwaysAllowed = 20
+export const alwaysAllowed = 20
 
 /** At most this many records are asked for when a run is held. */
 export const sampleSize = 50
 
-/** Decides what happens to the records a complete sweep did not see. */
-export function judgeDeletions(input: DeletionFacts): Verdict {
-  const { live, missing, deletedLately, limit, inWindow } = input
+/** Why more would go within 24 hours than may; null: it may go. */
+export function beyondLimit({
+  live,
+  missing,
+  deletedLately,
+  limit,
+}: Pick<DeletionFacts, 'live' | 'missing' | 'deletedLately' | 'limit'>): string | null {
   const going = missing + deletedLately
   const base = live + deletedLately
-  if (going > alwaysAllowed && going > limit * base) {
-    const percent = Math.round((going / base) * 100)
-    return { kind: 'hold', reason: `${going} of ${base} records (${percent} %) would go within 24 hours.` }
-  }
+  if (going <= alwaysAllowed || going <= limit * base) return null
+  return `${going} of ${base} records (${Math.round((going / base) * 100)} %) would go within 24 hours.`
+}
+
+/** Decides what happens to the records a complete sweep did not see. */
+export function judgeDeletions(input: DeletionFacts): Verdict {
+  const { live, missing, inWindow } = input
+  const reason = beyondLimit(input)
+  if (reason !== null) return { kind: 'hold', reason }
   // The records of a small window move out of it often enough.
   if (missing === 0 || (inWindow !== undefined && inWindow <= alwaysAllowed)) return { kind: 'confirm' }
   const what = inWindow === undefined ? 'list' : 'hot window of the list'

@@ -5,7 +5,7 @@ import { liveRows } from '../../state/row-counts.ts'
 import { deletedLately } from '../../state/sweeps.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type Reading, type TaskRun } from '../context.ts'
-import { judgeDeletions } from '../deletions/threshold.ts'
+import { beyondLimit } from '../deletions/threshold.ts'
 import { parentValues } from './readers/children.ts'
 import { askableParent, readSingleRecord } from './single.ts'
 
@@ -56,12 +56,10 @@ async function goneListed({ context, stream, reads }: Reading<'list'>, key: stri
   const live = await liveRows(pool, stream.name)
   const lately = await deletedLately(pool, stream.name)
   const { deleteLimit: limit } = context.settings
-  const verdict = judgeDeletions({ live, seen: live, missing: 1, deletedLately: lately, limit })
-  if (verdict.kind === 'hold')
+  const reason = beyondLimit({ live, missing: 1, deletedLately: lately, limit })
+  if (reason !== null)
     return {
-      problems: [
-        `${stream.name} ${key} is gone, but is kept: ${verdict.reason} The next sweep of ${stream.name} decides.`,
-      ],
+      problems: [`${stream.name} ${key} is gone, but is kept: ${reason} The next sweep of ${stream.name} decides.`],
     }
   const { endpoint: source } = reads.single
   return { tombstones: [{ stream, keys: [keyParts(stream, key)], source, readAt: context.clock.now() }] }

@@ -1,0 +1,114 @@
+// The delete threshold below records: rows that a complete answer did not bring go at once while they are few, and wait for a
+// person when more would go within 24 hours than of a list. Counted in the transaction that deletes them.
+
+import type { PoolClient } from 'pg'
+import { parentOf } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { dateIn } from '../../clock.ts'
+import { counted } from '../../format.ts'
+import type { LostRows } from '../../mirror/rows.ts'
+import { aboveLostLately, heldBelow, lockLosses, lostLately } from '../../state/losses.ts'
+import { keyText, makeDue } from '../../state/records.ts'
+import { liveRows } from '../../state/row-counts.ts'
+import { noteRunError } from '../../state/runs.ts'
+import { deletedLately, holdBelow } from '../../state/sweeps.ts'
+import type { ChangeSet, HeldRows } from '../change-set.ts'
+import { changeSet } from '../change-set.ts'
+import type { TaskRun } from '../context.ts'
+import { alwaysAllowed, beyondLimit } from './threshold.ts'
+
+/** Thrown to roll a transaction back that would delete too much; the same without these deletions may be committed. */
+export class TooManyLost extends Error {
+  readonly held: HeldRows
+
+  constructor(held: HeldRows) {
+    super(held.reason)
+    this.held = held
+  }
+}
+
+/** Slots and availability follow from what is booked: a slot that is sold out is no loss, and neither is a duration that is not offered any more. */
+const isLoss = ({ reads }: StreamDef): boolean => reads.kind !== 'slots' && reads.kind !== 'availability'
+
+/** By what a run holds a row: rows inside a record are asked for with the record. */
+const heldKeyOf = ({ reads, parentKey = [] }: StreamDef, key: readonly string[]): string =>
+  keyText(reads.kind === 'inside' ? key.slice(0, parentKey.length) : key)
+
+/** Keys of the records above some rows, each once. */
+export const aboveOf = ({ parentKey = [] }: StreamDef, keys: readonly (readonly string[])[]): readonly string[] => [
+  ...new Set(keys.map((key) => keyText(key.slice(0, parentKey.length)))),
+]
+
+/**
+ * Lets rows go that a complete answer did not bring, or throws.
+ * @param client the transaction in which they went
+ * @throws TooManyLost
+ */
+export async function assertMayGo(client: PoolClient, run: TaskRun, { stream, keys }: LostRows): Promise<void> {
+  const { context, released } = run
+  if (!isLoss(stream)) return
+  if (released !== undefined && keys.every((key) => released.has(heldKeyOf(stream, key)))) return
+  await lockLosses(client, stream.name)
+  // All deletions of the stream: more than those that count, and found at once.
+  const all = await deletedLately(client, stream.name)
+  const held = stream.reads.kind === 'inside' ? 0 : await heldBelow(client, stream, keys.map(keyText))
+  if (all + held <= alwaysAllowed) return
+  const live = await liveRows(client, stream.name)
+  const limit = context.settings.deleteLimit
+  const judge = (lost: number): string | null => {
+    const missing = Math.min(lost, keys.length) + held
+    return beyondLimit({ live, missing, deletedLately: lost + held - missing, limit })
+  }
+  if (judge(all) === null) return
+  const reason = judge(await lostLately(client, stream, dateIn(context.settings.timeZone, context.clock.now())))
+  if (reason !== null) throw new TooManyLost({ stream, keys, reason })
+}
+
+/** The same changes, without the deletion of these rows: what stood below their records stays, and is asked for again. */
+export function withoutLost(changes: ChangeSet, held: HeldRows): ChangeSet {
+  const { stream, keys } = held
+  const above = new Set(aboveOf(stream, keys))
+  const tables = changes.tables.map((write) => {
+    if (write.stream !== stream || write.replace === undefined) return write
+    const width = stream.parentKey?.length ?? 0
+    return { ...write, replace: write.replace.filter(({ values }) => !above.has(keyText(values.slice(0, width)))) }
+  })
+  const parent = parentOf(stream)?.name
+  const records = changes.records.flatMap((state) => {
+    if (!above.has(state.key)) return state
+    if (state.stream === stream.name) return []
+    // What stands inside a record is looked at when the record differs from what is remembered of it.
+    const isHolder = stream.reads.kind === 'inside' && state.stream === parent
+    return isHolder ? { ...state, listHash: '', detailHash: '' } : state
+  })
+  const tagged = changes.tagged.filter((each) => each.stream !== stream.name || !above.has(each.key))
+  return changeSet([{ ...changes, tables, records, tagged }, { held: [held] }])
+}
+
+/** Keeps rows until a person decides, in the transaction that does not delete them; of what a refresh of one record came upon the next run decides. */
+export async function keepLost(client: PoolClient, { context, task }: TaskRun, held: HeldRows): Promise<void> {
+  const { stream, keys, reason } = held
+  const above = aboveOf(stream, keys)
+  if (stream.reads.kind !== 'inside') await makeDue(client, [stream.name], above)
+  const what = `${counted(keys.length, 'row')} of ${stream.name}`
+  if (task.kind === 'refresh') {
+    await noteRunError(client, task.runId, `${what} would go and are kept: ${reason} The next run decides.`)
+    return
+  }
+  const sample = above.slice(0, 20).map((key) => {
+    const rows = keys.filter((each) => keyText(each.slice(0, stream.parentKey?.length)) === key)
+    return { key, answer: `lost ${counted(rows.length, 'row')}` }
+  })
+  const heldKeys = [...new Set(keys.map((key) => heldKeyOf(stream, key)))]
+  const isFirst = await holdBelow(client, task.runId, heldKeys, {
+    ...{ reason, sample },
+    ...{ parents: above.length, rows: keys.length },
+  })
+  if (!isFirst) return
+  // What went before there was a reason to hold it may be back as well.
+  await makeDue(client, [stream.name], await aboveLostLately(client, stream))
+  context.log.warn(
+    { event: 'deletions_held', stream: stream.name, run: task.runId, missing: keys.length },
+    `${reason} ${what} are kept. Review them with: boat-mirror runs show ${task.runId}. Delete what is still gone with: boat-mirror runs release ${task.runId}`,
+  )
+}
