@@ -26,7 +26,7 @@ export type CommandContext = {
   /** The variables it was read from: the process's own, and those of `.env` that it has not. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly log: Logger
-  /** Aborted by SIGTERM and SIGINT. */
+  /** Aborted by {@link endSignals}. */
   readonly signal: AbortSignal
   /** Opens all that a sync needs; starts the sandbox, or attaches to a running one, when no API is configured. */
   open(options: OpenOptions): Promise<OpenedApp>
@@ -83,16 +83,20 @@ function passOnToOpenTelemetry(environment: Readonly<Record<string, string | und
   for (const [name, value] of Object.entries(environment)) if (name.startsWith('OTEL_')) process.env[name] ??= value
 }
 
+/** What ends a command in order: told to, Ctrl-C, and its terminal was closed. */
+const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
 /** Runs a command to its exit code: settings, signals, errors. A second signal ends the process at once. */
 async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal) // every request under way listens to it
-  const onSignal = (): void => {
+  const onSignal = (signal: NodeJS.Signals): void => {
+    // A terminal that is closed says so twice: to whoever stands in front, and to what a shell has started.
+    if (stopping.signal.aborted && signal === 'SIGHUP') return
     if (stopping.signal.aborted) process.exit(1)
     stopping.abort(new BoatMirrorError('ABORTED', 'Stopped by a signal.'))
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  for (const name of endSignals) process.on(name, onSignal)
   let restoreWarnings = (): void => {}
   try {
     const environment = readEnvironment()
@@ -120,8 +124,7 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
       process.exitCode = exitCodeOf(error)
     }
   } finally {
-    process.off('SIGTERM', onSignal)
-    process.off('SIGINT', onSignal)
+    for (const name of endSignals) process.off(name, onSignal)
     restoreWarnings()
   }
 }

@@ -5,7 +5,8 @@ import { readEndpoints } from '../catalog/catalog.ts'
 /** Object as in `comment on …` → its meaning. */
 export const syncComments: Readonly<Record<string, string>> = {
   'schema mirror': 'Every record of the boat-rental API, one table for each record type.',
-  'schema mirror_log': 'The partitions of mirror.change_log, one a month.',
+  'schema mirror_log':
+    'The partitions of mirror.change_log, one a month, and what the view mirror.changes calls. For nobody but the owner.',
   'schema mirror_views': 'The tables of mirror without documents, personal columns and payloads that hold a person.',
   'schema live':
     'The tables of mirror without what is gone, and with currencies as codes. Columns that hold a person are granted to boat_mirror_partner alone.',

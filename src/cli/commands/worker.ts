@@ -35,7 +35,10 @@ export function registerWorker(program: Command): void {
     .description(
       'run schedules and workers until told to stop; the first complete sync starts at once on an empty mirror',
     )
-    .addHelpText('after', '\nSIGTERM and Ctrl-C end it within seconds: tasks reach their checkpoint or are given back.')
+    .addHelpText(
+      'after',
+      '\nSIGTERM, Ctrl-C and closing its terminal end it within seconds: tasks reach their checkpoint or are given back.',
+    )
     .action(action(runWorker, { stoppedCode: 0 }))
 }
 
