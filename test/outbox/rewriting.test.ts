@@ -124,6 +124,32 @@ describe('a refusal after a lost answer', () => {
   })
 })
 
+describe('a gateway that sends a request twice, so that only the 409 of the second comes back', () => {
+  const slot = slotAt('7-1', departure)
+
+  it('makes no failure of a rental that was made', async () => {
+    await rig.mirrorSlots([slot])
+    rig.api.disturb = (place, body) => {
+      rig.api.insert(place, body)
+      return null
+    }
+    await rig.queue('rental.create', {}, slot)
+    await rig.push(always)
+    expect(await summary()).toEqual([['done', rig.api.at('rentals')[0]?.id]])
+  })
+
+  it('leaves a slot that others took a failure', async () => {
+    await rig.mirrorSlots([slot])
+    rig.api.disturb = (place, body) => {
+      rig.api.insert(place, { ...body, referenceId: 'of-others' })
+      return null
+    }
+    await rig.queue('rental.create', {}, slot)
+    await rig.push(always)
+    expect(await summary()).toEqual([['failed', null]])
+  })
+})
+
 describe('two changes that send the same, whose answers are both lost', () => {
   const person = newPerson('Twin')
 

@@ -9,7 +9,7 @@ import { finishMaking, preparedCreation, readWritten } from './shared.ts'
 
 export const addition: Kind = {
   makesRecord: true,
-  comparesExisting: 'after-lost-answer',
+  comparesExisting: true,
 
   async prepare(delivery, given) {
     const { context, change, signal } = delivery

@@ -19,7 +19,7 @@ import {
 } from './shared.ts'
 
 export const assignment: Kind = {
-  comparesExisting: 'always',
+  comparesExisting: true,
 
   prepare: async ({ change }, given) => preparedCreation(change.write, given, {}),
 

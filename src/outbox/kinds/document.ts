@@ -5,7 +5,7 @@ import type { Kind } from './kind.ts'
 import { answered, asSent, done, mirrored, notTaken, one, preparedCreation, readWritten } from './shared.ts'
 
 export const document: Kind = {
-  comparesExisting: 'always',
+  comparesExisting: true,
 
   prepare: async ({ change }, given) => preparedCreation(change.write, given, {}),
 

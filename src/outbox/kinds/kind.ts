@@ -67,8 +67,8 @@ export type Kind = {
   readonly replaces?: true
   /** Upstream it expires: after 15 minutes its absence says nothing about whether it was there. */
   readonly expires?: true
-  /** When a 409 may mean what this very change made: it is compared with what is there. */
-  readonly comparesExisting: 'always' | 'after-lost-answer' | 'never'
+  /** A refusal may mean what this very change made: what is there is compared with what was sent. */
+  readonly comparesExisting?: true
   /** @throws ApiError when what is there now can't be read. */
   prepare(delivery: Delivery, given: Given): Promise<Prepared | Outcome>
   /** @throws ApiError when the API can't be read. */

@@ -100,7 +100,7 @@ async function filled({ context, change }: Delivery, { rootId }: Done, { body }:
 export const rentalCreation: Kind = {
   makesRecord: true,
   expires: true,
-  comparesExisting: 'after-lost-answer',
+  comparesExisting: true,
 
   async prepare(delivery, { params, fields }) {
     const { context, change } = delivery

@@ -168,7 +168,6 @@ function untouched({ write, leftOut }: Change, { applied, body }: Sent, refused:
 
 export const update: Kind = {
   replaces: true,
-  comparesExisting: 'never',
 
   async prepare(delivery, { params, fields }) {
     const { change } = delivery

@@ -31,7 +31,7 @@ async function readAlike({ context, change, signal }: Delivery, body: Readonly<J
 
 export const userCreation: Kind = {
   makesRecord: true,
-  comparesExisting: 'after-lost-answer',
+  comparesExisting: true,
 
   async prepare(delivery, given) {
     const prepared = preparedCreation(delivery.change.write, given, {})
