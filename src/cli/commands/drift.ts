@@ -11,7 +11,9 @@ export function registerDrift(program: Command): void {
   withJson(
     program
       .command('drift')
-      .description('fields seen upstream that no column shows, new or of another shape: since when, how often, with a sample'),
+      .description(
+        'fields seen upstream that no column shows, new or of another shape: since when, how often, with a sample',
+      ),
   ).action(action(runDrift, quiet))
 }
 
