@@ -131,7 +131,7 @@ export const endless = (call: ListCall, what: string): ApiError =>
 export const unproven = (call: ListCall, what: string): ApiError =>
   new ApiError('PAGING_UNPROVEN', `${call.endpoint}: nothing proves that the list ended here: ${what}.`, {
     endpoint: call.endpoint,
-    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_SIZE_PARAM (now ${call.paging.sizeParam}), or set API_TOTAL_PATH to where the answers name a total. ${noPages} If what answers say of a next page or of a number of pages is wrong, set API_NEXT_PATH=${ignored} or API_TOTAL_PATH=${ignored}.`,
+    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_SIZE_PARAM (now ${call.paging.sizeParam}). ${noPages} If what the answers say of more records is wrong, set API_NEXT_PATH=${ignored} or API_TOTAL_PATH=${ignored}.`,
   })
 
 /** The error for an answer that says of more records, and not where they are. */
