@@ -11,7 +11,7 @@ import { repeatingReads } from '../state/reads.ts'
 import { failingHotRuns, unexpectedShares } from '../state/stream-state.ts'
 import { heldRuns } from '../state/sweeps.ts'
 import { listUnknownFields } from '../state/unknown-fields.ts'
-import { listWorkers } from '../state/workers.ts'
+import { lastWorkerAt, listWorkers } from '../state/workers.ts'
 import { isEnabled } from '../sync/plan.ts'
 import { shownAddress } from '../text.ts'
 import { alertsStatus } from './alerts.ts'
@@ -79,6 +79,7 @@ async function readFacts(
       url: config.redisUrl === null ? null : shownAddress(config.redisUrl),
     },
     workers: await listWorkers(db),
+    lastWorkerAt: await lastWorkerAt(db),
     streams: (await streamStatus(db)).map((stream) => ({ ...stream, state: stateOf(stream, config) })),
     backlog: await backlog(db),
     estimate: estimateOf(await openWork(db), config),

@@ -12,10 +12,10 @@ async function writtenLately({ context, change }: Delivery): Promise<Unseen | nu
   const { rows } = await context.database.pool.query<{ written_ms: number | null; made_ms: number | null }>(
     `select min(w.ago_ms) as written_ms, min(w.ago_ms) filter (where w.made) as made_ms
      from (select o.kind = 'create' or d.depends_on is not null as made,
-             (extract(epoch from clock_timestamp() - c.settled_at) * 1000)::float8 as ago_ms
+             (extract(epoch from now() - c.settled_at) * 1000)::float8 as ago_ms
            from outbox.queue c join outbox.operations o using (operation)
              left join outbox.dependencies d on d.change_id = $1 and d.depends_on = c.id
-           where c.status = 'done' and c.id <> $1 and c.settled_at > clock_timestamp() - $3 * interval '1 ms'
+           where c.status = 'done' and c.id <> $1 and c.settled_at > now() - $3 * interval '1 ms' and c.settled_at < 'infinity'
              and (c.aggregate = $2 or d.depends_on is not null)) w`,
     [change.id, change.aggregate, delay.longestMs],
   )

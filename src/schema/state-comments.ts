@@ -124,7 +124,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.workers.host': 'Name of the machine or container.',
   'column sync.workers.pid': 'Number of the process there.',
   'column sync.workers.version': 'Version of the program.',
-  'column sync.workers.started_at': 'When it started.',
+  'column sync.workers.started_at': 'When it started, or was heard of again after half a minute of silence.',
   'column sync.workers.seen_at': 'When it was last heard of.',
   'column sync.workers.doing': 'Tasks and changes that it had in work then; null: none.',
 

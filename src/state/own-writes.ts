@@ -28,9 +28,10 @@ export type OwnWrite = {
 
 type Row = { stream: string; kind: string; key: string; fields: string | null; at: Date; sent: boolean }
 
+/** A range with both ends is taken for a small one where nothing is known of the table: it is looked up by index. */
 const writtenSql = `select o.stream, o.kind, w.* from (
     select id, operation, record_key as key, left_behind::text as fields, settled_at as at, false as sent
-      from outbox.queue where status = 'done' and settled_at > $1
+      from outbox.queue where status = 'done' and settled_at > $1 and settled_at < 'infinity'
     union all
     select id, operation, record_key, null, sent_at, true from outbox.queue where status = 'sending' and departed and sent_at > $1
   ) w join outbox.operations o using (operation)

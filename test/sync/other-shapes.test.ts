@@ -180,7 +180,7 @@ it('ids in place of records, and objects in place of lists, are mirrored as what
     ...Object.fromEntries(names.map((name) => [name, idOf])),
     ...{ nationality: idOf, country: idOf, characteristics: numbered, equipments: numbered, pricetable: numbered },
   }
-  await using mirror = await openTestMirror({ size: 10 }, {}, undefined, (url) =>
+  await using mirror = await openTestMirror({ size: 5 }, {}, undefined, (url) =>
     openAlteringFront(url, ({ text }) => stringifyJson(rewritten(parseJson(text).value, members))),
   )
   const runs = await mirror.sync()
@@ -192,7 +192,7 @@ it('ids in place of records, and objects in place of lists, are mirrored as what
 })
 
 it('a shape that nobody knows leaves its columns empty, and is said in the run and by drift', async () => {
-  await using mirror = await openTestMirror({ size: 10 }, {}, undefined, (url) =>
+  await using mirror = await openTestMirror({ size: 5 }, {}, undefined, (url) =>
     openAlteringFront(url, ({ text, path }) =>
       path.startsWith('/v3/resources')
         ? stringifyJson(rewritten(parseJson(text).value, { company: inArray, version: String }))

@@ -72,6 +72,8 @@ async function runWorker(context: CommandContext): Promise<void> {
   await tryQueue(backend, log)
   const facts = (): Promise<StatusFacts> =>
     readStatus(config, { database: app.database, url: app.databaseUrl }, app.apiUrl)
+  // Before anybody looks: what is late is no alarm while a worker catches up.
+  await using _presence = startPresence({ db: app.database.pool, version: packageVersion(), log })
   await using pages = await startOperatorServer({
     config,
     log,
@@ -91,7 +93,6 @@ async function runWorker(context: CommandContext): Promise<void> {
   const pushing = await startPushWorker({ listenUrl, backend: late, pusher, clock: app.clock, log })
   const webhook = webhookOf(app)
   const alerts = alertsOf(app, facts, async () => (await probe(() => backend.ping(), 'QUEUE_UNREACHABLE')).ok)
-  const presence = startPresence({ db: app.database.pool, version: packageVersion(), log })
   const hourly = startHourlyLine({
     db: app.database.pool,
     owner: processLife(),
@@ -112,7 +113,7 @@ async function runWorker(context: CommandContext): Promise<void> {
     }
     log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are given back')
   } finally {
-    await Promise.all([pushing.stop(), worker.stop(), webhook?.stop(), alerts?.stop(), presence.stop(), hourly.stop()])
+    await Promise.all([pushing.stop(), worker.stop(), webhook?.stop(), alerts?.stop(), hourly.stop()])
   }
 }
 
