@@ -253,13 +253,37 @@ export const shortestPage = 5
 /** A look-up that goes on for longer is given up: the list is not filtered, or by something that fits too many. */
 const mostPages = 5
 
-/** Reads what a filter finds, to its end where that is not far. @throws ApiError */
+/**
+ * Reads what a filter finds, to its end where that is not far; where the API refuses the filter, the beginning of the list,
+ * which proves nothing of what is not on it.
+ * @throws ApiError
+ */
 export async function readFiltered(
   context: PushContext,
   write: WriteDef,
   query: Params,
   signal: AbortSignal,
 ): Promise<LookUp> {
+  const { pool } = context.database
+  const names = Object.keys(query)
+  const refused = await refusedParameters(pool, write.stream, context.clock)
+  if (names.some((name) => refused.has(name))) return await readBeginning(context, write, signal)
+  try {
+    return await readFound(context, write, query, signal)
+  } catch (error) {
+    if (!mayConcernParameters(error)) throw error
+    const beginning = await readBeginning(context, write, signal)
+    await noteRefused(pool, write.stream, { names, reason: error.message })
+    return beginning
+  }
+}
+
+async function readBeginning(context: PushContext, write: WriteDef, signal: AbortSignal): Promise<LookUp> {
+  const { found } = await readPages(context, write, { query: {}, maxPages: mostPages }, signal)
+  return { found, showsAll: false }
+}
+
+async function readFound(context: PushContext, write: WriteDef, query: Params, signal: AbortSignal): Promise<LookUp> {
   const first = await readFirstPage(context, write, query, signal)
   if (first.showsAll) return first
   try {
