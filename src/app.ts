@@ -14,9 +14,11 @@ import { messageOf } from './errors.ts'
 import { migrateQueue, openBackend } from './jobs/backend.ts'
 import type { QueueBackend } from './jobs/queues.ts'
 import { openTracing } from './jobs/tracing.ts'
+import { lazily } from './lazy.ts'
 import type { Logger } from './log.ts'
 import { createChangeNotifier } from './mirror/change-notifier.ts'
 import type { PushContext } from './outbox/context.ts'
+import { createShowDelay } from './outbox/show-delay.ts'
 import { saveTimeZone } from './reports/time-zone.ts'
 import { assertSchemaCurrent, migrate } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
@@ -41,7 +43,7 @@ export type App = {
   readonly ratePerSecond: number
   readonly syncContext: Omit<SyncContext, 'onTasks'>
   readonly pushContext: PushContext
-  /** Opens the queue backend; the app closes it. */
+  /** Opens the queue backend. The app closes it, where its user has not. */
   openQueue(signal: AbortSignal): Promise<QueueBackend>
   /** Is told of each call of the API, besides the statistics in the database. */
   onCall(listener: (call: CallRecord) => void): void
@@ -100,11 +102,7 @@ function lookOnce(config: Config, { directUrl }: DatabaseServer, log: Logger): (
       )
     return pooling
   }
-  let looked: Promise<Pooling> | undefined
-  return () => {
-    looked ??= look()
-    return looked
-  }
+  return lazily(look)
 }
 
 /** Names this installation in a Redis that others use too: its id, and the database, because a copied database has the same id. */
@@ -116,11 +114,25 @@ export async function queuePrefix(database: Database): Promise<string> {
   return rows[0]?.prefix ?? 'boat-mirror'
 }
 
+type Releases = {
+  /** Returns what closes it before the rest, and forgets it. */
+  defer(close: () => unknown): () => Promise<void>
+  run(): Promise<void>
+}
+
 /** What is to be closed, in reverse order of opening; a failing close does not keep the others open. */
-function releases(log: Logger): { defer(close: () => unknown): void; run(): Promise<void> } {
+function releases(log: Logger): Releases {
   const closers: (() => unknown)[] = []
   return {
-    defer: (close) => closers.push(close),
+    defer: (close) => {
+      closers.push(close)
+      return async () => {
+        const place = closers.lastIndexOf(close)
+        if (place === -1) return
+        closers.splice(place, 1)
+        await close()
+      }
+    },
     run: async () => {
       for (let close = closers.pop(); close !== undefined; close = closers.pop())
         try {
@@ -183,7 +195,13 @@ export async function openApp(options: AppOptions): Promise<App> {
     const onCommit = (written: number): void => {
       if (written > 0) notifier.notify()
     }
+    const showDelay = createShowDelay()
     const context = { database, api, clock, log, settings: config, onCommit }
+    const tracing = lazily(async () => {
+      const opened = await openTracing(options.environment ?? {}, log)
+      release.defer(() => opened?.close())
+      return opened
+    })
     return {
       config,
       log,
@@ -193,15 +211,13 @@ export async function openApp(options: AppOptions): Promise<App> {
       clock,
       api,
       ratePerSecond,
-      syncContext: context,
-      // Outbox and sync stand side by side and meet here.
-      pushContext: { ...context, project: projectRecord },
+      // Outbox and sync stand side by side and meet here: what pushing learns of the API, reading goes by.
+      syncContext: { ...context, shownAfter: showDelay },
+      pushContext: { ...context, showDelay, project: projectRecord },
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
-        const tracing = await openTracing(options.environment ?? {}, log)
-        release.defer(() => tracing?.close())
         const backend = openBackend({
-          telemetry: tracing?.telemetry,
+          telemetry: (await tracing())?.telemetry,
           databaseUrl: server.directUrl,
           pooling: config.redisUrl === null ? await pooling() : 'none',
           redisUrl: config.redisUrl,
@@ -210,8 +226,7 @@ export async function openApp(options: AppOptions): Promise<App> {
           patienceMs,
           signal,
         })
-        release.defer(() => backend.close())
-        return backend
+        return { ...backend, close: release.defer(() => backend.close()) }
       },
       onCall: (listener) => listeners.push(listener),
       [Symbol.asyncDispose]: () => release.run(),

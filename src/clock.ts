@@ -50,6 +50,23 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
+/**
+ * Waits for the promise, but no longer than `ms` milliseconds, and leaves no timer behind. Rejects as the promise does, or
+ * with the signal's reason.
+ */
+export async function within(ms: number, promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted()
+  const waiting = new AbortController()
+  const onAbort = (): void => waiting.abort(signal?.reason)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  try {
+    await Promise.race([promise, sleep(ms, waiting.signal)])
+  } finally {
+    signal?.removeEventListener('abort', onAbort)
+    waiting.abort()
+  }
+}
+
 /** @throws Error when there is no answer within `ms` milliseconds. */
 export async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined

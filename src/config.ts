@@ -15,9 +15,10 @@ import {
   readFile,
   shownLength,
 } from './config/file.ts'
-import { meant, misspeltNames, settingNames, unknownNames } from './config/names.ts'
+import { misspeltNames, settingNames, unknownNames } from './config/names.ts'
 import { type SettingOptions, textsOf, withOptionNames } from './config/options.ts'
 import { BoatMirrorError } from './errors.ts'
+import { meant } from './near-names.ts'
 import { type PagingStyle, type Setting, settings, usualParams } from './settings.ts'
 import { shownAddress, shownReceiver } from './text.ts'
 
@@ -131,12 +132,32 @@ export function givenNames(env: Environment, cwd = process.cwd()): ReadonlySet<s
   return new Set([...Object.keys(env).filter((name) => env[name]), ...file.map(([name]) => name)])
 }
 
+/** `tokenOptional`: API_TOKEN may be missing, because the API may not be asked at all (see {@link assertToken}). */
+type Leniency = { readonly tokenOptional: boolean }
+
+const strict: Leniency = { tokenOptional: false }
+
 /**
  * Reads every setting. An empty variable counts as unset.
  * @throws BoatMirrorError CONFIG_INVALID with one line per wrong value: the variable, what it got, what it takes.
  */
-export function readConfig(env: Environment, cwd = process.cwd()): Config {
-  return configFrom(env, readFile(env, cwd), cwd)
+export function readConfig(env: Environment, cwd = process.cwd(), leniency = strict): Config {
+  return configFrom(env, readFile(env, cwd), cwd, leniency)
+}
+
+/** What is wrong where credentials are to be sent and there are none; null: nothing. */
+function missingToken({ baseUrl, auth, token }: Pick<ParsedSettings, 'baseUrl' | 'auth' | 'token'>): string | null {
+  if (baseUrl === null || auth === null || auth.kind === 'none' || token !== null) return null
+  return `API_TOKEN is not set, and API_AUTH is ${auth.kind}: set API_TOKEN, or API_AUTH=none.`
+}
+
+/** For whoever is about to ask the API. @throws BoatMirrorError CONFIG_INVALID when API_TOKEN is missing */
+export function assertToken({ api }: Pick<Config, 'api'>): void {
+  const problem = missingToken(api)
+  if (problem === null) return
+  throw new BoatMirrorError('CONFIG_INVALID', problem, {
+    remedy: '`boat-mirror check` finds out whether the API asks for a token, and how it is sent.',
+  })
 }
 
 /**
@@ -145,14 +166,19 @@ export function readConfig(env: Environment, cwd = process.cwd()): Config {
  */
 export function readOptions(options: SettingOptions): Config {
   try {
-    return configFrom({}, textsOf(options), process.cwd())
+    return configFrom({}, textsOf(options), process.cwd(), strict)
   } catch (error) {
     if (!(error instanceof BoatMirrorError)) throw error
     throw new BoatMirrorError(error.code, withOptionNames(error.message), { cause: error })
   }
 }
 
-function configFrom(env: Environment, file: Readonly<Record<string, unknown>>, cwd: string): Config {
+function configFrom(
+  env: Environment,
+  file: Readonly<Record<string, unknown>>,
+  cwd: string,
+  { tokenOptional }: Leniency,
+): Config {
   const problems: string[] = []
   const names = [...settingNames, ...fileSections]
   for (const key of Object.keys(file))
@@ -179,8 +205,8 @@ function configFrom(env: Environment, file: Readonly<Record<string, unknown>>, c
 
   if (value.databaseDirectUrl !== null && value.databaseUrl === null)
     problems.push('DATABASE_DIRECT_URL is set, and DATABASE_URL is not: it is a second way to the same database.')
-  if (value.baseUrl !== null && value.auth !== null && value.auth.kind !== 'none' && value.token === null)
-    problems.push(`API_TOKEN is not set, and API_AUTH is ${value.auth.kind}: set API_TOKEN, or API_AUTH=none.`)
+  const missing = missingToken(value)
+  if (missing !== null && !tokenOptional) problems.push(missing)
   if (value.auth?.kind === 'basic' && value.token !== null && !value.token.includes(':'))
     problems.push('API_TOKEN must be user:password, because API_AUTH is basic.')
   if ((value.auth?.kind === 'bearer' || value.auth?.kind === 'header') && /[^\t\x20-\x7e]/.test(value.token ?? ''))

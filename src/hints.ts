@@ -32,5 +32,5 @@ const hint = new RegExp(`\\bboat-mirror (?=(?:${commandNames.join('|')})\\b)`, '
 /** A text of ours, whose commands begin with `boat-mirror`, with what the caller would have to type. Pure. */
 export function asCalled(text: string, { npm_package_name: name, npm_lifecycle_event: script }: Environment): string {
   const inCheckout = name === 'boat-mirror' && (script === 'cli' || script === 'start')
-  return inCheckout ? text.replace(hint, 'npm run cli -- ') : text
+  return inCheckout ? text.replace(/\bboat-mirror worker\b/g, 'npm start').replace(hint, 'npm run cli -- ') : text
 }

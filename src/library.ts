@@ -5,16 +5,18 @@ import { Kysely, PostgresDialect } from 'kysely'
 import { type App, noApi, openApp } from './app.ts'
 import { type Config, readOptions, type SettingOptions } from './config.ts'
 import type { MirrorDatabase } from './database/schema.generated.ts'
+import { translateDatabaseError } from './database/sql-states.ts'
 import { BoatMirrorError } from './errors.ts'
 import { awaitFinished } from './inspect/await-request.ts'
 import { quarantinedOf, type RunFacts, runFacts } from './inspect/outcome.ts'
 import { readStatus } from './inspect/read-status.ts'
 import type { StatusFacts } from './inspect/status.ts'
-import type { QueueBackend } from './jobs/queues.ts'
 import { assertKnownStreams } from './jobs/schedule.ts'
 import { syncNow, workOn } from './jobs/sync-now.ts'
+import type { SyncWorkerOptions } from './jobs/worker.ts'
 import { createLogger } from './log.ts'
 import { changes, type Feed, type FeedOptions } from './mirror/changes.ts'
+import { assertOptions } from './near-names.ts'
 import { type ChangeFacts, changeFacts, changesForPerson, listChanges } from './outbox/inspect.ts'
 import { createPusher } from './outbox/pusher.ts'
 import { quarantineTotals } from './state/quarantine.ts'
@@ -59,6 +61,8 @@ export type PushResult = {
   readonly changes: readonly ChangeFacts[]
   /** Ids of all changes that wait for a person. */
   readonly needPerson: readonly string[]
+  /** How the API refuses the account, so that changes were left in the queue; null: it takes it. */
+  readonly held: string | null
 }
 
 export type Mirror = {
@@ -104,56 +108,68 @@ function mirrorOf(app: App): Mirror {
   const { config, database, log, syncContext, pushContext, clock } = app
   const closing = new AbortController()
   const underWay = new Set<Promise<unknown>>()
-  let backend: Promise<QueueBackend> | undefined
+  /** An error of the driver, as one of ours. */
+  const translated = (error: unknown): never => {
+    throw translateDatabaseError(error, app.databaseUrl)
+  }
   /** Runs what calls the API until it ends, the caller's signal ends it, or the mirror is closed. */
   const run = async <T>(work: (apiUrl: string, signal: AbortSignal) => Promise<T>, given?: AbortSignal): Promise<T> => {
     const signal = given === undefined ? closing.signal : AbortSignal.any([closing.signal, given])
     signal.throwIfAborted()
-    const running = work(apiUrlOf(config), signal)
+    const running = work(apiUrlOf(config), signal).catch(translated)
     underWay.add(running)
     return await running.finally(() => underWay.delete(running))
   }
   const pool = { connect: () => database.pool.connect(), end: async () => {} } // closed with the mirror
   const db = new Kysely<MirrorDatabase>({ dialect: new PostgresDialect({ pool }) })
-  const syncing = async () => {
-    backend ??= app.openQueue(closing.signal)
-    return { context: syncContext, backend: await backend, log }
+  /** A queue of its own for each call: BullMQ ties what it opens to the connections it is given, and lets go of it with them. */
+  const withQueue = async <T>(signal: AbortSignal, work: (options: SyncWorkerOptions) => Promise<T>): Promise<T> => {
+    const backend = await app.openQueue(signal)
+    try {
+      return await work({ context: syncContext, backend, log })
+    } finally {
+      await backend.close()
+    }
   }
   return {
     db,
-    sync: ({ streams = [], full = false, signal: given } = {}) =>
+    sync: ({ streams = [], full = false, signal: given, ...others } = {}) =>
       run(async (apiUrl, signal) => {
+        assertOptions(others, ['streams', 'full', 'signal'])
         const wanted = streamsToSync(streams, config)
         await preflight({ config, apiUrl, log, signal }, wanted)
-        const { runs } = await syncNow(await syncing(), { streams: wanted, full }, (requestId) =>
-          awaitFinished(() => runsOfRequest(database.pool, requestId), signal),
-        )
+        const look = (id: string) => awaitFinished(() => runsOfRequest(database.pool, id), signal)
+        const { runs } = await withQueue(signal, (options) => syncNow(options, { streams: wanted, full }, look))
         const quarantine = quarantinedOf({ runs, quarantine: await quarantineTotals(database.pool) })
         return { runs: runs.map(runFacts), quarantine }
       }, given),
-    refresh: (stream, { key = null, signal: given } = {}) =>
+    refresh: (stream, { key = null, signal: given, ...others } = {}) =>
       run(async (apiUrl, signal) => {
+        assertOptions(others, ['key', 'signal'])
         await preflight({ config, apiUrl, log, signal }, streamsToSync([stream], config))
         const look = (id: string) => awaitFinished(() => findRefresh(database.pool, id), signal)
-        const over = await workOn(await syncing(), () => askRefresh(database.pool, stream, key), look)
+        const ask = () => askRefresh(database.pool, stream, key)
+        const over = await withQueue(signal, (options) => workOn(options, ask, look))
         return { id: Number(over.id), state: over.state, error: over.error }
       }, given),
-    push: ({ signal: given } = {}) =>
+    push: ({ signal: given, ...others } = {}) =>
       run(async (_, signal) => {
+        assertOptions(others, ['signal'])
         const since = clock.now()
         const pusher = createPusher(pushContext)
         try {
-          await pusher.drain(signal, { until: 'settled' })
+          const { held } = await pusher.drain(signal, { until: 'settled' })
           signal.throwIfAborted()
+          return {
+            changes: (await listChanges(database.pool, { since, limit: listedChanges })).map(changeFacts),
+            needPerson: await changesForPerson(database.pool),
+            held,
+          }
         } finally {
           await pusher.close()
         }
-        return {
-          changes: (await listChanges(database.pool, { since, limit: listedChanges })).map(changeFacts),
-          needPerson: await changesForPerson(database.pool),
-        }
       }, given),
-    status: () => readStatus(config, { database, url: app.databaseUrl }, null),
+    status: () => readStatus(config, { database, url: app.databaseUrl }, null).catch(translated),
     changes: (options) => changes(db, options),
     close: async () => {
       closing.abort(new BoatMirrorError('ABORTED', 'The mirror was closed.'))

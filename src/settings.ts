@@ -173,14 +173,14 @@ export const settings = {
   nextPath: define(
     'API_NEXT_PATH',
     null,
-    text('a dotted path such as meta.nextCursor'),
-    'where the next cursor stands; unset: found by itself',
+    text('a dotted path such as meta.nextCursor, or none'),
+    'where the next cursor or link stands; unset: found by itself; `none`: what answers say of a next page does not count',
   ),
   totalPath: define(
     'API_TOTAL_PATH',
     null,
-    text('a dotted path, or header:NAME'),
-    'where the total stands; unset: found by itself',
+    text('a dotted path, header:NAME, or none'),
+    'where the total stands; unset: found by itself; `none`: what answers say of a total does not count',
   ),
   rateLimit: define(
     'API_RATE_LIMIT',

@@ -1,9 +1,9 @@
 // The package as a program gets it: packed, in a project of its own that has nothing of ours besides.
 
 import { execFile, spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import project from '../package.json' with { type: 'json' }
@@ -13,7 +13,8 @@ import { createTestDatabase, type TestDatabase } from './helpers/database.ts'
 import { installOurselves, linkPackages } from './helpers/npm-package.ts'
 
 const execute = promisify(execFile)
-const compilerOptions = { target: 'es2022', module: 'nodenext', strict: true, skipLibCheck: true }
+// Our declarations and those that they name are compiled, too: nothing that they need may be missing.
+const compilerOptions = { target: 'es2022', module: 'nodenext', strict: true, skipLibCheck: false }
 
 /** Every type that a program sees is one: `any` would take whatever is asserted of it. */
 const typesSeen = `
@@ -42,6 +43,33 @@ export const wrong: MirrorOptions = { databaseUrl: '', apiBaseUri: '' }
 export const wrongStyle: MirrorOptions = { databaseUrl: '', apiPaging: 'pages' }
 // @ts-expect-error no such option of the sandbox
 void startSandbox({ sise: 1 })
+`
+
+/** A program whose Kysely, and whose schema, are its own. */
+const otherKysely = `
+import { changes, enqueue, type MirrorDatabase } from 'boat-mirror/client'
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL })
+const db = new Kysely<MirrorDatabase & { 'own.invoices': { id: number } }>({ dialect: new PostgresDialect({ pool }) })
+const ids: number[] = (await db.selectFrom('mirror.harbours').select('id').execute()).map(({ id }) => Number(id))
+const id = await db.transaction().execute((trx) =>
+  enqueue(trx, { operation: 'rental.update', target: { rentalId: 1 }, body: { status: 'VALIDATED' } }),
+)
+console.log(\`queued \${id}\`)
+// @ts-expect-error a change is queued in a transaction
+void (() => enqueue(db, { operation: 'rental.update', target: { rentalId: 1 }, body: {} }))
+const feed = changes(db, { consumer: 'other-kysely' })
+let last: string | undefined
+for await (const { cursor } of feed) {
+  last = cursor
+  if (ids.length > 1_000) break
+}
+console.log(\`given \${ids.length}\`)
+if (last !== undefined) await db.transaction().execute((trx) => feed.ack(String(last), trx))
+console.log('acknowledged')
+await db.destroy()
 `
 
 describe('the package', () => {
@@ -74,7 +102,9 @@ describe('the package', () => {
     const home = join(folder, 'node_modules/boat-mirror/dist/src')
     const packagesOf = async (file: string): Promise<string[]> => {
       const text = await readFile(join(home, file), 'utf8')
-      const names = [...text.matchAll(/(?:^import|\bfrom|\bimport\()\s*"([^"]+)"/gm)].map(([, name]) => String(name))
+      const names = [...text.matchAll(/(?:^import|\bfrom|\bimport\()\s*"([\w@./-]+)"/gm)].map(([, name]) =>
+        String(name),
+      )
       return (await Promise.all(names.map((name) => (name.startsWith('./') ? packagesOf(name) : [name])))).flat()
     }
     expect(new Set(await packagesOf('client.js'))).toEqual(new Set(['kysely']))
@@ -113,6 +143,28 @@ describe('the package', () => {
     expect(await left('quiet'), 'what it left out is done with, what it was given is not').toBeGreaterThan(0)
     for await (const _ of changes(db, { from: 'now' })) expect.fail('there is nothing after the end')
   }, 90_000)
+
+  it('fits a Kysely of another version in the program, and serves it', async () => {
+    const other = await mkdtemp(join(tmpdir(), 'boat-mirror-kysely-'))
+    try {
+      await writeFile(join(other, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
+      await installOurselves(other)
+      await linkPackages(other, [
+        ...Object.keys(project.dependencies).filter((name) => name !== 'kysely'),
+        '@types/node',
+      ])
+      await linkPackages(join(other, 'node_modules/boat-mirror'), ['kysely'])
+      await symlink(resolve('node_modules/kysely-next'), join(other, 'node_modules/kysely'), 'dir')
+      await writeFile(join(other, 'program.ts'), otherKysely)
+      await writeFile(join(other, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+      await execute('node_modules/.bin/tsc', ['-p', other]).catch((error) => expect.fail(error.stdout))
+      const env = { DATABASE_URL: database.url }
+      const { stdout } = await execute(process.execPath, ['program.js'], { cwd: other, env })
+      expect(stdout).toMatch(/^queued \d+\ngiven \d+\nacknowledged\n$/)
+    } finally {
+      await rm(other, { recursive: true, force: true })
+    }
+  }, 60_000)
 
   it('says how to add the queue board', async () => {
     const main = 'node_modules/boat-mirror/dist/src/cli/main.js'

@@ -11,8 +11,9 @@ import { afterOutcome, createSemaphore, initialConcurrency, type Outcome } from 
 import type { Gate, GateOutcome, GatePass } from './admission/gate.ts'
 import type { Priority } from './admission/priority-queue.ts'
 import type { Limiter } from './admission/rate-limit.ts'
-import { pastEndStatuses, readPages } from './paging/pages.ts'
-import { withRetries } from './retry.ts'
+import { pastEndStatuses } from './paging/page-source.ts'
+import { readPages } from './paging/pages.ts'
+import { passesByItself, withRetries } from './retry.ts'
 import type { Answer, Api, CallRecord, ReadCall, WriteCall } from './types.ts'
 import { abortedCall } from './wire/called-off.ts'
 import { stringifyJson } from './wire/json.ts'
@@ -64,10 +65,8 @@ export function createApi(options: ApiOptions): Api {
   const flight = createSemaphore(() => load.limit)
 
   /** Runs `send` when place, rate and gate allow it, and gives all of them back: the places as soon as it is `answered`. */
-  const admitted = async <T>(
-    { call, priority, isWrite }: Attempt,
-    send: (answered: () => void) => Promise<T>,
-  ): Promise<T> => {
+  const admitted = async <T>(attempt: Attempt, send: (answered: () => void) => Promise<T>): Promise<T> => {
+    const { call, priority, isWrite } = attempt
     const { signal } = call
     const leave: (() => void)[] = []
     const leaveAll = (): void => {
@@ -92,7 +91,7 @@ export function createApi(options: ApiOptions): Api {
       return result
     } catch (error) {
       const failure = asApiError(error, call, gate, clock)
-      outcome = gateOutcomeOf(failure)
+      outcome = gateOutcomeOf(failure, attempt)
       throw failure
     } finally {
       pass?.done(outcome)
@@ -208,10 +207,19 @@ function asApiError(error: unknown, call: ReadCall, gate: Gate, clock: Clock): A
   })
 }
 
-/** Only a missing answer or 5xx speaks against the API; a refusal shows that it is alive. */
-function gateOutcomeOf({ code, status }: ApiError): GateOutcome {
+/**
+ * Only a missing answer or 5xx speaks against the API; a refusal shows that it is alive. One of the account holds everybody
+ * back, unless the answer named a time, for which all wait already. A 401 does so where a change waits for the answer: a
+ * run that only reads ends with it.
+ */
+function gateOutcomeOf({ code, status, retryAfterMs }: ApiError, { call, priority }: Attempt): GateOutcome {
   if (code === 'API_UNREACHABLE' || code === 'API_TIMEOUT' || code === 'API_SERVER_ERROR') return 'failure'
-  return status === undefined ? 'neutral' : 'success'
+  if (status === undefined) return 'neutral'
+  const refusesAccount =
+    passesByItself(status, undefined) ||
+    (status === 401 && priority === 'write') ||
+    (status === 403 && call.provesAccess === true)
+  return refusesAccount && retryAfterMs === undefined ? 'refused' : 'alive'
 }
 
 function loadResultOf(error: ApiError | null): Outcome['result'] {

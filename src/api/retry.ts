@@ -22,6 +22,67 @@ export function parseRetryAfter(header: string | undefined, date: string | undef
   return until === undefined ? undefined : clamp(until - (parseHttpDate(date?.trim() ?? '') ?? now.getTime()))
 }
 
+type Answered = {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly now: Date
+}
+
+/**
+ * Milliseconds that a refusal asks us to wait: its Retry-After, else, where a limit is spent, the time until that is reset.
+ * Undefined: it names no time.
+ */
+export function askedWaitMs({ status, headers, now }: Answered): number | undefined {
+  const asked = parseRetryAfter(headers['retry-after'], headers.date, now)
+  const isSpent = status === 429 || (status === 403 && headers['x-ratelimit-remaining']?.trim() === '0')
+  return asked ?? (isSpent ? untilReset(headers, now) : undefined)
+}
+
+/** The names under which the reset of a limit is found in public. */
+const resetHeaders = ['ratelimit-reset', 'x-ratelimit-reset', 'x-rate-limit-reset']
+/** Numbers from here on are instants in seconds since 1970, and from the second on in milliseconds; below, seconds to wait. */
+const [epochSeconds, epochMilliseconds] = [1e8, 1e11]
+
+/** Until the reset that an answer names; the latest of several. Never under a second: the limit is spent now. */
+function untilReset(headers: Answered['headers'], now: Date): number | undefined {
+  const texts = [
+    ...resetHeaders.flatMap((name) => headers[name]?.split(',') ?? []),
+    ...spentResets(headers.ratelimit ?? ''),
+  ]
+  const sentAt = parseHttpDate(headers.date?.trim() ?? '') ?? now.getTime()
+  const waits = texts.flatMap((text) => {
+    if (!/^\s*\d+(\.\d+)?\s*$/.test(text)) return []
+    const value = Number(text)
+    if (value < epochSeconds) return [value * 1000]
+    return [(value < epochMilliseconds ? value * 1000 : value) - sentAt]
+  })
+  return waits.length === 0 ? undefined : Math.max(rateLimitedFloorMs, clamp(Math.max(...waits)))
+}
+
+/** `RateLimit: "burst";r=0;t=30, "day";r=900;t=4000`, or `limit=100, remaining=0, reset=30`: the times of what is spent. */
+function spentResets(header: string): readonly string[] {
+  const older = /\breset=(\d+)/.exec(header)?.[1]
+  if (older !== undefined) return [older]
+  const limits = header.split(',').flatMap((limit) => {
+    const reset = /;\s*t=(\d+)/.exec(limit)?.[1]
+    return reset === undefined ? [] : [{ reset, left: /;\s*r=(\d+)/.exec(limit)?.[1] ?? '0' }]
+  })
+  const spent = limits.filter(({ left }) => Number(left) === 0)
+  return (spent.length > 0 ? spent : limits).map(({ reset }) => reset)
+}
+
+/** Answers that say "not now" of whatever is asked: locked, too early. */
+const notNow: ReadonlySet<number> = new Set([423, 425])
+
+/** Whether a refusal passes by itself: it names a time, or says that it is not the time. */
+export const passesByItself = (status: number, askedMs: number | undefined): boolean =>
+  status >= 400 && status < 500 && (askedMs !== undefined || notNow.has(status))
+
+/** Whether an error speaks of the account rather than of this request: nothing of it is refused for good. */
+export const concernsAccount = ({ status = 0, retryAfterMs }: ApiError): boolean =>
+  status === 401 || status === 429 || passesByItself(status, retryAfterMs)
+
 const clamp = (ms: number): number => Math.min(longestRetryAfterMs, Math.max(0, Math.round(ms)))
 
 /** The three forms of RFC 9110; Date.parse alone takes almost anything and reads asctime as local time. */

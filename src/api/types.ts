@@ -25,6 +25,8 @@ export type ReadCall = {
   readonly tagOf?: (name: string) => string | undefined
   /** Asked to find out what the API takes, such as a page that may lie outside its list: a refusal is then an answer, not a failure. */
   readonly mayBeRefused?: boolean
+  /** Asked to find out whether the API answers this account at all: a 403 then holds everything. */
+  readonly provesAccess?: boolean
 }
 
 export type WriteCall = ReadCall & {

@@ -1,5 +1,7 @@
 // The catalog: all streams in the order in which they are read and written.
 
+import { BoatMirrorError } from '../errors.ts'
+import { meant } from '../near-names.ts'
 import {
   resourceAvailability,
   resourceAvailabilityYears,
@@ -66,6 +68,16 @@ export function streamNamed(name: string): StreamDef {
   const stream = byName.get(name)
   if (stream === undefined) throw new Error(`The catalog has no stream ${name}.`)
   return stream
+}
+
+/** The stream that somebody named. @throws BoatMirrorError USAGE when there is none. */
+export function existingStream(name: string): StreamDef {
+  const stream = byName.get(name)
+  if (stream !== undefined) return stream
+  const names = [...byName.keys()]
+  throw new BoatMirrorError('USAGE', `There is no stream "${name}"${meant(name, names)}.`, {
+    remedy: `Streams are named by their tables: ${names.join(', ')}.`,
+  })
 }
 
 /** The read endpoints of one stream, lists before singles. */
@@ -154,6 +166,30 @@ export function followersByColumn(
     column,
     names: followers.filter(({ dueBy }) => dueBy?.column === column).map((stream) => stream.name),
   }))
+}
+
+/** Columns of a stream that repeat what a record of another stream says of itself: a rental's company is that of its boat. */
+export type CopiedColumns = {
+  /** The stream of the records that are copied from. */
+  readonly source: StreamDef
+  /** The column that names such a record, by its key. */
+  readonly link: string
+  /** `column` repeats `from`, which the record shows in its member `member`. */
+  readonly columns: readonly { readonly column: string; readonly from: string; readonly member: string }[]
+}
+
+/** What a stream copies from another one; undefined: nothing. */
+export function copiedColumns({ filledBy }: StreamDef): CopiedColumns | undefined {
+  const [link, ...copies] = filledBy?.columns ?? []
+  if (link === undefined || filledBy?.filter === undefined) return undefined
+  const source = streamNamed(filledBy.filter.stream)
+  const columns = copies.flatMap(({ column, from }) => {
+    const path = source.columns.find(({ name }) => name === from)?.path
+    return from === undefined || path === undefined || path === null
+      ? []
+      : [{ column, from, member: path.split('.')[0] ?? '' }]
+  })
+  return { source, link: link.column, columns }
 }
 
 /** The person that a record embeds: the rental's user. */

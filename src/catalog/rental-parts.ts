@@ -14,7 +14,10 @@ export const rentalOptions = {
     rentalId,
     bigint('id', 'Rental option ID. Read only.'),
     reference('option.id', 'Option: resource_options.id. Read only.'),
-    numeric('price', 'Price.'),
+    numeric(
+      'price',
+      "Price. The API's papers do not say whether of one piece or of all; in the sandbox of one, so that price times quantity is charged.",
+    ),
     bigint('quantity', 'Quantity; changed by rental_option.update.'),
     numeric('fees', 'Fees. Read only.'),
     numeric('vatRate', 'VAT rate applied, percent.'),
@@ -50,6 +53,7 @@ export const rentalOptions = {
           comment: 'Commission; sent as text, not shown when read.',
         },
       ],
+      identity: { kept: [['optionId']] },
       source: 'docs/sources.md, 4.4, reference/rental-option-management/add-an-option-to-a-rental',
     },
     {
@@ -109,6 +113,7 @@ export const rentalPayments = {
       endpoint: 'POST /v3/rentals/{rentalId}/payments',
       kind: 'add',
       body: paymentBody,
+      identity: { filled: ['currency', 'method', 'price'], kept: [['price', 'method']] },
       source: 'docs/sources.md, 4.4, reference/rental-payment-management/add-payment-line-to-a-rental',
     },
     {
@@ -164,6 +169,7 @@ export const rentalCrewMembers = {
       endpoint: 'POST /v3/rentals/{rentalId}/crewMembers',
       kind: 'add',
       body: crewMemberBody,
+      identity: { filled: ['type'], kept: [['firstName', 'lastName']] },
       source: 'docs/sources.md, 4.4, reference/rental-crew-management/add-a-crew-member-to-a-rental',
     },
     {

@@ -61,8 +61,14 @@ export const rentals = {
     numeric('paymentProgress', 'Amount paid relative to the total to pay. Read only.'),
     numeric('totalPaid', 'Amount already paid. Read only.'),
     numeric('totalToPay', 'Total amount to pay. Read only.'),
-    numeric('rentalPrice', 'Price of the rental, excluding products. When unspecified, the initial price is applied.'),
-    numeric('discountPrice', 'Discount price; zero when unspecified.'),
+    numeric(
+      'rentalPrice',
+      "Price of the rental, excluding products. When unspecified, the initial price is applied. The API's papers do not say whether it is before or after the discount; in the sandbox it is before.",
+    ),
+    numeric(
+      'discountPrice',
+      'Discount price; zero when unspecified. In the sandbox total_to_pay is rental_price less this, and the options.',
+    ),
     numeric('commissionPrice', 'Commission taken by the client system.'),
     text('contractLink', 'Link to the rental contract in the client system.'),
     text('orderLink', 'Link to the rental in the client system.'),
@@ -130,6 +136,8 @@ export const rentals = {
         ...links,
         { name: 'referenceId', type: 'string', result: anyId, comment: 'ID of the rental in the client system.' },
       ],
+      // Boat and departure tell rentals apart: the look-up asks for the boat, and the slot says when it departs.
+      identity: { shown: ['referenceId'], kept: [] },
       source:
         'docs/sources.md, 4.4, resources/rental-creation-object, reference/rental-management/initiate-the-rental-process',
     },

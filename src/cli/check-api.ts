@@ -1,20 +1,17 @@
 // `check`, the API's half: is it there, does it let us in, and how are its lists read?
 
-import { probePageBase } from '../api/paging/paging-probe.ts'
-import { styles } from '../api/paging/styles.ts'
-import type { Page } from '../api/types.ts'
 import { proxyFor } from '../api/wire/proxy.ts'
 import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
-import { BoatMirrorError } from '../errors.ts'
-import { listDetected, readDetected } from '../state/detected-settings.ts'
-import { pageBaseSetting, pagingOf } from '../sync/lists/paging.ts'
+import { listDetected } from '../state/detected-settings.ts'
 import { isEnabled } from '../sync/plan.ts'
-import { openProbeApi, type ProbeApi, type ProbeOptions, preflight } from '../sync/preflight.ts'
+import { openProbeApi, type ProbeOptions, preflight } from '../sync/preflight.ts'
 import { shownAddress } from '../text.ts'
 import { detectedFindings } from './check-detected.ts'
-import { type Finding, failed, ok, warn } from './findings.ts'
+import { checkList, type LookedAt } from './check-list.ts'
+import { checkTotals } from './check-totals.ts'
+import { type Finding, failed, ok } from './findings.ts'
 
 /** @param database where detected settings are kept; null: none is there yet. */
 export async function checkApi(options: ProbeOptions, database: Database | null): Promise<readonly Finding[]> {
@@ -22,9 +19,11 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
   const lists = streams.filter((stream) => stream.reads.kind === 'list' && isEnabled(stream, config))
   const name = 'API'
   try {
+    // An API without the reference lists, which come first, has an address all the same.
+    const [paged, rest] = [lists.filter(isPaged), lists.filter((stream) => !isPaged(stream))]
     await preflight(
       options,
-      lists.map((stream) => stream.name),
+      [...paged, ...rest].map((stream) => stream.name),
     )
   } catch (error) {
     signal.throwIfAborted()
@@ -37,12 +36,16 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
   const findings: Finding[] = [ok(name, `${shownAddress(apiUrl)} answers, ${auth}${wayTo(apiUrl, config)}`)]
   const probe = openProbeApi(options)
   try {
-    for (const stream of lists) findings.push(await checkList(probe, options, stream, database))
+    const looked: LookedAt[] = []
+    for (const stream of lists) looked.push(await checkList(probe, options, stream, database))
+    findings.push(...looked.map(({ finding }) => finding), ...(await checkTotals(probe, looked, signal)))
   } finally {
     await probe.close()
   }
   return [...findings, ...(database === null ? [] : detectedFindings(await listDetected(database.pool), config))]
 }
+
+const isPaged = ({ reads }: StreamDef): boolean => reads.kind === 'list' && reads.paged
 
 /** Through which proxy the API is reached, or why not through the one that is set. */
 function wayTo(apiUrl: string, { api: { proxies } }: ProbeOptions['config']): string {
@@ -51,72 +54,4 @@ function wayTo(apiUrl: string, { api: { proxies } }: ProbeOptions['config']): st
   if (proxy !== null) return `, through the proxy ${proxy.origin} (${proxy.variable})`
   const isSet = (protocol === 'https:' ? proxies.https : proxies.http) !== null
   return isSet ? ', without the proxy: NO_PROXY names it, or it is loopback' : ''
-}
-
-async function checkList(
-  probe: ProbeApi,
-  { config, signal }: ProbeOptions,
-  stream: StreamDef,
-  database: Database | null,
-): Promise<Finding> {
-  const { reads } = stream
-  const name = `list ${stream.name}`
-  if (reads.kind !== 'list') return ok(name, 'has no list')
-  const paging = pagingOf(stream, config.api)
-  const call = { endpoint: reads.list, query: { ...reads.query }, paging }
-  try {
-    const base = await pageBaseOf(probe, call, database)
-    const pages: Page[] = []
-    await probe.attempt(async (api, attempt) => {
-      for await (const page of api.list({ ...call, pageBase: base.number, signal: attempt })) {
-        pages.push(page)
-        // Two pages show whether the paging parameter is understood.
-        if (pages.length === 2) break
-      }
-    })
-    return describeList(name, paging.style, base.how, pages)
-  } catch (error) {
-    signal.throwIfAborted()
-    if (error instanceof BoatMirrorError && error.code === 'ABORTED')
-      return warn(
-        name,
-        'not looked at: one check makes no more requests',
-        'Run boat-mirror check again, with the settings.',
-      )
-    return failed(name, error)
-  }
-}
-
-type ListCall = {
-  readonly endpoint: string
-  readonly query: Record<string, string>
-  readonly paging: ReturnType<typeof pagingOf>
-}
-
-/** The number of the first page, and in words where it comes from. */
-async function pageBaseOf(
-  probe: ProbeApi,
-  call: ListCall,
-  database: Database | null,
-): Promise<{ readonly number: number; readonly how: string }> {
-  const { style, pageBase } = call.paging
-  if (pageBase !== null) return { number: pageBase, how: `from ${pageBase} (API_PAGE_BASE)` }
-  const { usualBase } = styles[style]
-  if (usualBase === null) return { number: 0, how: '' }
-  const pin = database === null ? null : await readDetected(database.pool, pageBaseSetting)
-  if (typeof pin?.value === 'number') return { number: pin.value, how: `from ${pin.value} (probed before)` }
-  const probed = await probe.attempt((api, signal) => probePageBase(api, { ...call, signal }))
-  if (probed !== null) return { number: probed, how: `from ${probed} (probed now)` }
-  return { number: usualBase, how: `from ${usualBase} (assumed: too few records to tell)` }
-}
-
-/** How a list was read, in words. */
-function describeList(name: string, style: string, base: string, pages: readonly Page[]): Finding {
-  const [first, second] = pages
-  if (first === undefined) return warn(name, 'no page was answered', 'See whether the list holds anything upstream.')
-  const envelope = first.envelope === 'array' ? 'a bare array' : `records at ${first.envelope}`
-  const paging = style === 'none' ? 'one call' : `paging by ${style} ${base}`.trim()
-  const total = first.total === null ? 'no total' : `a total of ${first.total}`
-  const more = second === undefined || second.items.length === 0 ? '' : `, ${second.items.length} on the second page`
-  return ok(name, `${envelope}, ${paging}, ${total}; ${first.items.length} records on the first page${more}`)
 }

@@ -3,6 +3,7 @@
 import { streams, windowsOf } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
 import { type DetectedSetting, isContradicted } from '../state/detected-settings.ts'
+import { refusedPrefix } from '../state/refused-parameters.ts'
 import { filterSetting } from '../sync/details/links.ts'
 import { atOnceSetting, needsRanges, type PricesAtOnce } from '../sync/details/readers/prices.ts'
 import { type WindowsHonoured, windowsSetting } from '../sync/lists/windows.ts'
@@ -27,7 +28,15 @@ export function detectedFindings(pins: readonly DetectedSetting[], settings: Set
     if (pin === undefined) return [ok(name, `not tried yet: ${untried}`)]
     return isContradicted(pin) ? [] : [{ name, ...about(pin.value) }]
   })
-  return [...known, ...pins.filter(isContradicted).map(contradicted)]
+  return [...known, ...pins.flatMap(refused), ...pins.filter(isContradicted).map(contradicted)]
+}
+
+/** What the API refuses to be asked for. */
+function refused({ key, value, probedAt }: DetectedSetting): readonly Finding[] {
+  if (!key.startsWith(refusedPrefix)) return []
+  const name = key.slice(refusedPrefix.length)
+  const day = probedAt.toISOString().slice(0, 10)
+  return [ok(`parameter ${name}`, `refused on ${day}, and left out for seven days: ${value}`)]
 }
 
 const told = (detail: string): Omit<Finding, 'name'> => ({ status: 'ok', detail, remedy: null })

@@ -3,6 +3,7 @@
 import type { Config } from '../config.ts'
 import { authText } from '../discovery/auth.ts'
 import type { Discovery, FoundSetting } from '../discovery/types.ts'
+import { shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 import { addSettings, readSettingsFile, settingLines, variablesOf } from './settings-file.ts'
 
@@ -22,8 +23,10 @@ function presentValue({ api: { auth, paging } }: Config, name: string): string |
   return values[name]?.toString()
 }
 
-const isSame = (name: string, a: string, b: string): boolean =>
-  name === 'API_AUTH' ? a.toLowerCase() === b.toLowerCase() : a === b
+function isSame(name: string, a: string, b: string): boolean {
+  if (name === 'API_AUTH') return a.toLowerCase() === b.toLowerCase()
+  return withoutPassword(name, a) === withoutPassword(name, b)
+}
 
 /** Settings without which a sync is at most slower, or finds out by itself. */
 const convenient = new Set(['API_SIZE_PARAM', 'API_PAGE_SIZE', 'API_PAGE_BASE', 'API_TOTAL_PATH'])
@@ -47,6 +50,47 @@ export function settingsFinding(config: Config, found: Discovery, written: boole
   return other.every(works) ? warn(name, detail, remedy) : { name, status: 'fail', detail, remedy }
 }
 
+/** What decides which API, database and queue a command opens, and how it reads them: a second terminal needs the same. */
+const placeNames = [
+  ...['API_BASE_URL', 'API_LANGUAGE', 'DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL', 'DATA_DIR', 'TIME_ZONE'],
+] as const
+
+/**
+ * What a second terminal needs of the environment to open the same API and the same database. Pure.
+ * @param withSecrets also the secret, and addresses with their passwords
+ */
+export function placesOf(
+  environment: Readonly<Record<string, string | undefined>>,
+  withSecrets: boolean,
+): readonly FoundSetting[] {
+  const names = [...placeNames, ...(withSecrets ? (['API_TOKEN'] as const) : [])]
+  return names.flatMap((name): readonly FoundSetting[] => {
+    const value = environment[name]?.trim()
+    if (!value) return []
+    const kept = withSecrets ? value : withoutPassword(name, value)
+    const secrets = kept === value ? '' : '; without its password, which check --write --with-secrets adds'
+    return [{ name, value: kept, evidence: `as it was set when check ran${secrets}` }]
+  })
+}
+
+/** An address without what lets somebody in. The user of a database stays: it decides which one a command opens. */
+function withoutPassword(name: string, value: string): string {
+  if (!name.endsWith('_URL') || !URL.canParse(value)) return value
+  const url = new URL(value)
+  const isSecret = url.password !== '' || url.searchParams.has('password') || (name.startsWith('API_') && url.username)
+  if (!isSecret) return value
+  url.password = ''
+  url.searchParams.delete('password')
+  if (name.startsWith('API_')) url.username = ''
+  return value.endsWith('/') ? url.href : url.href.replace(/\/$/, '')
+}
+
+/** A setting that may be shown: passwords and the secret are masked. */
+const shownSetting = <Each extends FoundSetting>(setting: Each): Each => {
+  if (setting.name === 'API_TOKEN') return { ...setting, value: '***' }
+  return setting.name.endsWith('_URL') ? { ...setting, value: shownAddress(setting.value) } : setting
+}
+
 /** A found setting, and what stands against it: null, `environment` or the file's name. */
 export type SettingToWrite = FoundSetting & { readonly isThere: boolean; readonly contradictedBy: string | null }
 
@@ -62,11 +106,16 @@ export function settingsToWrite(
     const differs = (value: string | undefined): boolean =>
       value !== undefined && !isSame(setting.name, value, setting.value)
     const contradictedBy = differs(wins) ? 'the environment' : differs(there) ? file.name : null
-    return { ...setting, isThere: there !== undefined, contradictedBy }
+    // Of two lines the last one counts: an address gets its password by a second one.
+    const lacksPassword = there !== setting.value && there === withoutPassword(setting.name, setting.value)
+    return { ...setting, isThere: there !== undefined && !lacksPassword, contradictedBy }
   })
 }
 
-/** Adds to the file what is not there yet. @returns what it holds now, and what stands against it */
+/**
+ * Adds to the file what is not there yet.
+ * @returns what it holds now, and what stands against it, as it may be shown
+ */
 export async function writeSettings(
   path: string,
   found: readonly FoundSetting[],
@@ -78,7 +127,7 @@ export async function writeSettings(
     path,
     settings.filter(({ isThere }) => !isThere),
   )
-  return settings
+  return settings.map(shownSetting)
 }
 
 /** The lines to set, as a person copies them. */

@@ -2,9 +2,6 @@
 
 import { setMaxListeners } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
-import { findStream, streams } from '../catalog/catalog.ts'
-import type { StreamDef } from '../catalog/types.ts'
-import { meant } from '../config/names.ts'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
@@ -17,6 +14,7 @@ import { assertSchemaCurrent } from '../schema/migrate.ts'
 import { logForeignWarnings } from './foreign-warnings.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
 import { printNote } from './terminal/output.ts'
+import { noteOtherDatabase } from './worker-mark.ts'
 
 export type { OpenedApp } from './open.ts'
 
@@ -28,7 +26,7 @@ export type CommandContext = {
   /** The variables it was read from: the process's own, and those of `.env` that it has not. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly log: Logger
-  /** Aborted by SIGTERM and SIGINT. */
+  /** Aborted by {@link endSignals}. */
   readonly signal: AbortSignal
   /** Opens all that a sync needs; starts the sandbox, or attaches to a running one, when no API is configured. */
   open(options: OpenOptions): Promise<OpenedApp>
@@ -85,21 +83,26 @@ function passOnToOpenTelemetry(environment: Readonly<Record<string, string | und
   for (const [name, value] of Object.entries(environment)) if (name.startsWith('OTEL_')) process.env[name] ??= value
 }
 
+/** What ends a command in order: told to, Ctrl-C, and its terminal was closed. */
+const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
 /** Runs a command to its exit code: settings, signals, errors. A second signal ends the process at once. */
 async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal) // every request under way listens to it
-  const onSignal = (): void => {
+  const onSignal = (signal: NodeJS.Signals): void => {
+    // A terminal that is closed says so twice: to whoever stands in front, and to what a shell has started.
+    if (stopping.signal.aborted && signal === 'SIGHUP') return
     if (stopping.signal.aborted) process.exit(1)
     stopping.abort(new BoatMirrorError('ABORTED', 'Stopped by a signal.'))
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  for (const name of endSignals) process.on(name, onSignal)
   let restoreWarnings = (): void => {}
   try {
     const environment = readEnvironment()
     passOnToOpenTelemetry(environment)
-    const config = readConfig(environment)
+    // Commands that only look at the mirror, and `check`, which finds out, need no token.
+    const config = readConfig(environment, process.cwd(), { tokenOptional: true })
     assertKnownStreams(config)
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     restoreWarnings = logForeignWarnings(log)
@@ -121,13 +124,13 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
       process.exitCode = exitCodeOf(error)
     }
   } finally {
-    process.off('SIGTERM', onSignal)
-    process.off('SIGINT', onSignal)
+    for (const name of endSignals) process.off(name, onSignal)
     restoreWarnings()
   }
 }
 
 async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedDatabase> {
+  await noteOtherDatabase(config, log)
   const server = await openDatabaseServer(config, log)
   const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: 2, log })
   const dispose = async (): Promise<void> => {
@@ -187,16 +190,6 @@ export const wholeNumber =
 export function present<T>(found: T | null, what: string, remedy: string): T {
   if (found !== null) return found
   throw new BoatMirrorError('NOT_FOUND', `There is no ${what}.`, { remedy })
-}
-
-/** The stream of this name. @throws BoatMirrorError USAGE when there is none. */
-export function existingStream(name: string): StreamDef {
-  const stream = findStream(name)
-  if (stream !== undefined) return stream
-  const all = streams.map((each) => each.name)
-  throw new BoatMirrorError('USAGE', `There is no stream "${name}"${meant(name, all)}.`, {
-    remedy: `Streams are named by their tables: ${all.join(', ')}.`,
-  })
 }
 
 /** Parses the number of a run, change or quarantined record. @throws InvalidArgumentError, which commander reports. */

@@ -37,8 +37,6 @@ function remedyFor(error: BoatMirrorError): string | null {
       return 'Set API_ITEMS_PATH to where the records stand, for instance data.items.'
     case 'API_NOT_FOUND':
       return 'Check API_BASE_URL: it is the root of the API, without /v3.'
-    case 'API_NOT_JSON':
-      return 'Check API_BASE_URL: the answer may be a web page.'
     default:
       return error instanceof ApiError ? 'Check API_BASE_URL and the state of the API.' : null
   }

@@ -1,17 +1,23 @@
 // Opens the app for a command, with the sandbox where no API is configured.
 
 import { type App, type AppOptions, noApi, openApp } from '../app.ts'
-import type { Config } from '../config.ts'
+import { assertToken, type Config } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { attachSandbox } from './sandbox/host.ts'
+import { noteOtherDatabase } from './worker-mark.ts'
 
 export type OpenedApp = App & { readonly apiUrl: string; readonly sandbox: boolean }
 
 /** What a command needs of it; `api: false`: it reads nothing from the API. */
 export type OpenOptions = Pick<AppOptions, 'schema' | 'patienceMs' | 'signal'> & { readonly api?: boolean }
 
-/** Opens all that a sync needs, and the sandbox where no API is configured. */
+/**
+ * Opens all that a sync needs, and the sandbox where no API is configured.
+ * @throws BoatMirrorError CONFIG_INVALID when the API is asked and API_TOKEN is missing
+ */
 export async function openFor(config: Config, log: Logger, { api = true, ...wanted }: OpenOptions): Promise<OpenedApp> {
+  if (api) assertToken(config)
+  await noteOtherDatabase(config, log)
   const sandbox = config.api.baseUrl === null && api ? await attachSandbox(config.dataDir, log) : null
   const apiUrl = config.api.baseUrl ?? sandbox?.url ?? noApi
   try {

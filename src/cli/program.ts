@@ -3,9 +3,9 @@
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
 import { packageVersion } from '../api/wire/request.ts'
-import { nearest } from '../config/names.ts'
 import { exitCodeOf } from '../errors.ts'
 import type { CommandName } from '../hints.ts'
+import { nearest } from '../near-names.ts'
 import { printError } from './context.ts'
 
 /** Whatever slips through. */
@@ -15,10 +15,13 @@ const onUncaught = (error: unknown): void => {
 }
 process.on('uncaughtException', onUncaught)
 process.on('unhandledRejection', onUncaught)
-// `boat-mirror status | head`: the reader went away, which is no fault.
-process.stdout.on('error', (error: NodeJS.ErrnoException) =>
-  error.code === 'EPIPE' ? process.exit(0) : onUncaught(error),
-)
+/** A reader that went away (`status | head`) ends the command, which is no fault; after a terminal SIGHUP does. */
+const onUnwritten = (error: NodeJS.ErrnoException): void => {
+  if (error.code === 'EPIPE') process.exit(0)
+  if (error.code !== 'EIO') onUncaught(error)
+}
+process.stdout.on('error', onUnwritten)
+process.stderr.on('error', onUnwritten)
 
 // V8 lets the heap grow to several times what is alive before it collects; memory shall stay flat however much is mirrored.
 setFlagsFromString('--heap-growing-percent=70')

@@ -26,15 +26,30 @@ export async function readSettingsFile(path: string): Promise<string> {
 export const variablesOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(parse(text)).filter(([, value]) => value !== ''))
 
-/** Settings as lines, each below what speaks for it. @throws BoatMirrorError INTERNAL for a value that no line can hold */
-export function settingLines(settings: readonly FoundSetting[]): readonly string[] {
-  return settings.flatMap(({ name, value, evidence }) => {
-    // Values come from answers of an API: one with a line end in it would set what it likes.
-    if (!/^[\w.:@$-]+$/.test(value))
-      throw new BoatMirrorError('INTERNAL', `${name} was found with a value for no line.`)
-    return [`# ${oneLine(evidence, 200)}`, `${name}=${value}`]
-  })
+/** Values that every reader of such files, a shell among them, takes as they stand. */
+const plain = /^[\w.:@/%+=,-]+$/
+
+/** Line ends, and other characters that no setting has. */
+const controls = /[\p{Cc}\u2028\u2029]/u
+
+/**
+ * A setting as a line: in quotes where it needs them, single ones first, in which nothing is expanded.
+ * @throws BoatMirrorError INTERNAL for a value that no line can hold
+ */
+export function settingLine(name: string, value: string): string {
+  // A backslash before the closing quote would keep it open for some readers, down to the next one in the file.
+  const quotes = ["'", '"', '`'].filter((quote) => !value.includes(quote) && !value.endsWith('\\'))
+  const ways = [...(plain.test(value) ? [value] : []), ...quotes.map((quote) => `${quote}${value}${quote}`), value]
+  const line = ways.map((written) => `${name}=${written}`).find((each) => parse(each)[name] === value)
+  // Values come from answers of an API: one with a line end in it would set what it likes.
+  if (line === undefined || controls.test(value))
+    throw new BoatMirrorError('INTERNAL', `${name} has a value that no line of a settings file can hold.`)
+  return line
 }
+
+/** Settings as lines, each below what speaks for it. @throws BoatMirrorError INTERNAL for a value that no line can hold */
+export const settingLines = (settings: readonly FoundSetting[]): readonly string[] =>
+  settings.flatMap(({ name, value, evidence }) => [`# ${oneLine(evidence, 200)}`, settingLine(name, value)])
 
 /** A text with lines at its end, in its own kind of line ends. Pure. */
 export function withLines(text: string, lines: readonly string[]): string {
@@ -54,7 +69,9 @@ export async function addSettings(path: string, settings: readonly FoundSetting[
   try {
     const lines = settingLines(settings)
     if (lines.length > 0) {
-      await writeFile(fresh, withLines(text, lines), { mode: ownerOnly, flag: 'wx' })
+      const whole = withLines(text, lines)
+      assertReadBack(whole, settings)
+      await writeFile(fresh, whole, { mode: ownerOnly, flag: 'wx' })
       await keepOwner(target, fresh)
       await rename(fresh, target)
     } else if (text !== '') await chmod(target, ownerOnly)
@@ -65,6 +82,13 @@ export async function addSettings(path: string, settings: readonly FoundSetting[
       cause,
     })
   }
+}
+
+/** A quote that is left open further up takes in the lines below it. */
+function assertReadBack(text: string, settings: readonly FoundSetting[]): void {
+  const read = parse(text)
+  const lost = settings.find(({ name, value }) => read[name] !== value)
+  if (lost !== undefined) throw new Error(`${lost.name} could not be read from it. Is a quote left open in it?`)
 }
 
 /** Whoever owned the file owns it afterwards, also when root added to it. */

@@ -5,8 +5,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { BoatMirrorError } from '../errors.ts'
+import { meant } from '../near-names.ts'
 import { oneOf, type PagingStyle, pagingStyles, parseDuration, settings } from '../settings.ts'
-import { meant } from './names.ts'
 
 /** How a list is paged. `null` means: found by itself. */
 export type PagingSettings = {

@@ -1,7 +1,7 @@
 // Names of settings, and what a misspelt one was meant to be. An unknown name in `.env` or in the file is refused; in the
 // environment, which everybody shares, only one that nearly is a setting of ours that is not set. Pure.
 
-import { distance } from 'fastest-levenshtein'
+import { meant, nearest } from '../near-names.ts'
 import { settings } from '../settings.ts'
 
 /** Every name that the program reads itself. */
@@ -27,27 +27,6 @@ const othersInEnvironment = [
 ]
 
 const matches = (name: string, patterns: readonly RegExp[]): boolean => patterns.some((pattern) => pattern.test(name))
-
-/** So many letters may be wrong, missing or too many. */
-const lettersWrong = 2
-
-/** The known name that is nearest to this one and at most two letters away; undefined: none is. */
-export function nearest(name: string, known: readonly string[]): string | undefined {
-  const near = known.filter((each) => distance(name, each) <= lettersWrong)
-  return near.sort((a, b) => distance(name, a) - distance(name, b))[0]
-}
-
-/**
- * What an unknown name may have meant, as the end of a sentence: the name one or two letters away, else those that have
- * all of its words (`API_URL`: `; API_BASE_URL may be meant`); empty where there is none.
- */
-export function meant(name: string, known: readonly string[]): string {
-  const right = nearest(name, known)
-  const words = name.split('_')
-  const wider = known.filter((each) => words.every((word) => each.split('_').includes(word)))
-  const names = right !== undefined ? [right] : wider.length <= 3 ? wider : []
-  return names.length === 0 ? '' : `; ${names.join(' or ')} may be meant`
-}
 
 /** One line for each name in `.env` that neither we read nor anybody who shares the file. */
 export function unknownNames(names: readonly string[]): readonly string[] {

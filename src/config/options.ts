@@ -1,9 +1,10 @@
 // The settings as a program gives them: by their names in camelCase, as numbers and booleans where they are such. Pure.
 
 import { BoatMirrorError } from '../errors.ts'
+import { meant } from '../near-names.ts'
 import { type Setting, settings } from '../settings.ts'
 import { fileSections } from './file.ts'
-import { meant, settingNames } from './names.ts'
+import { settingNames } from './names.ts'
 
 type Settings = typeof settings
 

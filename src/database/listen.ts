@@ -2,7 +2,7 @@
 // may have been missed meanwhile is announced to the caller after each reconnect.
 
 import pg from 'pg'
-import { sleep } from '../clock.ts'
+import { sleep, withDeadline, within } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { clientConfig } from './database.ts'
@@ -27,30 +27,21 @@ const longestDelayMs = 5_000
 const delayMs = (failures: number, random: number): number =>
   Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(failures, 10)) * (0.5 + 0.5 * random)
 
-/** Asks whether the connection is alive. @throws Error when it ends, or does not answer in time */
-async function answers(client: pg.Client, ended: Promise<never>): Promise<void> {
-  const answered = new AbortController()
-  const late = sleep(probeTimeoutMs, answered.signal).then(() => {
-    throw new Error('The connection does not answer.')
-  })
-  late.catch(() => undefined) // a probe that was answered in time leaves it alone
-  try {
-    await Promise.race([client.query('select 1'), ended, late])
-  } finally {
-    answered.abort()
-  }
-}
-
-/** Rejects when the connection ends or does not answer its probe in time. */
+/** Rejects when the connection ends or does not answer its probe in time, and with the signal's reason. */
 async function stayConnected(client: pg.Client, probeMs: number, signal: AbortSignal): Promise<never> {
-  const ended = new Promise<never>((_, reject) => {
-    client.once('end', () => reject(new Error('The connection ended.')))
-    client.once('error', reject)
-  })
-  ended.catch(() => undefined) // raced below; between two probes nobody looks at it
-  for (;;) {
-    await Promise.race([sleep(probeMs, signal), ended])
-    await answers(client, ended)
+  signal.throwIfAborted()
+  const ending = new AbortController()
+  const onAbort = (): void => ending.abort(signal.reason)
+  client.once('end', () => ending.abort(new Error('The connection ended.')))
+  client.once('error', (error) => ending.abort(error))
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    for (;;) {
+      await sleep(probeMs, ending.signal)
+      await withDeadline(client.query('select 1'), probeTimeoutMs)
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort)
   }
 }
 
@@ -67,7 +58,7 @@ async function listenOnce(options: ListenOptions, onConnected: () => void): Prom
     await stayConnected(client, probeMs, signal)
   } finally {
     // A half-open connection would keep `end` waiting for good.
-    await Promise.race([client.end(), sleep(1_000)]).catch((error: unknown) =>
+    await within(1_000, client.end()).catch((error: unknown) =>
       log.debug({ event: 'listen_not_ended', channel, reason: messageOf(error) }),
     )
   }

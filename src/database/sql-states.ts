@@ -71,6 +71,12 @@ const lostConnectionTexts: ReadonlySet<string> = new Set([
   'Query read timeout',
 ])
 
+/** What pg itself says where Postgres asks for a password and none is set: no code either. */
+const noPasswordTexts: ReadonlySet<string> = new Set([
+  'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string',
+  'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a non-empty string',
+])
+
 const codeOf = (error: unknown): string | undefined =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
     ? error.code
@@ -115,6 +121,11 @@ export function translateDatabaseError(
   if (isConnectionError(error))
     return new BoatMirrorError('DATABASE_UNREACHABLE', `No connection to ${where}: ${messageOf(error)}.`, {
       remedy: unreachable.replace('DATABASE_URL', setting),
+      cause: error,
+    })
+  if (error instanceof Error && noPasswordTexts.has(error.message))
+    return new BoatMirrorError('DATABASE_REFUSED', `Postgres asks for a password at ${where}, and none is set.`, {
+      remedy: `Add the password to ${setting}, or set PGPASSWORD or ~/.pgpass.`,
       cause: error,
     })
   const state = sqlStateOf(error)

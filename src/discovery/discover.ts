@@ -5,6 +5,7 @@ import { isLoopback } from '../api/wire/proxy.ts'
 import { sleep } from '../clock.ts'
 import type { AuthSetting, PagingSettings } from '../config.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
+import { mayConcernParameters } from '../state/refused-parameters.ts'
 import { authText, nextAuth, wishesIn } from './auth.ts'
 import { findPaging } from './find-paging.ts'
 import { Inquiry, type InquiryOptions } from './inquiry.ts'
@@ -85,12 +86,23 @@ async function enter(options: DiscoveryOptions): Promise<Entry> {
   }
 }
 
+/** The list's answer, where it is refused with its usual query without that: an API may refuse what it does not know. */
+async function firstAnswer(inquiry: Inquiry, list: ListToRead): Promise<Pick<Entry, 'list' | 'answer'>> {
+  try {
+    return { list, answer: await inquiry.first(list) }
+  } catch (error) {
+    if (!mayConcernParameters(error) || Object.keys(list.query).length === 0) throw error
+    const plain = { ...list, query: {} }
+    return { list: plain, answer: await inquiry.first(plain) }
+  }
+}
+
 /** The first list that is there. @throws ApiError of the last one when none is */
 async function firstList(inquiry: Inquiry, lists: readonly ListToRead[]): Promise<Pick<Entry, 'list' | 'answer'>> {
   let missing: unknown
   for (const list of lists)
     try {
-      return { list, answer: await inquiry.first(list) }
+      return await firstAnswer(inquiry, list)
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'API_NOT_FOUND') throw error
       missing = error
@@ -148,9 +160,10 @@ type Seen = { readonly list: ListToRead; readonly whole: Sample; readonly itemsP
 /** The first list with records enough to tell pages apart, or the one with most. */
 async function enoughRecords({ inquiry, list, answer }: Entry, { lists, set }: DiscoveryOptions): Promise<Seen> {
   let most = seen(list, answer, set)
-  for (const other of lists.slice(lists.indexOf(list) + 1)) {
+  for (const other of lists.slice(lists.findIndex(({ name }) => name === list.name) + 1)) {
     if (most.whole.keys.length > 3) break
-    const further = seen(other, await inquiry.first(other), set)
+    const opened = await firstAnswer(inquiry, other)
+    const further = seen(opened.list, opened.answer, set)
     if (further.whole.keys.length > most.whole.keys.length) most = further
   }
   return most

@@ -3,7 +3,16 @@
 
 import type { PagingStyle } from '../config.ts'
 import { findSizes } from './find-sizes.ts'
-import { type Counting, countingOf, countingText, isCounted, linkHints, placeOf, usualNames } from './paging-signs.ts'
+import {
+  type Counting,
+  countingOf,
+  countingText,
+  isCounted,
+  likeFirst,
+  linkHints,
+  placeOf,
+  usualNames,
+} from './paging-signs.ts'
 import type { Sample } from './sample.ts'
 import type { AskedList, FoundPaging, FoundSetting, SetAlready } from './types.ts'
 
@@ -15,6 +24,8 @@ type Look = {
   /** The first page, and its query. */
   readonly first: Sample
   readonly query: Readonly<Record<string, string>>
+  /** The parameter that sets the size of a page; undefined: none was found. */
+  readonly size: string | undefined
   readonly set: SetAlready
 }
 
@@ -36,7 +47,14 @@ type Way = { readonly style: PagingStyle; readonly go: () => Promise<Found | nul
 export async function findPaging(list: AskedList, whole: Sample, set: SetAlready): Promise<FoundPaging | null> {
   const hints = typeof whole.next === 'string' ? linkHints(whole.next, {}, whole.keys.length).sizes : []
   const sizes = await findSizes(list, whole, { set: set.paging, hints })
-  const look: Look = { list, whole: whole.keys, first: sizes.first, query: sizes.query, set }
+  const look: Look = {
+    list,
+    whole: whole.keys,
+    first: sizes.first,
+    query: sizes.query,
+    size: sizes.paging.sizeParam,
+    set,
+  }
   const found = await firstThatWorks(look)
   if (found === null) return null
   const { style, param, base, nextPath } = found
@@ -69,7 +87,7 @@ function waysOf({ set, ...look }: Look): readonly Way[] {
   const { pageParam } = set.paging
   const { headerLink, next } = first
   const names = (usual: readonly string[], ...more: readonly string[]): readonly string[] => [
-    ...new Set([...more, ...usual]),
+    ...new Set([...more, ...likeFirst(usual, look.size)]),
   ]
   const link = headerLink ?? (typeof next === 'string' && list.isLink(next) ? next : undefined)
   const token = typeof next === 'string' && !list.isLink(next) ? next : undefined
@@ -82,8 +100,11 @@ function waysOf({ set, ...look }: Look): readonly Way[] {
   const ofHints = (style: 'page' | 'offset'): readonly string[] =>
     hints.filter((name) => (usualNames.offset as readonly string[]).includes(name) === (style === 'offset'))
   const followed: Way = { style: 'link', go: () => following({ set, ...look }, link ?? '', headerLink !== undefined) }
+  // What comes next may be the number of the next page: `next: 2`.
+  const pages = counts('page', names(usualNames.page, ...own('page')))
   const ways: readonly Way[] = [
     ...(headerLink === undefined ? [] : [followed]),
+    ...(token === '1' || token === '2' ? [pages] : []),
     ...(token === undefined
       ? []
       : [cursorWay({ set, ...look }, { token, path: null }, names(usualNames.cursor, ...own('cursor')))]),
@@ -91,7 +112,7 @@ function waysOf({ set, ...look }: Look): readonly Way[] {
     ...(ofHints('page').length === 0 ? [] : [counts('page', ofHints('page'))]),
     ...(ofHints('offset').length === 0 ? [] : [counts('offset', ofHints('offset'))]),
     ...(link === undefined || headerLink !== undefined ? [] : [followed]),
-    counts('page', names(usualNames.page, ...own('page'))),
+    ...(token === '1' || token === '2' ? [] : [pages]),
     counts('offset', names(usualNames.offset, ...own('offset'))),
     ...[...first.cursors].map(([path, value]) =>
       cursorWay({ set, ...look }, { token: value, path }, names(usualNames.cursor.slice(0, 3), ...own('cursor'))),

@@ -1,7 +1,7 @@
 // Finds the parameter that sets the size of a page, the size that is answered, and a total at an unusual place.
 
 import type { PagingSettings } from '../config.ts'
-import { placeOf, trialSize, usualNames } from './paging-signs.ts'
+import { placeOf, sizeQuery, trialSize, usualNames } from './paging-signs.ts'
 import type { Sample } from './sample.ts'
 import type { AskedList, FoundSetting } from './types.ts'
 
@@ -26,9 +26,10 @@ export async function findSizes(
   { set, hints }: { readonly set: PagingSettings; readonly hints: readonly string[] },
 ): Promise<FoundSizes> {
   const trial = trialSize(whole.keys.length)
-  const names = trial === null ? [] : new Set([set.sizeParam, ...hints, ...usualNames.size])
-  for (const name of names) {
-    const query = { [name]: String(trial) }
+  const unknown: FoundSizes = { first: whole, query: {}, paging: {}, settings: [] }
+  if (trial === null) return unknown
+  for (const name of new Set([set.sizeParam, ...hints, ...usualNames.size])) {
+    const query = sizeQuery(name, trial)
     const first = await list.ask(query)
     if (first?.keys.length !== trial || placeOf(whole.keys, first.keys) !== 0) continue
     const evidence = `${name}=${trial} was answered with ${trial} records, no size with ${whole.keys.length}`
@@ -41,7 +42,7 @@ export async function findSizes(
       settings: [{ name: 'API_SIZE_PARAM', value: name, evidence }, ...largest.settings, ...total.settings],
     }
   }
-  return { first: whole, query: {}, paging: {}, settings: [] }
+  return unknown
 }
 
 type Part = Pick<FoundSizes, 'paging' | 'settings'>
@@ -54,7 +55,7 @@ const sized = (pageSize: number, evidence: string): Part => ({
 
 /** A size to set instead of `wanted`, where that is refused, or lowered without a word. */
 async function largestPage(list: AskedList, name: string, wanted: number): Promise<Part> {
-  const page = await list.ask({ [name]: String(wanted) })
+  const page = await list.ask(sizeQuery(name, wanted))
   if (page !== null) {
     const { length } = page.keys
     const goesOn = typeof page.next === 'string' || page.headerLink !== undefined || (page.total ?? 0) > length
@@ -63,7 +64,7 @@ async function largestPage(list: AskedList, name: string, wanted: number): Promi
       : nothing
   }
   for (const size of smallerSizes.filter((each) => each < wanted))
-    if ((await list.ask({ [name]: String(size) })) !== null)
+    if ((await list.ask(sizeQuery(name, size))) !== null)
       return sized(size, `${name}=${wanted} was refused, ${name}=${size} was answered`)
   return nothing
 }

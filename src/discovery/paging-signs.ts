@@ -41,11 +41,37 @@ export const trialSize = (records: number): 2 | 3 | null => (records > 3 ? 3 : r
 
 /** What APIs call the number of a page, an offset, a cursor, and the size of a page. */
 export const usualNames = {
-  page: ['page', 'pageNumber', 'page_number', 'pageNo'],
-  offset: ['offset', 'skip', 'start'],
-  cursor: ['cursor', 'after', 'pageToken', 'page_token', 'starting_after', 'nextCursor', 'page'],
-  size: ['perPage', 'limit', 'per_page', 'pageSize', 'page_size', 'size', 'itemsPerPage'],
+  page: ['page', 'pageNumber', 'page_number', 'pageNo', '_page', 'page[number]'],
+  offset: ['offset', 'skip', 'start', '$skip', 'page[offset]'],
+  cursor: [
+    ...['cursor', 'after', 'pageToken', 'page_token', 'starting_after', 'nextCursor', 'page'],
+    ...['page[cursor]', 'page[after]', '$skiptoken'],
+  ],
+  size: [
+    ...['perPage', 'limit', 'per_page', 'pageSize', 'page_size', 'size', 'itemsPerPage'],
+    ...['_limit', '_per_page', '$top', 'page[size]', 'page[limit]'],
+  ],
 } as const
+
+/** The query that asks for pages of this size. json-server 1.0 takes `_per_page` only beside `_page`. */
+export const sizeQuery = (name: string, size: number): Readonly<Record<string, string>> => ({
+  [name]: String(size),
+  ...(name === '_per_page' && { _page: '1' }),
+})
+
+/** How a name is written: `_limit` and `_page` go together, as do `$top` and `$skip`, `page[size]` and `page[number]`. */
+const spellingOf = (name: string): string => /^[_$]|\[/.exec(name)?.[0] ?? ''
+
+/** The names with those first that are written like a name that the API is known to understand. */
+export function likeFirst(names: readonly string[], understood: string | undefined): readonly string[] {
+  const spelling = spellingOf(understood ?? '')
+  if (spelling === '') return names
+  const isAlike = (name: string): boolean => spellingOf(name) === spelling
+  return [...names.filter(isAlike), ...names.filter((name) => !isAlike(name))]
+}
+
+/** Names that the API gives may become settings: only what programs call a parameter is taken. */
+const parameterName = /^[\w.:@$[\]-]{1,60}$/
 
 /** Parameters of a next link that were not asked for like this: what counts there, and what sets the size. */
 export function linkHints(
@@ -54,7 +80,9 @@ export function linkHints(
   records: number,
 ): { readonly counts: readonly string[]; readonly sizes: readonly string[] } {
   const query = new URLSearchParams(link.split('#')[0]?.split('?')[1] ?? '')
-  const numbers = [...query].filter(([name, value]) => /^\d{1,9}$/.test(value) && asked[name] !== value)
+  const numbers = [...query].filter(
+    ([name, value]) => parameterName.test(name) && /^\d{1,9}$/.test(value) && asked[name] !== value,
+  )
   const isSize = ([name, value]: readonly [string, string]): boolean =>
     Number(value) === records && (usualNames.size as readonly string[]).includes(name)
   return {

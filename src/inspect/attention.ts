@@ -1,7 +1,7 @@
 // What waits for a person, and the command that helps. Pure. Counts and names of streams only: nothing personal.
 
 import { findStream, readsOf } from '../catalog/catalog.ts'
-import { count, counted } from '../format.ts'
+import { count, counted, instant } from '../format.ts'
 import { oneLine } from '../text.ts'
 import type { AttentionKind } from './attention-kinds.ts'
 import { describeConsumer } from './consumers.ts'
@@ -34,11 +34,13 @@ const readLast = ({ streams }: Facts, names: readonly string[]): Date | null =>
 
 /** Everything that stays as it is until a person acts, the most urgent first. */
 export function whatNeedsPeople(status: Facts, freshness: readonly StreamFreshness[]): readonly Attention[] {
+  const isWorking = status.workers.some(({ isSilent }) => !isSilent)
   return [
+    ...(isWorking ? [] : withoutWorker(status, freshness)),
     ...apiTrouble(status),
     ...failingStreams(status, freshness),
     ...failingHot(status, freshness),
-    ...lateStreams(status, freshness),
+    ...(isWorking ? lateStreams(status, freshness) : []),
     ...heldDeletions(status, freshness),
     ...status.feedHeldBy.map(
       (holder): Attention => ({
@@ -147,8 +149,26 @@ function failingHot({ failingHotRuns, ...status }: Facts, freshness: readonly St
     }))
 }
 
+const namesOfLate = (freshness: readonly StreamFreshness[]): readonly string[] =>
+  freshness.filter(({ state }) => state === 'late').map(({ stream }) => stream)
+
+/** While nobody reads, streams become late: one cause, and what ends it. A mirror that only commands read has no late ones. */
+function withoutWorker(status: Facts, freshness: readonly StreamFreshness[]): Attention[] {
+  const late = namesOfLate(freshness)
+  if (late.length === 0) return []
+  const { lastWorkerAt: at } = status
+  const since = at === null ? 'No worker has run yet' : `No worker has run since ${instant(at)} UTC`
+  const streams = `${counted(late.length, 'stream')} ${late.length === 1 ? 'is older than its' : 'are older than their'} target`
+  return [
+    {
+      ...{ kind: 'late', about: late, text: `${since}. ${streams}: ${listed(late)}.` },
+      ...{ since: readLast(status, late), commands: ['worker'] },
+    },
+  ]
+}
+
 function lateStreams(status: Facts, freshness: readonly StreamFreshness[]): Attention[] {
-  const late = freshness.filter(({ state }) => state === 'late').map(({ stream }) => stream)
+  const late = namesOfLate(freshness)
   if (late.length === 0) return []
   return [
     {

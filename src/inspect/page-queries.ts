@@ -2,6 +2,7 @@
 
 import { type NotNull, sql } from 'kysely'
 import { on, type Queryable } from '../database/sql.ts'
+import { freshnessNow } from './freshness-now.ts'
 import type { Freshness } from './queries.ts'
 
 export type StreamFreshness = {
@@ -15,15 +16,15 @@ export type StreamFreshness = {
 /** How fresh each stream is: report.freshness says it, here and everywhere. */
 export async function freshnessFacts(db: Queryable): Promise<readonly StreamFreshness[]> {
   return await on(db)
-    .selectFrom('report.freshness')
+    .selectFrom('report.freshness as f')
     .select((eb) => [
       'stream',
-      'state',
+      freshnessNow.as('state'),
       eb.cast<number | null>('target_s', 'float8').as('targetS'),
       'last_run_status as lastRunStatus',
       'last_error as lastError',
     ])
-    .$narrowType<{ stream: NotNull; state: Freshness }>()
+    .$narrowType<{ stream: NotNull }>()
     .orderBy('stream')
     .execute()
 }

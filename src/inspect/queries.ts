@@ -5,15 +5,12 @@ import { findStream } from '../catalog/catalog.ts'
 import { now, on, type Queryable } from '../database/sql.ts'
 import { doneChanges } from '../state/done-count.ts'
 import type { RunStatus } from '../state/runs.ts'
+import { type Freshness, freshnessNow } from './freshness-now.ts'
 
-/**
- * `failing`: the last run that ended did not read everything. `unknown`: never read completely, or nothing to measure by.
- * `late`: older than the target. `fresh`: everything older than the target is in the mirror. `report.freshness` decides.
- */
-export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing'
+export type { Freshness } from './freshness-now.ts'
 
-/** The same, and besides: `held`: deletions wait for a person; `reading`: for the first time; `off`: by the settings. */
-export type StreamState = Freshness | 'held' | 'reading' | 'off'
+/** The same, and besides: `held`: deletions wait for a person; `reading`: also for the first time; `off`: by the settings. */
+export type StreamState = Freshness | 'held' | 'off'
 
 export type StreamStatus = {
   readonly stream: string
@@ -91,12 +88,11 @@ export async function streamStatus(db: Queryable): Promise<readonly StreamStatus
       eb.cast<number | null>('s.interval_s', 'float8').as('intervalS'),
       eb.cast<number | null>('f.target_s', 'float8').as('targetS'),
       'f.counts_as_of as countsAsOf',
-      'f.state',
+      freshnessNow.as('state'),
       'r.status as lastRunStatus',
       sql<number>`coalesce(r.total, r.read)::float8`.as('listed'),
       sql<number>`(s.rows + r.inserted - r.deleted)::float8`.as('written'),
     ])
-    .$narrowType<{ state: Freshness }>()
     .orderBy('s.stream')
     .execute()
   return rows.map(({ listed, written, ...stream }) => {

@@ -48,6 +48,8 @@ export type StatusFacts = {
   }
   readonly queue: { readonly backend: 'redis' | 'postgres'; readonly url: string | null }
   readonly workers: readonly WorkerStatus[]
+  /** When a worker was last heard of; null: never. */
+  readonly lastWorkerAt: Date | null
   readonly streams: readonly StreamStatus[]
   /** How far the present runs are; null: none runs. */
   readonly backlog: Backlog | null

@@ -12,8 +12,8 @@ const everyMs = 5_000
 
 type PresenceOptions = { readonly db: Queryable; readonly version: string; readonly log: Logger }
 
-/** Begins at once; `stop` takes the worker off the list. A database that is out is tried again: the list is no reason to end. */
-export function startPresence({ db, version, log }: PresenceOptions): { stop(): Promise<void> } {
+/** Begins at once; disposing takes the worker off the list. A database that is out is tried again: the list is no reason to end. */
+export function startPresence({ db, version, log }: PresenceOptions): AsyncDisposable {
   const worker = { id: processLife(), host: hostname(), pid: process.pid, version }
   const stopping = new AbortController()
   const trying = (work: Promise<void>): Promise<void> =>
@@ -27,7 +27,7 @@ export function startPresence({ db, version, log }: PresenceOptions): { stop(): 
   }
   const looping = loop()
   return {
-    stop: () => {
+    [Symbol.asyncDispose]: () => {
       stopping.abort()
       return looping
     },

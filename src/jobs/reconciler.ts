@@ -61,12 +61,12 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
   const { log, also = async () => {} } = options
   // Each for itself: a queue that takes no jobs must not keep the watchdog from looking.
   const steps = [() => reconcileOnce(options), also]
-  const stopping = new AbortController()
-  let poked = new AbortController()
+  let stopped = false
+  let woken = new AbortController()
   let failures: ReadonlySet<string> = new Set()
 
   const loop = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
+    while (!stopped) {
       const told = failures
       const failed = new Set<string>()
       for (const step of steps)
@@ -78,15 +78,16 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
             log.warn({ event: 'reconciler_failed', err: error }, 'the reconciler failed and tries again')
         }
       failures = failed
-      await sleep(intervalMs, AbortSignal.any([stopping.signal, poked.signal])).catch(() => undefined) // woken early
-      if (poked.signal.aborted) poked = new AbortController()
+      await sleep(intervalMs, woken.signal).catch(() => undefined) // woken early
+      if (woken.signal.aborted) woken = new AbortController()
     }
   }
   const looping = loop()
   return {
-    poke: () => poked.abort(),
+    poke: () => woken.abort(),
     stop: async () => {
-      stopping.abort()
+      stopped = true
+      woken.abort()
       await looping
     },
   }

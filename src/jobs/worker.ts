@@ -5,18 +5,15 @@ import type { Config } from '../config.ts'
 import { listen } from '../database/listen.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { pruneHistory } from '../mirror/history.ts'
-import { makeLogMonths } from '../mirror/log-months.ts'
 import { processName } from '../process-name.ts'
-import { keepDoneCount } from '../state/done-count.ts'
 import { refreshChannel } from '../state/refreshes.ts'
-import { proveRowCounts } from '../state/row-counts.ts'
 import { noteDatabaseTime } from '../state/set-back-clock.ts'
 import { overdueTurns } from '../state/stream-state.ts'
 import { neglectedTasks } from '../state/tasks.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { mostUrgentDetail, priorities, streamsToRead } from '../sync/plan.ts'
 import { runTask } from '../sync/run-task.ts'
+import { keepHouse } from './keep-house.ts'
 import {
   type JobQueue,
   type JobWorker,
@@ -217,18 +214,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     }
     if (performance.now() - prunedAt > pruneEveryMs) {
       prunedAt = performance.now()
-      await makeLogMonths(database.pool)
-      const deleted = await pruneHistory(database.pool, {
-        historyDays: config.historyDays,
-        onFailure: (table, error) =>
-          log.warn(
-            { event: 'history_not_pruned', table, reason: messageOf(error) },
-            `what is old of ${table} could not be deleted; it is tried again in an hour`,
-          ),
-      })
-      log.debug({ event: 'history_pruned', ...deleted }, 'history older than HISTORY_DAYS is deleted')
-      await proveRowCounts(database, log)
-      await keepDoneCount(database, log)
+      await keepHouse(database, { historyDays: config.historyDays, log })
     }
     for (const turn of await overdueTurns(database.pool, lostAfterS))
       if ((await tick(full, turn, log)) === 'asked') full.onTasks()

@@ -1,10 +1,10 @@
-// The statements that make tombstones and that fill columns from another stream's read. Pure.
+// The statements that lock rows and make tombstones. Pure.
 
 import { childrenOf } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, knownRead, toldRead } from '../database/sql.ts'
-import { columnList, former, formerly, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
+import { columnList, formerly, keyObject, sameKey } from './diff-sql.ts'
 import { keepingLost } from './feed.ts'
 import type { Scope, TableWrite } from './rows.ts'
 import { type RowSource, rowsFrom, stagedColumn } from './staging.ts'
@@ -13,7 +13,7 @@ import { type RowSource, rowsFrom, stagedColumn } from './staging.ts'
  * Parallel arrays of text as rows of typed columns, different ones, in their order: rows that are locked for one after the
  * other are locked in it.
  */
-function givenRows(stream: StreamDef, columns: readonly string[], firstParameter: number): string {
+export function givenRows(stream: StreamDef, columns: readonly string[], firstParameter: number): string {
   const arrays = columns.map((_, index) => `$${firstParameter + index}::text[]`)
   const names = columns.map((_, index) => `v${index}`)
   const typed = columns.map((column, index) => `v${index}::${columnType(stream, column)} as ${identifier(column)}`)
@@ -217,29 +217,4 @@ export function tombstoneCandidates(stream: StreamDef, shape: ScopeShape, source
   return `with given as (${given}) select array[${key.join(', ')}] as key
     from mirror.${identifier(stream.name)} t join given g on ${condition}
     where t._deleted_at is null order by ${columnList(stream.key, 't')}`
-}
-
-/**
- * Fills columns of live rows with what another stream's read brought; rows that have the values already are left alone.
- * Parameters: one text array per key column, then one per filled column. Returns the diff of each updated row.
- */
-export function fillStatement(stream: StreamDef, filled: readonly string[], onlyEmpty: boolean): string {
-  const { key, name } = stream
-  const table = `mirror.${identifier(name)}`
-  const assignments = filled.map((column) => `${identifier(column)} = l.${identifier(column)}`)
-  return `with given as (${givenRows(stream, [...key, ...filled], 1)}), locked as materialized (
-      select g.*, ${filled.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')}
-      from given g cross join lateral (select ${columnList(filled, 't')} from ${table} t
-        where ${sameKey(key, 't', 'g')} and t._deleted_at is null and ${rowOf(filled, 't')} is distinct from ${rowOf(filled, 'g')}
-          ${onlyEmpty ? `and t.${identifier(filled[0] ?? '')} is null` : ''}
-        for no key update) t
-    ), updated as (
-      update ${table} t set ${assignments.join(', ')}, _changed_at = clock_timestamp()
-      from locked l where ${sameKey(key, 't', 'l')}
-      returning ${columnList([...key, ...filled], 't')}, ${filled.map((column) => `l.${formerly(column)}`).join(', ')}
-    )
-    insert into mirror.change_log (epoch, stream, key, operation, diff)
-    select (select mirror.feed_epoch()), '${name}', ${keyObject(key, 's')}, 'update', ${updateDiff(filled, 'l', 's')}
-    from updated s, ${former(filled, 's')}
-    returning diff`
 }

@@ -1,9 +1,10 @@
 // The feed for a program: an async iterator, with what acknowledges for a consumer.
 
-import { CompiledQuery, type QueryExecutorProvider, sql } from 'kysely'
-import type { QueryResult, QueryResultRow } from 'pg'
+import { existingStream } from '../catalog/catalog.ts'
 import { sleep } from '../clock.ts'
-import type { Queryable } from '../database/sql.ts'
+import { type QueryRunner, queryableOn } from '../database/query-runner.ts'
+import { BoatMirrorError } from '../errors.ts'
+import { assertOptions } from '../near-names.ts'
 import { followFeed, placeOf } from './follow.ts'
 
 /** One change of the mirror. */
@@ -34,7 +35,7 @@ export type FeedOptions = {
 
 export type Feed = AsyncGenerator<FeedChange, void, void> & {
   /** Everything up to this cursor is done; `within` a transaction, when that commits. */
-  ack(cursor: string, within?: QueryExecutorProvider): Promise<void>
+  ack(cursor: string, within?: QueryRunner): Promise<void>
 }
 
 const pollMs = 1_000
@@ -42,13 +43,20 @@ const pollMs = 1_000
 /**
  * Every change of the mirror, in order: none is skipped, and those of one record keep their order.
  * @param db Kysely on the mirror's database, of whatever schema
+ * @throws BoatMirrorError USAGE for a stream or an option that there is not
  */
-export function changes(db: QueryExecutorProvider, options: FeedOptions = {}): Feed {
-  const { consumer, streams, follow = false, signal } = options
+export function changes(db: QueryRunner, options: FeedOptions = {}): Feed {
+  assertOptions(options, ['consumer', 'from', 'streams', 'follow', 'signal'])
+  const { consumer, follow = false, signal } = options
+  const streams = options.streams?.map((name) => existingStream(name).name)
+  if (streams?.length === 0)
+    throw new BoatMirrorError('USAGE', 'streams is an empty list: no change would be given, and all acknowledged.', {
+      remedy: 'Name streams, or leave it out for all.',
+    })
   /** The last change that was given and not acknowledged. */
   let open: string | null = null
   const ack = async (cursor: string, within = db): Promise<void> => {
-    await sql`select mirror.ack_changes(${consumer ?? null}, ${cursor})`.execute(within)
+    await queryableOn(within).query('select mirror.ack_changes($1, $2)', [consumer ?? null, cursor])
     if (cursor === open) open = null
   }
   async function* read(): AsyncGenerator<FeedChange, void, void> {
@@ -68,15 +76,4 @@ export function changes(db: QueryExecutorProvider, options: FeedOptions = {}): F
     }
   }
   return Object.assign(read(), { ack })
-}
-
-/** Runs statements by whatever Kysely runs. */
-function queryableOn(db: QueryExecutorProvider): Queryable {
-  return {
-    query: async <R extends QueryResultRow>(text: string, values: unknown[] = []) => {
-      const executor = db.getExecutor()
-      const { rows } = await executor.executeQuery<R>(CompiledQuery.raw(text, values))
-      return { rows } as QueryResult<R>
-    },
-  }
 }

@@ -122,6 +122,10 @@ create or replace function mirror.drop_consumer(consumer text) returns void
 declare
   known constant sync.consumer_positions := mirror.own_consumer(consumer);
 begin
+  if known.name is null then
+    raise exception 'There is no consumer %: select name from sync.consumers.',
+      coalesce(quote_literal(left(consumer, 100)), 'null') using errcode = '22023';
+  end if;
   delete from sync.consumer_positions c where c.name = known.name;
 end $$;
 
@@ -129,7 +133,7 @@ end $$;
 -- it runs with its owner's rights, and everybody may call it.
 create or replace function mirror.waiting_since(cursor_text text) returns timestamptz
   language sql stable security definer set search_path = pg_catalog, pg_temp
-  as $$ select changed_at from mirror.read_change_log($1, 1) where (select company_access.refuse('the feed')) $$;
+  as $$ select changed_at from mirror.positions_after($1, 1) where (select company_access.refuse('the feed')) $$;
 
 -- Entries went that a consumer had not acknowledged. All of other epochs were given before, or are to come after, those of
 -- its own: there the numbers tell.

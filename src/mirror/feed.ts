@@ -24,7 +24,7 @@ import { embeddedPerson, parentOf, streams } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { Column, StreamDef } from '../catalog/types.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
-import { identifier, literal } from '../database/sql.ts'
+import { fillSql, identifier, literal } from '../database/sql.ts'
 import { formerly, formerValues, insertDiff, keyObject } from './diff-sql.ts'
 import feed from './feed.sql'
 
@@ -71,18 +71,15 @@ export const redactLog = `update mirror.change_log set diff = diff - $3::text[]
   where stream = $1 and key = any($2::jsonb[])
     and (diff ?| $3::text[] or (diff -> '${beforeMember}') ?| $3::text[] or not whole)`
 
-/** What the view calls, and the feed, which reads the view. */
-export const feedFunctions: RepeatableStep = { name: 'feed-functions', sql: feed }
-
 /** A value as JSON text, times in UTC as they are logged, whatever the time zone of who reads. */
 const utcText = ({ type }: Column, value: string): string =>
   type === 'timestamptz'
     ? `rtrim(to_json(${value} at time zone 'UTC')::text, '"') || '+00:00"'`
     : `to_json(${value})::text`
 
-/** What `result` makes of the diff that an insert of the row beside the entry `c` would have; null where there is no row. */
-export function presentRow(result: (diff: string) => string): string {
-  const branches = streams.map((stream) => {
+/** Each stream with SQL of what `result` makes of the diff that an insert of the row beside the entry `c` would have. */
+function rowsBeside(result: (diff: string) => string): readonly (readonly [stream: string, sql: string])[] {
+  return streams.map((stream) => {
     const same = stream.key.map(
       (column) => `t.${identifier(column)} = (c.key ->> ${literal(column)})::${columnType(stream, column)}`,
     )
@@ -91,10 +88,16 @@ export function presentRow(result: (diff: string) => string): string {
       const column = texts.get(name)
       return column === undefined ? value : utcText(column, value)
     })
-    return `when ${literal(stream.name)} then (select ${result(diff)} from mirror.${identifier(stream.name)} t where ${same.join(' and ')})`
+    const row = `mirror.${identifier(stream.name)} t where ${same.join(' and ')}`
+    return [literal(stream.name), `(select ${result(diff)} from ${row})`]
   })
-  return `case c.stream ${branches.join('\n    ')} end`
 }
+
+/** The same of whichever stream the entry is; null where there is no row. */
+export const presentRow = (result: (diff: string) => string): string =>
+  `case c.stream ${rowsBeside(result)
+    .map(([stream, row]) => `when ${stream} then ${row}`)
+    .join('\n    ')} end`
 
 /**
  * What later entries say that the row of the entry `c` held: of a member that comes twice the last one stands, of these
@@ -111,7 +114,25 @@ export const laterValues = `(select jsonb_object_agg(held.name, jsonb_build_arra
     where l.stream = c.stream and l.seq > c.seq)`
 
 /** The key of the entry `c` as the diff of an insert, where its row is not there. */
-const givenKey = `(select jsonb_object_agg(name, jsonb_build_array(null, value)) from jsonb_each(c.key) k (name, value)), '{}'`
+const givenKey = `(select jsonb_object_agg(name, jsonb_build_array(null, value)) from jsonb_each(c.key) k (name, value))`
+
+const itself = (diff: string): string => diff
+
+/** The diff of the entry `c` as it is told; `first` is that of a first entry. */
+const told = (first: string): string => `case when c.whole then c.diff - '${beforeMember}' else ${first} end`
+
+/** The feed, and what the view calls. */
+export const feedFunctions: RepeatableStep = {
+  name: 'feed-functions',
+  sql: fillSql(feed, {
+    diff: told(`mirror.whole_diff(coalesce(${presentRow(itself)}, ${givenKey}), ${laterValues}, c.diff)`),
+    branches: rowsBeside(itself)
+      .map(([stream, row]) => `when ${stream} then present := ${row};`)
+      .join('\n    '),
+    later: laterValues,
+    given: givenKey,
+  }),
+}
 
 /** The change log for who reads it as a table. */
 export const feedView: RepeatableStep = {
@@ -129,7 +150,7 @@ export const feedView: RepeatableStep = {
         operation: ['c.operation', 'insert (a revival too), update or delete.'],
         changed_at: ['c.changed_at', 'Database clock when the entry was written.'],
         diff: [
-          `case when c.whole then c.diff - '${beforeMember}' else mirror.whole_diff(coalesce(${presentRow((diff) => diff)}, ${givenKey}), ${laterValues}, c.diff) end`,
+          told('mirror_log.first_diff(c.stream, c.key, c.seq, c.diff)'),
           '{column: [old, new]}; _payload only where no column changed. The values of an erased person are gone.',
         ],
       },

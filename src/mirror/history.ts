@@ -4,6 +4,7 @@
 
 import { parentOf, streamNamed, streams } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
+import { messageOf } from '../errors.ts'
 import { notingDone } from '../state/done-count.ts'
 import { notingGone } from '../state/row-counts.ts'
 import { dropLogMonths } from './log-months.ts'
@@ -15,7 +16,7 @@ type RetentionOptions = {
   readonly batch?: number
   readonly signal?: AbortSignal
   /** Told what could not be deleted of a table, and why; the others are done all the same. Left out: the first failure ends it. */
-  readonly onFailure?: (table: string, error: unknown) => void
+  readonly onFailure?: (table: string, reason: string) => void
 }
 
 /** Deletes at most `$2` rows; `$1` is the age in days at which they go. */
@@ -180,22 +181,39 @@ export async function pruneHistory(
   options: RetentionOptions,
 ): Promise<Readonly<Record<string, number>>> {
   const { historyDays, batch = defaultBatch, signal, onFailure } = options
+  const failed = (table: string, error: unknown): void => {
+    if (onFailure === undefined) throw error
+    onFailure(table, reasonOf(error))
+  }
   const deleted: Record<string, number> = {}
-  const months = signal?.aborted === true ? 0 : await dropLogMonths(db, historyDays)
-  if (months > 0) deleted['months of mirror.change_log'] = months
-  for (const rule of rules) {
-    const days = { history: historyDays, day: 1, none: 0 }[rule.days]
-    try {
-      for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {
-        const { rowCount } = await db.query(rule.sql, [days, batch])
-        if (rowCount === null || rowCount === 0) break
-        deleted[rule.name] = (deleted[rule.name] ?? 0) + rowCount
-        if (rowCount < batch) break
-      }
-    } catch (error) {
-      if (onFailure === undefined) throw error
-      onFailure(rule.name, error)
-    }
+  const steps: readonly [string, () => Promise<void>][] = [
+    [
+      'mirror.change_log',
+      async () => {
+        const months = await dropLogMonths(db, historyDays, failed)
+        if (months > 0) deleted['months of mirror.change_log'] = months
+      },
+    ],
+    ...rules.map((rule): [string, () => Promise<void>] => [
+      rule.name,
+      async () => {
+        const days = { history: historyDays, day: 1, none: 0 }[rule.days]
+        for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {
+          const { rowCount } = await db.query(rule.sql, [days, batch])
+          if (rowCount === null || rowCount === 0) break
+          deleted[rule.name] = (deleted[rule.name] ?? 0) + rowCount
+          if (rowCount < batch) break
+        }
+      },
+    ]),
+  ]
+  for (const [table, step] of steps) {
+    if (signal?.aborted === true) break
+    await step().catch((error: unknown) => failed(table, error))
   }
   return deleted
 }
+
+/** What Postgres says, with what is in the way: the views on a table, the rows that refer to it. */
+const reasonOf = (error: unknown): string =>
+  [messageOf(error), (error as { readonly detail?: string }).detail].filter((text) => text !== undefined).join(': ')

@@ -41,30 +41,26 @@ begin
   return false;
 end $$;
 
--- Drops the partitions that ended before `days` ago, all of them at once, and marks as lost the consumers that had not
--- acknowledged what goes. Returns their number. None goes while a younger one has the first entry of a record of which
--- these have later ones, as it may be after a clock was set back: first entries are told by means of later ones (feed.ts).
-create or replace function mirror.drop_log_months(days int) returns int
+drop function if exists mirror.drop_log_months(int); -- as versions before this one had it
+
+-- Drops a partition, and marks as lost the consumers that had not acknowledged what goes. False, and nothing is done, while
+-- another has the first entry of a record of which this one has later ones, as it may be after a clock was set back: first
+-- entries are told by means of later ones (feed.ts).
+create or replace function mirror.drop_log_month(month regclass) returns boolean
   language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  old constant regclass[] := array(select p.partition from mirror.log_partitions() p
-    where p.ends < now() - make_interval(days => days));
   entries constant text := 'select epoch, xid, seq, stream, key, whole from %s';
-  going constant text := (select string_agg(format(entries, o), ' union all ') from unnest(old) o);
+  going constant text := format(entries, month);
   staying constant text := (select string_agg(format(entries, i.inhrelid::regclass), ' union all ') from pg_inherits i
-    where i.inhparent = 'mirror.change_log'::regclass and i.inhrelid <> all (old));
+    where i.inhparent = 'mirror.change_log'::regclass and i.inhrelid <> month);
   apart boolean;
-  each regclass;
 begin
-  if going is null then
-    return 0;
-  end if;
   perform set_config('lock_timeout', '500ms', true);
   execute format('select not exists (select from (%s) s where not s.whole and s.seq < (select max(seq) from (%s) g)
       and exists (select from (%2$s) g where g.key = s.key and g.stream = s.stream and g.seq > s.seq))', staying, going)
     into apart;
   if not apart then
-    return 0;
+    return false;
   end if;
   lock table mirror.change_log in access exclusive mode;
   -- Each of these is one look into an index.
@@ -73,8 +69,6 @@ begin
       or exists (select from (%1$s) g where g.epoch = c.epoch and (g.xid, g.seq) > (c.xid, c.seq))
       or exists (select from (%1$s) g where g.epoch < c.epoch and g.seq > c.seq)
       or exists (select from (%1$s) g where g.epoch > c.epoch and g.seq > c.seq))', going);
-  foreach each in array old loop
-    execute format('drop table %s', each);
-  end loop;
-  return cardinality(old);
+  execute format('drop table %s', month);
+  return true;
 end $$;

@@ -8,20 +8,23 @@ import type { Queryable } from '../database/sql.ts'
 import { isLockTimeout } from '../database/sql-states.ts'
 import months from './log-months.sql'
 
-/** `mirror.make_log_month`, `mirror.drop_log_months` and what they call. */
+/** `mirror.make_log_month`, `mirror.drop_log_month` and what they call. */
 export const logMonthFunctions: RepeatableStep = { name: 'log-month-functions', sql: months }
 
 const tries = 5
 const pauseMs = 200 // whoever waited behind us goes first
 
-/** The result of a function; null when others held the log each time, or for a role that does not own it. */
-async function patiently<T>(db: Queryable, call: string, values: unknown[] = []): Promise<T | null> {
+/** Does this role own the log, so that it may make and drop its months? */
+async function ownsLog(db: Queryable): Promise<boolean> {
   const owned = `select from pg_class where oid = 'mirror.change_log'::regclass and pg_has_role(relowner, 'usage')`
-  if ((await db.query(owned)).rowCount === 0) return null
+  return (await db.query(owned)).rowCount !== 0
+}
+
+/** Whether the function did something; null when others held the log each time. */
+async function patiently(db: Queryable, call: string, values: unknown[] = []): Promise<boolean | null> {
   for (let turn = 1; turn <= tries; turn++) {
     try {
-      const { rows } = await db.query<{ result: T }>(`select ${call} as result`, values)
-      return rows[0]?.result ?? null
+      return (await db.query<{ done: boolean }>(`select ${call} as done`, values)).rows[0]?.done === true
     } catch (error) {
       if (!isLockTimeout(error)) throw error
       await sleep(pauseMs)
@@ -32,10 +35,32 @@ async function patiently<T>(db: Queryable, call: string, values: unknown[] = [])
 
 /** Makes the partitions of this month and the two that follow, where they are missing and the role owns the log. */
 export async function makeLogMonths(db: Queryable): Promise<void> {
-  while ((await patiently<boolean>(db, 'mirror.make_log_month()')) === true);
+  if (await ownsLog(db)) while (await patiently(db, 'mirror.make_log_month()'));
 }
 
-/** Drops the months that ended more than `days` ago, and marks consumers as lost. @returns how many. */
-export async function dropLogMonths(db: Queryable, days: number): Promise<number> {
-  return (await patiently<number>(db, 'mirror.drop_log_months($1)', [days])) ?? 0
+/**
+ * Drops the months that ended more than `days` ago, the oldest first, and marks consumers as lost. @returns how many.
+ * @param onFailure is told which month cannot be dropped, and why; the others are dropped all the same.
+ */
+export async function dropLogMonths(
+  db: Queryable,
+  days: number,
+  onFailure: (month: string, error: unknown) => void,
+): Promise<number> {
+  if (!(await ownsLog(db))) return 0
+  const { rows } = await db.query<{ month: string }>(
+    `select partition::text as month from mirror.log_partitions()
+     where ends < now() - make_interval(days => $1) order by ends`,
+    [days],
+  )
+  let dropped = 0
+  for (const { month } of rows)
+    try {
+      const isDropped = await patiently(db, 'mirror.drop_log_month($1)', [month])
+      if (isDropped === null) return dropped // whoever holds the log holds the other months, too
+      if (isDropped) dropped++
+    } catch (error) {
+      onFailure(month, error)
+    }
+  return dropped
 }

@@ -2,6 +2,7 @@
 // would stay alive without it, nor be one already, because that is looked at once it is locked.
 
 import type { PoolClient } from 'pg'
+import { copiedColumns } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { keyText } from '../state/records.ts'
 import { lockStatement } from './change-statements.ts'
@@ -26,6 +27,18 @@ function parentKeys(stream: StreamDef, { tables = [] }: MirrorWrites): Key[] {
   return keys
 }
 
+/** Keys of the records of `stream` that rows which are filled belong to: what they say of themselves is copied. */
+function sourceKeys(stream: StreamDef, { filled = [] }: MirrorWrites): Key[] {
+  return filled.flatMap((write) => {
+    const copied = copiedColumns(write.stream)
+    if (copied?.source !== stream) return []
+    return write.rows.flatMap(({ values }) => {
+      const key = values[copied.link]
+      return key === undefined || key === null ? [] : [[key]]
+    })
+  })
+}
+
 /** Keys of the rows of `stream` that are written themselves, as far as they are named. */
 const ownKeys = (stream: StreamDef, { tables = [], filled = [], tombstones = [] }: MirrorWrites): Key[] => [
   ...tables.filter((table) => table.stream === stream).flatMap(({ rows }) => rows.map((row) => row.key)),
@@ -34,7 +47,8 @@ const ownKeys = (stream: StreamDef, { tables = [], filled = [], tombstones = [] 
 ]
 
 /**
- * Locks the records of `stream` whose children are written until the end of the transaction. What else it writes there,
+ * Locks the records of `stream` whose children are written until the end of the transaction, and those that filled rows copy
+ * from: whoever changes them copies after this transaction, and so to its rows as well. What else it writes there,
  * and what goes, is locked with them: one statement in one order, so that no two transactions wait for each other.
  * @returns keys of those that are gone and not written themselves, as text: somebody else may bring them back meanwhile
  */
@@ -43,17 +57,18 @@ export async function lockParents(
   stream: StreamDef,
   writes: MirrorWrites,
 ): Promise<ReadonlySet<string>> {
-  const parents = parentKeys(stream, writes)
-  if (parents.length === 0) return new Set()
+  const [parents, sources] = [parentKeys(stream, writes), sourceKeys(stream, writes)]
+  if (parents.length + sources.length === 0) return new Set()
   const own = ownKeys(stream, writes)
   const isGoing = (writes.tombstones ?? []).some((gone) => gone.stream === stream && gone.keys.length > 0)
-  const strength = isGoing ? 'update' : own.length > 0 ? 'no key update' : 'key share'
-  const distinct = [...new Map([...parents, ...own].map((key) => [JSON.stringify(key), key])).values()]
+  const strength = isGoing ? 'update' : own.length + sources.length > 0 ? 'no key update' : 'key share'
+  const distinct = [...new Map([...parents, ...sources, ...own].map((key) => [JSON.stringify(key), key])).values()]
   const { rows } = await client.query<{ key: string[]; gone: boolean }>(
     lockStatement(stream, strength),
     keyArrays(stream, distinct),
   )
-  const gone = new Set(rows.flatMap((row) => (row.gone ? keyText(row.key) : [])))
+  const above = new Set(parents.map(keyText))
+  const gone = new Set(rows.flatMap((row) => (row.gone && above.has(keyText(row.key)) ? keyText(row.key) : [])))
   for (const key of own) gone.delete(keyText(key))
   return gone
 }

@@ -2,7 +2,7 @@
 
 -- Of the key of a stream what stood before the oldest entry that the log still has, and whether its row is live.
 create or replace function mirror.record_before_log(stream text, key jsonb, out record jsonb, out live boolean)
-  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+  language plpgsql stable set search_path = pg_catalog, pg_temp set jit = off as $$
 begin
   select coalesce((select jsonb_object_agg(d.name, d.pair -> 1) from jsonb_each(
         -- Where an entry names somebody else, the row holds what is that person's, which erasing the first has left there.
@@ -26,7 +26,9 @@ begin
   if shape is null then
     raise exception 'There is no stream %.', coalesce(quote_literal(left(stream, 100)), 'null') using errcode = '22023';
   end if;
-  if jsonb_typeof(key) is distinct from 'object' or not key ?& array(select jsonb_array_elements_text(shape -> 'key')) then
+  -- A key with another name in it, or too many, would be one that no record has.
+  if jsonb_typeof(key) is distinct from 'object' or (select jsonb_agg(k order by k) from jsonb_object_keys(key) k)
+      is distinct from (select jsonb_agg(k order by k) from jsonb_array_elements_text(shape -> 'key') k) then
     raise exception 'The key is %, and takes an object of %.', coalesce(left(key::text, 100), 'null'), shape ->> 'key'
       using errcode = '22023';
   end if;

@@ -1,6 +1,6 @@
 // Waits at the end of the feed until there is more.
 
-import { sleep } from '../clock.ts'
+import { within } from '../clock.ts'
 import { listen } from '../database/listen.ts'
 import type { Logger } from '../log.ts'
 import { changesChannel } from './change-notifier.ts'
@@ -21,7 +21,7 @@ export function waitForChanges(url: string, log: Logger, signal: AbortSignal): (
     const woken = new Promise<void>((resolve) => {
       wake = resolve
     })
-    if (!announced) await Promise.race([woken, sleep(pollMs, signal)])
+    if (!announced) await within(pollMs, woken, signal)
     announced = false
   }
 }

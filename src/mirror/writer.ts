@@ -2,7 +2,7 @@
 // together. Tables in catalog order, rows in key order, so that writers meet in the same order.
 
 import type { PoolClient, QueryResult } from 'pg'
-import { descendantsOf, followersByColumn, streams } from '../catalog/catalog.ts'
+import { copiedColumns, descendantsOf, followersByColumn, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { type Database, queryPrepared } from '../database/database.ts'
 import { isDataError } from '../database/sql-states.ts'
@@ -11,7 +11,6 @@ import { forgetRecords, makeDue, type RecordKeys } from '../state/records.ts'
 import { noteRowChanges } from '../state/row-counts.ts'
 import {
   confirmTombstones,
-  fillStatement,
   groupScopes,
   scopeParameters,
   tombstoneByKey,
@@ -20,6 +19,7 @@ import {
 } from './change-statements.ts'
 import { insertDirectly, splitDirect } from './direct-insert.ts'
 import { keepFeedOrder } from './feed-order.ts'
+import { copyStatement, fillStatement } from './fill-statements.ts'
 import { mergeStatement } from './merge-statements.ts'
 import { keyArrays, lockParents } from './parent-locks.ts'
 import { type Refusal, refusalByPartner } from './partner-objects.ts'
@@ -84,13 +84,17 @@ export async function applyWrites(client: PoolClient, writes: MirrorWrites): Pro
     const [inserts, own] = [direct.filter(isOwn), others.filter(isOwn)]
     const [fills, goers] = [filled.filter(isOwn), tombstones.filter(isOwn)]
     gone.set(stream.name, await refusing(null, () => lockParents(client, stream, writes)))
-    if (inserts.length + own.length + goers.length + fills.length === 0) continue
+    const copied = copiedColumns(stream)
+    const sources = copied === undefined ? [] : keysIn(tables, copied.source)
+    if (inserts.length + own.length + goers.length + fills.length + sources.length === 0) continue
     await refusing(stream.name, async () => {
       if (inserts.length > 0) await insert(writing, stream, inserts)
       if (own.some((table) => table.rows.length > 0)) await merge(writing, stream, own)
       const lost = await replaceScopes(writing, stream, own)
       if (lost.length > 0) await writes.onLost?.({ stream, keys: lost })
       for (const write of fills) await fill(writing, write)
+      if (copied !== undefined && sources.length > 0)
+        await setAnew(writing, stream, copyStatement(stream, copied, 'source'), keyArrays(copied.source, sources))
       for (const each of goers) await tombstoneKeys(writing, each)
     })
   }
@@ -100,6 +104,9 @@ export async function applyWrites(client: PoolClient, writes: MirrorWrites): Pro
   if (writing.counts.size > 0) await keepFeedOrder(client)
   return { counts: writing.counts, gone }
 }
+
+const keysIn = (tables: readonly TableWrite[], stream: StreamDef): readonly (readonly string[])[] =>
+  tables.flatMap((table) => (table.stream === stream ? table.rows.map(({ key }) => key) : []))
 
 /** Runs a step; data that Postgres refuses is reported with its stream. */
 async function refusing<T>(stream: string | null, step: () => Promise<T>): Promise<T> {
@@ -137,6 +144,12 @@ async function merge(writing: Writing, stream: StreamDef, tables: readonly Table
     tally.inserted += merged.inserted + merged.revived
     tally.updated += merged.updated - merged.revived
     written += merged.inserted + merged.updated
+    const copied = merged.revived > 0 ? copiedColumns(stream) : undefined
+    if (copied !== undefined) {
+      // What the records they belong to say may have changed while they were tombstones.
+      const keys = keyArrays(stream, keysIn(tables, stream))
+      await setAnew(writing, stream, copyStatement(stream, copied, 'own key'), keys)
+    }
     if (merged.missed === 0) {
       // Also what came twice: each row that was read is counted once.
       tally.unchanged += tables.reduce((sum, { rows }) => sum + rows.length, 0) - written
@@ -228,14 +241,22 @@ async function fill(writing: Writing, { stream, rows, onlyEmpty = false }: Fille
     stream,
     distinct.map((row) => row.key),
   )
-  const { rows: changed } = await writing.client.query<{ diff: Diff }>(fillStatement(stream, columns, onlyEmpty), [
-    ...keys,
-    ...values,
-  ])
-  tallyOf(writing, stream).updated += changed.length
-  const diffs = changed.map(({ diff }) => diff)
+  tallyOf(writing, stream)
+  const diffs = await setAnew(writing, stream, fillStatement(stream, columns, onlyEmpty), [...keys, ...values])
   for (const { column, names } of followersByColumn(stream.name))
     await makeDue(writing.client, names, [...new Set(diffs.flatMap((diff) => diff[column]?.[0] ?? []))])
+}
+
+/** Runs a statement that sets columns of rows that are there. Returns what changed in each. */
+async function setAnew(
+  writing: Writing,
+  stream: StreamDef,
+  statement: string,
+  parameters: unknown[],
+): Promise<readonly Diff[]> {
+  const { rows } = await writing.client.query<{ diff: Diff }>(statement, parameters)
+  if (rows.length > 0) tallyOf(writing, stream).updated += rows.length
+  return rows.map(({ diff }) => diff)
 }
 
 /** What ends a trial: everything is rolled back. */

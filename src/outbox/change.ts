@@ -17,12 +17,16 @@ export type Evidence = {
   readonly sent?: JsonObject
   /** Ids of the collection, or of the records a created one could be taken for. */
   readonly ids?: readonly string[]
+  /** The look-up of them did not show all there is: absence from it proves nothing. */
+  readonly partial?: true
   /** `rental.create`: departure of the slot where the mirror knows it. */
   readonly departure?: string | null
   /** An attempt was dispatched whose fate was not known at once: these ids stay the ones to compare with. */
   readonly ambiguous?: true
   /** The API answered with success, without saying what it made. */
   readonly answered?: true
+  /** When it was noted that it did, in milliseconds since 1970. */
+  readonly answeredAt?: number
   /** The API answered with an error: nothing of the attempt is under way any more. */
   readonly finished?: true
 }

@@ -81,13 +81,14 @@ export async function renewLeases(db: Queryable, owner: string, leaseMs: number)
   return renewed.map(({ id }) => id)
 }
 
-/** Gives back a change that was not dispatched, as if it had not been claimed. */
-export async function releaseChange(db: Queryable, change: Change): Promise<void> {
+/** Gives back a change as if it had not been claimed; it is taken up again after `delayMs`. One that was dispatched keeps its mark. */
+export async function releaseChange(db: Queryable, change: Change, delayMs = 0): Promise<void> {
   await on(db)
     .updateTable('outbox.queue')
     .set({
       status: sql`case when departed then status else 'queued' end`,
       attempts: sql`attempts - case when departed then 0 else 1 end`,
+      next_attempt_at: inMs(delayMs),
       owner: null,
       lease_until: null,
     })

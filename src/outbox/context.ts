@@ -8,10 +8,11 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
 import type { Row } from '../mirror/rows.ts'
+import { createShowDelay, type ShowDelay } from './show-delay.ts'
 
 export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
   readonly api: Pick<Config['api'], 'paging' | 'timeoutMs' | 'concurrency' | 'referenceAsNumber'>
-  /** How long the API may take to show what it did, in milliseconds; unknown upstream, 5 s leave a margin. */
+  /** How long the API is assumed to take to show what it did, in milliseconds, instead of 5 s. */
   readonly showDelayMs?: number
   /** How long a claim lasts without a sign of life, in milliseconds; a dead pusher's changes are taken up after it. */
   readonly leaseMs?: number
@@ -33,12 +34,15 @@ export type PushContext = {
   readonly log: Logger
   readonly settings: PushSettings
   readonly project: ProjectRecord
+  /** What is known of the time the API needs to show a write; a pusher brings one that learns. */
+  readonly showDelay?: ShowDelay
   /** Called after a commit that wrote to the mirror. */
   readonly onCommit?: (written: number) => void
 }
 
-/** 5_000 ms: see {@link PushSettings.showDelayMs}. */
-export const showDelayMs = (settings: PushSettings): number => settings.showDelayMs ?? 5_000
+/** Where no pusher has brought one, what is assumed. */
+export const showDelayOf = ({ showDelay, settings }: Pick<PushContext, 'showDelay' | 'settings'>): ShowDelay =>
+  showDelay ?? createShowDelay(settings.showDelayMs)
 
 /** 10_000 ms, renewed each 3 s: a lost answer is verified within 15 s. */
 export const leaseMs = (settings: PushSettings): number => settings.leaseMs ?? 10_000

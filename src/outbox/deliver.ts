@@ -1,14 +1,17 @@
 // One claimed change up to its outcome: verify what was dispatched before, or prepare, write down what will be sent, send it
 // once. A lost answer is never sent again here.
 
+import { concernsAccount } from '../api/retry.ts'
 import { deadlineIn } from '../clock.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
+import { answersAccount } from './access.ts'
 import { nextDelayMs } from './attempts.ts'
 import { resolveFields, resolveTarget } from './change.ts'
 import type { Departure } from './dispatch.ts'
 import type { Delivery, Prepared, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, responseOf, storable } from './outcome.ts'
+import { awaited } from './own-writes.ts'
 import { isAbsent } from './reads.ts'
 import { reconcileChange, sentOf, verifyChange, verifyLater } from './reconcile.ts'
 
@@ -50,24 +53,54 @@ async function prepareAgain(delivery: Delivery): Promise<Prepared | Outcome> {
     : prepared
 }
 
-/** Answers by which the API refuses for good: 4xx but 408 (no answer in time) and 429 (not now). */
-const isRefusal = ({ status = 0 }: ApiError): boolean =>
-  status >= 400 && status < 500 && status !== 408 && status !== 429
+/** Answers by which the API refuses for good: 4xx but 408 (no answer in time) and what concerns the account. */
+const isRefusal = (error: ApiError): boolean => {
+  const { status = 0 } = error
+  return status >= 400 && status < 500 && status !== 408 && !concernsAccount(error)
+}
 
 /** A gateway answers 502 or 504 while what stands behind it may still be at work. */
 const isFinished = ({ status }: ApiError): boolean => status !== undefined && status !== 502 && status !== 504
 
+/** What a 403 means that may concern the account; null: it refuses this request alone. */
+async function refusedAccess(delivery: Delivery, error: ApiError): Promise<Outcome | null> {
+  try {
+    return (await answersAccount(delivery)) ? null : retryLater(delivery, error)
+  } catch (failure) {
+    if (!(failure instanceof ApiError) || delivery.signal.aborted) throw failure
+    return retryLater(delivery, failure) // a refused request had no effect
+  }
+}
+
+/** What it means that what is there now could not be read: nothing was sent. */
+async function unread(delivery: Delivery, error: ApiError): Promise<Outcome> {
+  if (!isRefusal(error)) return retryLater(delivery, error)
+  const held = error.status === 403 ? await refusedAccess(delivery, error) : null
+  return held ?? { kind: 'failed', error: errorText(error), response: responseOf(error) }
+}
+
 /** What a refusal means; when what is there can't be read after a 409, that is found out later. */
 async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise<Outcome> {
   const { change } = delivery
-  const { comparesExisting, refused: known } = kindOf(change.write)
-  const ours = comparesExisting === 'always' || (comparesExisting === 'after-lost-answer' && sent.evidence.ambiguous)
+  if (error.status === 403) {
+    const held = await refusedAccess(delivery, error)
+    if (held !== null) return held
+  }
+  const { comparesExisting = false, makesRecord = false, refused: known } = kindOf(change.write)
+  const wasLost = sent.evidence.ambiguous === true
+  // After a lost answer any refusal may mean what that attempt made: not every API says 409 of it.
+  const mayBeOurs = comparesExisting && (wasLost || error.status === 409)
   try {
+    // What one of our own changes made a moment ago may not be there yet for this one.
+    const again = isAbsent(error) ? await awaited(delivery) : null
+    if (again !== null) return { kind: 'retry', ...again }
     const outcome = await known?.(delivery, sent, error)
     if (outcome) return outcome
     if (isAbsent(error)) return gone(change)
-    const existing = error.status === 409 && ours ? await verifyChange(delivery, sent) : null
-    return existing ?? { kind: 'failed', error: errorText(error), response: responseOf(error) }
+    const existing = mayBeOurs ? await verifyChange(delivery, sent) : null
+    // Of a first attempt only exactly what was sent counts: a gateway may have sent it twice, and others may have made the rest.
+    if (existing !== null && (wasLost || !makesRecord || existing.kind === 'done')) return existing
+    return { kind: 'failed', error: errorText(error), response: responseOf(error) }
   } catch (failure) {
     if (!(failure instanceof ApiError)) throw failure
     return verifyLater(change, failure)
@@ -97,7 +130,7 @@ async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean):
     const response = { status: answer.status, body: answer.body ?? null }
     const outcome = await kindOf(write).finish(delivery, sent, { response, seen: null })
     const stored = { ...response, body: storable(write, answer.body) }
-    return outcome.kind === 'done' ? { ...outcome, response: stored } : outcome
+    return outcome.kind === 'done' || outcome.kind === 'verify' ? { ...outcome, response: stored } : outcome
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     if (isRefusal(error)) return await refused(delivery, sent, error)
@@ -125,7 +158,7 @@ export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim)
     prepared = await prepareAgain(delivery)
   } catch (error) {
     if (!(error instanceof ApiError) || signal.aborted) throw error
-    return retryLater(delivery, error) // nothing was sent: what is there now could not be read
+    return await unread(delivery, error)
   }
   if (prepared.kind !== 'prepared') return prepared
   const isLate = deadlineIn(context.settings.api.timeoutMs)

@@ -1,10 +1,11 @@
 // outbox.enqueue for TypeScript: commands typed per operation from the catalog, inside the caller's own transaction.
 
-import { sql, type Transaction } from 'kysely'
 import type { BodyField } from '../catalog/types.ts'
 import type { Operation, ParamOf, WriteLiteral } from '../catalog/writes.ts'
+import { type QueryRunner, queryableOn } from '../database/query-runner.ts'
 import { sqlStateOf } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
+import { assertOptions } from '../near-names.ts'
 
 /** The result of an earlier change. */
 export type Reference = { readonly change: number }
@@ -66,6 +67,9 @@ export type Command<O extends Operation> = {
   readonly options?: EnqueueOptions<O>
 }
 
+/** A transaction of Kysely, of whatever schema and version, and no Kysely outside of one. */
+export type KyselyTransaction = QueryRunner & { readonly isTransaction: true }
+
 const refused: ReadonlySet<string> = new Set(['22023', '23505']) // what outbox.enqueue raises for a wrong change
 
 /** What Postgres says of arguments that are no jsonb: NUL, half a surrogate pair, a number or a nesting beyond its limits. */
@@ -76,11 +80,14 @@ const unstorable: ReadonlySet<string> = new Set(['22P05', '22P02', '22003', '540
  * @returns the change's id.
  * @throws BoatMirrorError USAGE, whose message names the field and what is allowed; the transaction is then to be rolled back.
  */
-export async function enqueue<DB, O extends Operation>(trx: Transaction<DB>, command: Command<O>): Promise<string> {
+export async function enqueue<O extends Operation>(trx: KyselyTransaction, command: Command<O>): Promise<string> {
+  assertOptions(command, ['operation', 'target', 'body', 'options'])
   const { operation, target, body = {}, options = {} } = command
   try {
-    const { rows } = await sql<{ id: string }>`select outbox.enqueue(${operation}, ${JSON.stringify(target)}::jsonb,
-      ${JSON.stringify(body)}::jsonb, ${JSON.stringify(options)}::jsonb)::text as id`.execute(trx)
+    const { rows } = await queryableOn(trx).query<{ id: string }>(
+      'select outbox.enqueue($1, $2::jsonb, $3::jsonb, $4::jsonb)::text as id',
+      [operation, ...[target, body, options].map((part) => JSON.stringify(part))],
+    )
     return String(rows[0]?.id)
   } catch (error) {
     throw refusalOf(operation, error)

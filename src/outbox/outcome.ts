@@ -4,8 +4,10 @@ import { get, isObject, type Json, type JsonObject, stringifyJson } from '../api
 import { embeddedPerson, streamNamed } from '../catalog/catalog.ts'
 import type { WriteDef } from '../catalog/types.ts'
 import { writes } from '../catalog/writes.ts'
-import { ApiError, messageOf } from '../errors.ts'
+import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import type { MirrorWrites } from '../mirror/rows.ts'
+import { oneLine } from '../text.ts'
+import { nextDelayMs } from './attempts.ts'
 import type { Conflict } from './merge.ts'
 import { readValue } from './values.ts'
 
@@ -31,6 +33,9 @@ export type Done = {
   readonly rentalStatus: string | null
 }
 
+/** What was written so long ago is not to be seen, and is looked for until so long after it was written. */
+export type Unseen = { readonly sinceMs: number; readonly patienceMs: number }
+
 export type Outcome =
   | Done
   | { readonly kind: 'failed' | 'expired' | 'unknown'; readonly error: string; readonly response: Response | null }
@@ -43,6 +48,8 @@ export type Outcome =
       readonly leaveOut?: readonly string[]
       /** It was held back on our side: no attempt. */
       readonly heldBack?: boolean
+      /** It waits for what was written before it to be shown. */
+      readonly unseen?: Unseen
     }
   /** Whether it had an effect is to be verified. */
   | {
@@ -53,6 +60,10 @@ export type Outcome =
       readonly answered?: true
       /** The API answered with an error: it has finished with this attempt. */
       readonly finished?: true
+      /** What it wrote is not shown yet. */
+      readonly unseen?: Unseen
+      /** What the API answered. */
+      readonly response?: Response
     }
 
 /** A record without what the outbox has no use for: of an embedded user only the id, no message to the company. */
@@ -94,6 +105,41 @@ export function responseOf(error: unknown): Response | null {
 /** An error in one line for the change's `error` column; ids and values stay out of it. */
 export const errorText = (error: unknown): string =>
   error instanceof ApiError ? `${error.code}: ${error.message}` : messageOf(error)
+
+/** So many attempts or verifications may end with an error that nobody expected. */
+const faultsAllowed = 10
+
+type Faulty = {
+  readonly changeId: string
+  /** Its request may have reached the API. */
+  readonly dispatched: boolean
+  /** Attempts, or, once it was dispatched, verifications; this one counts. */
+  readonly tries: number
+}
+
+/**
+ * What an error means that nobody expected. It backs off like any failed attempt, and ends the change after some: what
+ * certainly had no effect as `failed`, what was dispatched as `unknown`.
+ */
+export function outcomeOfFault(
+  error: unknown,
+  { changeId, dispatched, tries }: Faulty,
+): Exclude<Outcome, Done | { readonly kind: 'conflict' }> {
+  const code = error instanceof BoatMirrorError ? error.code : 'INTERNAL'
+  const text = `${code}: ${oneLine(messageOf(error), 300)}`
+  if (tries < faultsAllowed) {
+    const delayMs = nextDelayMs({ attempts: Math.max(1, tries), random: Math.random() })
+    return { kind: dispatched ? 'verify' : 'retry', delayMs, error: text }
+  }
+  const ended = `${text} (${tries} times; the log has the rest)`
+  return dispatched
+    ? { kind: 'unknown', error: `${ended}. Whether it took effect is not known.`, response: null }
+    : {
+        kind: 'failed',
+        error: `${ended}. Nothing was sent. Try again with: changes retry ${changeId}.`,
+        response: null,
+      }
+}
 
 /** The code that {@link errorText} begins with; undefined where the text is a sentence of its own. */
 export const codeIn = (error: string): string | undefined => /^([A-Z_]{4,}): /.exec(error)?.[1]

@@ -36,25 +36,35 @@
 
 import { createSemaphore } from '../api/admission/concurrency.ts'
 import { deadlineIn, sleep } from '../clock.ts'
+import { translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { DataRefused } from '../mirror/writer.ts'
 import { processLife } from '../process-name.ts'
 import { inBatches } from './batches.ts'
 import type { Change } from './change.ts'
 import { canProgress, claimChanges, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
-import { leaseMs, type PushContext } from './context.ts'
+import { leaseMs, type PushContext, showDelayOf } from './context.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
 import { codeIn, type Done, type Outcome } from './outcome.ts'
-import { type DoneChange, isFinal, moves, settleChange, settleChanges } from './settle.ts'
+import { createRefusals } from './refusals.ts'
+import { type DoneChange, isFinal, moves, settleChange, settleChanges, settleFault } from './settle.ts'
 
 type PushCounts = { readonly claimed: number; readonly settled: number }
+
+type Drained = PushCounts & {
+  /** Why `drain` stopped waiting: how the API refuses the account; null: nothing is left that could settle by itself. */
+  readonly held: string | null
+}
 
 export type Pusher = {
   /** Works off what is due now and what becomes due by that; safe to call while another call runs. */
   runOnce(signal: AbortSignal): Promise<PushCounts>
-  /** Repeats `runOnce` until nothing is due (`idle`) or nothing can settle without a person (`settled`). */
-  drain(signal: AbortSignal, options?: { readonly until?: 'idle' | 'settled' }): Promise<PushCounts>
+  /**
+   * Repeats `runOnce` until nothing is due (`idle`) or nothing can settle without a person (`settled`); no longer than half a
+   * minute while the API refuses the account.
+   */
+  drain(signal: AbortSignal, options?: { readonly until?: 'idle' | 'settled' }): Promise<Drained>
   /** When to look again; null: when something is queued. */
   nextDueAt(): Promise<Date | null>
   /** Waits for what is on its way. */
@@ -68,6 +78,13 @@ const lanesAPlace = 3 // while one request is under way, one change is claimed a
 const lookAgainMs = 250 // while a slow answer is waited for, what is new is taken up by a free lane
 const longestSleepMs = 1_000 // the reconciler's interval: what no NOTIFY announced is found within it
 
+/** How long a change rests that our own database kept from going on. */
+const databaseDelayMs = 1_000
+
+/** Errors of our side that say nothing about the change. */
+const isOurs = (error: unknown): boolean =>
+  error instanceof BoatMirrorError && (error.kind === 'abort' || error.code.startsWith('DATABASE_'))
+
 /** An answer that Postgres refuses must not undo the fact that the change is done. */
 const unmirrored = (done: Done): Done => ({
   ...done,
@@ -76,7 +93,9 @@ const unmirrored = (done: Done): Done => ({
 })
 
 /** Creates a pusher. Any number of them, in any number of processes, may run on one database. */
-export function createPusher(context: PushContext): Pusher {
+export function createPusher(given: PushContext): Pusher {
+  const showDelay = showDelayOf(given)
+  const context = { ...given, showDelay }
   const { database, log, settings } = context
   const owner = processLife()
   const lease = leaseMs(settings)
@@ -85,6 +104,7 @@ export function createPusher(context: PushContext): Pusher {
   const claims = new Map<string, () => boolean>()
   /** Changes being delivered: no more than requests may be in flight, or some would wait out their time limit. */
   const places = createSemaphore(() => settings.api.concurrency)
+  const refusals = createRefusals()
   let working = 0
   let heartbeat: NodeJS.Timeout | undefined
 
@@ -197,6 +217,8 @@ export function createPusher(context: PushContext): Pusher {
         const outcome = await deliver(change, signal)
         await settle(change, outcome)
         tell(change, outcome)
+        refusals.note(outcome)
+        showDelay.note(change.id, outcome)
         if (isFinal(outcome)) counts.settled++
       } catch (error) {
         await giveBack(change, error, signal)
@@ -209,10 +231,14 @@ export function createPusher(context: PushContext): Pusher {
     }
   }
 
-  /** Something that is no outcome: we were stopped, lost the lease, or the database failed. */
+  /**
+   * Something that is no outcome. A stop, a lost lease and a failing database are no fault of the change: it is held. Any
+   * other error counts as an attempt, so that no change is taken up for ever.
+   */
   const giveBack = async (change: Change, error: unknown, signal: AbortSignal): Promise<void> => {
-    if (error instanceof BoatMirrorError && error.code === 'LEASE_LOST') {
-      log.info({ event: 'change_taken_over', change: change.id }, messageOf(error))
+    const reason = translateDatabaseError(error)
+    if (reason instanceof BoatMirrorError && reason.code === 'LEASE_LOST') {
+      log.info({ event: 'change_taken_over', change: change.id }, messageOf(reason))
       return
     }
     if (!signal.aborted)
@@ -220,10 +246,14 @@ export function createPusher(context: PushContext): Pusher {
         { event: 'change_interrupted', change: change.id, operation: change.operation, err: error },
         `change ${change.id} was interrupted and is taken up again`,
       )
-    // What was dispatched keeps its mark and is verified; when even this fails, the lease runs out.
-    await releaseChange(database.pool, change).catch((failure: unknown) =>
-      log.warn({ event: 'change_not_released', change: change.id, reason: messageOf(failure) }),
-    )
+    try {
+      if (signal.aborted || isOurs(reason))
+        await releaseChange(database.pool, change, signal.aborted ? 0 : databaseDelayMs)
+      else tell(change, await settleFault(context, change, reason))
+    } catch (failure) {
+      // The lease runs out: whoever takes it up then goes by its mark.
+      log.warn({ event: 'change_not_released', change: change.id, reason: messageOf(failure) })
+    }
   }
 
   const runOnce = async (signal: AbortSignal): Promise<PushCounts> => {
@@ -265,7 +295,9 @@ export function createPusher(context: PushContext): Pusher {
       const counts = await runOnce(signal)
       total.claimed += counts.claimed
       total.settled += counts.settled
-      if (signal.aborted || until === 'idle' || !(await canProgress(database.pool))) return total
+      if (signal.aborted || until === 'idle' || !(await canProgress(database.pool))) return { ...total, held: null }
+      const held = refusals.overdue()
+      if (held !== null) return { ...total, held }
       const dueAt = await nextDueAt(database.pool)
       const waitMs = dueAt === null ? longestSleepMs : dueAt.getTime() - context.clock.now().getTime()
       await sleep(Math.min(longestSleepMs, Math.max(10, waitMs)), signal).catch(() => undefined) // ends by the signal

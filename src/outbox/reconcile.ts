@@ -5,10 +5,12 @@ import { isObject, type Json } from '../api/wire/json.ts'
 import { ApiError } from '../errors.ts'
 import { absenceProvesInMs, absenceProvesNothing, nextVerificationMs } from './attempts.ts'
 import { type Change, resolveTarget } from './change.ts'
-import { showDelayMs } from './context.ts'
+import { showDelayOf } from './context.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
+import { awaited, sinceAnswer } from './own-writes.ts'
+import { lookAgain } from './show-delay.ts'
 
 /** What was sent, as the commit before it was dispatched wrote it down. */
 export function sentOf(change: Change): Sent {
@@ -39,28 +41,56 @@ const undecided = (change: Change, why: string, candidates: readonly Json[]): Ou
 
 const again: Outcome = { kind: 'retry', delayMs: 0, error: 'The earlier attempt did not take effect.' }
 
+/** How long what the change made may still come to be shown, or to be made, in milliseconds. */
+const mayShowInMs = ({ context, change }: Delivery): number => {
+  const now = context.clock.now()
+  const timeLimitMs = context.settings.api.timeoutMs
+  return absenceProvesInMs({
+    sentAt: change.sentAt ?? now,
+    now,
+    timeLimitMs,
+    showDelayMs: showDelayOf(context).ms(),
+  })
+}
+
+/** The next verification of a change of which nothing can be said yet. */
+const notYet = ({ change }: Delivery, waitMs: number): Outcome => ({
+  kind: 'verify',
+  delayMs: Math.min(waitMs, nextVerificationMs(change.verifications, Math.random())),
+  error: 'Not to be seen yet.',
+})
+
 /** What to do when nothing shows that the write took effect. */
-function absent({ context: { clock, settings }, change }: Delivery): Outcome {
+function absent(delivery: Delivery): Outcome {
+  const { context, change } = delivery
+  const { clock } = context
   const { makesRecord, expires } = kindOf(change.write)
+  const unseen = change.evidence.answered
+    ? lookAgain({ sinceMs: sinceAnswer(change.evidence, clock.now()), patienceMs: showDelayOf(context).ms() })
+    : null
+  if (unseen !== null) return { kind: 'verify', answered: true, ...unseen }
   if (change.evidence.answered)
     return undecided(change, 'the API answered with success, and what it made is not to be found.', [])
   // One that may still be under way could arrive after the changes that follow, and undo them.
   if (!makesRecord && change.evidence.finished) return again
+  const waitMs = mayShowInMs(delivery)
+  if (waitMs > 0) return notYet(delivery, waitMs)
   const now = clock.now()
-  const sentAt = change.sentAt ?? now
-  const timeLimitMs = settings.api.timeoutMs
-  const waitMs = absenceProvesInMs({ sentAt, now, timeLimitMs, showDelayMs: showDelayMs(settings) })
-  const delayMs = Math.min(waitMs, nextVerificationMs(change.verifications, Math.random()))
-  if (waitMs > 0) return { kind: 'verify', delayMs, error: 'Not to be seen yet.' }
   const error = 'The answer was lost, and after 15 minutes the rental may have been there and expired.'
-  return expires && absenceProvesNothing(sentAt, now) ? { kind: 'expired', error, response: null } : again
+  const expired = expires && absenceProvesNothing(change.sentAt ?? now, now)
+  return expired ? { kind: 'expired', error, response: null } : again
 }
 
 /** The outcome of a change that was dispatched, from what the API shows; null: it did not take effect. @throws ApiError */
 export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outcome | null> {
-  const { change } = delivery
+  const { context, change } = delivery
   const kind = kindOf(change.write)
-  const verdict = kind.decide(change.write, sent, await kind.verify(delivery, sent))
+  const found = await kind.verify(delivery, sent)
+  // The absence of what one of our own changes made a moment ago proves nothing.
+  const isMissing = kind.makesRecord ? found === null : found?.length === 0
+  const early = isMissing ? await awaited(delivery) : null
+  if (early !== null) return { kind: 'verify', ...early }
+  const verdict = kind.decide(change.write, sent, found, context.settings.timeZone)
   switch (verdict.kind) {
     case 'took':
       return await kind.finish(delivery, sent, { response: null, seen: verdict.seen })
@@ -70,8 +100,10 @@ export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outc
       return gone(change)
     case 'conflict':
       return verdict
-    case 'unclear':
-      return undecided(change, verdict.why, verdict.candidates)
+    case 'unclear': {
+      const waitMs = verdict.mayClear ? mayShowInMs(delivery) : 0
+      return waitMs > 0 ? notYet(delivery, waitMs) : undecided(change, verdict.why, verdict.candidates)
+    }
     default:
       return verdict satisfies never
   }
@@ -79,8 +111,13 @@ export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outc
 
 /** One verification of a change whose answer was lost or whose pusher died. */
 export async function reconcileChange(delivery: Delivery): Promise<Outcome> {
+  const { write, evidence } = delivery.change
+  const kind = kindOf(write)
+  const sent = sentOf(delivery.change)
   try {
-    return (await verifyChange(delivery, sentOf(delivery.change))) ?? absent(delivery)
+    // It took effect: what it left is still to be seen.
+    if (evidence.answered && !kind.makesRecord) return await kind.finish(delivery, sent, { response: null, seen: null })
+    return (await verifyChange(delivery, sent)) ?? absent(delivery)
   } catch (error) {
     if (!(error instanceof ApiError) || delivery.signal.aborted) throw error
     return verifyLater(delivery.change, error)

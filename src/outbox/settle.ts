@@ -12,7 +12,7 @@ import { pendingRentalMs } from './attempts.ts'
 import type { Change } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { PushContext } from './context.ts'
-import { type Done, jsonParameter, type Outcome } from './outcome.ts'
+import { type Done, jsonParameter, type Outcome, outcomeOfFault } from './outcome.ts'
 import { rootOf } from './reads.ts'
 
 /** A change that took effect, with what came of it. */
@@ -33,7 +33,8 @@ async function write(client: PoolClient, change: Change, assignments: Assignment
 }
 
 const writeDoneSql = `with done as (update outbox.queue q set status = 'done', settled_at = clock_timestamp(),
-    settled_xid = pg_current_xact_id(), departed = false, result = s.result::jsonb, response = s.response::jsonb,
+    settled_xid = pg_current_xact_id(), departed = false, result = s.result::jsonb,
+    response = coalesce(s.response::jsonb, case when q.proof ? 'answered' then q.response end),
     record_key = s.record_key, left_behind = s.left_behind::jsonb, warning = s.warning, error = null, conflict = null,
     proof = null, owner = null, lease_until = null
   from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
@@ -142,13 +143,15 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
         proof: sql`case when proof ? 'ambiguous' then proof end`,
       }
     case 'verify': {
-      const { answered, finished } = outcome
+      const { answered, finished, response } = outcome
       const known = { ambiguous: true, ...(answered && { answered }), ...(finished && { finished }) }
       return {
         error: outcome.error,
         looks: sql`looks + 1`,
         next_attempt_at: inMs(outcome.delayMs),
-        proof: sql`coalesce(proof, '{}') || ${jsonParameter(known)}::jsonb`,
+        proof: sql`case when ${answered === true} then jsonb_build_object('answeredAt',
+          floor(extract(epoch from clock_timestamp()) * 1000)) else '{}' end || coalesce(proof, '{}') || ${jsonParameter(known)}::jsonb`,
+        ...(response !== undefined && { response: jsonParameter(response) }),
       }
     }
     case 'conflict':
@@ -185,13 +188,37 @@ export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' &
  */
 export async function settleChange(context: PushContext, change: Change, outcome: Outcome): Promise<void> {
   if (outcome.kind === 'done') return await settleChanges(context, [{ change, done: outcome }])
-  await context.database.transaction(async (client) => {
-    await write(client, change, assignmentsOf(change, outcome))
-    if (outcome.kind === 'failed' || outcome.kind === 'expired')
-      await client.query(`select outbox.block_dependants($1)`, [change.id])
-    if (!isFinal(outcome)) return
-    await forgetGonePersons(client, [change])
-    await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
+  await context.database.transaction((client) => settleOther(client, change, outcome))
+}
+
+async function settleOther(client: PoolClient, change: Change, outcome: Exclude<Outcome, Done>): Promise<void> {
+  await write(client, change, assignmentsOf(change, outcome))
+  if (outcome.kind === 'failed' || outcome.kind === 'expired')
+    await client.query(`select outbox.block_dependants($1)`, [change.id])
+  if (!isFinal(outcome)) return
+  await forgetGonePersons(client, [change])
+  await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
+}
+
+/**
+ * Settles a change whose attempt ended with an error that nobody expected. Only the table knows for certain whether its
+ * request had been dispatched by then.
+ * @throws BoatMirrorError LEASE_LOST when another pusher took the change over.
+ */
+export async function settleFault(context: PushContext, change: Change, error: unknown): Promise<Outcome> {
+  return await context.database.transaction(async (client) => {
+    const row = await on(client)
+      .selectFrom('outbox.queue')
+      .select(['departed', 'attempts', 'looks'])
+      .where('id', '=', change.id)
+      .where('fence', '=', change.fence)
+      .forUpdate()
+      .executeTakeFirst()
+    if (row === undefined) throw leaseLost(change)
+    const tries = row.departed ? row.looks + 1 : row.attempts
+    const outcome = outcomeOfFault(error, { changeId: change.id, dispatched: row.departed, tries })
+    await settleOther(client, change, outcome)
+    return outcome
   })
 }
 

@@ -2,8 +2,9 @@
 // the mirror can't show. Pure. The API reads and writes some fields differently: countries by code, methods by id
 // (docs/sources.md, differences, silence).
 
+import { canonicalDecimal } from '../api/wire/decimal.ts'
 import {
-  get,
+  fieldAt,
   isObject,
   isStorable,
   type Json,
@@ -18,11 +19,14 @@ import type { BodyField } from '../catalog/types.ts'
 /** Members by which the API names a currency-like value that comes as an object. */
 const codeMembers = ['code', 'iso', 'id'] as const
 
-/** The value of a field in a record as read; null where it is absent or not shown. */
-export function readValue(field: BodyField, record: Json | undefined): Json {
-  if (field.readPath === null) return null
-  return get(record, field.readPath ?? field.name) ?? null
+/** What a record shows of a field; undefined: nothing. Where an object with an id or code is known, that alone may stand. */
+export function shownValue(field: BodyField, record: Json | undefined): Json | undefined {
+  if (field.readPath === null) return undefined
+  return fieldAt(record, (field.readPath ?? field.name).split('.'))
 }
+
+/** The value of a field in a record as read; null where it is absent or not shown. */
+export const readValue = (field: BodyField, record: Json | undefined): Json => shownValue(field, record) ?? null
 
 /** A value as read, in the shape in which it is written; null stays null. */
 export function writeShape(field: BodyField, value: Json): Json {
@@ -54,28 +58,6 @@ function objectShape(field: BodyField, value: Json): Json {
   }
   const [only] = members.filter((member) => member.required)
   return only === undefined || textOf(value) === undefined ? value : { [only.name]: value }
-}
-
-/**
- * A decimal in one form: no sign on zero, no trailing zeros, no exponent; undefined when the text is no decimal, or one
- * with an exponent of more than three digits.
- */
-export function canonicalDecimal(text: string): string | undefined {
-  const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?$/i.exec(text.trim())
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match ?? []
-  if (whole === '' && fraction === '') return undefined
-  const point = whole.length + Number(exponent)
-  const digits = `${'0'.repeat(Math.max(0, -point))}${whole}${fraction}`.padEnd(point, '0')
-  const integer = digits.slice(0, Math.max(0, point)).replace(/^0+/, '') || '0'
-  const decimals = withoutTrailingZeros(digits.slice(Math.max(0, point)))
-  const number = decimals === '' ? integer : `${integer}.${decimals}`
-  return sign === '-' && number !== '0' ? `-${number}` : number
-}
-
-function withoutTrailingZeros(digits: string): string {
-  let end = digits.length
-  while (digits[end - 1] === '0') end--
-  return digits.slice(0, end)
 }
 
 const numberLike = (value: Json): string | undefined => canonicalDecimal(textOf(value) ?? '')

@@ -62,7 +62,7 @@ export const cancellations: ReportView = {
     rentals: ['g.rentals', 'Rentals called off.'],
     share: [
       'round(g.rentals / g.all_rentals, 4)',
-      'Their share (0 to 1) of all rentals of that company and month, PENDING ones left out.',
+      'Their share (0 to 1) of all rentals of that company and month, PENDING ones left out. Not to be averaged: months in which nothing was called off have no row.',
     ],
     total_to_pay: ['g.total_to_pay', 'Sum of what would have been to pay.'],
     total_paid: ['g.total_paid', 'Sum of what was paid nevertheless.'],

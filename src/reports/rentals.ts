@@ -54,8 +54,11 @@ export const rentals: ReportView = {
     crew_adults: ['r.crew_adults', 'Adults.'],
     crew_children: ['r.crew_children', 'Children.'],
     currency: [currencyByKey, 'Currency of all prices of the row, as far as it is known.'],
-    rental_price: ['r.rental_price', 'Price of the rental without products.'],
-    discount_price: ['r.discount_price', 'Discount.'],
+    rental_price: [
+      'r.rental_price',
+      "Price of the rental without products; the API's papers do not say whether before or after the discount, in the sandbox before.",
+    ],
+    discount_price: ['r.discount_price', 'Discount; whether rental_price still holds it, see there.'],
     commission_price: ['r.commission_price', 'Commission of the client system.'],
     total_to_pay: ['r.total_to_pay', 'Total to pay.'],
     total_paid: ['r.total_paid', 'Paid so far.'],

@@ -48,7 +48,8 @@ const guardFromReader = (table: string, shown = `stream not in (${personalStream
 ]
 
 const partnerFunctions = `mirror.feed_epoch(), mirror.whole_diff(jsonb, jsonb, jsonb), mirror.cursor_parts(text),
-      mirror.read_change_log(text, int), mirror.next_positions(bigint, xid8, bigint, int), mirror.changes_since(text, int), mirror.last_cursor(),
+      mirror.read_change_log(text, int), mirror.positions_after(text, int), mirror.next_positions(bigint, xid8, bigint, int),
+      mirror.changes_since(text, int), mirror.last_cursor(),
       mirror.next_changes(text, int), mirror.ack_changes(text, text), mirror.reset_consumer(text, text),
       mirror.drop_consumer(text), mirror.record_before_log(text, jsonb), mirror.history(text, jsonb),
       mirror.record_at(text, jsonb, timestamptz), mirror.refresh(text, jsonb)`
@@ -58,7 +59,7 @@ const consumerFunctions = `mirror.caller(), mirror.own_consumer(text), mirror.fo
       mirror.register_consumer(text), mirror.given_position(text), mirror.mark_lost_consumers()`
 
 /** What the owner of the change log calls. */
-const logMonthFunctions = 'mirror.log_partitions(), mirror.make_log_month(), mirror.drop_log_months(int)'
+const logMonthFunctions = 'mirror.log_partitions(), mirror.make_log_month(), mirror.drop_log_month(regclass)'
 
 /** Comes last, when all views exist. */
 export const grants: RepeatableStep = {

@@ -25,13 +25,27 @@ const doing = ({ host, pid }: WorkerIdentity) => {
       where status = 'sending' and lease_until is not null and starts_with(owner, ${`${owner}:`}) having count(*) > 0) d)`
 }
 
-/** Says that a worker is there, and forgets those that have said nothing for ten minutes. */
+/** Since when there has been a worker without a break; null: there is none. */
+export const livingSince = sql<Date | null>`(select min(started_at) from sync.workers
+  where seen_at >= clock_timestamp() - ${sql.lit(silentAfterMs)} * interval '1 ms')`
+
+/** Says that a worker is there, since now where it had been silent, and forgets those that have said nothing for ten minutes. */
 export async function noteWorker(db: Queryable, worker: WorkerIdentity): Promise<void> {
   const seen = { seen_at: now, doing: doing(worker) }
   await on(db)
     .insertInto('sync.workers')
     .values({ ...worker, ...seen })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet(seen))
+    .onConflict((conflict) =>
+      conflict.column('id').doUpdateSet((eb) => ({
+        ...seen,
+        started_at: eb
+          .case()
+          .when('sync.workers.seen_at', '<', inMs(-silentAfterMs))
+          .then(now)
+          .else(eb.ref('sync.workers.started_at'))
+          .end(),
+      })),
+    )
     .execute()
   await on(db).deleteFrom('sync.workers').where('seen_at', '<', inMs(-forgottenAfterMs)).execute()
 }
@@ -48,6 +62,16 @@ export type WorkerStatus = WorkerIdentity & {
   readonly doing: string | null
   /** It has said nothing for half a minute: it died, or is cut off. */
   readonly isSilent: boolean
+}
+
+/** When a worker was last heard of, or a run of the schedule began; null: never. */
+export async function lastWorkerAt(db: Queryable): Promise<Date | null> {
+  const run = sql<Date | null>`(select started_at from sync.runs where trigger = 'schedule' order by id desc limit 1)`
+  const { at } = await on(db)
+    .selectFrom('sync.workers')
+    .select((eb) => sql<Date | null>`coalesce(${eb.fn.max('seen_at')}, ${run})`.as('at'))
+    .executeTakeFirstOrThrow()
+  return at
 }
 
 /** The workers that were heard of within ten minutes, the oldest first. */

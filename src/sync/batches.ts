@@ -46,9 +46,14 @@ export async function* batches<T>(
   const pumping = pump()
   /** Until the batch is full, the source has ended, or time is up. */
   const company = async (): Promise<void> => {
-    const timeIsUp = sleep(lingerMs).then(() => true)
+    const linger = new AbortController()
+    const timeIsUp = sleep(lingerMs, linger.signal).then(
+      () => true,
+      () => true,
+    )
     while (weight < limit && !ended)
-      if (await Promise.race([timeIsUp, new Promise<false>((resolve) => (wakeReader = () => resolve(false)))])) return
+      if (await Promise.race([timeIsUp, new Promise<false>((resolve) => (wakeReader = () => resolve(false)))])) break
+    linger.abort()
   }
 
   try {

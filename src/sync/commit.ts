@@ -41,6 +41,7 @@ import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
 import { isProvisional } from './details/learned.ts'
 import { linkedStream } from './details/links.ts'
 import { economyOf } from './economy.ts'
+import { withoutStale } from './just-written.ts'
 import { endPass } from './lists/end-pass.ts'
 import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
 import type { RequestValues } from './records/project.ts'
@@ -198,8 +199,10 @@ const isDirect = ({ tables, filled, tombstones, bad }: ChangeSet): boolean =>
  */
 const longestEarlyMs = 2_000
 
-async function writeAll(client: PoolClient, run: TaskRun, changes: ChangeSet, extras: CommitExtras): Promise<number> {
-  const { task } = run
+async function writeAll(client: PoolClient, run: TaskRun, read: ChangeSet, extras: CommitExtras): Promise<number> {
+  const { task, context } = run
+  const { shownAfter, settings } = context
+  const changes = await withoutStale(client, read, { ...(shownAfter && { shownAfter }), timeZone: settings.timeZone })
   const { counts, gone } = await applyWrites(client, {
     tables: changes.tables,
     filled: changes.filled,

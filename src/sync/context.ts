@@ -10,6 +10,7 @@ import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
 import type { DetailState, Listed, Seen } from '../state/detail-states.ts'
 import type { DueKey } from '../state/due.ts'
+import type { ShownAfter } from '../state/own-writes.ts'
 import type { Portion } from '../state/portions.ts'
 import type { KnownRecord } from '../state/records.ts'
 import type { NewTask, Task, Waiting } from '../state/tasks.ts'
@@ -40,6 +41,8 @@ export type SyncContext = {
   readonly clock: Clock
   readonly log: Logger
   readonly settings: SyncSettings
+  /** What is known of the time that the API needs to show what the outbox wrote; left out: what is assumed. */
+  readonly shownAfter?: ShownAfter
   /** Called after a commit that wrote to the mirror. */
   readonly onCommit: (written: number) => void
   /** Called when tasks were just added, or a run has none any more, so that a worker looks at once what follows. */

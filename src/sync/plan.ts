@@ -1,6 +1,6 @@
 // Which streams are read, in which order, how often and in which batches. Pure.
 
-import { findStream, parentOf, streamNamed, streams, withAncestors } from '../catalog/catalog.ts'
+import { existingStream, parentOf, streamNamed, streams, withAncestors } from '../catalog/catalog.ts'
 import type { Turn } from '../catalog/turns.ts'
 import type { StreamDef, StreamSetting } from '../catalog/types.ts'
 import { addDays, dateIn } from '../clock.ts'
@@ -22,7 +22,7 @@ export const isEnabled = (stream: StreamDef, settings: PlanSettings): boolean =>
  * @throws BoatMirrorError USAGE naming the unknown stream and those that exist.
  */
 export function streamsToRead(names: readonly string[], settings: PlanSettings): readonly string[] {
-  const wanted = names.length === 0 ? streams : names.map(knownStream)
+  const wanted = names.length === 0 ? streams : names.map(existingStream)
   const all = wanted.flatMap(withAncestors).flatMap((stream) => [...(stream.needs ?? []).map(streamNamed), stream])
   const chosen = new Set(all.filter((stream) => stream.reads.kind !== 'inside').map((stream) => stream.name))
   return streams.filter((stream) => chosen.has(stream.name) && isEnabled(stream, settings)).map((stream) => stream.name)
@@ -37,14 +37,6 @@ export function streamsToSync(names: readonly string[], settings: PlanSettings):
   if (wanted.length > 0) return wanted
   throw new BoatMirrorError('USAGE', `${names.join(', ')} is switched off by the configuration.`, {
     remedy: 'MIRROR_DOCUMENTS, CALENDAR_YEARS, PRICE_DAYS, SLOT_DAYS and SLOT_DURATIONS switch streams on and off.',
-  })
-}
-
-function knownStream(name: string): StreamDef {
-  const stream = findStream(name)
-  if (stream !== undefined) return stream
-  throw new BoatMirrorError('USAGE', `There is no stream "${name}".`, {
-    remedy: `Streams are named by their tables: ${streams.map((each) => each.name).join(', ')}.`,
   })
 }
 

@@ -120,12 +120,9 @@ const soundsLikeTls = ({ status, body = '' }: ApiError, apiUrl: string): boolean
 
 /** The same error, with the address that was asked and what to do about it. */
 function explained(error: ApiError, apiUrl: string): ApiError {
-  const remedy =
-    error.code === 'API_NOT_JSON'
-      ? 'Check API_BASE_URL: it is the root of the API, without /v3. The answer may be a web page.'
-      : soundsLikeTls(error, apiUrl)
-        ? 'If the port speaks TLS, begin API_BASE_URL with https://.'
-        : error.remedy
+  const remedy = soundsLikeTls(error, apiUrl)
+    ? 'If the port speaks TLS, begin API_BASE_URL with https://.'
+    : error.remedy
   return new ApiError(error.code, `The API at ${shownAddress(apiUrl)} cannot be read. ${error.message}`, {
     endpoint: error.endpoint,
     cause: error,

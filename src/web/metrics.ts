@@ -12,7 +12,7 @@ import type { OperatorContext } from './context.ts'
 import { probe } from './health.ts'
 import type { PageFacts } from './page-facts.ts'
 
-const freshnessStates = ['fresh', 'late', 'unknown', 'failing'] as const
+const freshnessStates = ['fresh', 'late', 'unknown', 'failing', 'reading'] as const
 
 const gauges = {
   up: ['boat_mirror_up', '1 when the database answered this scrape.', []],

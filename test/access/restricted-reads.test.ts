@@ -165,6 +165,8 @@ describe('each function of a restricted role', () => {
   const calls: readonly (readonly [string, unknown])[] = [
     ['mirror.changes_since()', denied],
     ['mirror.read_change_log(null, 10)', denied],
+    ['mirror.positions_after(null, 10)', denied],
+    [`mirror_log.first_diff('rentals', ${key}, 1, '{}')`, denied],
     [`mirror.next_positions(mirror.feed_epoch(), '0', 0, 10)`, denied],
     ['mirror.last_cursor()', denied],
     [`mirror.next_changes('of_${mark}')`, denied],
@@ -200,10 +202,17 @@ describe('each function of a restricted role', () => {
   it('is tried here, or takes no name and returns nothing of a record', async () => {
     const found = await mirror.all<{ name: string }>(
       `select distinct p.oid::regproc::text as name from pg_proc p
-       where p.pronamespace in ('mirror'::regnamespace, 'report'::regnamespace, 'sync'::regnamespace)
+       where p.pronamespace::regnamespace::text in ('mirror', 'mirror_log', 'report', 'sync')
          and p.prorettype <> 'trigger'::regtype and has_function_privilege('${login}', p.oid, 'execute') order by 1`,
     )
-    const pure = ['mirror.caller', 'mirror.cursor_parts', 'mirror.whole_diff', 'report.currency_code']
+    const pure = [
+      'mirror.caller',
+      'mirror.cursor_parts',
+      'mirror.same_content',
+      'mirror.unordered',
+      'mirror.whole_diff',
+      'report.currency_code',
+    ]
     const tried = calls.map(([call]) => call.slice(0, call.indexOf('(')))
     expect(found.map(({ name }) => name).filter((name) => !pure.includes(name) && !tried.includes(name))).toEqual([])
   })

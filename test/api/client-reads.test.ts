@@ -175,6 +175,38 @@ describe('a read', () => {
     expect(Math.min(...started.slice(1)) - (started[0] ?? 0)).toBeGreaterThanOrEqual(990)
   })
 
+  for (const [name, headers] of [
+    ['RateLimit-Reset', () => ({ 'ratelimit-reset': '1' })],
+    ['X-RateLimit-Reset', () => ({ 'x-ratelimit-reset': String(Math.floor(Date.now() / 1000) + 1) })],
+    ['RateLimit', () => ({ ratelimit: '"all";r=0;t=1' })],
+  ] as const)
+    it(`waits, like everybody else, until the reset that ${name} alone names`, async () => {
+      const windowMs = 1_000
+      const allowed = 12
+      let window = { from: Date.now(), taken: 0 }
+      let refused = 0
+      await using server = await startServer((response) => {
+        if (Date.now() - window.from >= windowMs) window = { from: Date.now(), taken: 0 }
+        window.taken++
+        if (window.taken <= allowed) return json(response, {})
+        refused++
+        return json(response, {}, 429, headers())
+      })
+      await using test = openApi(server.url, { concurrency: 4 })
+      await Promise.all(Array.from({ length: 30 }, () => test.api.read(users)))
+      // In each window no more are refused than were under way together.
+      expect(refused).toBeLessThanOrEqual(4 * 4)
+    })
+
+  for (const status of [423, 425])
+    it(`answered ${status} is tried again, and everybody waits meanwhile`, async () => {
+      await using server = await startServer(failsThen(1, (response) => json(response, {}, status)))
+      await using test = openApi(server.url)
+      const first = test.api.read(users)
+      await expect.poll(() => test.gate.state().pausedUntil).not.toBeNull()
+      expect((await first).retries).toBe(1)
+    })
+
   it('waits while the breaker is open, until called off', async () => {
     await using server = await startServer((response) => json(response, {}, 500))
     await using test = openApi(server.url)

@@ -80,6 +80,23 @@ describe('a write', () => {
     expect(server.seen).toHaveLength(1)
   })
 
+  it('that is answered 401 holds what follows, and reads, until the API takes the account again', async () => {
+    let refusing = true
+    await using server = await startServer((response) => json(response, {}, refusing ? 401 : 200))
+    await using test = openApi(server.url)
+    await expect(test.api.send(create)).rejects.toMatchObject({ code: 'API_UNAUTHORIZED', mayHaveTakenEffect: false })
+    await expect(test.api.send(create)).rejects.toMatchObject({
+      code: 'API_PAUSED',
+      message: expect.stringContaining('refuses this account'),
+    })
+    refusing = false
+    await test.api.read({ endpoint: 'GET /v3/users' })
+    await test.api.send(create)
+    expect(server.seen).toHaveLength(3)
+    const events = test.lines.flatMap(({ event }) => (String(event).startsWith('account_') ? [event] : []))
+    expect(events).toEqual(['account_refused', 'account_accepted'])
+  })
+
   it('to a server that does not speak TLS certainly never left', async () => {
     await using server = await startServer((response) => json(response, {}))
     await using test = openApi(server.url.replace('http:', 'https:'))

@@ -122,6 +122,32 @@ describe('total', () => {
   ] as const)
     it(`is read from ${name}`, () => expect(found).toBe(expected))
 
+  for (const [name, range, expected] of [
+    ['items 0-19/60', 'items 0-19/60', 60],
+    ['0-19/60, without a unit', '0-19/60', 60],
+    ['a range past the end', '*/60', 60],
+    ['a total that is not known', 'items 0-19/*', null],
+    ['bytes, which are no records', 'bytes 0-19/60', null],
+    ['nonsense', 'items', null],
+  ] as const)
+    it(`of Content-Range ${name} is ${expected}`, () => expect(total({}, { 'content-range': range })).toBe(expected))
+
+  it('is read where a name holds a dot, unasked and as configured', () => {
+    expect(total({ '@odata.count': 30 })).toBe(30)
+    expect(total({ total: 1, '@odata.count': 30 }, {}, '@odata.count')).toBe(30)
+    expect(total({ meta: { '@x.count': 7 } }, {}, 'meta.@x.count')).toBe(7)
+  })
+
+  it('does not count where API_TOTAL_PATH is none, and no number of pages does', () => {
+    const { total: none, pages } = readEnvelope(
+      { data: records, total: 99, meta: { last_page: 7 } },
+      { 'x-total-count': '99', 'content-range': 'items 0-1/99' },
+      { ...unset, totalPath: 'none' },
+      206,
+    )
+    expect([none, pages]).toEqual([null, null])
+  })
+
   for (const path of [
     ...['total', 'totalCount', 'totalItems', 'hydra:totalItems', 'totalElements', 'page.totalElements'],
     ...['meta.total', 'meta.totalCount', 'meta.pagination.total', 'pagination.total'],
@@ -186,6 +212,52 @@ describe('next', () => {
       expect(next(at(path, { href: 5 }))).toBeUndefined()
     })
 
+  for (const [path, value] of [
+    ['@odata.nextLink', 'https://x/v3/rentals?$skip=10'],
+    ['d.__next', '?page=2'],
+    ['paging.next.after', 'NTI1'],
+    ['paging.next.link', '?after=NTI1'],
+    ['meta.page.next_cursor', 'abc'],
+    ['answer.next_page_url', 'https://x/v3/a?page=2'],
+    ['nextPageToken', 'abc'],
+    ['NextToken', 'abc'],
+    ['continuationToken', 'abc'],
+    ['nextRecordsUrl', '/v3/more/1'],
+    ['a.b.next.start', 20],
+    ['nextCursorTime.token', undefined],
+  ] as const)
+    it(`is ${value === undefined ? 'not ' : ''}found at ${path}, where a link or a token stands`, () => {
+      expect(next(at(path, value ?? 'abc'))).toBe(value === undefined ? undefined : String(value))
+    })
+
+  it('is no word about something else, no text for people and no date', () => {
+    for (const [path, value] of [
+      ['nextDeparture', 'tomorrow'],
+      ['nextSyncToken', 'abc'],
+      ['links.next.label', 'Next'],
+      ['links.next.rel', 'next'],
+      ['paging.forward.next', 'the next page'],
+      ['maintenance.next', '2026-12-01T02:00:00Z'],
+      ['a.b.c.d.next', 'too deep'],
+    ] as const)
+      expect(next(at(path, value)), path).toBeUndefined()
+    expect(next({ included: [{ next: 'abc' }] })).toBeUndefined()
+  })
+
+  it('is a link before it is a token, because a link says all of the request', () => {
+    expect(next({ paging: { onward: { next: 'abc', next_url: 'https://x/v3/a?after=abc' } } })).toContain('https')
+  })
+
+  it('is found in a header of its own, and its empty header is the end', () => {
+    expect(next({}, { 'x-next-page': '2' })).toBe('2')
+    expect(next({}, { 'x-next-page': '' })).toBeNull()
+    expect(next({}, { 'x-next-maintenance': 'abc' })).toBeUndefined()
+  })
+
+  it('does not count where API_NEXT_PATH is none', () => {
+    expect(next({ next: 'abc', has_more: true }, { link: '<b>; rel=next' }, 'none')).toBeUndefined()
+  })
+
   it('is read to the last digit', () => {
     expect(next({ next: new LosslessNumber('12345678901234567890') })).toBe('12345678901234567890')
   })
@@ -202,6 +274,47 @@ describe('next', () => {
         remedy: 'Correct API_NEXT_PATH.',
       }),
     )
+  })
+})
+
+describe('more records', () => {
+  const read = (body: Record<string, Json>, status = 200, headers = {}) =>
+    readEnvelope({ data: records, ...body }, headers, unset, status)
+
+  for (const [name, body, more, next] of [
+    ['has_more', { has_more: true }, true, undefined],
+    ['hasNextPage', { pageInfo: { hasNextPage: true } }, true, undefined],
+    ['a flag as text', { meta: { hasMore: 'true' } }, true, undefined],
+    ['next: true', { next: true }, true, undefined],
+    ['last: false', { last: false }, true, undefined],
+    ['one of two flags', { has_more: false, meta: { has_next: true } }, true, undefined],
+    ['has_more: false, which is the end', { has_more: false }, false, null],
+    ['last: true, which is the end', { last: true }, false, null],
+    ['a flag that a link contradicts', { has_more: false, next: '?page=2' }, false, '?page=2'],
+    ['no flag', { more_info: true, lastName: true, has: true }, undefined, undefined],
+  ] as const)
+    it(`are told by ${name}`, () => expect(read(body as Record<string, Json>)).toMatchObject({ more, next }))
+
+  it('follow a part (206), unless it reaches the end', () => {
+    expect([read({}, 206).more, read({ total: 2 }, 206).more]).toEqual([true, true])
+    expect(read({}, 206, { 'content-range': 'items 0-1/60' })).toMatchObject({ more: true, total: 60 })
+    expect(read({}, 206, { 'content-range': 'items 58-59/60' })).toMatchObject({ more: undefined, total: 60 })
+    expect(read({}, 206, { 'content-range': 'items 0-1/*' })).toMatchObject({ more: true, total: null })
+  })
+
+  it('are told by the number of pages', () => {
+    for (const path of ['meta.last_page', 'totalPages', 'page.totalPages', 'pagination.total_pages', 'meta.lastPage'])
+      expect(read(at(path, 3)).pages, path).toBe(3)
+    expect(read({}, 200, { 'x-total-pages': '4' }).pages).toBe(4)
+    expect([read({ pages: 3 }).pages, read({ last_page: 'x' }).pages]).toEqual([null, null])
+  })
+
+  it('follow the cursor of a page’s end, which is told apart from a next one', () => {
+    const of = (body: Record<string, Json>) => [read(body).endCursor, read(body).next]
+    expect(of({ paging: { cursors: { before: 'a', after: 'b' } } })).toEqual(['b', undefined])
+    expect(of({ page_info: { end_cursor: 'b', has_next_page: false } })).toEqual(['b', null])
+    expect(of({ data: records, after: null })).toEqual([null, undefined])
+    expect(of({ paging: { previous: { after: 'x' } } })).toEqual([undefined, undefined])
   })
 })
 

@@ -156,6 +156,33 @@ describe('pause', () => {
   })
 })
 
+describe('an account that is refused', () => {
+  const waits = async (gate: Gate): Promise<number> => Number(gate.state().pausedUntil ?? Date.now()) - Date.now()
+
+  it('holds everybody, all workers alike, for 1 s, 2 s, 4 s … until a request is done', async () => {
+    const store = memoryStore()
+    const gate = createGate({ clock: systemClock, log: recordingLog().log, store })
+    const together = [await gate.enter(), await gate.enter()]
+    for (const each of together) each.done('refused') // one refusal, however many were under way
+    for (const ms of [1_000, 2_000, 4_000]) {
+      expect(await waits(gate)).toBe(ms)
+      await vi.advanceTimersByTimeAsync(0)
+      const other = createGate({ clock: systemClock, log: recordingLog().log, store })
+      expect(await passesWithin(other, ms - 1)).toBe(false)
+      await vi.advanceTimersByTimeAsync(1)
+      await pass(gate, 'refused')
+    }
+    await vi.advanceTimersByTimeAsync(8_000)
+    await pass(gate, 'alive') // what is refused for a reason of its own says nothing of the account
+    await pass(gate, 'refused')
+    expect(await waits(gate)).toBe(16_000)
+    await vi.advanceTimersByTimeAsync(16_000)
+    await pass(gate, 'success')
+    await pass(gate, 'refused')
+    expect(await waits(gate)).toBe(1_000)
+  })
+})
+
 describe('waiting', () => {
   it('ends at once with the reason of the signal', async () => {
     const { gate } = await opened()

@@ -40,13 +40,34 @@ const kept = [
   '123456789.123456789',
   '1e400',
   '1E-400',
-  '-1.5e+3',
   '0.0000001',
   '100000000000000000000000000000000000000000',
   '0.000000000000000000000000000000000000001',
 ]
 
+/** The same number in other spellings. */
+const respelt: readonly (readonly [string, string])[] = [
+  ['1E+1', '10'],
+  ['-1.5e+3', '-1500'],
+  ['1.0e1', '10'],
+  ['10.0', '10'],
+  ['2500e-2', '25'],
+  ['1.25E1', '12.5'],
+  ['0e5', '0'],
+  ['-0', '0'],
+  ['1.2345678901234567890e19', '12345678901234567890'],
+  ['12345678901234567890.000', '12345678901234567890'],
+  ['9007199254740993e0', '9007199254740993'],
+]
+
 describe('numbers', () => {
+  for (const [digits, plain] of respelt)
+    it(`${digits} is ${plain}, alone and among others`, () => {
+      expect(parseJson(digits).value).toEqual(Object.is(Number(digits), -0) ? -0 : parseJson(plain).value)
+      expect(stringifyJson(parseJson(`[${digits},1e400]`).value)).toBe(`[${plain},1e400]`)
+      expect(stringifyJson(parseExact(`[${digits}]`))).toBe(`[${digits}]`)
+    })
+
   for (const digits of kept)
     it(`${digits} keeps every digit, alone and among others`, () => {
       expect(stringifyJson(parseJson(digits).value)).toBe(digits)

@@ -58,6 +58,7 @@ const refusedAnswer = {
 export async function read(
   server: Server,
   call: ListCall,
+  onPage: (page: Page) => unknown = () => undefined,
 ): Promise<{ pages: Page[]; asked: Record<string, string>[] }> {
   const asked: Record<string, string>[] = []
   const fetch = async (address: PageAddress, { tag }: { readonly tag?: string | undefined } = {}): Promise<Answer> => {
@@ -72,7 +73,10 @@ export async function read(
     return { status, body, headers, startedAt: new Date(0), bytes: 1, retries: 0, sanitized: 0 }
   }
   const pages: Page[] = []
-  for await (const page of readPages(call, { fetch, nameOf: JSON.stringify, linkBase })) pages.push(page)
+  for await (const page of readPages(call, { fetch, nameOf: JSON.stringify, linkBase })) {
+    pages.push(page)
+    onPage(page)
+  }
   return { pages, asked }
 }
 

@@ -1,9 +1,10 @@
 // What a page says of itself, how it is recognized, and lists that are refused.
 
 import { describe, expect, it } from 'vitest'
-import type { ListCall } from '../../src/api/types.ts'
+import type { ListCall, Page } from '../../src/api/types.ts'
 import type { Json } from '../../src/api/wire/json.ts'
-import { allIds, byCursor, callOf, idsOf, numbered, read, records, type Server } from './page-servers.ts'
+import { collect, openApi, startServer } from './http-server.ts'
+import { allIds, byCursor, callOf, idsOf, numbered, type Reply, read, records, type Server } from './page-servers.ts'
 
 describe('a page', () => {
   it('says where it stands, what comes next and what the API claims', async () => {
@@ -64,6 +65,24 @@ describe('a page', () => {
     expect([idsOf(pages), asked.length]).toEqual([allIds(25).slice(20), 1])
   })
 
+  it('that is no JSON is named beside cause and place', async () => {
+    await using server = await startServer((response, { url }) => {
+      const isSecond = url.includes('page=2')
+      response.end(
+        isSecond ? '[{"id":11,"price":NaN}]' : JSON.stringify(numbered(25)({ page: '1', perPage: '10' }).body),
+      )
+    })
+    await using client = openApi(server.url)
+    await expect(collect(client.api.list(callOf('page')))).rejects.toMatchObject({
+      code: 'API_NOT_JSON',
+      kind: 'retry',
+      message: expect.stringMatching(
+        /^GET \/v3\/users: .* NaN at \$\[0\]\.price, character 19\. .* The page was asked for with perPage=10&page=2\.$/,
+      ),
+      endpoint: 'GET /v3/users',
+    })
+  })
+
   it('of another paging style, stored before the setting changed, means the beginning', async () => {
     expect(idsOf((await read(numbered(5), callOf('page', { from: '/v3/users?after=x' }))).pages)).toEqual(allIds(5))
   })
@@ -85,20 +104,66 @@ describe('a page', () => {
 })
 
 describe('refused', () => {
+  const odataByLink: Server = ({ $skip = '0' }) => {
+    const from = Number($skip)
+    const next = from + 5 < 30 ? { '@odata.nextLink': `https://api.example/v3/users?$skip=${from + 5}` } : {}
+    return { body: { value: records(5, from), '@odata.count': 30, ...next } }
+  }
   const refusal = async (server: Server, call: ListCall) =>
     read(server, call).then(
       () => 'nothing was refused',
       (error: unknown) => error,
     )
 
-  it('is a server that ignores the paging parameter', async () => {
+  it('is a server that ignores the paging parameter and takes that of the size', async () => {
     for (const style of ['page', 'offset'] as const)
-      expect(await refusal(() => ({ body: records(10) }), callOf(style))).toMatchObject({
+      expect(await refusal(({ perPage }) => ({ body: records(Number(perPage)) }), callOf(style))).toMatchObject({
         code: 'PAGING_IGNORED',
         kind: 'skip',
-        message: 'GET /v3/users answered the second page with the first.',
+        message: 'GET /v3/users answered the second page with the first: fewer records come when fewer are asked for.',
         endpoint: 'GET /v3/users',
-        remedy: expect.stringContaining('API_PAGE_PARAM'),
+        remedy: expect.stringContaining('API_PAGE_PARAM (now page)'),
+      })
+  })
+
+  it('is a server that ignores both parameters: nothing proves that its one page is all', async () => {
+    for (const style of ['page', 'offset'] as const)
+      for (const count of [1, 2, 7, 10, 20])
+        expect(await refusal(() => ({ body: records(count) }), callOf(style))).toMatchObject({
+          code: 'PAGING_UNPROVEN',
+          remedy: expect.stringContaining('lists.<stream>.paging: none'),
+        })
+  })
+
+  it('is a server that ignores the paging parameter and names a next page elsewhere', async () => {
+    const jsonApi: Server = () => ({
+      body: { data: records(5), links: { next: 'https://api.example/v3/users?page[number]=2&page[size]=5' } },
+    })
+    expect(await refusal(jsonApi, callOf('page'))).toMatchObject({
+      code: 'PAGING_IGNORED',
+      message: expect.stringContaining('names a next one at links.next, which API_PAGING=page does not follow'),
+      remedy: expect.stringMatching(/API_PAGING=link, or API_PAGE_PARAM .*page\[number\], page\[size\]/),
+    })
+    const odata: Server = () => ({
+      body: { value: records(5), '@odata.count': 30, '@odata.nextLink': 'https://api.example/v3/users?$skip=5' },
+    })
+    expect(await refusal(odata, callOf('page'))).toMatchObject({
+      code: 'PAGING_IGNORED',
+      remedy: expect.stringContaining('@odata.nextLink'),
+    })
+    expect(idsOf((await read(odataByLink, callOf('link'))).pages)).toEqual(allIds(30))
+  })
+
+  it('is an empty second page where the first one names a next page that is not asked for', async () => {
+    const server: Server = ({ page }) => ({ body: page === '1' ? { data: records(5), next_cursor: 'abc' } : [] })
+    expect(await refusal(server, callOf('page'))).toMatchObject({ code: 'PAGING_UNPROVEN' })
+    expect(idsOf((await read(server, callOf('page', { nextPath: 'none' }))).pages)).toEqual(allIds(5))
+  })
+
+  it('is a cursor that is ignored, though the page is shorter than asked for', async () => {
+    for (const style of ['cursor', 'link'] as const)
+      expect(await refusal(() => ({ body: { data: records(5), next: '?page=5' } }), callOf(style))).toMatchObject({
+        code: 'PAGING_IGNORED',
       })
   })
 
@@ -106,9 +171,12 @@ describe('refused', () => {
     expect(idsOf((await read(numbered(5, { past: 'last' }), callOf('page'))).pages)).toEqual(allIds(5))
   })
 
-  it('is not a full last page that repeats after a list was taken up there', async () => {
-    const { pages } = await read(numbered(20, { past: 'last' }), callOf('page', { from: '2' }))
-    expect(idsOf(pages)).toEqual(allIds(20).slice(10))
+  it('is a last page that repeats after a list was taken up there: what came before is not known', async () => {
+    expect(await refusal(numbered(20, { past: 'last' }), callOf('page', { from: '2' }))).toMatchObject({
+      code: 'PAGING_UNPROVEN',
+    })
+    const counted = numbered(20, { past: 'last', wrap: (data) => ({ data, total: 20 }) })
+    expect(idsOf((await read(counted, callOf('page', { from: '2' }))).pages)).toEqual(allIds(20).slice(10))
   })
 
   it('is not a list that holds more than its total says', async () => {
@@ -125,18 +193,63 @@ describe('refused', () => {
     const server: Server = (query) => ({ body: records(10, 10 * (Number(query.page) % 3)) })
     expect(await refusal(server, callOf('page'))).toMatchObject({
       code: 'PAGING_ENDLESS',
-      message: 'GET /v3/users does not end: page 4 is an earlier page again.',
+      message:
+        'GET /v3/users does not end: the page after 30 records is an earlier page again, and nothing says that they are all.',
       endpoint: 'GET /v3/users',
-      remedy: 'Check API_PAGING and API_PAGE_PARAM.',
+      remedy: expect.stringContaining('Check API_PAGING and API_PAGE_PARAM.'),
     })
   })
 
-  it('are more pages than the total allows', async () => {
-    const server: Server = (query) => ({ body: { data: records(1, Number(query.page)), total: 4 } })
-    expect(await refusal(server, callOf('page'))).toMatchObject({
-      code: 'PAGING_ENDLESS',
-      message: 'GET /v3/users does not end: page 6 came, of a list that can have 4.',
-    })
+  it('is not a page that came before where the total, or the list in smaller pages, says that it was all', async () => {
+    const wrapping =
+      (total: number, wrap: (items: Json[]) => Json = (items) => items): Server =>
+      ({ page, perPage }) => {
+        const size = Number(perPage)
+        const from = ((Number(page) - 1) % Math.ceil(total / size)) * size
+        return { body: wrap(records(Math.min(size, total - from), from)) }
+      }
+    for (const total of [2, 10, 20, 25, 99]) {
+      const counted = await read(
+        wrapping(total, (data) => ({ data, total })),
+        callOf('page'),
+      )
+      expect(idsOf(counted.pages)).toEqual(allIds(total))
+      expect(counted.asked).toHaveLength(counted.pages.length + 1)
+      const plain = await read(wrapping(total), callOf('page'))
+      expect(idsOf(plain.pages)).toEqual(allIds(total))
+      expect(plain.asked).toHaveLength(counted.asked.length + 1)
+    }
+  })
+
+  it('is not a cursor of 0 that leads back, nowhere, or is refused; and a cursor of 0 that leads on is followed', async () => {
+    const ending =
+      (back: (size: number) => Reply): Server =>
+      ({ page, perPage }) => {
+        if (page === '0') return back(Number(perPage))
+        const from = Number(page ?? 0)
+        const size = Number(perPage)
+        const next = from + size < 25 ? from + size : 0
+        return { body: { data: records(Math.min(size, 25 - from), from), next_cursor: next } }
+      }
+    for (const back of [
+      (size: number): Reply => ({ body: { data: records(Math.min(size, 25)), next_cursor: size } }),
+      (): Reply => ({ body: { data: [], next_cursor: 0 } }),
+      (): Reply => ({ status: 404, body: undefined }),
+    ]) {
+      expect(idsOf((await read(ending(back), callOf('cursor'))).pages)).toEqual(allIds(25))
+      expect(idsOf((await read(ending(back), callOf('cursor', { pageSize: 30 }))).pages)).toEqual(allIds(25))
+    }
+    const afterId: Server = ({ page, perPage }) => {
+      const from = page === undefined ? 0 : Number(page) + 1
+      const size = Math.min(Number(perPage), 5 - from)
+      return { body: { data: records(size, from), next_cursor: from + size < 5 ? from + size - 1 : null } }
+    }
+    expect(idsOf((await read(afterId, callOf('cursor', { pageSize: 1 }))).pages)).toEqual(allIds(5))
+  })
+
+  it('are not more pages than the total has records: the total may be capped', async () => {
+    const server = numbered(60, { mostPerPage: 1, wrap: (data) => ({ data, total: 4 }) })
+    expect(idsOf((await read(server, callOf('page'))).pages)).toEqual(allIds(60))
   })
 
   it('is a list without pages that holds less than its total', async () => {
@@ -167,13 +280,50 @@ describe('refused', () => {
     for (const style of ['cursor', 'link'] as const)
       expect(await refusal(hidden(25), callOf(style))).toMatchObject({
         code: 'PAGING_ENVELOPE',
-        message: `GET /v3/users: The first page is full, there are more records, and no next ${style} was found.`,
+        message: `GET /v3/users: There are more than 10 records, or fewer come when fewer are asked for, and no next ${style} was found.`,
       })
   })
 
-  it('is not a list by cursor whose pages have one size whatever is asked for: nothing tells that there is more', async () => {
-    const { pages, asked } = await read(() => ({ body: records(10) }), callOf('cursor'))
-    expect([idsOf(pages), asked.map((query) => query.perPage)]).toEqual([allIds(10), ['10', '9']])
+  it('is a list by cursor whose cursor is not found, though its first page is shorter than asked for', async () => {
+    const clamped: Server = ({ page = '0', perPage }) => {
+      const size = Math.min(5, Number(perPage))
+      return { body: { data: records(size, Number(page)), odd: { place: Number(page) + size } } }
+    }
+    for (const style of ['cursor', 'link'] as const)
+      expect(await refusal(clamped, callOf(style))).toMatchObject({ code: 'PAGING_ENVELOPE' })
+  })
+
+  it('is a list that says of more records in any other way, and of no next page', async () => {
+    for (const more of [{ has_more: true }, { meta: { last_page: 2 } }, { total: 6 }])
+      for (const style of ['cursor', 'link', 'none'] as const)
+        expect(await refusal(() => ({ body: { data: records(5), ...more } }), callOf(style))).toMatchObject({
+          code: 'PAGING_ENVELOPE',
+        })
+    for (const headers of [{}, { 'content-range': 'items 0-4/6' }, { 'content-range': 'items 0-4/*' }] as const)
+      expect(await refusal(() => ({ status: 206, headers, body: records(5) }), callOf('none'))).toMatchObject({
+        code: 'PAGING_ENVELOPE',
+      })
+  })
+
+  it('is a list by cursor whose page has one size whatever is asked for: nothing proves that it is all', async () => {
+    for (const style of ['cursor', 'link'] as const)
+      expect(await refusal(() => ({ body: records(7) }), callOf(style))).toMatchObject({
+        code: 'PAGING_UNPROVEN',
+        remedy: expect.stringContaining('lists.<stream>.paging: none'),
+      })
+  })
+
+  it('is yielded before nothing proves that it is all, so that its records are not lost', async () => {
+    const pages: Page[] = []
+    const reading = read(
+      () => ({ body: records(7) }),
+      callOf('cursor'),
+      (page) => pages.push(page),
+    )
+    await expect(reading).rejects.toMatchObject({ code: 'PAGING_UNPROVEN' })
+    expect([idsOf(pages), pages[0]?.next]).toEqual([allIds(7), ''])
+    // Taken up there, it is read as from its beginning.
+    await expect(read(() => ({ body: records(7) }), callOf('cursor', { from: '' }))).rejects.toThrow()
   })
 
   it('is not a list by cursor that loses its cursor on the way; that its total disagrees is for the sweep to see', async () => {

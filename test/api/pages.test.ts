@@ -83,15 +83,15 @@ describe('any list', () => {
     await fc.assert(
       fc.asyncProperty(server, async ({ total, pageSize, base, style, ...options }) => {
         const make = style === 'page' ? numbered : byOffset
-        // A full first page that comes again cannot be told from an ignored parameter: refused by another test.
         const perPage = Math.min(pageSize, options.mostPerPage)
-        fc.pre(!(options.past === 'last' && total <= perPage && total >= pageSize))
+        // One record, or pages of one, cannot be asked for in fewer: nothing tells them from an ignored parameter.
+        fc.pre(!(options.past === 'last' && total > 0 && (perPage === 1 || total === 1)))
         const { pages, asked } = await read(
           make(total, { base, ...options }),
           callOf(style, { pageSize, pageBase: base as 0 | 1 }),
         )
         expect(idsOf(pages)).toEqual(allIds(total))
-        expect(asked.length).toBeLessThanOrEqual(Math.ceil(total / perPage) + 2)
+        expect(asked.length).toBeLessThanOrEqual(Math.ceil(total / perPage) + (options.past === 'last' ? 2 : 1))
       }),
     )
   })

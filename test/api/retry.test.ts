@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseRetryAfter, retryDelayMs, withRetries } from '../../src/api/retry.ts'
+import { askedWaitMs, concernsAccount, parseRetryAfter, retryDelayMs, withRetries } from '../../src/api/retry.ts'
 import { ApiError, type ErrorCode } from '../../src/errors.ts'
 
 const now = new Date('2026-05-01T12:00:00Z')
@@ -50,6 +50,70 @@ describe('Retry-After', () => {
         expect(ms === undefined || (Number.isInteger(ms) && ms >= 0 && ms <= 3_600_000)).toBe(true)
       }),
     )
+  })
+})
+
+describe('the wait that a refusal asks for', () => {
+  const epoch = now.getTime() / 1000
+  const ask = (headers: Record<string, string>, status = 429): number | undefined =>
+    askedWaitMs({ status, headers, now })
+  for (const [headers, expected] of [
+    [{ 'retry-after': '2', 'ratelimit-reset': '60' }, 2_000],
+    [{ 'retry-after': 'soon', 'ratelimit-reset': '60' }, 60_000],
+    [{ 'ratelimit-reset': '7' }, 7_000],
+    [{ 'ratelimit-reset': '0' }, 1_000],
+    [{ 'ratelimit-reset': '7, 30' }, 30_000],
+    [{ 'ratelimit-reset': '99999999' }, 3_600_000],
+    [{ 'ratelimit-reset': 'soon' }, undefined],
+    [{ 'x-ratelimit-reset': String(epoch + 20) }, 20_000],
+    [{ 'x-ratelimit-reset': String((epoch + 20) * 1000) }, 20_000],
+    [{ 'x-ratelimit-reset': String(epoch + 20), date: 'Fri, 01 May 2026 12:00:15 GMT' }, 5_000],
+    [{ 'x-ratelimit-reset': String(epoch - 20) }, 1_000],
+    [{ 'x-rate-limit-reset': String(epoch + 20) }, 20_000],
+    [{ ratelimit: '"burst";r=0;t=30' }, 30_000],
+    [{ ratelimit: '"burst";r=0;t=30, "day";r=900;t=4000' }, 30_000],
+    [{ ratelimit: 'limit=100, remaining=0, reset=50' }, 50_000],
+    [{ ratelimit: 'nothing of the kind' }, undefined],
+    [{}, undefined],
+  ] as const)
+    it(`${JSON.stringify(headers)} is ${expected} ms`, () => {
+      expect(ask(headers)).toBe(expected)
+    })
+
+  it('is read from the reset of a limit only where the limit is spent', () => {
+    expect(ask({ 'x-ratelimit-reset': '30' }, 404)).toBeUndefined()
+    expect(ask({ 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '7' }, 403)).toBeUndefined()
+    expect(ask({ 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '0' }, 403)).toBe(30_000)
+  })
+
+  it('is a time within an hour or none, whatever the headers hold', () => {
+    const text = fc.oneof(fc.string(), fc.nat().map(String), fc.constantFrom('r=0;t=1', 'reset=5', '1e9', '-1', '٣'))
+    const names = ['retry-after', 'ratelimit-reset', 'x-ratelimit-reset', 'ratelimit', 'date'] as const
+    const headers = fc.record(Object.fromEntries(names.map((name) => [name, text])), { requiredKeys: [] })
+    fc.assert(
+      fc.property(headers, (given) => {
+        const ms = ask(given as Record<string, string>)
+        expect(ms === undefined || (Number.isInteger(ms) && ms >= 0 && ms <= 3_600_000)).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('what concerns the account', () => {
+  const refusal = (status: number, retryAfterMs?: number): ApiError =>
+    new ApiError('API_REJECTED', 'x', {
+      endpoint: 'PUT /v3/users/{userId}',
+      status,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    })
+
+  it('is 401, 423, 425 and 429, and any other refusal that names a time', () => {
+    for (const status of [401, 423, 425, 429]) expect(concernsAccount(refusal(status))).toBe(true)
+    for (const status of [400, 403, 404, 409, 422]) {
+      expect(concernsAccount(refusal(status))).toBe(false)
+      expect(concernsAccount(refusal(status, 0))).toBe(true)
+    }
+    expect(concernsAccount(refusal(500, 1_000))).toBe(false)
   })
 })
 

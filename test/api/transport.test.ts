@@ -1,6 +1,6 @@
 // The wire: sizes, encodings, time limits, redirects and error bodies.
 
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { collect, json, openApi, type Respond, startServer } from './http-server.ts'
 
@@ -18,6 +18,9 @@ describe('compressed answers', () => {
   for (const [encoding, compress] of [
     ['gzip', gzipSync],
     ['deflate', deflateSync],
+    ['deflate', deflateRawSync],
+    ['deflate', (input: string) => deflateRawSync(input, { level: 0 })],
+    ['gzip', (input: string) => Buffer.concat([gzipSync(input.slice(0, 99)), gzipSync(input.slice(99))])],
     ['br', brotliCompressSync],
     ['GZIP', gzipSync],
     ['identity', Buffer.from],
@@ -42,6 +45,7 @@ describe('compressed answers', () => {
       expect(await outcome((response) => void response.writeHead(200, headers).end(body))).toMatchObject({
         code: 'API_NOT_JSON',
         endpoint: users.endpoint,
+        remedy: expect.stringMatching(/proxy/),
       })
     })
 })
@@ -120,7 +124,7 @@ describe('redirects', () => {
       const error = await outcome((response) => json(response, {}, status, { location: `${elsewhere.url}/v3/users` }))
       expect(error).toMatchObject({
         code: 'API_REDIRECT',
-        kind: 'fatal',
+        kind: 'skip',
         status,
         remedy: expect.stringContaining('API_BASE_URL'),
       })
@@ -142,6 +146,25 @@ describe('content types', () => {
       message: 'GET /v3/users: 11 characters that are not JSON, or are cut off. (content type text/html)',
     })
   })
+})
+
+describe('what is wrong with the JSON of an answer, and where,', () => {
+  for (const [name, text, says] of [
+    ['NaN', '[{"id":1},{"id":2,"price":{"value":NaN}}]', 'NaN at $[1].price.value, character 36'],
+    ['Infinity in an envelope', '{"data":[{"a,]":"\\""},-Infinity]}', '-Infinity at $.data[1], character 23'],
+    ['undefined', '{"data":[],"next":undefined}', 'undefined at $.next, character 19'],
+    ['a comma too many', '[{"id":1,"é":2,}]', 'an unexpected } at $[0], character 16'],
+    ['a letter', '[{"id":1},{"id":x}]', 'something unexpected at $[1].id, character 17'],
+    ['its end', '[{"id":1},{"name":"Jan', 'it ends too early, at $[1].name, character 23'],
+  ] as const)
+    it(`is said: ${name}`, async () => {
+      const error = await outcome((response) => void response.writeHead(200).end(text))
+      expect(error).toMatchObject({
+        code: 'API_NOT_JSON',
+        message: `GET /v3/users: ${text.length} characters that are not JSON: ${says}. (content type none)`,
+        remedy: expect.stringContaining('not valid JSON'),
+      })
+    })
 })
 
 describe('the reason of a refusal', () => {

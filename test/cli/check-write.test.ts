@@ -4,8 +4,9 @@ import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { settingsToWrite } from '../../src/cli/check-settings.ts'
-import { settingLines, withLines } from '../../src/cli/settings-file.ts'
+import { variablesOf, withLines } from '../../src/cli/settings-file.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { openJsonApi } from '../discovery/other-servers.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
 
@@ -49,6 +50,8 @@ it('adds what it finds to .env, for its owner alone, and a second time nothing',
   const text = await readFile(file, 'utf8')
   expect(text.startsWith(`${before}\n`)).toBe(true)
   expect(text.slice(before.length).match(/^[A-Z_]+=.*$/gm)).toEqual([
+    expect.stringMatching(/^DATABASE_URL=postgres/),
+    `DATA_DIR=${join(cli.folder, 'data')}`,
     'API_AUTH=header:X-Boat-Key',
     'API_PAGING=offset',
     'API_PAGE_PARAM=offset',
@@ -90,9 +93,67 @@ it('compares with the file and the environment, which wins', () => {
   expect(base).toMatchObject({ isThere: false, contradictedBy: 'the environment' })
 })
 
-it('keeps the line ends of a file, and refuses a value that would make a second line', () => {
+it('keeps the line ends of a file', () => {
   expect(withLines('A=1\r\nB=2', ['# why', 'C=3'])).toBe('A=1\r\nB=2\r\n# why\r\nC=3\r\n')
-  expect(() => settingLines([{ name: 'API_PAGING', value: 'page\nADMIN_TOKEN=x', evidence: '' }])).toThrow(
-    'for no line',
-  )
 })
+
+it('finds that an API asks for no credentials, and refuses nobody who only looks at the mirror', async () => {
+  await using open = await createSandbox({ size: 12 })
+  await using fresh = await openCommandLine({ DATABASE_URL: database.url, API_BASE_URL: open.url })
+  const asked = await fresh.run(['check', '--json'])
+  expect(asked.code).toBe(1)
+  expect(JSON.parse(asked.stdout).settings[0]).toMatchObject({ name: 'API_AUTH', value: 'none' })
+  const unset = await fresh.run(['sync', 'harbours'])
+  expect(unset).toMatchObject({ code: 2, stderr: expect.stringContaining('API_TOKEN is not set') })
+  const written = await fresh.run(['check', '--write'])
+  expect(written.code).toBe(0)
+  const text = await readFile(join(fresh.folder, '.env'), 'utf8')
+  expect(text).toContain(`\nAPI_BASE_URL=${open.url}\n`)
+  expect(text).toContain('\nAPI_AUTH=none\n')
+  expect(text).not.toContain('API_TOKEN')
+  const looked = await fresh.run(['db'], { API_AUTH: 'bearer' })
+  expect(looked).toMatchObject({ code: 0, stdout: `${database.url}\n` })
+}, 120_000)
+
+it('writes what a second terminal needs, and passwords only if that is asked for', async () => {
+  const withPassword = new URL(database.url)
+  withPassword.password = 'pass word#1'
+  const settings = { API_BASE_URL: sandbox.url, API_TOKEN: 'Geheim-77', DATABASE_URL: withPassword.href }
+  const path = join(cli.folder, 'second.env')
+  const plain = await cli.run(['check', '--write', 'second.env'], settings)
+  const first = variablesOf(await readFile(path, 'utf8'))
+  withPassword.password = ''
+  expect(first).toMatchObject({ API_BASE_URL: sandbox.url, DATABASE_URL: withPassword.href })
+  expect(first.API_TOKEN).toBeUndefined()
+  const whole = await cli.run(['check', '--write', 'second.env', '--with-secrets', '--json'], settings)
+  expect(variablesOf(await readFile(path, 'utf8'))).toMatchObject(settings)
+  const told = [plain, whole].map(({ stdout, stderr }) => stdout + stderr).join()
+  expect(told).not.toMatch(/Geheim|pass( |%20)word/)
+  const again = await cli.run(['check', '--write', 'second.env'], settings)
+  expect(again.stdout).toContain('Nothing to add to second.env.')
+  const alone = await cli.run(['check', '--with-secrets'], settings)
+  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('belongs to --write') })
+}, 120_000)
+
+it('writes names with brackets so that they are read again', async () => {
+  await using server = await openJsonApi({ count: 47, refusesUnknown: true })
+  await using fresh = await openCommandLine({ DATABASE_URL: database.url })
+  const written = await fresh.run(['check', '--write'], { API_BASE_URL: server.url })
+  expect(written.stdout).toMatch(/ok +settings .*API_PAGE_PARAM=page\[number\].*API_SIZE_PARAM=page\[size\]/)
+  expect(written.stdout).toMatch(/^API_PAGE_PARAM='page\[number\]'$/m)
+  // From here on, everything comes from the file.
+  const again = await fresh.run(['check'])
+  expect(again.stdout).toMatch(
+    /ok +list rentals .*paging by page from 1 .*a total of 47; 20 records on the first page, 20/,
+  )
+  expect([written.code, again.code]).toEqual([0, 0])
+}, 60_000)
+
+it('shows what it found where the file cannot be written', async () => {
+  const found = await cli.run(['check', '--write', 'no/folder/x.env'], {
+    ...{ API_BASE_URL: sandbox.url, API_TOKEN: 'Geheim-77' },
+  })
+  expect(found.code).toBe(1)
+  expect(found.stdout).toMatch(/fail {2}settings file .*can't be written/)
+  expect(found.stdout).toMatch(/^API_PAGING=offset$/m)
+}, 60_000)

@@ -280,6 +280,9 @@ it('hints name the command as it was called', () => {
   const inCheckout = hint.replace('boat-mirror', 'npm run cli --')
   expect(asCalled(hint, { npm_package_name: 'boat-mirror', npm_lifecycle_event: 'cli' })).toBe(inCheckout)
   expect(asCalled(hint, { npm_package_name: 'boat-mirror', npm_lifecycle_event: 'start' })).toBe(inCheckout)
+  expect(asCalled('try: boat-mirror worker', { npm_package_name: 'boat-mirror', npm_lifecycle_event: 'cli' })).toBe(
+    'try: npm start',
+  )
   for (const elsewhere of [
     {},
     { npm_lifecycle_event: 'npx' },

@@ -104,6 +104,29 @@ describe('a search', () => {
     expect(empty.found).toMatchObject({ problem: null, paging: null, note: expect.stringContaining('three records') })
   })
 
+  it('finds the settings of an API that refuses the order in which lists are asked for', async () => {
+    const { found, seen } = await searched((response, { url }) => {
+      const query = new URL(url, 'http://x').searchParams
+      if (query.has('order')) return json(response, { message: 'unknown parameter' }, 400)
+      const [page, size] = [Number(query.get('page') ?? 1), Number(query.get('perPage') ?? 5)]
+      return json(response, records.slice((page - 1) * size, page * size))
+    })
+    expect(found).toMatchObject({ problem: null, paging: { style: 'page', pageParam: 'page', sizeParam: 'perPage' } })
+    expect(seen.filter(({ url }) => url.includes('order='))).toHaveLength(1)
+  })
+
+  it('takes a body that says that the request failed for a refusal of its parameters', async () => {
+    const { found } = await searched((response, { url }) => {
+      const query = new URL(url, 'http://x').searchParams
+      const unknown = [...query.keys()].find((name) => !/^(order|p|page_size)$/.test(name))
+      if (unknown !== undefined) return json(response, { success: false, error: `unknown parameter ${unknown}` })
+      const [page, size] = [Number(query.get('p') ?? 1), Number(query.get('page_size') ?? 5)]
+      const next = page * size < records.length ? `/v3/rentals?p=${page + 1}&page_size=${size}` : null
+      return json(response, { success: true, data: records.slice((page - 1) * size, page * size), next })
+    })
+    expect(found).toMatchObject({ problem: null, paging: { style: 'page', pageParam: 'p', sizeParam: 'page_size' } })
+  })
+
   it('passes on no value of which a line of settings could be made', async () => {
     const evil = await searched((response) => json(response, { 'a\nADMIN_TOKEN=x': { b: records }, c: 1 }))
     expect(evil.found.settings.map(({ name }) => name)).toEqual(['API_AUTH'])

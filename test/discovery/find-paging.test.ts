@@ -149,6 +149,74 @@ const cases: readonly Case[] = [
       ...{ API_SIZE_PARAM: 'limit' },
     },
   },
+  {
+    name: 'the names of json-server 0.17, which says nothing of pages until it is asked for one',
+    api: (query, records) => {
+      if (query._limit === undefined && query._page === undefined) return { body: records }
+      const [number, length] = [Math.max(1, Number(query._page ?? 1)), Number(query._limit ?? 10)]
+      const link = `<http://api/v3/rentals?_page=${number + 1}&_limit=${length}>; rel="next"`
+      return {
+        body: records.slice((number - 1) * length, number * length),
+        headers: { 'x-total-count': String(records.length), ...(query._page !== undefined && { link }) },
+      }
+    },
+    found: { API_PAGING: 'page', API_PAGE_PARAM: '_page', API_PAGE_BASE: '1', API_SIZE_PARAM: '_limit' },
+  },
+  {
+    name: 'a size that counts only beside a page, and the number of the next page',
+    api: (query, records) => {
+      if (query._page === undefined) return { body: records }
+      const [number, length] = [Number(query._page), Number(query._per_page ?? 10)]
+      const next = number * length < records.length ? number + 1 : null
+      return { body: { next, items: records.length, data: records.slice((number - 1) * length, number * length) } }
+    },
+    found: { API_PAGING: 'page', API_PAGE_PARAM: '_page', API_PAGE_BASE: '1', API_SIZE_PARAM: '_per_page' },
+  },
+  {
+    name: 'JSON:API, which refuses what it does not know',
+    api: (query, records) => {
+      if (Object.keys(query).some((name) => !/^page\[(number|size)\]$/.test(name))) return null
+      const [number, length] = [Number(query['page[number]'] ?? 1), size(query, 'page[size]', 10, 20)]
+      const next = number * length < records.length ? `/v3/rentals?page%5Bnumber%5D=${number + 1}` : null
+      const data = records.slice((number - 1) * length, number * length)
+      return { body: { data, links: { next: next && `${next}&page[size]=${length}` }, meta: { total: 30 } } }
+    },
+    found: {
+      ...{ API_PAGING: 'page', API_PAGE_PARAM: 'page[number]', API_PAGE_BASE: '1' },
+      ...{ API_SIZE_PARAM: 'page[size]', API_PAGE_SIZE: '20' },
+    },
+  },
+  {
+    name: 'JSON:API, whose pages have a size of their own',
+    api: (query, records) => {
+      const number = Number(query['page[number]'] ?? 1)
+      const next = number < 3 ? `/v3/rentals?page[number]=${number + 1}` : null
+      return { body: { data: records.slice(number * 10 - 10, number * 10), links: { next } } }
+    },
+    found: { API_PAGING: 'page', API_PAGE_PARAM: 'page[number]', API_PAGE_BASE: '1' },
+  },
+  {
+    name: 'OData, whose pages are cut by the server where nobody asks for a size',
+    api: (query, records) => {
+      if (Object.keys(query).some((name) => !/^\$(top|skip)$/.test(name))) return null
+      const skip = Number(query.$skip ?? 0)
+      const value = records.slice(skip, skip + Number(query.$top ?? 10))
+      const goesOn = query.$top === undefined && skip + value.length < records.length
+      const next = goesOn ? { '@odata.nextLink': `/v3/rentals?$skip=${skip + 10}` } : {}
+      return { body: { '@odata.count': records.length, value, ...next } }
+    },
+    found: { API_PAGING: 'offset', API_PAGE_PARAM: '$skip', API_PAGE_BASE: '0', API_SIZE_PARAM: '$top' },
+  },
+  {
+    name: 'names that no line of settings could hold',
+    api: numbered('page\nADMIN_TOKEN', 'perPage', 1, (results, next, length) => ({
+      body: {
+        results,
+        next: results.length < length ? null : `/v3/rentals?page%0AADMIN_TOKEN=${next}&perPage=${length}`,
+      },
+    })),
+    found: { API_PAGING: 'link', API_SIZE_PARAM: 'perPage' },
+  },
   { name: 'nothing of all this', api: (_, records) => ({ body: records }), found: null },
 ]
 

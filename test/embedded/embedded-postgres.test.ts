@@ -5,6 +5,7 @@ import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { translateDatabaseError } from '../../src/database/sql-states.ts'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'
 import type { State } from '../../src/embedded/state.ts'
 import { answers, ask, type Folder, makeFolder, quiet } from './folders.ts'
@@ -52,6 +53,9 @@ describe('an embedded database', () => {
     expect(await ask(url, 'show synchronous_commit')).toBe('on')
     const wrong = url.replace(/:[^:@]+@/, ':wrong@')
     await expect(ask(wrong, 'select 1')).rejects.toMatchObject({ code: '28P01' })
+    const without = url.replace(/:[^:@]+@/, '@')
+    const refusal = await ask(without, 'select 1').catch((error: unknown) => translateDatabaseError(error, without))
+    expect(refusal).toMatchObject({ code: 'DATABASE_REFUSED', message: expect.stringMatching(/asks for a password/) })
   })
 
   it('stores UTF-8, sorts by code point and knows upper and lower case beyond ASCII', async () => {

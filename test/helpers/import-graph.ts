@@ -23,7 +23,18 @@ const layers: readonly (readonly string[])[] = [
 ]
 
 /** What everybody may use, and may itself use nothing above it. */
-const foundation = ['errors', 'log', 'clock', 'text', 'format', 'hints', 'process-name']
+const foundation = [
+  'errors',
+  'log',
+  'clock',
+  'date-time',
+  'lazy',
+  'near-names',
+  'text',
+  'format',
+  'hints',
+  'process-name',
+]
 const withSettings = ['cli', 'index', 'library', 'app', 'jobs', 'web']
 
 /** Parts that stand apart: they may use what is listed and nothing else. */
@@ -31,7 +42,7 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   embedded: foundation,
   sandbox: [],
   migrations: [],
-  config: ['text', 'errors', 'settings'],
+  config: ['text', 'errors', 'near-names', 'settings'],
   settings: ['addresses'],
   addresses: [],
   log: ['errors', 'text'],
@@ -39,7 +50,10 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   format: [],
   errors: [],
   clock: [],
+  'date-time': [],
   hints: [],
+  lazy: [],
+  'near-names': ['errors'],
   'process-name': [],
 }
 

@@ -5,6 +5,7 @@ import type { Pool, PoolClient } from 'pg'
 
 type Node = {
   readonly 'Node Type': string
+  readonly 'Total Cost': number
   readonly 'Actual Rows'?: number
   readonly 'Actual Loops'?: number
   readonly 'Rows Removed by Filter'?: number
@@ -13,12 +14,26 @@ type Node = {
   readonly Plans?: readonly Node[]
 }
 
+/** What auto_explain tells of a statement; of settings, those that are not as they come. */
+type Told = {
+  readonly 'Query Text': string
+  readonly Plan: Node
+  readonly Settings?: Readonly<Record<string, string>>
+  readonly JIT?: unknown
+}
+
 /** One statement that was carried out. */
 type Handled = {
   readonly sql: string
   /** Rows that came out of all steps of its plan, and those that a step looked at and dropped. */
   readonly rows: number
   readonly ms: number
+  /** What the planner expected, whatever it took. */
+  readonly cost: number
+  /** Postgres may compile it (JIT), as its cost says; the setting of whoever ran it, or of the function around it. */
+  readonly mayCompile: boolean
+  /** Postgres did compile it. */
+  readonly compiled: boolean
 }
 
 function rowsOf(node: Node): number {
@@ -33,7 +48,7 @@ function rowsOf(node: Node): number {
 
 const explainEverything = `load 'auto_explain';
   set auto_explain.log_min_duration = 0; set auto_explain.log_analyze = on; set auto_explain.log_timing = off;
-  set auto_explain.log_nested_statements = on; set auto_explain.log_format = json; set auto_explain.log_level = notice`
+  set auto_explain.log_nested_statements = on; set auto_explain.log_settings = on; set auto_explain.log_format = json; set auto_explain.log_level = notice`
 
 /** Carries out work on a connection and returns every statement it needed, with the rows that Postgres handled for each. */
 async function handledBy(client: PoolClient, work: () => Promise<unknown>): Promise<readonly Handled[]> {
@@ -41,9 +56,15 @@ async function handledBy(client: PoolClient, work: () => Promise<unknown>): Prom
   const onNotice = ({ message = '' }: { readonly message?: string | undefined }): void => {
     const start = message.indexOf('{')
     if (!message.startsWith('duration:') || start < 0) return
-    const told = JSON.parse(message.slice(start)) as { readonly 'Query Text': string; readonly Plan: Node }
-    const ms = Number(/^duration: ([\d.]+) ms/.exec(message)?.[1] ?? 0)
-    found.push({ sql: told['Query Text'], rows: rowsOf(told.Plan), ms })
+    const told = JSON.parse(message.slice(start)) as Told
+    found.push({
+      sql: told['Query Text'],
+      rows: rowsOf(told.Plan),
+      ms: Number(/^duration: ([\d.]+) ms/.exec(message)?.[1] ?? 0),
+      cost: told.Plan['Total Cost'],
+      mayCompile: told.Settings?.jit !== 'off',
+      compiled: told.JIT !== undefined,
+    })
   }
   await client.query(explainEverything)
   client.on('notice', onNotice)

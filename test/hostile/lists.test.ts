@@ -250,14 +250,17 @@ describe('a list from a server that pages as it pleases', () => {
             }
           } catch (error) {
             assert(
-              isOurs(error, 'PAGING_ENVELOPE', 'PAGING_IGNORED', 'PAGING_ENDLESS', 'PAGING_FOREIGN_LINK'),
+              isOurs(
+                error,
+                ...['PAGING_ENVELOPE', 'PAGING_IGNORED', 'PAGING_ENDLESS', 'PAGING_FOREIGN_LINK', 'PAGING_UNPROVEN'],
+              ),
               String(error),
             )
             assert(error instanceof Error && error.message.startsWith('GET /v3/rentals'))
           }
+          // Empty pages are passed over, and some pages are asked for again to see whether the list ends there.
           const shown = bodies.map((each) => stringifyJson(readEnvelope(each, {}, paging).items))
-          for (const [index, each] of yielded.entries())
-            assert.equal(stringifyJson(each.items.values()), shown[index % shown.length])
+          for (const each of yielded) assert(shown.includes(stringifyJson(each.items.values())))
         },
       ),
       settingsOf('lists that page oddly'),

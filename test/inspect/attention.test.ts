@@ -8,6 +8,8 @@ import { statusFacts } from './status-facts.ts'
 const commandsOf = (facts: Parameters<typeof statusFacts>[0]): readonly string[] =>
   whatNeedsPeople(statusFacts(facts), []).flatMap(({ commands }) => commands)
 
+const worker = { id: '1', host: 'h', pid: 1, version: '1', startedAt: new Date(0), seenAt: new Date(0), doing: null }
+
 describe('the commands beside what waits for a person', () => {
   it('name the oldest change of those that wait', () => {
     const outbox = { conflict: 2, unknown: 1, failed: 3, done: 9, oldestQueuedAt: null }
@@ -87,7 +89,7 @@ describe('the commands beside what waits for a person', () => {
       { ...field, path: 'shoeSize', isNew: true },
       { ...field, path: 'hatSize', isNew: false },
     ]
-    expect(whatNeedsPeople(statusFacts({ unknownFields }), late)).toEqual([
+    expect(whatNeedsPeople(statusFacts({ unknownFields, workers: [{ ...worker, isSilent: false }] }), late)).toEqual([
       {
         kind: 'late',
         about: ['rentals', 'users'],
@@ -139,5 +141,33 @@ describe('the commands beside what waits for a person', () => {
 
   it('are none where nothing waits', () => {
     expect(commandsOf({ outbox: { done: 9, oldestQueuedAt: null }, firstChanges: { done: 1 } })).toEqual([])
+  })
+})
+
+describe('late streams', () => {
+  const late = (['types', 'rentals'] as const).map(
+    (stream) => ({ stream, state: 'late', targetS: 60, lastRunStatus: 'done', lastError: null }) as const,
+  )
+  const told = (wishes: Partial<StatusFacts>, freshness: Parameters<typeof whatNeedsPeople>[1] = late) =>
+    whatNeedsPeople(statusFacts({ api: { ...statusFacts().api, breaker: 'open' }, ...wishes }), freshness)
+  it('come first, with their cause, while no worker runs', () => {
+    const [first, second] = told({ lastWorkerAt: new Date('2030-05-01T12:00:00Z') })
+    expect(first).toMatchObject({
+      kind: 'late',
+      about: ['types', 'rentals'],
+      text: 'No worker has run since 2030-05-01 12:00:00 UTC. 2 streams are older than their target: types, rentals.',
+      commands: ['worker'],
+    })
+    expect(second?.kind).toBe('breaker')
+    expect(told({ workers: [{ ...worker, isSilent: true }] })[0]?.text).toMatch(/^No worker has run yet\. 2 streams/)
+  })
+  it('come as what they are while one runs', () => {
+    const [first, second] = told({ workers: [{ ...worker, isSilent: false }] })
+    expect([first?.kind, second?.kind]).toEqual(['breaker', 'late'])
+    expect(second).toMatchObject({ text: 'types, rentals: older than the target.', commands: ['status', 'schedule'] })
+  })
+  it('are none while a worker catches up with them', () => {
+    const reading = late.map((each) => ({ ...each, state: 'reading' as const }))
+    expect(told({ workers: [{ ...worker, isSilent: false }] }, reading).map(({ kind }) => kind)).toEqual(['breaker'])
   })
 })

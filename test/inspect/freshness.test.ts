@@ -5,6 +5,7 @@ import { streams } from '../../src/catalog/catalog.ts'
 import { freshnessFacts } from '../../src/inspect/page-queries.ts'
 import { type Freshness, streamStatus } from '../../src/inspect/queries.ts'
 import type { RunStatus } from '../../src/state/runs.ts'
+import { noteWorker } from '../../src/state/workers.ts'
 import { openReports, type Reports } from '../reports/support.ts'
 
 let reports: Reports
@@ -13,6 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => reports[Symbol.asyncDispose]())
 beforeEach(async () => {
+  await reports.pool.query('delete from sync.workers')
   await reports.pool.query(
     'update sync.streams set as_of = null, target_s = null, interval_s = null, last_run_id = null',
   )
@@ -66,6 +68,47 @@ describe('a stream is', () => {
       await put('rentals', state)
       expect(await stateOf('rentals')).toMatchObject({ state: is })
     })
+})
+
+describe('a late stream', () => {
+  const worker = { id: 'h:1:x', host: 'h', pid: 1, version: '1' }
+  const late = { ageS: 300, intervalS: 60, ended: 'done' } as const
+  /** A worker that has been there for so long, and was heard of so long ago. */
+  const work = async (sinceS: number, seenS = 0): Promise<void> => {
+    await noteWorker(reports.pool, worker)
+    const times = `started_at = clock_timestamp() - $1 * interval '1 s', seen_at = clock_timestamp() - $2 * interval '1 s'`
+    await reports.pool.query(`update sync.workers set ${times}`, [sinceS, seenS])
+  }
+  const stateInStatus = async (): Promise<string | undefined> =>
+    (await streamStatus(reports.pool)).find(({ stream }) => stream === 'rentals')?.state
+  beforeEach(() => put('rentals', late))
+  it('is late without a worker, and with one that is not heard of', async () => {
+    expect(await stateOf('rentals')).toMatchObject({ state: 'late' })
+    await work(60, 31)
+    expect(await stateOf('rentals')).toMatchObject({ state: 'late' })
+  })
+  it('is being read while a worker that began catches up, until its target has passed once more', async () => {
+    await work(60)
+    expect([await stateOf('rentals'), await stateInStatus()]).toMatchObject([{ state: 'reading' }, 'reading'])
+    await work(181)
+    expect([await stateOf('rentals'), await stateInStatus()]).toMatchObject([{ state: 'late' }, 'late'])
+  })
+  it('is late again once it had its turn', async () => {
+    await work(60)
+    await reports.pool.query(
+      `update sync.runs set finished_at = clock_timestamp() - interval '50 s'
+       where id = (select last_run_id from sync.streams where stream = 'rentals')`,
+    )
+    expect(await stateOf('rentals')).toMatchObject({ state: 'late' })
+  })
+  it('gets the same time from a worker that came back', async () => {
+    await work(600, 40)
+    await noteWorker(reports.pool, worker)
+    expect(await stateOf('rentals')).toMatchObject({ state: 'reading' })
+    await work(600, 20)
+    await noteWorker(reports.pool, worker)
+    expect(await stateOf('rentals')).toMatchObject({ state: 'late' })
+  })
 })
 
 describe('report.freshness', () => {

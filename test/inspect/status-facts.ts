@@ -7,6 +7,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   database: { url: 'postgres://db/mirror', version: '16.4', size: 3_145_728, embedded: false },
   queue: { backend: 'postgres', url: null },
   workers: [],
+  lastWorkerAt: null,
   streams: [],
   backlog: null,
   estimate: { requestsMade: 0, requestsLeft: 0, perSecond: null, secondsLeft: 0 },

@@ -18,7 +18,7 @@ it('a worker is on the list while it lives', async () => {
   await expect
     .poll(() => listWorkers(database.pool))
     .toMatchObject([{ pid: process.pid, version: '1.2.3', doing: null, isSilent: false }])
-  await presence.stop()
+  await presence[Symbol.asyncDispose]()
   expect(await listWorkers(database.pool)).toEqual([])
 })
 

@@ -122,6 +122,30 @@ describe('mirror.changes_since', () => {
     expect(await told()).toEqual([insert, { name: ['Brest', 'Roscoff'] }, { name: ['Roscoff', 'Camaret'] }])
   })
 
+  it('tells first entries to whom the view was given, or a view of theirs, and to nobody else', async () => {
+    const role = `told_${Math.random().toString(36).slice(2, 8)}`
+    await mirror.all(`create role ${role}; create role ${role}_friend; grant usage on schema mirror to ${role};
+      grant select on mirror.changes to ${role}; create schema ${role} authorization ${role}`)
+    const client = await mirror.db.pool.connect()
+    const as = (who: string, sql: string): Promise<unknown[]> =>
+      client.query(`set local role ${who}`).then(async () => (await client.query(sql)).rows)
+    try {
+      await client.query('begin')
+      const harbour = rowOf('harbours', { id: 9001, name: 'Brest' })
+      await applyWrites(client, { tables: [tableOf('harbours', 1, [harbour])] })
+      await as(role, `create view ${role}.own as select diff -> 'name' ->> 1 as name from mirror.changes`)
+      await as(role, `grant usage on schema ${role} to ${role}_friend; grant select on ${role}.own to ${role}_friend`)
+      expect(await as(role, `select name from ${role}.own`)).toEqual([{ name: 'Brest' }])
+      expect(await as(`${role}_friend`, `select name from ${role}.own`)).toEqual([{ name: 'Brest' }])
+      const whole = `mirror_log.first_diff('harbours', '{"id": 9001}', 1, '{}')`
+      await expect(as(role, `select ${whole}`)).rejects.toThrow('permission denied for schema mirror_log')
+    } finally {
+      await client.query('rollback')
+      client.release()
+      await mirror.all(`drop owned by ${role}, ${role}_friend; drop role ${role}, ${role}_friend`)
+    }
+  })
+
   it('tells times in UTC, as they are logged, whatever the time zone of who reads', async () => {
     const departure_datetime = '2026-07-01T10:00:00+02:00'
     await mirror.write({ tables: [tableOf('rentals', 1, [rowOf('rentals', { id: 50, departure_datetime })])] })

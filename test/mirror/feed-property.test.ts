@@ -37,7 +37,10 @@ beforeAll(async () => {
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
 
-const used = ['harbours', 'rentals', 'users', 'user_identities', 'resource_pricetable'] as const
+const used = ['harbours', 'resources', 'rentals', 'users', 'user_identities', 'resource_pricetable'] as const
+
+/** Ids of resources: what rentals are filled with names them. */
+const boats = ['a', 'b', 'ü"\\']
 
 type Step =
   | { readonly kind: 'read'; readonly reads: readonly Read[] }
@@ -83,6 +86,8 @@ function rowFrom({ stream, id, text, other }: Read) {
   switch (stream) {
     case 'harbours':
       return rowOf(stream, { id, name: text })
+    case 'resources':
+      return rowOf(stream, { id: boats[id - 1] ?? '', name: text, company_id: other })
     case 'rentals':
       return rowOf(
         stream,
@@ -104,8 +109,10 @@ function rowFrom({ stream, id, text, other }: Read) {
   }
 }
 
-const keyOf = (stream: string, id: number): string[] =>
-  stream === 'resource_pricetable' ? ['r', `2020-01-0${id}`, 'DAYS,1'] : [String(id)]
+function keyOf(stream: string, id: number): string[] {
+  if (stream === 'resource_pricetable') return ['r', `2020-01-0${id}`, 'DAYS,1']
+  return [stream === 'resources' ? (boats[id - 1] ?? '') : String(id)]
+}
 
 function writesOf(step: Step, minute: number): MirrorWrites {
   if (step.kind === 'read')

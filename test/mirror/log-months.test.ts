@@ -1,6 +1,8 @@
 // The months of the change log: every entry finds a place, a month that is old goes as a whole, and what follows the log is told.
 
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import type { Queryable } from '../../src/database/sql.ts'
+import { messageOf } from '../../src/errors.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { dropLogMonths, makeLogMonths } from '../../src/mirror/log-months.ts'
 import { createTestPool } from '../helpers/database.ts'
@@ -51,6 +53,11 @@ const old = [-4, -3].map(nameOf)
 const kept = [-2, -1].map(nameOf)
 /** As many days as make the first two months old, and no later one. */
 const days = Math.floor((Date.now() - Date.parse(month(-2))) / 86_400_000) - 1
+
+const drop = (db: Queryable): Promise<number> =>
+  dropLogMonths(db, days, (month, error) => {
+    throw new Error(`${month}: ${messageOf(error)}`)
+  })
 
 it('keeps an entry of whatever time, and makes the months to come before they begin', async () => {
   for (const at of ['0001-01-01Z', month(1), '9999-12-31Z']) await log(at)
@@ -116,24 +123,52 @@ it('loses rows that are old while it still has younger ones', async () => {
 it('stays while a younger one has the first entry of a record of which it has a later one', async () => {
   await log(middle(-2), 7, 'insert', false)
   await log(middle(-3), 7)
-  expect(await dropLogMonths(mirror.db.pool, days)).toBe(0)
+  expect(await drop(mirror.db.pool)).toBe(1)
+  expect(await names()).toEqual([nameOf(-3), ...kept])
   await mirror.all('truncate mirror.change_log')
   await log(middle(-2), 8, 'insert', false)
   await log(middle(-3), 7)
-  expect(await dropLogMonths(mirror.db.pool, days)).toBe(2)
+  expect(await drop(mirror.db.pool)).toBe(1)
+})
+
+it('is named with what stands on it when it cannot go: its rows go one by one, and younger ones once they are gone', async () => {
+  const [blocked = '', next = ''] = old
+  // The first entry of a record of which only the next month has a later one.
+  await log(middle(-4), 3, 'insert', false)
+  await log(middle(-3), 3)
+  for (const offset of [-3, -2, -1]) for (const id of [1, 2]) await log(middle(offset), id)
+  await mirror.all(`create view public.july as select * from ${blocked}; select mirror.reset_consumer('none')`)
+  const prune = async () => {
+    const failed: unknown[] = []
+    const onFailure = (table: string, reason: string) => void failed.push([table, reason])
+    return [await pruneHistory(mirror.db.pool, { historyDays: days, onFailure }), failed] as const
+  }
+  try {
+    const inTheWay = [[blocked, expect.stringContaining(`july depends on table ${blocked}`)]]
+    expect(await prune()).toEqual([{ 'mirror.change_log': 4 }, inTheWay])
+    expect(await names()).toEqual([...old, ...kept])
+    expect(new Set(await places())).toEqual(new Set(kept))
+    expect(await mirror.all('select name from sync.consumers where lost')).toEqual([{ name: 'none' }])
+    expect(await prune()).toEqual([{ 'months of mirror.change_log': 1 }, inTheWay])
+    expect(await names()).not.toContain(next)
+  } finally {
+    await mirror.all('drop view public.july')
+  }
+  expect(await prune()).toEqual([{ 'months of mirror.change_log': 1 }, []])
+  expect(await names()).toEqual(kept)
 })
 
 it('is left to its owner, and to later while somebody uses it', async () => {
   await mirror.all(`create role months_of_tests; grant usage on schema mirror to months_of_tests`)
   const client = await mirror.db.pool.connect()
   await client.query('begin; set local role months_of_tests')
-  expect(await dropLogMonths(client, days)).toBe(0)
+  expect(await drop(client)).toBe(0)
   await client.query('reset role; select from mirror.change_log')
   const other = createTestPool(mirror.url, 1)
-  expect(await dropLogMonths(other, days)).toBe(0)
+  expect(await drop(other)).toBe(0)
   await client.query('rollback')
   client.release()
   await other.end()
   await mirror.all('drop owned by months_of_tests; drop role months_of_tests')
-  expect(await dropLogMonths(mirror.db.pool, days)).toBe(2)
+  expect(await drop(mirror.db.pool)).toBe(2)
 })

@@ -144,7 +144,11 @@ describe('a value', () => {
   })
 
   it('is a reference of digits only when it is nothing else, and of at most 18', () => {
-    const asNumber = (referenceId: Json): string => stringifyJson(numericReference({ referenceId }))
+    const asNumber = (referenceId: Json): string | null => {
+      const body = numericReference({ referenceId })
+      return body === null ? null : stringifyJson(body)
+    }
+    expect(['0', '007', '00'].map(asNumber)).toEqual(['{"referenceId":0}', null, null])
     expect(['12', '12a', 'a12', '1'.repeat(19), null].map(asNumber)).toEqual([
       '{"referenceId":12}',
       '{"referenceId":"12a"}',
@@ -164,7 +168,9 @@ describe('our own reference', () => {
 
   it('is a whole number below 2^53 for an API that takes numbers only, and is then sent as one', () => {
     expect(ownReference(installation, '42', true)).toBe('123456000000042')
-    expect(stringifyJson(numericReference({ referenceId: '123456000000042' }))).toBe('{"referenceId":123456000000042}')
+    expect(stringifyJson(numericReference({ referenceId: '123456000000042' }) ?? null)).toBe(
+      '{"referenceId":123456000000042}',
+    )
     expect(numericReference({ referenceId: 'A-7' })).toEqual({ referenceId: 'A-7' })
   })
 })

@@ -2,10 +2,11 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { canonicalDecimal } from '../../src/api/wire/decimal.ts'
 import type { Json, JsonObject } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
 import { mergeChange, type OnConflict, overlayBase } from '../../src/outbox/merge.ts'
-import { canonicalDecimal, sameValue } from '../../src/outbox/values.ts'
+import { sameValue } from '../../src/outbox/values.ts'
 
 const fields = writeNamed('rental.update').body
 const names = ['contractLink', 'orderLink', 'referenceId'] as const

@@ -45,12 +45,20 @@ export const boats: Readonly<Record<string, Answer>> = {
   'How full will each company be in the coming months?': (world) =>
     monthsFrom(world.today, 3).flatMap((month) =>
       grouped(
-        world.records('resources'),
-        (boat) => [companyName(boat), month, at(boat, 'company.id')],
-        (group) => {
-          const known = group.map(({ id }) => world.occupancy(id, [month]))
-          const [full, days] = [sum(known, (each) => each.full), sum(known, (each) => each.days)]
-          return [full, days, round((100 * full) / days, 1)]
+        [...groupBy(world.records('resources'), ({ boatId }) => String(boatId)).values()],
+        ([boat]) => [companyName(boat ?? {}), month, at(boat, 'company.id')],
+        (boats) => {
+          const days = Array.from({ length: daysBetween(month, monthsFrom(month, 2)[1] ?? month) }, (_, n) =>
+            addDays(month, n),
+          )
+          const known = boats.flatMap((offers) =>
+            days.flatMap((day) => {
+              const full = offers.map(({ id }) => world.isFull(id, day)).filter((each) => each !== undefined)
+              return full.length === 0 ? [] : [full.includes(true)]
+            }),
+          )
+          const full = known.filter((each) => each).length
+          return [full, known.length, round((100 * full) / known.length, 1)]
         },
       )
         .filter(([, , , , days]) => days !== 0)
@@ -58,10 +66,15 @@ export const boats: Readonly<Record<string, Answer>> = {
     ),
 
   'Which boats stand idle?': (world) =>
-    rentable(world).map((boat) => {
-      const { full, days } = world.occupancy(boat.id, monthsFrom(world.today, 4))
-      return [boat.id, boat.name, at(boat, 'harbour.name'), full, days]
-    }),
+    grouped(
+      rentable(world),
+      ({ boatId }) => [boatId],
+      (offers) => [
+        offers.map(({ name }) => String(name)).sort()[0],
+        [...new Set(offers.map((boat) => at(boat, 'harbour.name')))].join(', '),
+        sum(offers, ({ id }) => world.occupancy(id, monthsFrom(world.today, 4)).full),
+      ],
+    ),
 
   'Which boats are offered in several harbours, and how full is each offer?': (world) => {
     const months = monthsFrom(`${world.year}-01-01`, 12)
@@ -74,7 +87,7 @@ export const boats: Readonly<Record<string, Answer>> = {
 
   'What does a day on each kind of boat cost in the next four weeks?': (world) =>
     grouped(
-      world.records('resources').flatMap((boat) =>
+      rentable(world).flatMap((boat) =>
         world
           .prices(boat.id)
           .filter(({ duration, date }) => duration === 'DAYS,1' && String(date) <= addDays(world.today, 27))
@@ -84,7 +97,7 @@ export const boats: Readonly<Record<string, Answer>> = {
       (group) => {
         const prices = group.map(({ price }) => price)
         const average = round(sum(prices, Number) / prices.length, 2)
-        return [new Set(group.map(({ boat }) => boat.id)).size, Math.min(...prices), average, Math.max(...prices)]
+        return [new Set(group.map(({ boat }) => boat.boatId)).size, Math.min(...prices), average, Math.max(...prices)]
       },
     ),
 }

@@ -1,6 +1,6 @@
 // The answers of docs/queries.md about money, customers and cancellations, worked out from the API's records.
 
-import { type Answer, grouped, round, sum, taking, total } from './answer-parts.ts'
+import { type Answer, grouped, type Row, round, sum, taking, total } from './answer-parts.ts'
 import { type ApiRental, type ApiWorld, addDays, at, codeOf, daysBetween } from './api-world.ts'
 
 const owing = (world: ApiWorld): ApiRental[] => taking(world).filter(({ balance }) => balance > 1e-9)
@@ -15,17 +15,16 @@ export const money: Readonly<Record<string, Answer>> = {
     ).map(([, ...row]) => row),
 
   'How do the months compare with the year before?': (world) => {
-    const years = [String(world.year - 1), String(world.year)]
-    const counted = taking(world).filter(({ departure }) => departure.day.slice(0, 4) >= (years[0] ?? ''))
-    return grouped(
-      counted,
-      ({ departure, currency }) => [departure.day.slice(5, 7), currency],
-      (group) =>
-        years.map((year) => {
-          const own = group.filter(({ departure }) => departure.day.startsWith(year))
-          return own.length === 0 ? '' : total('totalToPay')(own)
-        }),
+    const months = grouped(
+      taking(world),
+      ({ departure, currency }) => [departure.day.slice(0, 7), currency],
+      (group) => [total('totalToPay')(group)],
     )
+    return months.map(([month, currency, sold]) => {
+      const yearBefore = `${Number(String(month).slice(0, 4)) - 1}${String(month).slice(4)}`
+      const before = months.find((each) => each[0] === yearBefore && each[1] === currency)?.[2]
+      return [month, currency, before, sold, before ? round((100 * Number(sold)) / Number(before), 0) : null]
+    })
   },
 
   'What does each country bring?': (world) =>
@@ -86,12 +85,19 @@ export const money: Readonly<Record<string, Answer>> = {
 
   'Which extras sell best?': (world) =>
     grouped(
-      taking(world).flatMap(({ options, record }) =>
-        options.map((option) => ({ option, currency: codeOf(record.depositCurrency) })),
-      ),
+      taking(world).flatMap(({ options, currency }) => options.map((option) => ({ option, currency }))),
       ({ option, currency }) => [at(option, 'option.name'), currency],
-      (group) => [sum(group, ({ option }) => option.quantity), sum(group, ({ option }) => option.price)],
+      (group) => [
+        sum(group, ({ option }) => option.quantity),
+        sum(group, ({ option }) => Number(option.price) * Number(option.quantity)),
+      ],
     ),
+}
+
+/** How many there are, how many of them are called off, and which share that is. */
+function calledOff(rentals: readonly ApiRental[]): Row {
+  const canceled = rentals.filter((each) => each.canceled).length
+  return [rentals.length, canceled, round((100 * canceled) / rentals.length, 1)]
 }
 
 /** By the titles of the questions. */
@@ -105,6 +111,13 @@ export const customers: Readonly<Record<string, Answer>> = {
       ],
       (group) => [group.length, total('totalToPay')(group), total('totalPaid')(group)],
     ),
+
+  'Which share of its rentals does each company see called off?': (world) =>
+    grouped(
+      world.rentals.filter(({ status }) => status !== 'PENDING'),
+      ({ companyId, companyName: name }) => [companyId, name],
+      calledOff,
+    ).map(([, ...row]) => row),
 
   'How long ahead do people book, and in which language do we answer?': (world) =>
     grouped(
@@ -121,6 +134,6 @@ export const customers: Readonly<Record<string, Answer>> = {
     grouped(
       world.rentals.filter(({ status }) => status !== 'PENDING'),
       ({ createdMs }) => [new Date(createdMs).toISOString().slice(0, 7)],
-      (group) => [group.length, group.filter(({ canceled }) => canceled).length],
+      calledOff,
     ),
 }

@@ -52,6 +52,23 @@ const endings: readonly Ending[] = [
     },
   },
   {
+    name: 'the first page again after the last, and the total in a header',
+    answer: (asked) => {
+      const pages = Math.max(1, Math.ceil(asked.all.length / asked.size))
+      const page = ((asked.page - 1) % pages) + 1
+      return { body: pageOf({ ...asked, page }), headers: { 'x-total-count': String(asked.all.length) } }
+    },
+  },
+  {
+    name: 'a next cursor of 0',
+    env: { API_PAGING: 'cursor', API_PAGE_PARAM: 'cursor' },
+    answer: ({ all, query }) => {
+      const [from, size] = [Number(query.cursor ?? 0), Number(query.limit)]
+      const next_cursor = from + size < all.length ? from + size : 0
+      return { body: { data: all.slice(from, from + size), next_cursor } }
+    },
+  },
+  {
     name: '204 after the last page',
     answer: (asked) => (pageOf(asked).length === 0 ? { status: 204 } : { body: pageOf(asked) }),
   },

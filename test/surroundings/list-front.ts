@@ -16,6 +16,8 @@ export type Asked = {
   readonly all: readonly Item[]
   readonly page: number
   readonly size: number
+  /** All that stands in the query. */
+  readonly query: Readonly<Record<string, string>>
 }
 
 const pagedLists: ReadonlySet<string> = new Set(['/v3/users', '/v3/companies', '/v3/resources', '/v3/rentals'])
@@ -30,6 +32,7 @@ export function openListFront(sandboxUrl: string, answer: (asked: Asked) => Repl
     const isList = method === 'GET' && pagedLists.has(target.pathname)
     const query = target.searchParams
     const [page, size] = [Number(query.get('page') ?? 1), Number(query.get('perPage'))]
+    const asked = { path: target.pathname, page, size, query: Object.fromEntries(query) }
     if (isList) {
       query.set('page', '1')
       query.set('perPage', String(frontedSandbox.maxPageSize))
@@ -43,7 +46,7 @@ export function openListFront(sandboxUrl: string, answer: (asked: Asked) => Repl
       response.writeHead(handed.status, { 'content-type': 'application/json' })
       return response.end(text)
     }
-    const reply = answer({ path: target.pathname, all: JSON.parse(text) as Item[], page, size })
+    const reply = answer({ ...asked, all: JSON.parse(text) as Item[] })
     return json(response, reply.body, reply.status ?? 200, { ...reply.headers })
   })
 }

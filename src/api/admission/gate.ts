@@ -1,7 +1,7 @@
 // The gate every request passes: it holds everybody back while the API asked for a pause or is down, lets one probe
 // through, and shares what it knows with the other workers. It never sends anything itself.
 
-import { type Clock, sleep } from '../../clock.ts'
+import { type Clock, sleep, within } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import {
@@ -14,6 +14,7 @@ import {
   mergeGates,
   opening,
   pausing,
+  probeDelayMs,
   probing,
   unprobed,
 } from './breaker.ts'
@@ -26,8 +27,11 @@ export interface GateStore {
   save(state: GateState): Promise<void>
 }
 
-/** `success`: the API answered, whatever it said. `failure`: no answer, or 5xx. `neutral`: nothing was learned. */
-export type GateOutcome = 'success' | 'failure' | 'neutral'
+/**
+ * `success`: the API did what was asked. `alive`: it refused this request. `refused`: it takes nothing of this account.
+ * `failure`: no answer, or 5xx. `neutral`: nothing was learned.
+ */
+export type GateOutcome = 'success' | 'alive' | 'refused' | 'failure' | 'neutral'
 
 /** Given to whoever passed; to be handed back once with what came of it. */
 export type GatePass = {
@@ -76,6 +80,8 @@ export function createGate(options: GateOptions): Gate {
   })
   let state = closedGate
   let failures = 0
+  /** Refusals of the account in a row, those not counted that were under way together. */
+  let refusals = 0
   let probeOut = false
 
   const change = (next: GateState): void => {
@@ -83,7 +89,23 @@ export function createGate(options: GateOptions): Gate {
     shared.save()
   }
 
+  const onRefusal = (): void => {
+    onAnswer()
+    if (state.pausedUntil > now()) return
+    refusals++
+    change(pausing(state, now(), probeDelayMs(refusals)))
+    if (refusals === 1)
+      log.warn(
+        { event: 'account_refused' },
+        'the API refuses this account: everything waits between one try and the next',
+      )
+  }
   const onSuccess = (): void => {
+    onAnswer()
+    if (refusals > 0) log.info({ event: 'account_accepted' }, 'the API takes this account again: requests go on')
+    refusals = 0
+  }
+  const onAnswer = (): void => {
     failures = 0
     if (state.opened === 0) return
     change(closing(state, now()))
@@ -110,6 +132,8 @@ export function createGate(options: GateOptions): Gate {
         handedBack = true
         if (isProbe) probeOut = false
         if (outcome === 'success') onSuccess()
+        else if (outcome === 'alive') onAnswer()
+        else if (outcome === 'refused') onRefusal()
         else if (outcome === 'failure') onFailure(isProbe)
         else if (isProbe) change(unprobed(state, now()))
       },
@@ -131,7 +155,7 @@ export function createGate(options: GateOptions): Gate {
         return passFor(true)
       }
       const left = patienceMs - (now() - enteredAt)
-      if (left <= 0) throw paused(state, now())
+      if (left <= 0) throw paused(state, now(), refusals > 0)
       await sleep(Math.min(verdict.ms, left, lookMs), signal)
     }
   }
@@ -150,14 +174,12 @@ export function createGate(options: GateOptions): Gate {
   }
 }
 
-/** Waits for the promise, but no longer than `ms`; leaves no timer behind. */
-async function within(ms: number, promise: Promise<void>): Promise<void> {
-  const timer = new AbortController()
-  await Promise.race([promise, sleep(ms, timer.signal)]).finally(() => timer.abort())
-}
-
-function paused(state: GateState, now: number): BoatMirrorError {
+function paused(state: GateState, now: number, isRefused: boolean): BoatMirrorError {
   const until = new Date(Math.max(state.pausedUntil, state.opened > 0 ? state.probeAt : 0, now)).toISOString()
+  if (isRefused)
+    return new BoatMirrorError('API_PAUSED', `The API refuses this account; the next try is at ${until}.`, {
+      remedy: 'Run `boat-mirror check`, and correct API_TOKEN and API_AUTH.',
+    })
   return state.opened > 0
     ? new BoatMirrorError('API_PAUSED', `The API failed so often that requests wait; the next try is at ${until}.`, {
         remedy: 'Run `boat-mirror check`, and see whether the API is up.',

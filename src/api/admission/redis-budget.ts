@@ -2,6 +2,7 @@
 // clock of Redis, over one hash with its instants.
 
 import { Redis } from 'ioredis'
+import { lazily } from '../../lazy.ts'
 import { type Loan, type RequestBudget, rule, type Wish } from './request-budget.ts'
 
 const script = `
@@ -57,19 +58,15 @@ export function createRedisBudget({ url, prefix, ratePerSecond }: Options): Requ
     scripts: { lend: { lua: script, numberOfKeys: 1 } },
   })
   redis.on('error', () => undefined) // the loan that fails tells
-  let opened: Promise<string> | undefined
-
-  const open = async (): Promise<string> => {
-    const [key] = await Promise.all([prefix().then((name) => `${name}:request-budget`), redis.connect()])
+  const open = lazily(async () => {
+    const key = `${await prefix()}:request-budget`
+    // From the first try on it connects again by itself, and refuses to be told to.
+    if (redis.status === 'wait') await redis.connect()
     return key
-  }
+  })
 
   const lend = async ({ priority, wanted, unused, more }: Wish): Promise<Loan> => {
-    opened ??= open().catch((error: unknown) => {
-      opened = undefined
-      throw error
-    })
-    const key = await opened
+    const key = await open()
     const answer = await redis.lend(key, ratePerSecond, priority, wanted, unused, String(more))
     return { granted: answer[0], waitMs: Number(answer[1]) }
   }

@@ -16,8 +16,9 @@ export const cursor: Style = {
     }
   },
   before: () => null,
-  next: (_call, _cursor, { next }, { base }) => {
-    if (next === null || next === undefined) return null
-    return looksLikeLink(next, base.prefix) ? resolveNextLink(next, base) : next
+  next: (_call, _cursor, { next, endCursor, more }, { base }) => {
+    const place = next === undefined && more !== false ? endCursor : next
+    if (place === null || place === undefined) return null
+    return looksLikeLink(place, base.prefix) ? resolveNextLink(place, base) : place
   },
 }

@@ -5,14 +5,33 @@ import type { PagingSettings } from '../../config.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { errorIn } from '../wire/error-body.ts'
 import { get, isLosslessNumber, isObject, type Json, type JsonObject, textOf } from '../wire/json.ts'
+import {
+  endCursor,
+  leavesBeside,
+  nextOfHeaders,
+  nextPaths,
+  type Place,
+  pagesNamed,
+  saysMore,
+  unusualNext,
+  valueAt,
+} from './answer-signs.ts'
 import { nextOfLinkHeader } from './next-link.ts'
 
 export type Envelope = {
   readonly items: Json[]
   /** Records in the whole list, as the API claims. */
   readonly total: number | null
+  /** Pages of the whole list, as the API claims. */
+  readonly pages: number | null
   /** Link or token of the next page; null: the answer says that there is none; undefined: it says nothing. */
   readonly next: string | null | undefined
+  /** Where the next page is named: a dotted path, or `header:NAME`; null: nowhere. */
+  readonly nextAt: string | null
+  /** The cursor of this page's end: it leads on, but may stand on the last page, too. Null: it is there, and empty. */
+  readonly endCursor: string | null | undefined
+  /** What the answer says of more records without saying where: a flag such as `has_more`, or that it is a part (206). */
+  readonly more: boolean | undefined
   /** A header said where the list goes on: an entity tag of the body does not cover it. */
   readonly nextByHeader: boolean
   /** `array`, or the path under which the records stand. */
@@ -20,6 +39,9 @@ export type Envelope = {
 }
 
 export type EnvelopeSettings = Pick<PagingSettings, 'itemsPath' | 'nextPath' | 'totalPath'>
+
+/** As API_NEXT_PATH or API_TOTAL_PATH: what the answers say of it does not count. */
+export const ignored = 'none'
 
 const itemsPaths = [
   'data',
@@ -33,32 +55,24 @@ const itemsPaths = [
   'data.results',
   'hydra:member',
 ]
-const totalPaths = [
+/** Where the number of all records usually stands. */
+export const totalPaths = [
   'total',
   'totalCount',
   'totalItems',
+  'total_count',
   'hydra:totalItems',
+  '@odata.count',
   'meta.total',
   'meta.totalCount',
+  'meta.total_count',
   'meta.pagination.total',
   'pagination.total',
+  'pagination.total_count',
   'page.totalElements',
   'totalElements',
 ]
-const totalHeaders = ['x-total-count', 'total-count']
-const nextPaths = [
-  'nextCursor',
-  'next_cursor',
-  'next',
-  'meta.nextCursor',
-  'meta.next_cursor',
-  'pagination.nextCursor',
-  'pagination.next',
-  'links.next',
-  '_links.next',
-  'hydra:view.hydra:next',
-  'paging.next',
-]
+export const totalHeaders = ['x-total-count', 'total-count', 'x-total']
 /** Arrays under these names are no records, even where they are the only ones. */
 const neverItems = new Set(['errors', 'warnings', 'messages', 'links'])
 
@@ -71,15 +85,38 @@ export function readEnvelope(
   body: Json | undefined,
   headers: Readonly<Record<string, string>>,
   settings: EnvelopeSettings,
+  status = 200,
 ): Envelope {
   const failure = errorIn(body)
   if (failure !== undefined)
     throw new BoatMirrorError('API_ERROR_BODY', `The answer says that the request failed (${failure}).`)
   const { items, envelope } = readItems(body, settings.itemsPath)
+  const leaves = leavesBeside(body)
   const total = readTotal(body, headers, settings.totalPath, items.length)
-  const next = readNext(body, settings.nextPath)
-  const linked = settings.nextPath === null && typeof next !== 'string' ? nextOfLinkHeader(headers.link) : undefined
-  return { items, envelope, total, next: linked ?? next, nextByHeader: linked !== undefined }
+  const pages = settings.totalPath === null ? pagesNamed(leaves, headers, countOf) : null
+  const isPart = status === 206 && !reachesEnd(headers['content-range']) && settings.totalPath !== ignored
+  if (settings.nextPath === ignored) {
+    const said = { next: undefined, nextAt: null, nextByHeader: false, endCursor: undefined }
+    return { items, envelope, total, pages, ...said, more: isPart || undefined }
+  }
+  const more = isPart || saysMore(leaves)
+  if (settings.nextPath !== null) {
+    const next = nextAtPath(body, settings.nextPath)
+    const nextAt = typeof next === 'string' ? settings.nextPath : null
+    return { items, envelope, total, pages, next, nextAt, endCursor: undefined, more, nextByHeader: false }
+  }
+  const usual = usualNext(body)
+  const inBody = usual ?? unusualNext(leaves)
+  const inHeader = inBody ? undefined : nextInHeaders(headers)
+  const place = inBody ?? inHeader
+  const saysNone = usual === null || inHeader === null || more === false
+  return {
+    ...{ items, envelope, total, pages, more },
+    next: place?.text ?? (saysNone ? null : undefined),
+    nextAt: place?.path ?? null,
+    endCursor: endCursor(leaves),
+    nextByHeader: inHeader !== undefined,
+  }
 }
 
 function readItems(body: Json | undefined, path: string | null): { items: Json[]; envelope: string } {
@@ -117,8 +154,9 @@ function readTotal(
   path: string | null,
   received: number,
 ): number | null {
+  if (path === ignored) return null
   if (path !== null) {
-    const found = path.startsWith('header:') ? headers[path.slice('header:'.length).toLowerCase()] : get(body, path)
+    const found = path.startsWith('header:') ? headers[path.slice('header:'.length).toLowerCase()] : valueAt(body, path)
     if (found === undefined || found === null) return null
     const total = countOf(found)
     if (total === undefined)
@@ -126,7 +164,7 @@ function readTotal(
     return total
   }
   for (const usual of totalPaths) {
-    const total = countOf(get(body, usual))
+    const total = countOf(valueAt(body, usual))
     if (total !== undefined) return total
   }
   // `count` is the size of the page in some APIs and of the list in others: above the page's size it can only be the latter.
@@ -136,7 +174,16 @@ function readTotal(
     const total = countOf(headers[name])
     if (total !== undefined) return total
   }
-  return null
+  return countOf(contentRange.exec(headers['content-range'] ?? '')?.[2]) ?? null
+}
+
+/** `items 0-19/60`; of bytes it would say nothing of records. */
+const contentRange = /^(?!bytes)(?:[\w-]+\s+)?(?:\d+-(\d+)|\*)\/(\d+)$/i
+
+/** Whether the last record of a part is the last one of all. */
+function reachesEnd(range = ''): boolean {
+  const [, last, total] = contentRange.exec(range) ?? []
+  return last !== undefined && Number(last) + 1 >= Number(total)
 }
 
 /** A whole number from 0, as number or digits. */
@@ -147,22 +194,29 @@ function countOf(value: Json | undefined): number | undefined {
   return Number.isSafeInteger(count) && count >= 0 ? count : undefined
 }
 
-/** What the body says. */
-function readNext(body: Json | undefined, path: string | null): string | null | undefined {
-  if (path !== null) {
-    const value = get(body, path)
-    const next = nextOf(value)
-    if (value !== undefined && next === undefined)
-      throw misread(`No cursor at API_NEXT_PATH=${path}`, body, 'Correct API_NEXT_PATH.')
-    return next
-  }
+/** What the body says at the configured place. */
+function nextAtPath(body: Json | undefined, path: string): string | null | undefined {
+  const value = valueAt(body, path)
+  const next = nextOf(value)
+  if (value !== undefined && next === undefined)
+    throw misread(`No cursor at API_NEXT_PATH=${path}`, body, 'Correct API_NEXT_PATH.')
+  return next
+}
+
+/** What the body says at the usual places. */
+function usualNext(body: Json | undefined): Place | null | undefined {
   let saysNone = false
-  for (const usual of nextPaths) {
-    const next = nextOf(get(body, usual))
-    if (typeof next === 'string') return next
-    if (next === null) saysNone = true
+  for (const path of nextPaths) {
+    const text = nextOf(valueAt(body, path))
+    if (typeof text === 'string') return { text, path }
+    if (text === null) saysNone = true
   }
   return saysNone ? null : undefined
+}
+
+function nextInHeaders(headers: Readonly<Record<string, string>>): Place | null | undefined {
+  const text = nextOfLinkHeader(headers.link)
+  return text === undefined ? nextOfHeaders(headers) : { text, path: 'header:link' }
 }
 
 /** A token or an address, bare or as `{href}`; null for "there is none"; undefined for what is neither. */

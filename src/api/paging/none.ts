@@ -13,4 +13,6 @@ export const none: Style = {
     looksLikeLink(token, prefix)
       ? { kind: 'link', link: token }
       : { kind: 'query', query: token === '' ? {} : { [paging.pageParam]: token } },
+  // The cursor of a page's end stands in answers that are whole, too.
+  next: (call, token, page, hints) => cursor.next(call, token, { ...page, endCursor: undefined }, hints),
 }

@@ -11,11 +11,13 @@ import { isObject, type Json, stringifyJson, textOf } from '../wire/json.ts'
  */
 type PageVerdict = 'new' | 'same-as-last' | 'nothing-new' | 'seen-before'
 
-type PageMemory = {
+export type PageMemory = {
   /** Compares a page with those before it, and remembers it. An empty page is always new. */
   look(items: Elements): PageVerdict
   /** The same for a page of which the keys are known. */
   lookAtKeys(keys: readonly string[]): PageVerdict
+  /** The last keys of what is remembered, at most those of two pages. */
+  lastKeys(): readonly string[]
 }
 
 export function createPageMemory(): PageMemory {
@@ -35,13 +37,18 @@ export function createPageMemory(): PageMemory {
     return 'new'
   }
   return {
-    look: (items) => {
-      const heads: Json[] = []
-      for (let index = 0; index < items.length; index++) heads.push(items.head(index))
-      return lookAtKeys(items.length === 0 ? [] : keysOf(heads, () => items.values()))
-    },
+    look: (items) => lookAtKeys(keysOfPage(items)),
     lookAtKeys,
+    lastKeys: () => [...beforeLast, ...last],
   }
+}
+
+/** As `keysOf`, of records that are not decoded for it. */
+export function keysOfPage(items: Elements): readonly string[] {
+  if (items.length === 0) return []
+  const heads: Json[] = []
+  for (let index = 0; index < items.length; index++) heads.push(items.head(index))
+  return keysOf(heads, () => items.values())
 }
 
 /**

@@ -1,9 +1,20 @@
 // API_PAGING=page: pages are numbered.
 
-import type { Paged, Style } from './style.ts'
+import type { ListRead, Paged, Style } from './style.ts'
 
-/** A style that counts: `step` is how far it is from a page of so many records to the next one. */
-export function counting(usualBase: 0 | 1, step: (records: number) => number): Style {
+/** Where a smaller page with the last records stands, counted from 0, and how many records are before it. */
+type Tail = { readonly at: number; readonly size: number; readonly skip: number }
+
+/**
+ * A style that counts.
+ * @param step how far it is from a page of so many records to the next one
+ * @param tailOf null: the list is too short
+ */
+export function counting(
+  usualBase: 0 | 1,
+  step: (records: number) => number,
+  tailOf: (read: ListRead) => Tail | null,
+): Style {
   const after = (call: Paged, cursor: string, records: number): string => String(numberOf(call, cursor) + step(records))
   return {
     usualBase,
@@ -22,6 +33,10 @@ export function counting(usualBase: 0 | 1, step: (records: number) => number): S
       return number <= call.pageBase ? null : String(Math.max(call.pageBase, number - step(call.paging.pageSize)))
     },
     after,
+    tail: (call, read) => {
+      const tail = tailOf(read)
+      return tail === null ? null : { cursor: String(call.pageBase + tail.at), size: tail.size, skip: tail.skip }
+    },
     // A short page does not end the list: the server may have lowered the page size.
     next: (call, cursor, page, { more }) =>
       page.next === null && !more ? null : after(call, cursor, page.items.length),
@@ -33,4 +48,12 @@ function numberOf(call: Paged, cursor: string): number {
   return /^\d{1,15}$/.test(cursor) ? Number(cursor) : call.pageBase
 }
 
-export const pageNumber = counting(1, () => 1)
+/** So small that one page more is needed than was read: a server that knows no further page answers otherwise. */
+function lastPage({ records, pages }: ListRead): Tail | null {
+  const size = Math.floor((records - 1) / pages)
+  if (size < 1) return null
+  const at = Math.ceil(records / size) - 1
+  return { at, size, skip: at * size }
+}
+
+export const pageNumber = counting(1, () => 1, lastPage)

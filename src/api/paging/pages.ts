@@ -2,40 +2,35 @@
 // Knows addresses of pages and their order; how a page is fetched is given.
 
 import { setImmediate } from 'node:timers/promises'
-import { ApiError, BoatMirrorError } from '../../errors.ts'
+import { ApiError } from '../../errors.ts'
 import type { Answer, KeptPage, ListCall, Page, ReadCall } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
-import { type Envelope, readEnvelope } from './envelope.ts'
-import type { LinkBase } from './next-link.ts'
+import { askForFewer, askForTail, assertPastEnd } from './end-requests.ts'
+import type { Envelope } from './envelope.ts'
+import { endless, judgeEmpty, judgeLast, judgeRepeat, misread, type SoFar } from './list-end.ts'
+import { mayMeanNone } from './next-link.ts'
 import { createPageMemory } from './page-memory.ts'
+import { envelopeOf, named, type PageSource, pastEndStatuses } from './page-source.ts'
 import { cursorsAhead, PagesAhead } from './pages-ahead.ts'
 import type { PageAddress, Style } from './style.ts'
 import { styles } from './styles.ts'
 
-type PageSource = {
-  /**
-   * One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own.
-   * `mayBeRefused`: the list may have ended before this page, so that a refusal is no failure of the API.
-   */
-  readonly fetch: (address: PageAddress, how: Pick<ReadCall, 'mayBeRefused' | 'tag' | 'signal'>) => Promise<Answer>
-  /** Tells a page from those at all other addresses. */
-  readonly nameOf: (address: PageAddress) => string
-  /** What the links of this API are measured against. */
-  readonly linkBase: LinkBase
-}
-
 /** More pages than any list of this API has; used where no total says less. */
 const maxPagesOfAnyList = 100_000
 
+/** A total that is too small ends no list: only many more pages than it has records do. */
+const fewestOfMostPages = 10_000
+
 const largePage = 10_000
 
-/** How servers refuse a page past the last one; 416 is what PostgREST says. */
-export const pastEndStatuses: ReadonlySet<number | undefined> = new Set([400, 404, 410, 416, 422])
+/** So much of a query is shown in a message. */
+const shownLength = 200
 
 /**
  * The pages of a list in order. A list that is empty yields one empty page; otherwise empty pages, repeats of the last
- * page, and refusals of a page whose predecessor is still there end the list without being yielded.
- * @throws ApiError PAGING_IGNORED, PAGING_ENDLESS, PAGING_ENVELOPE, PAGING_FOREIGN_LINK, and whatever reading throws
+ * page, and refusals of a page whose predecessor is still there end the list without being yielded. That nothing proves its
+ * end is thrown after its last page.
+ * @throws ApiError PAGING_IGNORED, PAGING_ENDLESS, PAGING_UNPROVEN, PAGING_ENVELOPE, PAGING_FOREIGN_LINK, and whatever reading throws
  */
 export async function* readPages(call: ListCall, source: PageSource): AsyncGenerator<Page, void, undefined> {
   if (call.ahead === undefined) return yield* pagesInOrder(call, source, null)
@@ -63,8 +58,23 @@ async function askForPage(
   const name = nameOf(address)
   const kept = (await call.kept?.(name)) ?? null
   const { signal } = call
-  const answer = await fetch(address, { mayBeRefused, tag: kept?.tag, ...(signal !== undefined && { signal }) })
-  return { name, kept, answer }
+  try {
+    const answer = await fetch(address, { mayBeRefused, tag: kept?.tag, ...(signal !== undefined && { signal }) })
+    return { name, kept, answer }
+  } catch (error) {
+    throw error instanceof ApiError && error.code === 'API_NOT_JSON' ? ofPage(error, address) : error
+  }
+}
+
+/** The error for a page that is no JSON, which names the page as well: whoever asks for it by hand sees the same. */
+function ofPage({ code, message, remedy, endpoint, ...details }: ApiError, address: PageAddress): ApiError {
+  const query = address.kind === 'link' ? (address.link.split('?')[1] ?? '') : new URLSearchParams(address.query)
+  const { status, mayHaveTakenEffect } = details
+  return new ApiError(code, `${message} The page was asked for with ${String(query).slice(0, shownLength)}.`, {
+    ...{ endpoint, mayHaveTakenEffect },
+    ...(status !== undefined && { status }),
+    ...(remedy !== undefined && { remedy }),
+  })
 }
 
 async function* pagesInOrder(
@@ -74,72 +84,96 @@ async function* pagesInOrder(
 ): AsyncGenerator<Page, void, undefined> {
   const style = styles[call.paging.style]
   const memory = createPageMemory()
-  const resumed = call.from !== undefined
+  const resumed = call.from !== undefined && call.from !== style.first(call)
   let cursor = call.from ?? style.first(call)
   let before = style.before(call, cursor)
-  let received = 0
-  let firstLength = 0
-  let [longest, largest] = [0, 0]
-  for (let index = 0; ; index++) {
-    const mayBeRefused = before !== null || call.mayBeRefused === true
+  /** Whether an answer led here, to what may be no page. */
+  let isDoubtful = false
+  let last = leftOut
+  let [records, pages, longest, largest, emptyInARow] = [0, 0, 0, 0, 0]
+  let total: number | null = null
+  for (let index = 0; ; ) {
+    const soFar = (): SoFar => ({ call, records, pages, longest, resumed, total, last, asked: cursor })
+    const mayBeRefused = before !== null || isDoubtful || call.mayBeRefused === true
     let asked: AskedPage
     try {
       asked = await (ahead?.pages.take(cursor) ?? askForPage(call, cursor, source, { mayBeRefused }))
     } catch (error) {
-      if (!(error instanceof ApiError) || before === null || !pastEndStatuses.has(error.status)) throw error
-      return assertPastEnd(call, error, { before, received: resumed ? null : received }, source)
+      if (!(error instanceof ApiError) || !pastEndStatuses.has(error.status)) throw error
+      if (isDoubtful) return
+      if (before === null) throw error
+      return assertPastEnd(soFar(), error, before, source)
     }
     const { name, kept, answer } = asked
     const unchanged = answer.status === 304 ? kept : null
     // What headers say of a total is not covered by the tag.
-    const envelope =
-      unchanged === null ? named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging)) : leftOut
-    const { total } = envelope
+    const envelope = unchanged === null ? envelopeOf(call, answer) : leftOut
+    total = envelope.total ?? total
     const items = elementsAt(envelope.items, answer.elements)
     const length = unchanged?.keys.length ?? items.length
-    if (index > 0 && length === 0) return
-    if (index === 0) firstLength = length
+    const goesOn = (): string | null => {
+      const more = !resumed && ((total ?? 0) > records || (envelope.pages ?? 0) > pages)
+      const hints = { base: source.linkBase, more: more || envelope.more === true }
+      return named(call, () => style.next(call, cursor, envelope, hints))
+    }
+    if (index > 0 && length === 0) {
+      emptyInARow += 1
+      if (judgeEmpty(soFar(), envelope, emptyInARow) === 'end') return
+      const following: string | null = style.after?.(call, cursor, longest) ?? goesOn()
+      if (following === null)
+        throw misread(call, 'An empty page says that more records follow, and no next page was found')
+      pages += 1
+      cursor = following
+      continue
+    }
+    emptyInARow = 0
 
     // Parsed a moment ago, compared in a moment: of a large page each takes long enough for others to have their turn between.
     if (items.length > largePage) await setImmediate()
     const verdict = unchanged === null ? memory.look(items) : memory.lookAtKeys(unchanged.keys)
-    if (verdict === 'same-as-last' && index === 1 && !resumed && length >= call.paging.pageSize && total !== received)
-      throw ignored(call)
-    if (verdict === 'same-as-last' || verdict === 'nothing-new') return
-    if (verdict === 'seen-before') throw endless(call, `page ${index + 1} is an earlier page again`)
-    const most = total === null ? maxPagesOfAnyList : Math.max(total, firstLength) + 1
+    if (verdict !== 'new') {
+      if (judgeRepeat(soFar()) === 'ask') await askForTail(soFar(), memory, source)
+      return
+    }
+    const most = total === null ? maxPagesOfAnyList : Math.max(total, fewestOfMostPages) + 1
     if (index >= most) throw endless(call, `page ${index + 1} came, of a list that can have ${most - 1}`)
 
-    received += length
-    // A resumed call has not seen what came before, so the total proves nothing to it.
-    const more = !resumed && (total ?? 0) > received
-    const goesOn = (): string | null => style.next(call, cursor, envelope, { base: source.linkBase, more })
-    const next = unchanged !== null ? unchanged.next : length === 0 ? null : named(call, goesOn)
-    const mayBeKept = style.usualBase !== null || goesOnByBody(envelope, style)
-    if (next === null && index === 0 && !resumed) await assertEnded(call, envelope, more, source)
+    records += length
+    pages += 1
     longest = Math.max(longest, length)
     largest = Math.max(largest, answer.bytes)
+    last = envelope
+    // A first page that is empty leads on only where an answer says where.
+    const leadsOn = length > 0 || style.after === undefined
+    const next = unchanged !== null ? unchanged.next : leadsOn ? goesOn() : null
+    const isSilent = next === null && unchanged === null && judgeLast(soFar()) === 'ask'
+    const doubt = isSilent ? await askForFewer(soFar(), source) : null
+    const mayBeKept = doubt === null && (style.usualBase !== null || goesOnByBody(envelope, style))
     if (next !== null && ahead !== null) {
       const all = total === null || resumed ? ahead.records : total
-      const left = all === null ? null : all - received
-      ahead.pages.begin(cursorsAhead(call, next, { pages: index + 1, left, length, longest, bytes: largest }))
+      const left = all === null ? null : all - records
+      ahead.pages.begin(cursorsAhead(call, next, { pages, left, length, longest, bytes: largest }))
     }
     yield {
       index,
       cursor,
-      next,
+      // Whoever takes up a list whose end is not proven begins with its page, and meets the same doubt.
+      next: doubt === null ? next : cursor,
       items,
       ...(unchanged !== null && { unchanged }),
       ...(mayBeKept && answer.headers.etag !== undefined && { name, tag: answer.headers.etag }),
-      total,
+      total: envelope.total,
       startedAt: answer.startedAt,
       bytes: answer.bytes,
       retries: answer.retries,
       sanitized: answer.sanitized,
       envelope: envelope.envelope,
     }
-    if (next === null || index + 1 === call.maxPages) return
+    if (doubt !== null) throw doubt
+    index += 1
+    if (next === null || index === call.maxPages) return
     before = cursor
+    isDoubtful = style.after === undefined && mayMeanNone(next)
     cursor = next
   }
 }
@@ -149,89 +183,7 @@ const goesOnByBody = ({ next, nextByHeader }: Envelope, { needsNext }: Style): b
   !nextByHeader && (!needsNext || typeof next === 'string')
 
 /** Stands for what a page says that is as it was kept. */
-const leftOut: Envelope = { items: [], total: null, next: undefined, nextByHeader: false, envelope: 'array' }
-
-/** 204 is an empty list; a 200 without a body is none. */
-const bodyOf = (answer: Answer): Answer['body'] => (answer.status === 204 ? [] : answer.body)
-
-/**
- * Refuses a first page that seems to be the only one but is not: its total says more, or it is exactly full, says
- * nothing about a next page, and the same list asked for in smaller pages is cut off just as silently.
- */
-async function assertEnded(call: ListCall, envelope: Envelope, more: boolean, source: PageSource): Promise<void> {
-  const { style, pageSize, sizeParam } = call.paging
-  const count = envelope.items.length
-  if (more) throw misread(call, `The answer holds ${count} of ${envelope.total} records and no next page`)
-  if (!styles[style].needsNext || envelope.next === null || count !== pageSize || pageSize === 1) return
-  const query = { [sizeParam]: String(pageSize - 1) }
-  const smaller = await source.fetch({ kind: 'query', query }, {})
-  const probe = named(call, () => readEnvelope(bodyOf(smaller), smaller.headers, call.paging))
-  if (probe.items.length < count && typeof probe.next !== 'string')
-    throw misread(call, `The first page is full, there are more records, and no next ${style} was found`)
-}
-
-/**
- * Accepts a refusal as the end of the list: the page before is still there, and says of no further record. Otherwise the
- * list may have vanished, or the API refuses to go on in the midst of it.
- * @param read the cursor of the page before; how many records were read, null when that is not known
- * @throws ApiError the refusal, or what the page before is answered with
- */
-async function assertPastEnd(
-  call: ListCall,
-  refusal: ApiError,
-  { before, received }: { readonly before: string; readonly received: number | null },
-  source: PageSource,
-): Promise<void> {
-  let again: Answer
-  try {
-    again = await source.fetch(styles[call.paging.style].request(call, before, source.linkBase.prefix), {})
-  } catch (error) {
-    throw error instanceof ApiError && pastEndStatuses.has(error.status) ? refusal : error
-  }
-  const { items, total, next } = named(call, () => readEnvelope(bodyOf(again), again.headers, call.paging))
-  const isWhole = total === null ? typeof next !== 'string' : received === null || total <= received
-  if (items.length > 0 && isWhole) return
-  const { endpoint, status, body, reason } = refusal
-  const missing = total === null ? 'the page before names a next one' : `the list has ${total}`
-  throw new ApiError(refusal.code, `${refusal.message} ${received ?? 'Some'} records were read, and ${missing}.`, {
-    endpoint,
-    cause: refusal,
-    mayHaveTakenEffect: false,
-    ...(status === undefined ? {} : { status }),
-    ...(body === undefined ? {} : { body }),
-    ...(reason === undefined ? {} : { reason }),
-  })
-}
-
-function misread(call: ListCall, problem: string): ApiError {
-  return new ApiError('PAGING_ENVELOPE', `${call.endpoint}: ${problem}.`, {
-    endpoint: call.endpoint,
-    remedy: styles[call.paging.style].advice,
-  })
-}
-
-const ignored = (call: ListCall): ApiError =>
-  new ApiError('PAGING_IGNORED', `${call.endpoint} answered the second page with the first.`, {
-    endpoint: call.endpoint,
-    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_PAGING; a list without pages needs lists.<stream>.paging: none in the configuration file.`,
-  })
-
-const endless = (call: ListCall, what: string): ApiError =>
-  new ApiError('PAGING_ENDLESS', `${call.endpoint} does not end: ${what}.`, {
-    endpoint: call.endpoint,
-    remedy: 'Check API_PAGING and API_PAGE_PARAM.',
-  })
-
-/** Runs a pure step, and gives its errors the name of the endpoint. */
-function named<T>(call: ListCall, step: () => T): T {
-  try {
-    return step()
-  } catch (error) {
-    if (!(error instanceof BoatMirrorError)) throw error
-    throw new ApiError(error.code, `${call.endpoint}: ${error.message}`, {
-      endpoint: call.endpoint,
-      cause: error,
-      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
-    })
-  }
+const leftOut: Envelope = {
+  ...{ items: [], total: null, pages: null, next: undefined, nextAt: null, endCursor: undefined, more: undefined },
+  ...{ nextByHeader: false, envelope: 'array' },
 }

@@ -11,6 +11,15 @@ export type PageAddress =
 
 export type Paged = Pick<ListCall, 'paging' | 'pageBase'>
 
+/** What was read of a list, from its beginning on. */
+export type ListRead = {
+  readonly records: number
+  /** Pages that were asked for, the one at which it seems to end left out. */
+  readonly pages: number
+  /** Records of the longest page. */
+  readonly longest: number
+}
+
 export type Style = {
   /** Number of the first page (or offset of the first record) where nothing tells it; null: pages have no numbers. */
   readonly usualBase: 0 | 1 | null
@@ -24,11 +33,16 @@ export type Style = {
   request(call: Paged, cursor: string, prefix: string): PageAddress
   /** The cursor of the page before, at the page size asked for; null for the first page and where only answers lead on. */
   before(call: Paged, cursor: string): string | null
+  /**
+   * A smaller page that holds the last records of a list: only a server that counts as asked answers it with what comes
+   * after `skip` records, and with nothing more. Null: the list is too short for one; left out where only answers lead on.
+   */
+  tail?(call: Paged, read: ListRead): { readonly cursor: string; readonly size: number; readonly skip: number } | null
   /** The cursor after a page that will have held so many records; left out where only answers lead on. */
   after?(call: Paged, cursor: string, records: number): string
   /**
    * The cursor after a page that held records; null when the page was the last one.
-   * @param hints `more`: the list's total says that records are missing
+   * @param hints `more`: the answer says that records are missing, by its total, its number of pages or a flag
    * @throws BoatMirrorError PAGING_FOREIGN_LINK
    */
   next(

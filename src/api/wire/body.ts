@@ -1,17 +1,19 @@
 // Reads the body of an answer: decompresses, and counts decoded bytes while they stream, because a few hundred
 // kilobytes of gzip can unfold to half a gigabyte.
 
-import { pipeline, type Readable, type Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import { BoatMirrorError } from '../../errors.ts'
 import { tooLarge } from './exchange.ts'
 
 const decoders: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
-  deflate: createInflate,
+  deflate: () => new InflateEither(),
   br: createBrotliDecompress,
 }
+/** What is asked for. */
+export const acceptedEncodings = 'gzip, deflate, br'
 /** More than one encoding on top of another has no honest use. */
 const maxEncodings = 2
 
@@ -42,9 +44,41 @@ function decodersFor(encoding: string | undefined, body: Readable): Transform[] 
   const makers = names.reverse().map((name) => (Object.hasOwn(decoders, name) ? decoders[name] : undefined))
   if (makers.length > maxEncodings || makers.includes(undefined)) {
     body.on('error', () => undefined).destroy() // our own destroy is no news
-    throw new BoatMirrorError('API_NOT_JSON', `The answer is encoded as ${names.join(', ')}, which was not asked for.`)
+    throw new BoatMirrorError(
+      'API_NOT_JSON',
+      `The answer is encoded as ${names.join(', ').slice(0, 60)}, which was not asked for.`,
+      { remedy: `Have the API, or the proxy before it, send one of these encodings: ${acceptedEncodings}.` },
+    )
   }
   return makers.flatMap((make) => (make === undefined ? [] : [make()]))
+}
+
+/** The low half of the first byte of zlib's format; no bare deflate begins with it. */
+const zlibMethod = 8
+
+/** HTTP's "deflate" means zlib's format. Some servers take the name at its word and send bare deflate: the first byte tells. */
+class InflateEither extends Transform {
+  #inflate: Transform | undefined
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    const [first = zlibMethod] = chunk
+    this.#inflate ??= this.#begin(first % 16 === zlibMethod ? createInflate() : createInflateRaw())
+    this.#inflate.write(chunk, done)
+  }
+
+  override _flush(done: TransformCallback): void {
+    if (this.#inflate === undefined) done()
+    else this.#inflate.once('end', done).end()
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#inflate?.destroy()
+    done(error)
+  }
+
+  #begin(inflate: Transform): Transform {
+    return inflate.on('data', (decoded: Buffer) => this.push(decoded)).on('error', (error) => this.destroy(error))
+  }
 }
 
 function collect(stream: Readable, limit: BodyLimit): Promise<Buffer> {

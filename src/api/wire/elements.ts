@@ -23,7 +23,7 @@ type Undecoded = {
 export function readPage(bytes: Buffer): (Undecoded & { readonly body: Json }) | null {
   const from = beginOf(bytes)
   const scan = scanPage(bytes, from, false)
-  if (scan === null) return null
+  if (typeof scan === 'number') return null
   const elements = new Elements(bytes, scan)
   const around = scan.count === 0 ? parseJson(bytes.toString('utf8', from)) : aroundOf(bytes, from, scan)
   return { body: around.value, elements, sanitized: around.sanitized + elements.sanitized() }
@@ -32,7 +32,7 @@ export function readPage(bytes: Buffer): (Undecoded & { readonly body: Json }) |
 /** The same of an answer that is one record; null also where it is no object. */
 export function readRecord(bytes: Buffer): Undecoded | null {
   const scan = scanPage(bytes, beginOf(bytes), true)
-  if (scan === null || bytes[scan.records[0] as number] !== 0x7b) return null
+  if (typeof scan === 'number' || bytes[scan.records[0] as number] !== 0x7b) return null
   const elements = new Elements(bytes, scan)
   return { body: undefined, elements, sanitized: elements.sanitized() }
 }
@@ -52,8 +52,11 @@ function aroundOf(bytes: Buffer, from: number, { start, end, count }: Scan): { v
 export function elementsAt(items: readonly Json[], cutOut: Elements | undefined): Elements {
   if (cutOut !== undefined && items[0] === mark) return cutOut
   const bytes = Buffer.from(stringifyJson([...items]))
-  const scan = items.length === 0 ? null : scanPage(bytes, 0, false)
-  return new Elements(bytes, scan ?? { records: new Int32Array(), count: 0, start: 0, end: 0 })
+  const scan = items.length === 0 ? 0 : scanPage(bytes, 0, false)
+  return new Elements(
+    bytes,
+    typeof scan === 'number' ? { records: new Int32Array(), count: 0, start: 0, end: 0 } : scan,
+  )
 }
 
 export class Elements {

@@ -3,6 +3,7 @@
 
 import { ApiError, type ApiErrorDetails, BoatMirrorError, type ErrorCode } from '../../errors.ts'
 import { oneLine } from '../../text.ts'
+import { passesByItself } from '../retry.ts'
 import { abortedCall } from './called-off.ts'
 import { codeIn, connectionProblem, httpPeer } from './connection-problems.ts'
 import { get, type Json, parseJson, textOf } from './json.ts'
@@ -59,6 +60,7 @@ export function failureOfAnswer(answer: FailedAnswer): ApiError {
     ...(answer.asksFor === undefined ? {} : { asksFor: shownWish(answer.asksFor, secrets) }),
     ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
     ...(remedy === undefined ? {} : { remedy }),
+    ...(passesByItself(status, answer.retryAfterMs) ? { kind: 'retry' as const } : {}),
   }
   return new ApiError(code, status === 401 ? refusal(answer) : `${endpoint} was answered ${status}.`, details)
 }
@@ -130,10 +132,17 @@ export function failureOfRequest(error: unknown, request: FailedRequest): ApiErr
       remedy: 'Raise API_TIMEOUT_MS if the API is just slow.',
     })
   if (error instanceof ApiError) return error
-  if (error instanceof BoatMirrorError) return new ApiError(error.code, `${endpoint}: ${error.message}`, details)
+  if (error instanceof BoatMirrorError)
+    return new ApiError(error.code, `${endpoint}: ${error.message}`, {
+      ...details,
+      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    })
   const code = codeIn(error)
   if (/^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code))
-    return new ApiError('API_NOT_JSON', `${endpoint}: the compressed answer is damaged or cut off (${code}).`, details)
+    return new ApiError('API_NOT_JSON', `${endpoint}: the compressed answer is damaged or cut off (${code}).`, {
+      ...details,
+      remedy: 'Look at what stands between here and the API: a proxy may change or cut answers.',
+    })
   // Of a proxy that is asked for an http API, every connection is the proxy's own.
   const isProxys = error instanceof ProxyFailure || request.proxy?.variable === 'HTTP_PROXY'
   if (request.proxy !== null && isProxys) return proxyFailed(error, code, request.proxy, details)

@@ -3,6 +3,7 @@
 
 import { isLosslessNumber, LosslessNumber, parse as parseLossless, stringify as stringifyLossless } from 'lossless-json'
 import { BoatMirrorError } from '../../errors.ts'
+import { canonicalDecimal } from './decimal.ts'
 
 export { isLosslessNumber, LosslessNumber }
 
@@ -30,7 +31,8 @@ const unstorableCharacters = /\udfff\udffd|\0|\p{Surrogate}/gu
 const hasUnstorableCharacter = /\0|\p{Surrogate}/u
 
 /**
- * Parses JSON. Numbers that a JavaScript number holds exactly are numbers, others `LosslessNumber`. Of duplicate keys
+ * Parses JSON. Numbers that a JavaScript number holds exactly are numbers, others `LosslessNumber`, whole ones and those with
+ * an exponent in plain digits where these are not too many. Of duplicate keys
  * the last wins; `__proto__` is an ordinary own key. NUL and lone surrogates in texts and keys become U+FFFD.
  * @returns the value, and how many characters were replaced
  * @throws BoatMirrorError API_NOT_JSON, or API_TOO_LARGE for too many values or levels. Neither quotes the text.
@@ -77,12 +79,21 @@ function parseText(source: string, parseNumber: ((digits: string) => number | Lo
   }
 }
 
-/** A number where that keeps every digit and is written back without an exponent, else the digits as they came. */
+/** Longer plain forms of numbers with an exponent are not written out. */
+const longestPlain = 40
+
+/**
+ * A number where that keeps every digit and is written back without an exponent, else its digits. The same number is the
+ * same value however it is spelt: `1E+1` is 10, as an id as well.
+ */
 function numberOrDigits(digits: string): number | LosslessNumber {
-  const significant = digits.replace(/[-.]/g, '').replace(/^0+/, '')
-  if (significant.length > 15 || /e/i.test(digits)) return new LosslessNumber(digits)
+  const plain = canonicalDecimal(digits)
+  if (plain === undefined || plain.length > longestPlain) return new LosslessNumber(digits)
   const number = Number(digits)
-  return /e/.test(String(number)) ? new LosslessNumber(digits) : number
+  const significant = plain.replace(/[-.]/g, '').replace(/^0+/, '').length
+  if (significant <= 15 && String(number) === plain) return number
+  const isRespelt = /e/i.test(digits) || !plain.includes('.')
+  return new LosslessNumber(isRespelt ? plain : digits)
 }
 
 const quote = 0x22
@@ -202,4 +213,36 @@ export function get(value: Json | undefined, path: string): Json | undefined {
     current = current[step]
   }
   return current
+}
+
+/** Whether a value may be the id or code of a record. */
+export const isName = (value: Json | undefined): value is string | number | LosslessNumber =>
+  typeof value === 'string' || typeof value === 'number' || isLosslessNumber(value)
+
+/**
+ * The value of a field of a record, by the own keys that lead to it. A text or number that stands where an object with an
+ * `id` or `code` is known, is that id or code: `{"user": 5}` says the same of `user.id` as `{"user": {"id": 5}}`.
+ */
+export function fieldAt(record: Json | undefined, steps: readonly string[]): Json | undefined {
+  let value = record
+  for (let i = 0; i < steps.length; i++) {
+    const step = steps[i] as string
+    if (!isObject(value)) return i > 0 && i === steps.length - 1 && isNaming(step) && isName(value) ? value : undefined
+    value = Object.hasOwn(value, step) ? value[step] : undefined
+  }
+  return value
+}
+
+/** Members that name a record. */
+export const isNaming = (member: string): boolean => member === 'id' || member === 'code'
+
+const listPlace = /^(0|[1-9]\d{0,8})$/
+
+/** The elements of a list, also of one that came as an object with numbers for names; undefined for anything else. */
+export function elementsIn(value: Json | undefined): readonly Json[] | undefined {
+  if (Array.isArray(value)) return value
+  if (!isObject(value)) return undefined
+  const names = Object.keys(value)
+  // Such names are in the order of their numbers, however they came.
+  return names.length > 0 && names.every((name) => listPlace.test(name)) ? Object.values(value) : undefined
 }

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { ApiSettings, AuthSetting } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
 import type { WriteCall } from '../types.ts'
+import { acceptedEncodings } from './body.ts'
 
 /** Where the API stands and how to show who we are. */
 export type Target = {
@@ -32,7 +33,7 @@ export function buildTarget(settings: TargetSettings, version: string): Target {
   const url = new URL(settings.baseUrl)
   const headers: Record<string, string> = {
     accept: 'application/json',
-    'accept-encoding': 'gzip, deflate, br',
+    'accept-encoding': acceptedEncodings,
     'user-agent': `boat-mirror/${version}`,
   }
   if (settings.language !== null) headers['accept-language'] = settings.language

@@ -73,9 +73,10 @@ const afterValue = 5
 /**
  * Scans the UTF-8 bytes of a page from `from` on. The records are the elements of its largest array that stands in no
  * other array; with `whole` the value itself is the one record.
- * @returns null where the bytes are no JSON, or nested deeper or of more values than allowed: the parser says which
+ * @returns the place of the first byte that is wrong, where the bytes are no JSON, or nested deeper or of more values than
+ *   allowed: the parser says which
  */
-export function scanPage(bytes: Uint8Array, from: number, whole: boolean): Scan | null {
+export function scanPage(bytes: Uint8Array, from: number, whole: boolean): Scan | number {
   const length = bytes.length
   const isArray = new Uint8Array(maxDepth + 1)
   let [depth, arrays, values] = [0, 0, 1]
@@ -110,16 +111,16 @@ export function scanPage(bytes: Uint8Array, from: number, whole: boolean): Scan 
       case quote: {
         const at = i
         const isName = expected === nameOrEnd || expected === name
-        if (!isName && expected > valueOrEnd) return null
+        if (!isName && expected > valueOrEnd) return i
         let escaped = false
         for (;;) {
           let byte = bytes[++i] as number
           while (byte !== 0x22 && byte !== 0x5c && byte >= 0x20) byte = bytes[++i] as number
           if (byte === 0x22) break
-          if (byte !== 0x5c) return null
+          if (byte !== 0x5c) return i
           escaped = true
           const found = escapeAt(bytes, i)
-          if (found === 0) return null
+          if (found === 0) return i
           cares |= found
           i++
         }
@@ -138,34 +139,34 @@ export function scanPage(bytes: Uint8Array, from: number, whole: boolean): Scan 
       }
       case digit:
       case minus: {
-        if (expected > valueOrEnd) return null
+        if (expected > valueOrEnd) return i
         const end = endOfNumber(bytes, i)
-        if (end === 0) return null
+        if (end === 0) return i
         cares |= careOfNumber(bytes, i, end)
         i = end - 1
         expected = afterValue
         break
       }
       case letter: {
-        if (expected > valueOrEnd) return null
+        if (expected > valueOrEnd) return i
         const end = endOfWord(bytes, i)
-        if (end === 0) return null
+        if (end === 0) return i
         i = end - 1
         expected = afterValue
         break
       }
       case colon:
-        if (expected !== nameEnd) return null
+        if (expected !== nameEnd) return i
         expected = value
         continue
       case comma:
-        if (expected !== afterValue || depth === 0) return null
-        if (++values > maxValues) return null
+        if (expected !== afterValue || depth === 0) return i
+        if (++values > maxValues) return i
         expected = isArray[depth] === 1 ? value : name
         continue
       case openArray:
       case openObject:
-        if (expected > valueOrEnd || ++depth > maxDepth) return null
+        if (expected > valueOrEnd || ++depth > maxDepth) return i
         values++
         isArray[depth] = kind === openArray ? 1 : 0
         expected = kind === openArray ? valueOrEnd : nameOrEnd
@@ -178,8 +179,8 @@ export function scanPage(bytes: Uint8Array, from: number, whole: boolean): Scan 
       case closeArray:
       case closeObject:
         // Of an array an end may come in place of its first value, of an object in place of its first name.
-        if (depth === 0 || isArray[depth] !== (kind === closeArray ? 1 : 0)) return null
-        if (expected !== afterValue && expected !== (kind === closeArray ? valueOrEnd : nameOrEnd)) return null
+        if (depth === 0 || isArray[depth] !== (kind === closeArray ? 1 : 0)) return i
+        if (expected !== afterValue && expected !== (kind === closeArray ? valueOrEnd : nameOrEnd)) return i
         if (kind === closeArray && --arrays === 0 && !whole) {
           level = -1
           if (used > 0 && i + 1 - start > best.end - best.start) {
@@ -191,7 +192,7 @@ export function scanPage(bytes: Uint8Array, from: number, whole: boolean): Scan 
         expected = afterValue
         break
       default:
-        return null
+        return i
     }
     // A value has ended.
     if (depth !== level || expected !== afterValue) continue
@@ -203,7 +204,7 @@ export function scanPage(bytes: Uint8Array, from: number, whole: boolean): Scan 
     records[used + 4] = cares
     used += recordSize
   }
-  if (depth > 0 || expected !== afterValue || values > maxValues) return null
+  if (depth > 0 || expected !== afterValue || values > maxValues) return length
   return whole ? { records, count: 1, start: 0, end: 0 } : best
 }
 

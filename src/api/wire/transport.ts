@@ -4,13 +4,14 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { BoatMirrorError } from '../../errors.ts'
-import { parseRetryAfter } from '../retry.ts'
+import { askedWaitMs } from '../retry.ts'
 import { readBody } from './body.ts'
 import { abortedCall, onAbort } from './called-off.ts'
 import { decodeText, utf8Of } from './charset.ts'
 import { type Elements, readPage, readRecord } from './elements.ts'
 import { Exchange, type Progress, type Received } from './exchange.ts'
 import { failureOfAnswer, failureOfRequest } from './failures.ts'
+import { faultIn } from './fault.ts'
 import { type Json, lostCharacter, parseExact, parseJson } from './json.ts'
 import { type ApiProxy, openRoute, ProxyFailure } from './proxy.ts'
 import type { BuiltRequest, Target } from './request.ts'
@@ -104,7 +105,7 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
       throw failureOfAnswer({
         endpoint,
         status,
-        retryAfterMs: parseRetryAfter(headers['retry-after'], headers.date, now()),
+        retryAfterMs: askedWaitMs({ status, headers, now: now() }),
         text,
         target,
         asksFor: headers['www-authenticate'],
@@ -152,8 +153,14 @@ async function readAnswer(
     return { ...plain, body: value, sanitized: sanitized + (damaged ? 1 : 0) }
   } catch (error) {
     if (!(error instanceof BoatMirrorError) || error.code !== 'API_NOT_JSON') throw error
-    const type = headers['content-type'] ?? 'none'
-    throw new BoatMirrorError('API_NOT_JSON', `${error.message} (content type ${type.slice(0, 60)})`)
+    const type = `(content type ${(headers['content-type'] ?? 'none').slice(0, 60)})`
+    throw /^\s*[[{]/.test(text)
+      ? new BoatMirrorError('API_NOT_JSON', `${text.length} characters that are not JSON: ${faultIn(text)}. ${type}`, {
+          remedy: 'Report it to the operator of the API: an answer is not valid JSON, or is cut off on its way.',
+        })
+      : new BoatMirrorError('API_NOT_JSON', `${error.message} ${type}`, {
+          remedy: 'Check API_BASE_URL: it is the root of the API, without /v3. The answer may be a web page.',
+        })
   }
 }
 

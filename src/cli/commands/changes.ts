@@ -2,10 +2,10 @@
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { writes } from '../../catalog/writes.ts'
-import { meant } from '../../config/names.ts'
 import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
+import { meant } from '../../near-names.ts'
 import { cancelChange, resolveConflict, resolveDidNot, resolveTookEffect, retryChange } from '../../outbox/decisions.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
 import {
@@ -42,7 +42,7 @@ export function registerChanges(program: Command): void {
       .command('list', { isDefault: true })
       .description('changes, oldest first')
       .option('--status <status...>', `only these: ${statuses.join(', ')}`, statusNames, [])
-      .option('--aggregate <name>', 'only of this record, such as rental:42')
+      .option('--aggregate <name>', 'only of this record, such as rental:42', aggregateName)
       .option('--limit <n>', 'the newest n', wholeNumber(1, 100_000), 50),
   ).action(action(runList, quiet))
   withJson(
@@ -94,6 +94,11 @@ function statusNames(text: string, before: readonly Status[]): readonly Status[]
 function side(text: string): 'local' | 'remote' {
   if (text !== 'local' && text !== 'remote') throw new InvalidArgumentError('It takes local or remote.')
   return text
+}
+
+function aggregateName(text: string): string {
+  if (/^(rental|user|change):-?\d{1,18}$/.test(text)) return text
+  throw new InvalidArgumentError('It takes rental:ID, user:ID, or change:ID of the change that creates the record.')
 }
 
 function jsonText(text: string): string {

@@ -7,6 +7,7 @@ import { type Database, openDatabase, supportedVersion } from '../../database/da
 import { maxSkewMs, measureSkew } from '../../database/database-clock.ts'
 import type { Pooling } from '../../database/pooler.ts'
 import { translateDatabaseError } from '../../database/sql-states.ts'
+import type { FoundSetting } from '../../discovery/types.ts'
 import { openDatabaseServer } from '../../embedded/embedded-postgres.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { describeHolder, feedHolders } from '../../inspect/feed-holders.ts'
@@ -23,10 +24,11 @@ import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { checkPooler } from '../check-pooler.ts'
 import { searchAndCheckApi } from '../check-search.ts'
-import { linesText, writeSettings, writtenText } from '../check-settings.ts'
+import { linesText, placesOf, type SettingToWrite, writeSettings, writtenText } from '../check-settings.ts'
 import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
 import { type Finding, failed, findingsText, ok, warn } from '../findings.ts'
 import { printJson, printText } from '../terminal/output.ts'
+import { otherDatabase } from '../worker-mark.ts'
 
 /** Registers `check`. */
 export function registerCheck(program: Command): void {
@@ -36,7 +38,11 @@ export function registerCheck(program: Command): void {
       .description(
         'try configuration, database, queue, API address and credentials, say how paging and envelopes are read, and find the settings that are not set; exit code 1 if anything fails',
       )
-      .option('--write [file]', 'add the settings that were found to a file (default: .env); never the secret')
+      .option(
+        '--write [file]',
+        'add the settings that were found, and where API and database are, to a file (default: .env); no secret',
+      )
+      .option('--with-secrets', 'with --write: also API_TOKEN, and addresses with their passwords', false)
       .option('--try-query', 'also try the secret in the address, where logs may keep it', false)
       .addHelpText(
         'after',
@@ -46,15 +52,17 @@ export function registerCheck(program: Command): void {
   ).action(action(runCheck, { logLevel: 'error' }))
 }
 
-type Flags = Json & { readonly write?: string | true; readonly tryQuery: boolean }
+type Flags = Json & { readonly write?: string | true; readonly withSecrets: boolean; readonly tryQuery: boolean }
 
-async function runCheck(context: CommandContext, { json, write, tryQuery }: Flags): Promise<ExitCode> {
+async function runCheck(context: CommandContext, { json, write, withSecrets, tryQuery }: Flags): Promise<ExitCode> {
   const { config, log, signal } = context
   if (write !== undefined && config.api.baseUrl === null)
     throw new BoatMirrorError('USAGE', 'There is nothing to find: API_BASE_URL is not set.', {
       remedy: 'Set API_BASE_URL and API_TOKEN.',
     })
-  const findings: Finding[] = [configuration(config), pages(config)]
+  if (withSecrets && write === undefined)
+    throw new BoatMirrorError('USAGE', '--with-secrets belongs to --write: nothing is written without it.')
+  const findings: Finding[] = [await configuration(config), pages(config)]
   await using database = await checkDatabase(config, log, findings)
   signal.throwIfAborted()
   const current = database.current ? database.database : null
@@ -63,16 +71,17 @@ async function runCheck(context: CommandContext, { json, write, tryQuery }: Flag
   const { found, ...api } = await searchAndCheckApi(context, current, { isToWrite, tryQuery })
   findings.push(...api.findings)
   const path = isToWrite && found?.problem === null ? (write === true ? '.env' : write) : null
-  const written = path === null ? null : await writeSettings(path, found?.settings ?? [], process.env)
+  const toWrite = [...placesOf(context.environment, withSecrets), ...(found?.settings ?? [])]
+  const written = path === null ? null : await writeOrTell(path, toWrite, findings)
   const bad = findings.some((finding) => finding.status === 'fail')
   const contradicted = written?.some(({ contradictedBy }) => contradictedBy !== null) ?? false
   const settings = written ?? found?.settings ?? []
-  if (json) printJson({ ok: !bad && !contradicted, findings, settings, written: path })
+  if (json) printJson({ ok: !bad && !contradicted, findings, settings, written: written === null ? null : path })
   else {
     const lines =
       written !== null && path !== null
         ? writtenText(path, written)
-        : settings.length > 0 && findings.some(({ name, status }) => name === 'settings' && status !== 'ok')
+        : settings.length > 0 && findings.some(({ name, status }) => name.startsWith('settings') && status !== 'ok')
           ? linesText(settings)
           : null
     const verdict = bad ? 'Something is wrong.' : 'All that is needed works.'
@@ -81,13 +90,30 @@ async function runCheck(context: CommandContext, { json, write, tryQuery }: Flag
   return bad ? 1 : contradicted ? 3 : 0
 }
 
-function configuration(config: Config): Finding {
+/** Writes the settings; null where that fails, which is one more finding: what was found is shown all the same. */
+async function writeOrTell(
+  path: string,
+  settings: readonly FoundSetting[],
+  findings: Finding[],
+): Promise<readonly SettingToWrite[] | null> {
+  try {
+    return await writeSettings(path, settings, process.env)
+  } catch (error) {
+    if (!(error instanceof BoatMirrorError)) throw error
+    findings.push(failed('settings file', error))
+    return null
+  }
+}
+
+async function configuration(config: Config): Promise<Finding> {
   const parts = [
     `API ${config.api.baseUrl === null ? 'the built-in sandbox' : 'of your own'}`,
     `database ${config.databaseUrl === null ? `embedded in ${config.dataDir}` : 'of your own'}`,
     `queue on ${config.redisUrl === null ? 'Postgres' : 'Redis'}`,
   ]
-  return ok('configuration', `every setting can be read: ${parts.join(', ')}`)
+  const detail = `every setting can be read: ${parts.join(', ')}`
+  const other = await otherDatabase(config)
+  return other === null ? ok('configuration', detail) : warn('configuration', detail, other)
 }
 
 /** Where the queue on Postgres works, and through what. */

@@ -8,6 +8,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import { action, type ExitCode, quiet } from '../context.ts'
 import { print, tell } from '../terminal/output.ts'
+import { noteOtherDatabase } from '../worker-mark.ts'
 
 /** Registers `db` and `db psql`. */
 export function registerDb(program: Command): void {
@@ -33,6 +34,7 @@ type DbOptions = { readonly psql: boolean; readonly log: Logger; readonly signal
 export async function runDb(config: Pick<Config, 'databaseUrl' | 'dataDir'>, options: DbOptions): Promise<ExitCode> {
   const { psql, log, signal } = options
   if (config.databaseUrl !== null) return show(config.databaseUrl, psql, signal)
+  await noteOtherDatabase(config, log)
   const server = await openEmbeddedPostgres({ dataDir: config.dataDir, log, signal })
   try {
     if (!psql) noteWhereAndHowLong(server, config.dataDir, log)

@@ -1,10 +1,11 @@
 // `feed`: the changes of the mirror, one JSON object a line.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { existingStream } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { changeText, followFeed, placeOf } from '../../mirror/follow.ts'
 import { waitForChanges } from '../../mirror/wait-for-changes.ts'
-import { action, type CommandContext, existingStream, quiet } from '../context.ts'
+import { action, type CommandContext, quiet } from '../context.ts'
 import { acknowledgeLines, createAcknowledger } from '../feed/acknowledge.ts'
 
 /** Registers `feed`. */

@@ -24,7 +24,7 @@ export function registerPush(program: Command): void {
       .option('--limit <n>', 'changes at most in the table', wholeNumber(1, 100_000), 1_000)
       .addHelpText(
         'after',
-        '\nExit codes: 0 all done, 1 a change was refused, expired or is blocked, 3 a conflict or an unknown outcome needs a person.\nIt shares the work with a running worker; ended early, the next push or worker carries on.',
+        '\nExit codes: 0 all done, 1 a change was refused, expired or is blocked, or the API refuses the account, 3 a conflict or an unknown outcome needs a person.\nIt shares the work with a running worker; ended early, the next push or worker carries on.',
       ),
   ).action(action(runPush, quiet))
 }
@@ -37,25 +37,27 @@ async function runPush(context: CommandContext, options: PushOptions): Promise<E
   await using app = await context.open({ schema: options.dryRun ? 'check' : 'migrate', patienceMs })
   if (options.dryRun) return await dryRun(app, options, context.signal)
   const since = app.clock.now()
-  await pushAll(context, app)
+  const held = await pushAll(context, app)
   const changes = await listChanges(app.database.pool, { since, limit: options.limit })
   const waiting = await changesForPerson(app.database.pool)
-  const code = exitCode(changes, waiting)
-  if (options.json) printJson({ exitCode: code, changes: changes.map(changeFacts), needPerson: waiting })
-  else report(changes, waiting)
+  const code = held === null ? exitCode(changes, waiting) : 1
+  if (options.json) printJson({ exitCode: code, changes: changes.map(changeFacts), needPerson: waiting, held })
+  else report(changes, waiting, held)
   return code
 }
 
-async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise<void> {
+/** @returns why changes are left that wait for the API to take the account; null: none is. */
+async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise<string | null> {
   const pusher = createPusher(app.pushContext)
   const telling = setInterval(() => {
     tellProgress(app, log).catch((error: unknown) => log.debug({ event: 'progress_failed', reason: messageOf(error) }))
   }, tellEveryMs)
   try {
-    await pusher.drain(signal, { until: 'settled' })
+    const { held } = await pusher.drain(signal, { until: 'settled' })
     if (signal.aborted)
       tell(log, 'stopped', 'Stopped. What is not settled stays queued; the next push or worker carries on.')
     signal.throwIfAborted()
+    return held
   } finally {
     clearInterval(telling)
     await pusher.close()
@@ -81,12 +83,16 @@ function exitCode(changes: readonly ChangeInfo[], waiting: readonly string[]): E
   return changes.some(({ status }) => status === 'failed' || status === 'expired' || status === 'blocked') ? 1 : 0
 }
 
-function report(changes: readonly ChangeInfo[], waiting: readonly string[]): void {
+function report(changes: readonly ChangeInfo[], waiting: readonly string[], held: string | null): void {
   if (changes.length === 0) print('Nothing is queued.')
   else print(changesTable(changes))
+  if (held !== null) printText(`\n${heldText(held)}`)
   if (waiting.length === 0) return
   printText(`\nA person has to decide: ${waiting.join(', ')}. See: boat-mirror changes show ID`)
 }
+
+const heldText = (refusal: string): string =>
+  `The API refuses this account: ${oneLine(refusal, 200)}\nWhat is left stays queued. Correct API_TOKEN and API_AUTH, then run: boat-mirror push. A worker goes on by itself.`
 
 /** Changes as a table, oldest first. Bodies are not shown: they hold personal data. */
 export const changesTable = (changes: readonly ChangeInfo[]): string =>

@@ -1,6 +1,7 @@
 // `quarantine`: what could not be mirrored and why; `retry` projects the stored payloads again.
 
 import type { Command } from 'commander'
+import { existingStream } from '../../catalog/catalog.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { counted, instant } from '../../format.ts'
@@ -16,7 +17,6 @@ import {
   action,
   type CommandContext,
   type ExitCode,
-  existingStream,
   type Json,
   present,
   quiet,

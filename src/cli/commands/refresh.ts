@@ -1,6 +1,7 @@
 // `refresh`: a stream, or one record with its details, read now, before everything scheduled.
 
 import type { Command } from 'commander'
+import { existingStream } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { type Outcome, quarantinedOf, runFacts } from '../../inspect/outcome.ts'
@@ -9,7 +10,7 @@ import { quarantineTotals } from '../../state/quarantine.ts'
 import { askRefresh, findRefresh } from '../../state/refreshes.ts'
 import { streamsToSync } from '../../sync/plan.ts'
 import { preflight } from '../../sync/preflight.ts'
-import { action, type CommandContext, type ExitCode, existingStream, type Json, quiet, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, type Json, quiet, withJson } from '../context.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
 import { recordKey } from '../record-key.ts'
 import { print, printJson, printText } from '../terminal/output.ts'

@@ -1,9 +1,9 @@
 // `report`: prints a view of schema report, for people, as CSV or as JSON. Amounts are printed digit by digit.
 
 import { type Command, InvalidArgumentError } from 'commander'
-import { meant } from '../../config/names.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { type ReportRequest, readReport } from '../../inspect/report-queries.ts'
+import { meant } from '../../near-names.ts'
 import type { ReportView } from '../../reports/pieces.ts'
 import { reportViews } from '../../reports/report-views.ts'
 import { withoutControls } from '../../text.ts'

@@ -1,7 +1,7 @@
 // `runs`: the history of runs; `show` explains one, `release` lets held deletions happen.
 
 import type { Command } from 'commander'
-import { findStream } from '../../catalog/catalog.ts'
+import { existingStream, findStream } from '../../catalog/catalog.ts'
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { count, instant, relative } from '../../format.ts'
@@ -16,7 +16,6 @@ import {
   action,
   type CommandContext,
   type ExitCode,
-  existingStream,
   type Json,
   type OpenedApp,
   present,

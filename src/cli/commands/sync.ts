@@ -1,6 +1,7 @@
 // `sync`: one complete sync now, in this process, with progress and a table at the end.
 
 import type { Command } from 'commander'
+import { existingStream } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { type Outcome, quarantinedOf, runFacts } from '../../inspect/outcome.ts'
 import { syncNow } from '../../jobs/sync-now.ts'
@@ -8,7 +9,7 @@ import { quarantineTotals } from '../../state/quarantine.ts'
 import { streamsToSync } from '../../sync/plan.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { runCheckSync } from '../check-sync.ts'
-import { action, type CommandContext, type ExitCode, existingStream, type OpenedApp, withJson } from '../context.ts'
+import { action, type CommandContext, type ExitCode, type OpenedApp, withJson } from '../context.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
 import { print, printJson, printText, tell } from '../terminal/output.ts'
 import { watchRequest } from '../terminal/progress.ts'

@@ -26,6 +26,7 @@ import { startOperatorServer } from '../../web/server.ts'
 import { action, type CommandContext, type OpenedApp } from '../context.ts'
 import { print, printText } from '../terminal/output.ts'
 import { watchFirstSync } from '../terminal/progress.ts'
+import { markDatabase } from '../worker-mark.ts'
 
 /** Registers `worker`. */
 export function registerWorker(program: Command): void {
@@ -34,7 +35,10 @@ export function registerWorker(program: Command): void {
     .description(
       'run schedules and workers until told to stop; the first complete sync starts at once on an empty mirror',
     )
-    .addHelpText('after', '\nSIGTERM and Ctrl-C end it within seconds: tasks reach their checkpoint or are given back.')
+    .addHelpText(
+      'after',
+      '\nSIGTERM, Ctrl-C and closing its terminal end it within seconds: tasks reach their checkpoint or are given back.',
+    )
     .action(action(runWorker, { stoppedCode: 0 }))
 }
 
@@ -61,12 +65,15 @@ async function runWorker(context: CommandContext): Promise<void> {
   const open = unguarded(config)
   if (open !== null) throw open
   await using app = await context.open({ schema: 'migrate', patienceMs: null })
+  await using _mark = await markDatabase(config, log)
   await saveOutboxLimit(app.database.pool, config.outboxLimit)
   const backend = await app.openQueue(signal)
   const { syncContext, ratePerSecond } = app
   await tryQueue(backend, log)
   const facts = (): Promise<StatusFacts> =>
     readStatus(config, { database: app.database, url: app.databaseUrl }, app.apiUrl)
+  // Before anybody looks: what is late is no alarm while a worker catches up.
+  await using _presence = startPresence({ db: app.database.pool, version: packageVersion(), log })
   await using pages = await startOperatorServer({
     config,
     log,
@@ -86,7 +93,6 @@ async function runWorker(context: CommandContext): Promise<void> {
   const pushing = await startPushWorker({ listenUrl, backend: late, pusher, clock: app.clock, log })
   const webhook = webhookOf(app)
   const alerts = alertsOf(app, facts, async () => (await probe(() => backend.ping(), 'QUEUE_UNREACHABLE')).ok)
-  const presence = startPresence({ db: app.database.pool, version: packageVersion(), log })
   const hourly = startHourlyLine({
     db: app.database.pool,
     owner: processLife(),
@@ -107,7 +113,7 @@ async function runWorker(context: CommandContext): Promise<void> {
     }
     log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are given back')
   } finally {
-    await Promise.all([pushing.stop(), worker.stop(), webhook?.stop(), alerts?.stop(), presence.stop(), hourly.stop()])
+    await Promise.all([pushing.stop(), worker.stop(), webhook?.stop(), alerts?.stop(), hourly.stop()])
   }
 }
 

@@ -10,7 +10,7 @@ import { bullPool, schema } from './queue-tables.ts'
 const poolSize = 16
 
 export function postgresBackend(options: BackendOptions): QueueBackend {
-  const connection = bullPool(options, poolSize)
+  const pool = bullPool(options, poolSize)
   // Where nobody is notified, an idle worker asks: every second instead of every five.
   const asking = options.pooling === 'transaction' ? { drainDelay: 1 } : {}
   const onError = quietly(options.log)
@@ -22,7 +22,11 @@ export function postgresBackend(options: BackendOptions): QueueBackend {
         postgresQueueError,
         options,
         () => {
-          const queue = new Queue(name, { ...queueOptions, ...traced, connection }, createPostgresBackend)
+          const queue = new Queue(
+            name,
+            { ...queueOptions, ...traced, connection: pool.connection() },
+            createPostgresBackend,
+          )
           queue.on('error', onError)
           return queue
         },
@@ -37,7 +41,7 @@ export function postgresBackend(options: BackendOptions): QueueBackend {
             new Worker(
               name,
               processorOf(processor),
-              { ...workerOptions, ...asking, ...traced, concurrency, connection },
+              { ...workerOptions, ...asking, ...traced, concurrency, connection: pool.connection() },
               createPostgresBackend,
             ),
             onError,
@@ -47,11 +51,11 @@ export function postgresBackend(options: BackendOptions): QueueBackend {
     risk: async () => null,
     ping: async () => {
       try {
-        await connection.query(`select 1 from ${schema}.job limit 1`)
+        await pool.query(`select 1 from ${schema}.job limit 1`)
       } catch (error) {
         throw postgresQueueError(error)
       }
     },
-    close: () => connection.end(),
+    close: () => pool.end(),
   }
 }

@@ -84,7 +84,7 @@ async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSign
   try {
     for (const name of queueNames) {
       signal?.throwIfAborted()
-      const queue = new Queue(name, { ...queueOptions, connection: pool }, createPostgresBackend)
+      const queue = new Queue(name, { ...queueOptions, connection: pool.connection() }, createPostgresBackend)
       await queue.waitUntilReady()
       // The first job with an id of the queue's own creates the queue's sequence.
       const job = await queue.add('migrated', {}, { delay: 3_600_000 })
@@ -96,11 +96,21 @@ async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSign
   }
 }
 
+type BullPool = {
+  /**
+   * The pool as one queue or worker gets it. BullMQ listens to a pool for its errors and never stops (BullMQ 6.7), so each
+   * gets something of its own to listen to; the errors themselves are logged here.
+   */
+  connection(): PgPool
+  query(text: string): Promise<unknown>
+  end(): Promise<void>
+}
+
 /** The queue's own pool, as BullMQ uses it, which looks for its functions on the search path. */
 export function bullPool(
   { databaseUrl, log, pooling }: Pick<BackendOptions, 'databaseUrl' | 'log' | 'pooling'>,
   max: number,
-): PgPool {
+): BullPool {
   const onError = quietly(log)
   const pool = new pg.Pool({
     connectionString: databaseUrl,
@@ -116,10 +126,17 @@ export function bullPool(
     },
   })
   pool.on('error', onError)
-  if (pooling === 'transaction') return transactionPool(pool)
-  // BullMQ describes pg's pool by an interface of its own, whose overloads pg's types do not match.
-  return pool as unknown as PgPool
+  const { query, connect } = pooling === 'transaction' ? throughPooler(pool) : directly(pool)
+  return {
+    connection: () => Object.assign(new EventEmitter(), { query, connect, end: async () => {} }),
+    query: (text) => pool.query(text),
+    end: () => pool.end(),
+  }
 }
+
+/** BullMQ describes pg's pool by an interface of its own, whose overloads pg's types do not match. */
+const directly = (pool: pg.Pool): Pick<PgPool, 'query' | 'connect'> =>
+  ({ query: pool.query.bind(pool), connect: () => pool.connect() }) as unknown as PgPool
 
 /** Statements of BullMQ's listening connection, all of which set something for as long as a session lasts (BullMQ 6.7). */
 const sessionState = /^(LISTEN |SELECT set_config\()/m
@@ -129,7 +146,7 @@ const sessionState = /^(LISTEN |SELECT set_config\()/m
  * connection lasts longer than a transaction there, and nobody is notified: each command runs in a transaction that sets
  * the search path, and workers ask instead of listening.
  */
-function transactionPool(pool: pg.Pool): PgPool {
+function throughPooler(pool: pg.Pool): Pick<PgPool, 'query' | 'connect'> {
   const begin = (): string => `begin; set local search_path to ${schema}`
   const query = (text: string, values: readonly unknown[] = []): Promise<PgQueryResult> =>
     inTransaction(pool, (client) => client.query(text, [...values]), begin)
@@ -140,5 +157,5 @@ function transactionPool(pool: pg.Pool): PgPool {
         sessionState.test(text) ? { rows: [] } : await query(text, values),
       release: () => undefined,
     })
-  return Object.assign(new EventEmitter(), { query, connect, end: () => pool.end() })
+  return { query, connect }
 }

@@ -9,26 +9,41 @@ import { quietly, untilReady } from '../postgres/backend-ready.ts'
 import type { BackendOptions, BackendRisk, QueueBackend } from '../queues.ts'
 import { probeRedis, redisError } from './probe.ts'
 
+type Closable = { close(force?: boolean): Promise<void> }
+
 /** A try that is not answered within this is given up, and another one made. */
 const longestTryMs = 10_000
 
 export function redisBackend(options: BackendOptions, url: string): QueueBackend {
   const onError = quietly(options.log)
   const traced = tracedBy(options)
-  const connections: Redis[] = []
+  const connections = new Set<Redis>()
   /** `waits`: commands wait for a connection that is gone, as a worker's do; what a queue is asked for fails instead, and its caller tries again. */
   const connect = (waits: boolean): Redis => {
     // A blocking read waits at most 10 s, so 20 s of silence is a dead link.
-    const redis = new Redis(url, {
-      maxRetriesPerRequest: null,
-      socketTimeout: 20_000,
-      connectTimeout: 5_000,
-      enableOfflineQueue: waits,
-      retryStrategy: (times) => Math.min(times * 100, 2_000),
-    })
+    const redis = sayingItsEnd(
+      new Redis(url, {
+        maxRetriesPerRequest: null,
+        socketTimeout: 20_000,
+        connectTimeout: 5_000,
+        enableOfflineQueue: waits,
+        retryStrategy: (times) => Math.min(times * 100, 2_000),
+      }),
+    )
     redis.on('error', onError)
-    connections.push(redis)
+    connections.add(redis)
     return redis
+  }
+  /** BullMQ leaves a connection that it was given open: it ends with what uses it, also with a try that failed. */
+  const withConnection = <T extends Closable>(redis: Redis, open: (connection: Redis) => T): T => {
+    const opened = open(redis)
+    const close = opened.close.bind(opened)
+    opened.close = (force) =>
+      withDeadline(close(force), longestTryMs).finally(() => {
+        redis.disconnect()
+        connections.delete(redis)
+      })
+    return opened
   }
   const failure = (error: unknown): BoatMirrorError => redisError(url, error)
   const answered = async (opened: { waitUntilReady(): Promise<unknown> }): Promise<void> => {
@@ -40,16 +55,12 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
       untilReady(
         failure,
         options,
-        () => {
-          const queue = new Queue(name, {
-            ...queueOptions,
-            ...traced,
-            connection: connect(false),
-            prefix: options.prefix,
-          })
-          queue.on('error', onError)
-          return queue
-        },
+        () =>
+          withConnection(connect(false), (connection) => {
+            const queue = new Queue(name, { ...queueOptions, ...traced, connection, prefix: options.prefix })
+            queue.on('error', onError)
+            return queue
+          }),
         answered,
       ),
     openWorker: (name, processor, concurrency) =>
@@ -57,16 +68,10 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
         failure,
         options,
         () =>
-          listening(
-            new Worker(name, processorOf(processor), {
-              ...workerOptions,
-              ...traced,
-              concurrency,
-              connection: connect(true),
-              prefix: options.prefix,
-            }),
-            onError,
-          ),
+          withConnection(connect(true), (connection) => {
+            const settings = { ...workerOptions, ...traced, concurrency, connection, prefix: options.prefix }
+            return listening(new Worker(name, processorOf(processor), settings), onError)
+          }),
         answered,
       ).then((worker) => running(worker, onError)),
     ping: async () => {
@@ -77,6 +82,21 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
       for (const redis of connections) redis.disconnect()
     },
   }
+}
+
+/**
+ * A client that is told to disconnect between two tries to connect says nothing of its end (ioredis 6.0), and a worker that
+ * waits for that end never closes: one more try, given up at once, says it. So do copies, which BullMQ makes for itself.
+ */
+function sayingItsEnd(redis: Redis): Redis {
+  const disconnect = redis.disconnect.bind(redis)
+  redis.disconnect = (reconnect) => {
+    if (redis.status === 'reconnecting' && reconnect !== true) redis.connect().catch(() => undefined) // given up below
+    disconnect(reconnect)
+  }
+  const duplicate = redis.duplicate.bind(redis)
+  redis.duplicate = (override) => sayingItsEnd(duplicate(override))
+  return redis
 }
 
 /** Redis forgets keys when its memory is full, unless it is told not to; a queue that loses keys stands still. Pure. */

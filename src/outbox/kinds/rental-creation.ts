@@ -1,14 +1,18 @@
 // A new rental, pending for 15 minutes: after a lost answer the one with this reference and departure that was not there
-// before. The list of rentals can't be searched by a reference, but what the newest ones show can be compared with it.
+// before; that none was made is proven where every new one of the boat departs at another time. The list of rentals can't be
+// searched by a reference, but what the newest ones show can be compared with it.
 
-import { get, type JsonObject, LosslessNumber, textOf } from '../../api/wire/json.ts'
+import { get, type Json, type JsonObject, LosslessNumber, textOf } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
+import { instantOf } from '../../date-time.ts'
 import type { FilledWrite } from '../../mirror/rows.ts'
 import type { PushContext } from '../context.ts'
+import { instantsAlike, type Likeness } from '../likeness.ts'
 import type { Done } from '../outcome.ts'
-import { idsOf, readFirst, type Seen } from '../reads.ts'
+import { idsOf, readFirst, type Seen, shortestPage } from '../reads.ts'
 import type { Delivery, Found, Kind, Sent } from './kind.ts'
-import { answered, finishMaking, preparedCreation, readWritten, theNewOne } from './shared.ts'
+import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
+import { answered, finishMaking, preparedCreation, readWritten } from './shared.ts'
 
 /** What makes references of this installation unique: see outbox.installation. */
 type Installation = { readonly id: string; readonly number: number }
@@ -22,11 +26,21 @@ export function ownReference(installation: Installation, changeId: string, numer
   return String(BigInt(installation.number) * 1_000_000_000n + (BigInt(changeId) % 1_000_000_000n))
 }
 
-/** Turns a reference of digits into a number, for an API that takes `referenceId` as an integer on creation. */
-export function numericReference(body: JsonObject): JsonObject {
+/**
+ * Turns a reference of digits into a number, for an API that takes `referenceId` as an integer on creation; null: it would
+ * not come back as it was sent.
+ */
+export function numericReference(body: JsonObject): JsonObject | null {
   const digits = textOf(body.referenceId)
-  return digits !== undefined && /^\d{1,18}$/.test(digits) ? { ...body, referenceId: new LosslessNumber(digits) } : body
+  if (digits === undefined || !/^\d{1,18}$/.test(digits)) return body
+  return /^0\d/.test(digits) ? null : { ...body, referenceId: new LosslessNumber(digits) }
 }
+
+/** Why a reference with leading zeros is not sent as a number. */
+const zerosLost = (changeId: string, reference: string): string =>
+  `referenceId is "${reference}", which API_REFERENCE_AS_NUMBER=on would send as ${BigInt(reference)}: the rental would not be ` +
+  'found by it. Nothing was sent. Queue the rental with a reference without leading zeros, or, if the API takes text, set ' +
+  `API_REFERENCE_AS_NUMBER=off and run: boat-mirror changes retry ${changeId}.`
 
 async function firstRow<Row extends object>(context: PushContext, text: string, values: string[] = []) {
   const { rows } = await context.database.pool.query<Row>(text, values)
@@ -52,6 +66,20 @@ async function departureOf(context: PushContext, { resourceId, slotId }: JsonObj
 const readNewest = ({ context, change, signal }: Delivery, { resourceId }: JsonObject): Promise<NonNullable<Found>> =>
   readFirst(context, change.write, { resourceId: String(textOf(resourceId)), order: 'creationDateDesc' }, signal)
 
+/**
+ * Whether the newest rentals, as far as they were shown, hold everything that was made since the attempt: the page is too
+ * short to be cut off, or it is in order and ends with a rental that was known before.
+ */
+function reachesBack(found: readonly Seen[], { evidence }: Sent, timeZone: string): boolean {
+  const [newest, oldest] = [found[0]?.record, found.at(-1)?.record]
+  if (newest === undefined || oldest === undefined || found.length < shortestPage) return true
+  const created = (record: Json): number | null => instantOf(textOf(get(record, 'creationDatetime')) ?? '', timeZone)
+  const id = (record: Json): number => Number(textOf(get(record, 'id')))
+  const [first, last] = [created(newest) ?? 0, created(oldest) ?? 0]
+  const inOrder = first === last ? id(newest) > id(oldest) : first > last
+  return inOrder && (evidence.ids ?? []).includes(String(textOf(get(oldest, 'id'))))
+}
+
 /** The resource and company of a new rental, which does not name them itself. */
 async function filled({ context, change }: Delivery, { rootId }: Done, { body }: Sent, { readAt }: Seen) {
   const resource_id = String(textOf(body.resourceId))
@@ -72,7 +100,7 @@ async function filled({ context, change }: Delivery, { rootId }: Done, { body }:
 export const rentalCreation: Kind = {
   makesRecord: true,
   expires: true,
-  comparesExisting: 'after-lost-answer',
+  comparesExisting: true,
 
   async prepare(delivery, { params, fields }) {
     const { context, change } = delivery
@@ -81,18 +109,31 @@ export const rentalCreation: Kind = {
     const [present, departure] = await Promise.all([readNewest(delivery, fields), departureOf(context, fields)])
     const given = { params, fields: { ...fields, referenceId } }
     const prepared = preparedCreation(change.write, given, { ids: idsOf(present), departure })
-    return numeric ? { ...prepared, body: numericReference(prepared.body) } : prepared
+    if (!numeric) return prepared
+    const body = numericReference(prepared.body)
+    return body === null
+      ? { kind: 'failed', error: zerosLost(change.id, referenceId), response: null }
+      : { ...prepared, body }
   },
 
-  verify: (delivery, { body }) => readNewest(delivery, body),
+  async verify(delivery, sent) {
+    const newest = await readNewest(delivery, sent.body)
+    return await ownAmong(delivery, sent, await inFull(delivery, sent, newest))
+  },
 
-  decide(_, sent, found) {
-    const departure = sent.evidence.departure ?? null
-    const reference = String(textOf(sent.body.referenceId))
-    return theNewOne(found, sent, 'rentals', (record) => {
+  decide(write, sent, found, timeZone) {
+    const { departure = null } = sent.evidence
+    const alike = byIdentity(write, sent, timeZone)
+    /** The look-up asked for the boat alone; the departure is that of the slot. */
+    const departs = (record: Json): Likeness => {
       const shown = textOf(get(record, 'departureDatetime'))
-      const departs = departure === null || shown === undefined || Date.parse(shown) === Date.parse(departure)
-      return textOf(get(record, 'referenceId')) === reference && departs
+      return departure === null || shown === undefined ? 'unsaid' : instantsAlike(departure, shown, timeZone)
+    }
+    return theNewOne(found ?? [], sent, {
+      what: 'rentals',
+      showsAll: reachesBack(found ?? [], sent, timeZone),
+      likenessOf: (record) => (departs(record) === 'differs' ? 'differs' : alike.likenessOf(record)),
+      isAnother: (record) => departs(record) === 'differs',
     })
   },
 

@@ -5,9 +5,13 @@ import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '..
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { keyText } from '../../state/records.ts'
 import type { Change } from '../change.ts'
+import { showDelayOf } from '../context.ts'
+import { isStoredAs } from '../likeness.ts'
 import { mergeChange, overlayBase } from '../merge.ts'
-import { errorText, gone, leftBehind, type Outcome } from '../outcome.ts'
+import { errorText, leftBehind, type Outcome, type Unseen } from '../outcome.ts'
+import { goneOrAwaited, notShown } from '../own-writes.ts'
 import { mirrorKey, type Params, type Seen } from '../reads.ts'
+import { lookAgain } from '../show-delay.ts'
 import {
   asReceived,
   garbledMessage,
@@ -27,7 +31,7 @@ import {
   notTaken,
   observable,
   one,
-  readBackOr,
+  readBack,
   readWritten,
   rentalStatus,
   took,
@@ -37,17 +41,25 @@ import {
 const namesOf = (fields: readonly BodyField[]): string => fields.map((field) => field.name).join(', ')
 const objectIn = (value: Json | undefined): Readonly<JsonObject> => (isObject(value) ? value : {})
 
-/**
- * What the editor saw, overlaid by what the same role's earlier changes of this record left since: those that were done
- * later, and those whose transaction had not been committed when the editor looked. No transaction takes an hour, and
- * beyond that, numbers of transactions may be those of a server this database was restored from.
- */
-async function baseOf({ context, change }: Delivery, params: Params): Promise<JsonObject> {
-  const { rows } = await context.database.pool.query<{ left_behind: string }>(
-    `select q.left_behind::text from outbox.queue q join outbox.operations o using (operation)
-     where q.aggregate = $1 and q.id < $2 and q.status = 'done' and q.enqueued_by = $3
-       and (q.settled_at > $4 or (q.settled_at > $4 - interval '1 hour'
-         and not pg_visible_in_snapshot(q.settled_xid, $7::pg_snapshot)))
+type EarlierChanges = {
+  /**
+   * What the editor saw, overlaid by what the same role's earlier changes of this record left since: those that were done
+   * later, and those whose transaction had not been committed when the editor looked. No transaction takes an hour, and
+   * beyond that, numbers of transactions may be those of a server this database was restored from.
+   */
+  readonly base: JsonObject
+  /** What anybody's changes left so lately that the API may not show it yet; null: none did. */
+  readonly written: (Unseen & { readonly fields: Readonly<JsonObject> }) | null
+}
+
+async function earlierChanges({ context, change }: Delivery, params: Params): Promise<EarlierChanges> {
+  const patienceMs = showDelayOf(context).ms()
+  const { rows } = await context.database.pool.query<{ left_behind: string; is_base: boolean; ago_ms: number }>(
+    `select q.left_behind::text, is_base, ago_ms from outbox.queue q join outbox.operations o using (operation),
+       lateral (select q.id < $2 and q.enqueued_by = $3 and (q.settled_at > $4 or (q.settled_at > $4 - interval '1 hour'
+           and not pg_visible_in_snapshot(q.settled_xid, $7::pg_snapshot))) as is_base,
+         (extract(epoch from clock_timestamp() - q.settled_at) * 1000)::float8 as ago_ms) l
+     where q.aggregate = $1 and q.id <> $2 and q.status = 'done' and (is_base or ago_ms < $8)
        and q.record_key = $5 and o.stream = $6 and q.left_behind is not null
      order by q.id`,
     [
@@ -58,13 +70,30 @@ async function baseOf({ context, change }: Delivery, params: Params): Promise<Js
       keyText(mirrorKey(change.write, params, null) ?? []),
       change.write.stream,
       change.seenSnapshot,
+      patienceMs,
     ],
   )
-  return overlayBase(
-    change.base,
-    rows.map((row) => objectIn(parseJson(row.left_behind).value)),
-  )
+  const left = rows.map((row) => ({ ...row, fields: objectIn(parseJson(row.left_behind).value) }))
+  const fieldsOf = (some: typeof left): JsonObject[] => some.map(({ fields }) => ({ ...fields }))
+  const lately = left.filter(({ ago_ms }) => ago_ms < patienceMs)
+  return {
+    base: overlayBase(change.base, fieldsOf(left.filter(({ is_base }) => is_base))),
+    written:
+      lately.length === 0
+        ? null
+        : {
+            sinceMs: Math.min(...lately.map(({ ago_ms }) => ago_ms)),
+            patienceMs,
+            fields: overlayBase({}, fieldsOf(lately)),
+          },
+  }
 }
+
+/** Whether a record shows what earlier changes left: one that does not may have been read too early. */
+const showsAll = ({ body }: WriteDef, fields: Readonly<JsonObject>, { record }: Seen): boolean =>
+  body.every(
+    (field) => fields[field.name] === undefined || sameValue(field, fields[field.name], readValue(field, record)),
+  )
 
 /**
  * The body of a PUT: every writable field exactly as received, the change laid over it (a price that is left out is reset:
@@ -139,14 +168,15 @@ function untouched({ write, leftOut }: Change, { applied, body }: Sent, refused:
 
 export const update: Kind = {
   replaces: true,
-  comparesExisting: 'never',
 
   async prepare(delivery, { params, fields }) {
     const { change } = delivery
     const { write } = change
     const seen = await readWritten(delivery, params)
-    if (seen === null) return gone(change)
-    const base = await baseOf(delivery, params)
+    if (seen === null) return await goneOrAwaited(delivery)
+    const { base, written } = await earlierChanges(delivery, params)
+    const again = written === null || showsAll(write, written.fields, seen) ? null : lookAgain(written)
+    if (again !== null) return { kind: 'retry', heldBack: true, ...again }
     const unseen = unseenFields(write.body, fields, seen)
     if (unseen.garbled.length > 0) return { kind: 'failed', error: garbledMessage(unseen.garbled), response: null }
     const withheld = [...change.keptRemote, ...unseen.echoed]
@@ -170,17 +200,21 @@ export const update: Kind = {
   verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
 
   /**
-   * Each field that was to change shows either what was sent or what was there before. All as before: it did not take
+   * Each field that was to change shows either what was sent, as the API may have rewritten it, or what was there before. All as before: it did not take
    * effect. Some as sent: it did, and the API ignored the rest. Any third value: someone else was there too.
    */
-  decide(write, { body, evidence }, found) {
+  decide(write, { body, evidence }, found, timeZone) {
     const [seen] = found ?? []
     if (seen === undefined) return { kind: 'gone' }
     const before = (field: BodyField): Json => readValue(field, evidence.before)
     const now = (field: BodyField): Json => readValue(field, seen.exact)
     const changing = observable(write, body).filter((field) => !sameValue(field, body[field.name], before(field)))
-    const rest = changing.filter((field) => !sameValue(field, body[field.name], now(field)))
-    const foreign = rest.filter((field) => !sameValue(field, before(field), now(field)))
+    const isAsBefore = (field: BodyField): boolean => sameValue(field, before(field), now(field))
+    const isAsSent = (field: BodyField): boolean =>
+      sameValue(field, body[field.name], now(field)) ||
+      (!isAsBefore(field) && isStoredAs(field, body[field.name] ?? null, now(field), timeZone))
+    const rest = changing.filter((field) => !isAsSent(field))
+    const foreign = rest.filter((field) => !isAsBefore(field))
     if (foreign.length > 0) {
       const why = `${namesOf(foreign)}: neither what was sent nor what was there before.`
       return { kind: 'unclear', why, candidates: [seen.record] }
@@ -192,7 +226,14 @@ export const update: Kind = {
     const { context, change } = delivery
     const { write } = change
     const answer = isObject(effect.response?.body) ? answered(delivery, effect) : null
-    const seen = effect.seen ?? (await readBackOr(readWritten(delivery, sent.params), answer, delivery))
+    const read = effect.seen ?? (await readBack(readWritten(delivery, sent.params), delivery))
+    const isAnswered = effect.response !== null || change.evidence.answered
+    const again =
+      isAnswered &&
+      read !== undefined &&
+      notShown(delivery, update.decide(write, sent, one(read), context.settings.timeZone))
+    if (again) return again
+    const seen = read ?? answer
     const warnings = seen === null || seen === answer ? [unverified] : differences(change, sent, seen.exact)
     const row = mirrored(context, write.stream, seen, sent.params)
     return {

@@ -5,7 +5,7 @@ drop function if exists outbox.due_changes(int); -- as versions before this one 
 
 create or replace function outbox.due_of_role(role name, most int, but bigint[]) returns bigint[]
 language sql stable
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$ select array(select q.id from outbox.queue q
   where q.status = 'queued' and q.deadline is null and q.enqueued_by = role and {{due}} and q.id <> all(but)
   order by q.id limit most) $$;
@@ -14,7 +14,7 @@ comment on function outbox.due_of_role(name, int, bigint[]) is
 
 create or replace function outbox.due_changes(most int, after_role name) returns setof bigint
 language plpgsql stable rows 16
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
   pressing constant bigint[] := array(

@@ -125,7 +125,10 @@ class StreamComparison implements TaskWriter {
   /** Its list or its parent named it a moment ago. */
   isThere = async (): Promise<boolean> => true
   /** What a moving list leaves out is asked for by its single. */
-  endPass: TaskWriter['endPass'] = async (_, at) => nextVariant(at)
+  endPass: TaskWriter['endPass'] = async ({ stream }, at) => {
+    if (at.unproven) this.#tally.problem(stream.name, at.unproven.replaceAll('<stream>', stream.name))
+    return nextVariant(at)
+  }
 
   async commit({ task }: TaskRun, changes: ChangeSet, { pages, after }: CommitExtras = {}): Promise<void> {
     await after

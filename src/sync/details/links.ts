@@ -8,10 +8,12 @@ import type { StreamDef } from '../../catalog/types.ts'
 import { contradictDetected, readDetected, saveDetected } from '../../state/detected-settings.ts'
 import { type Linked, linkedValues } from '../../state/links.ts'
 import { keyText } from '../../state/records.ts'
+import { withoutParameters } from '../../state/refused-parameters.ts'
 import { mapConcurrently } from '../batches.ts'
 import { answerFound, changeSet, type Found } from '../change-set.ts'
 import { listReading, type TaskRun } from '../context.ts'
 import { resolvePaging } from '../lists/paging.ts'
+import { refusedBy } from '../lists/refused-query.ts'
 import { convertValue } from '../records/convert.ts'
 import { keyOf, valueAt } from '../records/project.ts'
 import { parentValues } from './readers/children.ts'
@@ -89,7 +91,8 @@ class Answers {
   async #ask(link: Linked): Promise<void> {
     const { context, signal } = this.#run
     const reading = listReading(this.#run, this.#target)
-    const query = { ...reading.reads.query, [this.#target.filledBy?.filter?.param ?? '']: link.key }
+    const always = withoutParameters(reading.reads.query ?? {}, await refusedBy(reading))
+    const query = { ...always, [this.#target.filledBy?.filter?.param ?? '']: link.key }
     try {
       const { paging, pageBase } = await resolvePaging(reading, query)
       const call = {

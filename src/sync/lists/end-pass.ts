@@ -15,12 +15,12 @@ export async function endPass(run: TaskRun, at: Checkpoint): Promise<Checkpoint>
     division: async () => byHash(pass, ranges),
     factsOf: (db, range) => passCounts(db, { runId: task.runId, pass }, range),
   })
-  const verdict = judgePass({ pass: at.pass, ...facts, totals: at.totals })
+  const verdict = judgePass({ pass: at.pass, ...facts, totals: at.totals, unproven: at.unproven })
   switch (verdict.kind) {
     case 'complete':
       return nextVariant(at)
     case 'partial':
-      return { ...nextVariant(at), doubts: [...at.doubts, verdict.reason] }
+      return { ...nextVariant(at), doubts: [...at.doubts, verdict.reason.replaceAll('<stream>', task.stream)] }
     case 'again':
       context.log.info({ event: 'sweep_again', stream: task.stream, run: task.runId }, verdict.reason)
       return nextPass(at)

@@ -4,7 +4,7 @@ import { probePageBase } from '../../api/paging/paging-probe.ts'
 import { styles } from '../../api/paging/styles.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
-import { contradictDetected, readDetected, saveDetected } from '../../state/detected-settings.ts'
+import { contradictDetected, pageBaseSetting, readDetected, saveDetected } from '../../state/detected-settings.ts'
 import type { Reading, SyncContext } from '../context.ts'
 
 type ResolvedPaging = {
@@ -13,9 +13,6 @@ type ResolvedPaging = {
   /** The page base was found out, not set: it may be wrong when the API lied at that moment. */
   readonly probed: boolean
 }
-
-/** The name of the detected setting. */
-export const pageBaseSetting = 'page_base'
 
 /** Settings of one list: the general ones, `none` for lists that are not paginated, and the exceptions of the configuration. */
 export function pagingOf(

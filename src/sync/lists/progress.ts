@@ -1,5 +1,7 @@
 // How far a sweep has come, and whether it is complete. Pure.
 
+import { ignored } from '../../api/paging/envelope.ts'
+
 /** How far a sweep has come. */
 export type Checkpoint = {
   /** The list and its extra passes, from 0. */
@@ -13,6 +15,8 @@ export type Checkpoint = {
   readonly totals: readonly number[]
   /** Keys on the pages of this pass; undefined: a version before this one began it. */
   readonly keys?: number
+  /** Why nothing proves that the list ended where this pass did; null: it is proven, or the pass goes on. */
+  readonly unproven?: string | null
   /** How far the end of the pass or of the sweep has come, where it takes several steps. */
   readonly end?: EndProgress | null
   /** Why this sweep proves no absence. */
@@ -28,7 +32,8 @@ export type EndProgress = {
   readonly facts: Readonly<Record<string, number>>
 }
 
-const beginning = { pass: 1, next: null, pages: 0, ended: false, totals: [], keys: 0, end: null } as const
+const start = { pages: 0, totals: [], keys: 0, unproven: null, end: null } as const
+const beginning = { ...start, pass: 1, next: null, ended: false } as const
 
 /** Where a sweep begins. */
 export const firstCheckpoint: Checkpoint = { ...beginning, variant: 0, doubts: [] }
@@ -39,6 +44,15 @@ export const nextPass = (at: Checkpoint): Checkpoint => ({ ...at, ...beginning, 
 
 /** Passes of all variants share one table; ten passes a variant are more than there can be. */
 export const passNumber = (at: Checkpoint): number => at.variant * 10 + at.pass
+
+/**
+ * Where a pass stands whose end nothing proves.
+ * @param why for people. One record cannot be asked for in fewer: what its list does past its end was seen in the variant before.
+ */
+export const unprovenEnd = (at: Checkpoint, why: string): Checkpoint => {
+  const isSeenBefore = at.variant > 0 && at.doubts.length === 0 && at.keys === 1
+  return { ...at, ended: true, unproven: isSeenBefore ? null : why }
+}
 
 type PassFacts = {
   /** Number of this pass, from 1. */
@@ -51,6 +65,8 @@ type PassFacts = {
   readonly keylessDistinct: number
   /** Totals the API named on the pages of this pass; empty when it names none. */
   readonly totals: readonly number[]
+  /** Why nothing proves that the list ended where its pages did; null or undefined: it is proven. */
+  readonly unproven?: string | null | undefined
 }
 
 type PassVerdict =
@@ -60,9 +76,13 @@ type PassVerdict =
 
 const maxPasses = 3
 
+const wrongTotal = `If the total is wrong each time, set API_TOTAL_PATH=${ignored}, or lists.<stream>.totalPath: ${ignored} in the configuration file.`
+
 /** Judges a pass whose pages were all answered and parsed. A moving list leads to another pass, three at most. */
 export function judgePass(facts: PassFacts): PassVerdict {
   const problem = problemOf(facts)
+  // Another pass would end as this one did.
+  if (problem === null && facts.unproven) return { kind: 'partial', reason: facts.unproven }
   if (problem === null) return { kind: 'complete' }
   return facts.pass < maxPasses ? { kind: 'again', reason: problem } : { kind: 'partial', reason: problem }
 }
@@ -71,10 +91,10 @@ function problemOf({ answered, distinct, keyless, keylessDistinct, totals }: Pas
   const first = totals[0]
   const last = totals.at(-1)
   if (totals.some((total) => total !== first))
-    return `The total moved from ${first} to ${last} while the list was read.`
+    return `The total moved from ${first} to ${last} while the list was read. ${wrongTotal}`
   if (answered > distinct) return `${answered - distinct} records came twice: the list moved while it was read.`
   // They are records of the list, too. Of equal ones nobody can tell whether one came twice: either count may be right.
   if (last !== undefined && (last < distinct + keylessDistinct || last > distinct + keyless))
-    return `The API names a total of ${last}, and answered ${distinct + keyless} records.`
+    return `The API names a total of ${last}, and answered ${distinct + keyless} records. ${wrongTotal}`
   return null
 }

@@ -14,7 +14,8 @@ import { comparesAged } from '../economy.ts'
 import { CommitsInTurn } from './commits-in-turn.ts'
 import { changesOfPages, pageBatches } from './list-records.ts'
 import { doubtPageBase, resolvePaging } from './paging.ts'
-import { type Checkpoint, firstCheckpoint, nextVariant, passNumber } from './progress.ts'
+import { type Checkpoint, firstCheckpoint, nextVariant, passNumber, unprovenEnd } from './progress.ts'
+import { leaveOut, refusedBy } from './refused-query.ts'
 import { isSummary } from './summary.ts'
 import { keptPages, pageToKeep } from './unchanged-pages.ts'
 import { doubtWindows, type Pass, pagesOf, passesOf, refusalOfWindow } from './windows.ts'
@@ -34,13 +35,19 @@ const weightOf = ({ items, bytes }: Page): number => Math.max(1, items.length, b
 
 const refusals: ReadonlySet<string> = new Set(['API_REJECTED', 'API_NOT_FOUND'])
 
+/** What was read is kept, and its details are read: only absence is not proven. */
+const unprovenEnds: ReadonlySet<string> = new Set(['PAGING_UNPROVEN', 'PAGING_ENDLESS'])
+
+/** What a run says of a list that is read wrongly: the cure as well, because only settings help. */
+const withCure = ({ message, remedy = '' }: ApiError): string => `${message} ${remedy}`.trim()
+
 /** Runs the sweep of a list stream from its checkpoint to its end. */
 export async function runSweep(run: TaskRun<'list'>): Promise<void> {
   const { task, writer } = run
   if (task.checkpoint === null) await writer.begin(run)
   let at = resumed(task)
-  for (const passes = passesOf(run); ; ) {
-    const pass = passes[at.variant]
+  for (;;) {
+    const pass = passesOf(run, await refusedBy(run))[at.variant]
     if (pass === undefined) break
     at = await runPass(run, pass, at)
   }
@@ -69,7 +76,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     paging,
     pageBase,
     signal,
-    mayBeRefused: pass.part !== undefined,
+    mayBeRefused: Object.keys(query).length > 0,
     // Whether the newest come first is judged by the records.
     ...(pass.part === 'newest' ? {} : { kept: await keptPages(run, start) }),
     ...(start.next === null ? {} : { from: start.next }),
@@ -98,12 +105,17 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
       return { ...nextVariant(at), doubts: [...at.doubts, refusal] }
     }
     if (!(error instanceof ApiError)) throw error
+    if (start.next === null && at === start && (await leaveOut(run, pass, error))) return start
+    if (unprovenEnds.has(error.code)) return endPass(run, pass, unprovenEnd(at, withCure(error)))
     // An API that lied while its numbering was found out would be asked for a page that it never has, for good.
     const firstRefused = start.next === null && at === start && refusals.has(error.code)
-    if (error.code !== 'PAGING_IGNORED' && !firstRefused) throw error
-    if (probed) await doubtPageBase(context, messageOf(error))
-    if (!probed || !firstRefused || !mayProbeAgain) throw error
-    return runPass(run, pass, start, false)
+    if (error.code === 'PAGING_IGNORED' || firstRefused) {
+      if (probed) await doubtPageBase(context, messageOf(error))
+      if (probed && firstRefused && mayProbeAgain) return runPass(run, pass, start, false)
+    }
+    const { code, endpoint } = error
+    if (!code.startsWith('PAGING_')) throw error
+    throw new ApiError(code, withCure(error).replaceAll('<stream>', run.stream.name), { endpoint, cause: error })
   }
   return endPass(run, pass, at)
 }

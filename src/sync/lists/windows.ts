@@ -7,9 +7,11 @@ import { windowsOf } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { addDays, dateIn } from '../../clock.ts'
 import type { Queryable } from '../../database/sql.ts'
+import { dayOf, instantOf } from '../../date-time.ts'
 import { ApiError } from '../../errors.ts'
 import { readDetected, saveDetected } from '../../state/detected-settings.ts'
 import { keyText } from '../../state/records.ts'
+import { withoutParameters } from '../../state/refused-parameters.ts'
 import { areMoreNewer, countInWindow, isPageKnown, type Window } from '../../state/windows.ts'
 import type { TaskRun } from '../context.ts'
 import { keyOf } from '../records/project.ts'
@@ -53,12 +55,18 @@ export function windowOf({ task, stream, context: { settings } }: TaskRun): Wind
   return { column: soon.column, from: addDays(dateIn(timeZone, begin), -daysBack), to, timeZone }
 }
 
-/** The passes of a sweep. Whether the bounds of a window are included, and in which zone, nobody says: a day more on both sides. */
-export function passesOf(run: TaskRun<'list'>): readonly Pass[] {
+/**
+ * The passes of a sweep. Whether the bounds of a window are included, and in which zone, nobody says: a day more on both sides.
+ * @param refused parameters that the API refuses: a pass that is another one because of them is none. The windows are judged
+ * by their own answers.
+ */
+export function passesOf(run: TaskRun<'list'>, refused: ReadonlySet<string>): readonly Pass[] {
   const { query, extraPasses = [], windows } = run.reads
   const window = windowOf(run)
   if (window === undefined || windows === undefined)
-    return [{}, ...extraPasses].map((variant) => ({ query: { ...query, ...variant } }))
+    return [{}, ...extraPasses.filter((variant) => !Object.keys(variant).some((name) => refused.has(name)))].map(
+      (variant) => ({ query: withoutParameters({ ...query, ...variant }, refused) }),
+    )
   const { newest, soon } = windows
   const days = { [soon.from]: addDays(window.from, -1), [soon.to]: addDays(window.to, 1) }
   return [
@@ -90,16 +98,26 @@ const keysOf = ({ stream, context }: TaskRun<'list'>, { items }: Page): readonly
     keyOf(stream, items.value(index), context.settings.timeZone),
   ).flatMap((key) => (key === null ? [] : keyText(key)))
 
-/** The texts in a column of the records of a page. @throws NotHonoured where the list does not show it */
-function textsOf(stream: StreamDef, { items }: Page, name: string): readonly string[] {
+/**
+ * What a column of the records of a page says, read as a day or an instant.
+ * @throws NotHonoured where the list does not show it, or in no form that is known
+ */
+function readColumn<T>(
+  stream: StreamDef,
+  { items }: Page,
+  name: string,
+  read: (text: string) => T | null,
+): readonly T[] {
   const path = stream.columns.find((column) => column.name === name)?.path ?? name
-  const texts = Array.from({ length: items.length }, (_, index) => {
+  const values: T[] = []
+  for (let index = 0; index < items.length; index++) {
     const record = items.value(index)
     const value = isObject(record) ? record[path] : undefined
-    return typeof value === 'string' ? value : []
-  }).flat()
-  if (items.length > 0 && texts.length === 0) throw new NotHonoured(`The list does not show ${path}.`)
-  return texts
+    const known = typeof value === 'string' ? read(value) : null
+    if (known !== null) values.push(known)
+  }
+  if (items.length > 0 && values.length === 0) throw new NotHonoured(`The list does not show ${path}.`)
+  return values
 }
 
 function assertInWindow(run: TaskRun<'list'>, page: Page): void {
@@ -107,18 +125,17 @@ function assertInWindow(run: TaskRun<'list'>, page: Page): void {
   if (window === undefined) return
   // What was asked for, and a day more: the text is the day at the harbour.
   const [from, to] = [addDays(window.from, -2), addDays(window.to, 2)]
-  const outside = textsOf(run.stream, page, window.column).find(
-    (text) => text.slice(0, 10) < from || text.slice(0, 10) > to,
-  )
+  const outside = readColumn(run.stream, page, window.column, dayOf).find((day) => day < from || day > to)
   if (outside !== undefined)
-    throw new NotHonoured(`Asked for ${from} to ${to}, the list answered a record of ${outside.slice(0, 10)}.`)
+    throw new NotHonoured(`Asked for ${from} to ${to}, the list answered a record of ${outside}.`)
 }
 
 /** Returns the earliest time of this page. */
 async function assertNewestFirst(run: TaskRun<'list'>, page: Page, earlier: number): Promise<number> {
   const { context, stream, reads } = run
   const column = reads.windows?.newest.column ?? ''
-  const times = textsOf(stream, page, column).map(Date.parse).filter(Number.isFinite)
+  const { timeZone } = context.settings
+  const times = readColumn(stream, page, column, (text) => instantOf(text, timeZone))
   let earliest = earlier
   for (const time of times) {
     if (time > earliest + toleranceMs) throw new NotHonoured('The list is not ordered from the newest to the oldest.')

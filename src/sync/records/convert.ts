@@ -1,7 +1,9 @@
 // From a JSON value to the text form of a Postgres value, exactly, or a reason why not. Pure.
 
+import { canonicalDecimal } from '../../api/wire/decimal.ts'
 import { type Json, stringifyJson, textOf } from '../../api/wire/json.ts'
 import type { ColumnType } from '../../catalog/types.ts'
+import { dateTimeForSql, dayOf } from '../../date-time.ts'
 
 type Converted = { readonly ok: true; readonly text: string | null } | { readonly ok: false; readonly expected: string }
 
@@ -20,8 +22,8 @@ const decimalPattern = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?$/
 
 function toBigint(value: Json): Converted {
   if (Number.isSafeInteger(value)) return good(String(value))
-  const whole = numberText(value).replace(/\.0+$/, '')
-  if (!integerPattern.test(whole)) return bad(wholeNumber)
+  const whole = canonicalDecimal(numberText(value))
+  if (whole === undefined || !integerPattern.test(whole)) return bad(wholeNumber)
   const number = BigInt(whole)
   return BigInt.asIntN(64, number) === number ? good(number.toString()) : bad(wholeNumber)
 }
@@ -42,38 +44,17 @@ function toText(value: Json): Converted {
   return text === undefined ? bad('text') : good(text)
 }
 
-const datePattern = /^\d{4}-\d{2}-\d{2}/
-// Hours to 23, seconds to 60 (a leap second has no fraction), offsets to 15:59: what Postgres takes, and no more.
-const timestampPattern =
-  /^(\d{4}-\d{2}-\d{2})[T ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d(?:\.\d{1,9})?|60))?\s?(Z|z|[+-](?:0\d|1[0-5])(?::?[0-5]\d)?)?$/
-
-const daysInMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-
-/** True for a day that exists in the calendar; the year 0000 is no year for Postgres. */
-function isCalendarDate(text: string): boolean {
-  if (!datePattern.test(text)) return false
-  const year = Number(text.slice(0, 4))
-  const month = Number(text.slice(5, 7))
-  const day = Number(text.slice(8, 10))
-  if (year === 0) return false
-  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-  return day >= 1 && day <= (daysInMonth[month - 1] ?? 0) + (leap ? 1 : 0)
-}
+const dateForm = 'a date as YYYY-MM-DD'
+const dateTimeForm = 'a date-time such as 2026-07-14T09:00:00+02:00'
 
 function toDate(value: Json): Converted {
-  if (typeof value !== 'string' || !isCalendarDate(value)) return bad('a date as YYYY-MM-DD')
-  const exact = value.length === 10 || timestampPattern.test(value)
-  return exact ? good(value.slice(0, 10)) : bad('a date as YYYY-MM-DD')
+  const day = typeof value === 'string' ? dayOf(value) : null
+  return day === null ? bad(dateForm) : good(day)
 }
 
-/** RFC 3339 with an offset; without one the configured zone is meant. */
 function toTimestamp(value: Json, timeZone: string): Converted {
-  const expected = 'a date-time such as 2026-07-14T09:00:00+02:00'
-  if (typeof value !== 'string') return bad(expected)
-  const match = timestampPattern.exec(value)
-  if (match === null || !isCalendarDate(value)) return bad(expected)
-  const [, day, time, seconds = '00', offset] = match
-  return good(`${day} ${time}:${seconds} ${offset?.toUpperCase() ?? timeZone}`)
+  const text = typeof value === 'string' ? dateTimeForSql(value, timeZone) : null
+  return text === null ? bad(dateTimeForm) : good(text)
 }
 
 /**

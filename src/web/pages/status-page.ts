@@ -23,8 +23,8 @@ type Summary = {
 function summarize({ status, freshness, running, waiting }: PageFacts): Summary {
   const { attention } = status
   const of = (state: string): number => freshness.filter((each) => each.state === state).length
-  const [fresh, late, failing] = [of('fresh'), of('late'), of('failing')]
-  const scheduled = fresh + late + failing
+  const [fresh, late, failing, reading] = [of('fresh'), of('late'), of('failing'), of('reading')]
+  const scheduled = fresh + late + failing + reading
   const people = attention.length
   const busy = running.length + waiting.length
   const first = firstSyncText(status.streams, status.estimate)
@@ -40,6 +40,7 @@ function summarize({ status, freshness, running, waiting }: PageFacts): Summary 
   if (scheduled === 0 && busy > 0) return { tone: 'busy', headline: 'The first sync is under way', detail }
   if (scheduled === 0) return { tone: 'warn', headline: 'Nothing has been read yet', detail }
   if (late > 0) return { tone: 'warn', headline: `${counted(late, 'stream')} late`, detail }
+  if (reading > 0) return { tone: 'busy', headline: `Catching up with ${counted(reading, 'stream')}`, detail }
   if (fresh < freshness.length && busy > 0) return { tone: 'busy', headline: 'The first sync is under way', detail }
   return {
     tone: people > 0 ? 'warn' : 'ok',

@@ -73,7 +73,7 @@ function row(each: Row, now: Date): Html {
 <td data-label="Next">${stream.nextDueAt === null ? html`<span class="note">–</span>` : stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now)}</td></tr>`
 }
 
-const urgency: Readonly<Record<Freshness, number>> = { failing: 0, late: 1, unknown: 2, fresh: 3 }
+const urgency: Readonly<Record<Freshness, number>> = { failing: 0, late: 1, reading: 2, unknown: 3, fresh: 4 }
 
 const references: ReadonlySet<string> = new Set(referenceStreams.map(({ name }) => name))
 

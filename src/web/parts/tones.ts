@@ -9,6 +9,7 @@ export const freshnessTones: Readonly<Record<Freshness, Tone>> = {
   late: 'warn',
   failing: 'bad',
   unknown: 'mute',
+  reading: 'busy',
 }
 
 /** What came of a run. */

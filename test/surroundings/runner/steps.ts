@@ -1,4 +1,5 @@
-// What `npm run surroundings` consists of: the whole suite on each version of Postgres, and the groups of test/surroundings.
+// What `npm run surroundings` consists of: the whole suite on each version of Postgres and in another time zone, and the groups
+// of test/surroundings.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -8,7 +9,7 @@ import { packageOf, postgresVersions } from '../../helpers/postgres-versions.ts'
 import { groupRows, type Row, suiteRow } from './table.ts'
 
 export type Step = {
-  /** `postgres 14` or the name of a group. */
+  /** `postgres 14`, `time-zone`, `postgres-jit` or the name of a group. */
   readonly name: string
   /** Installs what it needs, runs it, and says which rows of the table it makes. */
   run(run: RunOf): Promise<StepResult>
@@ -27,22 +28,51 @@ const groupEnd = '.test.ts'
 export async function allSteps(): Promise<readonly Step[]> {
   const files = await readdir(groupFolder)
   const groups = files.filter((file) => file.endsWith(groupEnd)).map((file) => file.slice(0, -groupEnd.length))
-  return [...postgresVersions.map(wholeSuite), ...groups.sort().map(group)]
+  return [...postgresVersions.map(suiteOnPostgres), suiteInTimeZone, suiteOnJit, ...groups.sort().map(group)]
 }
 
 export const suiteName = (version: string): string => `postgres ${version}`
 
-function wholeSuite(version: string): Step {
+function suiteOnPostgres(version: string): Step {
   return {
     name: suiteName(version),
-    run: async ({ folder, seed, signal }) => {
-      const { version: exact } = await packageOf(version, signal)
-      const report = join(folder, `postgres-${version}.json`)
-      const env = { TEST_POSTGRES_VERSION: version }
-      const outcome = await runSuite({ node: here, seed, files: [], report, env, signal })
-      return { ...outcome, rows: [suiteRow(exact, outcome)] }
+    run: async (run) => {
+      const { version: exact } = await packageOf(version, run.signal)
+      const [major, minor] = exact.split('.')
+      return suiteIn(run, `Postgres ${major}.${minor}`, { TEST_POSTGRES_VERSION: version })
     },
   }
+}
+
+/** A zone that is never UTC, and changes its clocks. */
+const suiteInTimeZone: Step = {
+  name: 'time-zone',
+  run: (run) => suiteIn(run, 'The process in another time zone (`TZ=Europe/Paris`)', { TZ: 'Europe/Paris' }),
+}
+
+/** The parts of the suite that ask most of Postgres. */
+const onJit = ['mirror', 'reports', 'messages', 'inspect', 'access', 'cli/feed', 'cli/status', 'outbox/turns']
+
+/** A Postgres as distributions package it: it compiles what it expects to be expensive. */
+const suiteOnJit: Step = {
+  name: 'postgres-jit',
+  run: (run) => suiteIn(run, 'Postgres of a distribution, with JIT', { ...needsJit, TEST_POSTGRES_JIT: '1' }, onJit),
+}
+
+const needsJit = { REQUIRE_POSTGRES_JIT: '1' }
+
+/** Runs the suite, or these parts of it. */
+async function suiteIn(
+  { folder, seed, signal }: RunOf,
+  surroundings: string,
+  env: Readonly<Record<string, string>>,
+  parts: readonly string[] = [],
+): Promise<StepResult> {
+  const report = join(folder, 'suite.json')
+  const files = parts.map((part) => `test/${part}`)
+  const outcome = await runSuite({ node: here, seed, files, report, env, signal })
+  const shown = parts.length === 0 ? 'the whole suite' : `the suites of ${parts.join(', ')}`
+  return { ...outcome, rows: [suiteRow(surroundings, outcome, shown)] }
 }
 
 function group(name: string): Step {
@@ -51,7 +81,8 @@ function group(name: string): Step {
     run: async ({ folder, seed, signal }) => {
       const report = join(folder, `${name}.json`)
       const files = [`${groupFolder}/${name}${groupEnd}`]
-      const outcome = await runSuite({ node: here, seed, files, report, env: { SURROUNDINGS: 'full' }, signal })
+      const env = { ...needsJit, SURROUNDINGS: 'full' }
+      const outcome = await runSuite({ node: here, seed, files, report, env, signal })
       const text = await readFile(report, 'utf8').catch(() => null) // the failure is in the outcome
       const results = text === null ? [] : (JSON.parse(text) as JsonTestResults).testResults
       return { ...outcome, rows: groupRows(name, results, outcome) }

@@ -10,14 +10,17 @@ type FileResults = Pick<JsonTestResults['testResults'][number], 'assertionResult
 
 const count = (n: number): string => n.toLocaleString('en')
 
-/** The row of the whole suite on one version, such as `14.23.0-beta.17`. */
-export function suiteRow(version: string, outcome: Pick<Outcome, 'passed' | 'skipped' | 'failed' | 'green'>): Row {
+/** The row of the suite, or of a part of it, in one of the surroundings. */
+export function suiteRow(
+  surroundings: string,
+  outcome: Pick<Outcome, 'passed' | 'skipped' | 'failed' | 'green'>,
+  shown = 'the whole suite',
+): Row {
   const { passed, skipped, failed, green } = outcome
-  const [major, minor] = version.split('.')
   const counts = `${count(passed)} passed, ${count(skipped)} skipped, ${count(failed)} failed`
   return {
-    surroundings: `Postgres ${major}.${minor}`,
-    shown: ['the whole suite'],
+    surroundings,
+    shown: [shown],
     result: green ? counts : `FAILED: ${counts}`,
   }
 }

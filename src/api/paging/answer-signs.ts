@@ -1,0 +1,188 @@
+// What the envelope of a list may say besides its records, recognized by the words of a name: where the list goes on, that
+// it goes on, and how many pages it has. Pure; records are never looked at, because they stand in arrays.
+
+import { get, isLosslessNumber, isObject, type Json, textOf } from '../wire/json.ts'
+
+/** Places of the next page's link or token where `null` there says that there is none. In this order. */
+export const nextPaths = [
+  'nextCursor',
+  'next_cursor',
+  'next',
+  'meta.nextCursor',
+  'meta.next_cursor',
+  'pagination.nextCursor',
+  'pagination.next',
+  'links.next',
+  '_links.next',
+  'hydra:view.hydra:next',
+  'paging.next',
+  '@odata.nextLink',
+  'nextLink',
+  'nextPageToken',
+  'next_page_token',
+  'nextPage',
+  'next_page',
+  'next_page_url',
+  'meta.next_page',
+  'meta.nextPage',
+  'pagination.next_page',
+  'pagination.nextPage',
+  'paging.next.after',
+  'paging.next.cursor',
+]
+
+/** A member beside the records that is no object and no array. */
+type Leaf = {
+  /** Dotted; a name may hold dots of its own. */
+  readonly path: string
+  /** The words of each name on the way, in lower case. */
+  readonly words: readonly (readonly string[])[]
+  readonly value: Json
+}
+
+const deepest = 4
+/** Envelopes are small; what is larger holds something else. */
+const mostLeaves = 300
+
+const wordsOf = (name: string): readonly string[] =>
+  name
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z\d]+/)
+    .filter((word) => word !== '')
+
+/** The members of an envelope, at most so many. */
+export function leavesBeside(body: Json | undefined): readonly Leaf[] {
+  const leaves: Leaf[] = []
+  const walk = (value: Json, path: string, words: Leaf['words']): void => {
+    if (leaves.length === mostLeaves || Array.isArray(value)) return
+    if (!isObject(value)) {
+      leaves.push({ path, words, value })
+      return
+    }
+    if (words.length === deepest) return
+    for (const [name, inner] of Object.entries(value).slice(0, mostLeaves))
+      walk(inner, path === '' ? name : `${path}.${name}`, [...words, wordsOf(name)])
+  }
+  if (isObject(body)) walk(body, '', [])
+  return leaves
+}
+
+/** The value at a dotted path, of which the last names may hold dots of their own, such as `@odata.nextLink`. */
+export function valueAt(body: Json | undefined, path: string): Json | undefined {
+  const found = get(body, path)
+  if (found !== undefined || !isObject(body)) return found
+  if (Object.hasOwn(body, path)) return body[path]
+  const [first = '', ...rest] = path.split('.')
+  return rest.length > 0 && Object.hasOwn(body, first) ? valueAt(body[first], rest.join('.')) : undefined
+}
+
+/** Words that a name may have beside `next`; with any other it is about something else, such as a `nextDeparture`. */
+const besideNext = new Set(
+  `page pages cursor token link links url uri href offset start starting after key marker records results items id number no
+  index position skip bookmark continuation from value list query string request http data`.split(/\s+/),
+)
+const leadsOn = (word: string): boolean => word === 'next' || word === 'continuation'
+
+/** Whether names lead to the next page: from the one that says `next` on, all words are about pages. */
+function isNextName(words: Leaf['words']): boolean {
+  const first = words.findIndex((each) => each.some(leadsOn))
+  return first >= 0 && words.slice(first).every((each) => each.every((word) => leadsOn(word) || besideNext.has(word)))
+}
+
+const isAfterName = (words: Leaf['words']): boolean =>
+  ['after', 'after cursor', 'end cursor'].includes(words.at(-1)?.join(' ') ?? '')
+
+/** No token or link has white space; a date-time is a token only where its name says so. */
+const isPlace = (text: string, words: Leaf['words']): boolean =>
+  /^\S{1,4096}$/.test(text) &&
+  (!/^\d{4}-\d\d-\d\d/.test(text) || words.flat().some((word) => ['cursor', 'token', 'after', 'key'].includes(word)))
+
+const linkWords = new Set(['link', 'url', 'uri', 'href'])
+
+/** A number may be a token, but no link. */
+function placeIn({ value, words }: Leaf): string | undefined {
+  const isNumber = typeof value === 'number' || isLosslessNumber(value)
+  if (typeof value !== 'string' && (!isNumber || words.at(-1)?.some((word) => linkWords.has(word)))) return undefined
+  const text = textOf(value)
+  return text !== undefined && isPlace(text, words) ? text : undefined
+}
+
+export type Place = { readonly text: string; readonly path: string }
+
+/** The link or token at an unusual place; a link is taken before a token, because it says all of the request. */
+export function unusualNext(leaves: readonly Leaf[]): Place | undefined {
+  const found = leaves.flatMap((leaf) => {
+    const text = isNextName(leaf.words) ? placeIn(leaf) : undefined
+    return text === undefined ? [] : [{ text, path: leaf.path }]
+  })
+  return found.find(({ text }) => /^(https?:\/\/|\?)/i.test(text)) ?? found[0]
+}
+
+/**
+ * The cursor of a page's own end (`paging.cursors.after`, `pageInfo.endCursor`). It leads on, but some APIs name it on the
+ * last page, too. Null: the answer says that there is none.
+ */
+export function endCursor(leaves: readonly Leaf[]): string | null | undefined {
+  const found = leaves.find(({ words }) => isAfterName(words) && !words.flat().some((word) => /^prev/.test(word)))
+  if (found === undefined) return undefined
+  return found.value === null || found.value === '' ? null : placeIn(found)
+}
+
+const moreNames = new Set([
+  ...['has more', 'has next', 'has next page', 'has more pages', 'has more results', 'has more records'],
+  ...['has more items', 'has more data', 'more', 'more available', 'more results', 'more records', 'more pages'],
+  ...['next', 'is truncated', 'truncated'],
+])
+const lastNames = new Set(['last', 'is last', 'is last page', 'last page'])
+
+/** What flags such as `has_more`, `hasNextPage` or `last` say of more records; undefined: there is none. */
+export function saysMore(leaves: readonly Leaf[]): boolean | undefined {
+  const said = leaves.flatMap(({ words, value }) => {
+    const flag = value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined
+    const name = words.at(-1)?.join(' ') ?? ''
+    if (flag === undefined || !(moreNames.has(name) || lastNames.has(name))) return []
+    return [lastNames.has(name) ? !flag : flag]
+  })
+  return said.length === 0 ? undefined : said.includes(true)
+}
+
+const pagesNames = new Set(['last page', 'total pages', 'num pages', 'pages total', 'number of pages', 'pages count'])
+
+/** How many pages the answer says that there are. */
+export function pagesNamed(
+  leaves: readonly Leaf[],
+  headers: Readonly<Record<string, string>>,
+  countOf: (value: Json | undefined) => number | undefined,
+): number | null {
+  for (const { words, value } of leaves) {
+    const count = pagesNames.has(words.at(-1)?.join(' ') ?? '') ? countOf(value) : undefined
+    if (count !== undefined) return count
+  }
+  return countOf(headers['x-total-pages'] ?? headers['x-pagination-page-count']) ?? null
+}
+
+const headerWords = new Set([
+  'x',
+  'next',
+  'page',
+  'cursor',
+  'token',
+  'link',
+  'url',
+  'offset',
+  'pagination',
+  'continuation',
+  'ms',
+])
+
+/** The next page by a header of its own, such as `X-Next-Page`; null: it is there, and empty. */
+export function nextOfHeaders(headers: Readonly<Record<string, string>>): Place | null | undefined {
+  for (const [name, value] of Object.entries(headers)) {
+    const words = wordsOf(name)
+    if (!words.some(leadsOn) || !words.every((word) => headerWords.has(word))) continue
+    if (value === '') return null
+    if (isPlace(value, [words])) return { text: value, path: `header:${name}` }
+  }
+  return undefined
+}

@@ -1,0 +1,164 @@
+// Where a list ends: what proves it, what speaks against it, and what is asked once more where nothing says so. An end that
+// is not proven is never taken for one: the list is refused, or PAGING_UNPROVEN says that there may be more.
+
+import { ApiError } from '../../errors.ts'
+import type { ListCall } from '../types.ts'
+import { type Envelope, ignored } from './envelope.ts'
+import { mayMeanNone } from './next-link.ts'
+import type { ListRead } from './style.ts'
+import { styles } from './styles.ts'
+
+/** A list as far as it was read when it seems to end. */
+export type SoFar = ListRead & {
+  readonly call: ListCall
+  /** The list was taken up in its midst: how many records came before is not known here. */
+  readonly resumed: boolean
+  /** The total that was named last. */
+  readonly total: number | null
+  /** What the last page with records says. */
+  readonly last: Envelope
+  /** The cursor of the page that was asked for after it. */
+  readonly asked: string
+}
+
+/** Empty pages in a row that say that there is more: some APIs leave out records after they have cut their pages. */
+export const mostEmpty = 10
+
+/** Why the last page says that the list goes on, although what follows it does not; null: it does not say so. */
+export function saysMore({ call, last, total, records, pages, resumed, asked }: SoFar): string | null {
+  const known = !resumed && total !== null
+  if (known && total === records) return null
+  if (known && total > records) return `the API names a total of ${total}, and ${records} records were read`
+  if (last.more === true) return 'the last page says that more records follow'
+  if (!resumed && last.pages !== null && last.pages > pages)
+    return `the API names ${last.pages} pages, and ${pages} were read`
+  if (!counts(call) || typeof last.next !== 'string' || mayMeanNone(last.next)) return null
+  if (last.next === asked || parameterOf(last.next, call.paging.pageParam) === asked) return null
+  return `the last page names a next one at ${last.nextAt}, which API_PAGING=${call.paging.style} does not follow`
+}
+
+/** Whether pages have numbers or offsets; all other styles are led on by their answers. */
+const counts = ({ paging }: ListCall): boolean => styles[paging.style].tail !== undefined
+
+const parameterOf = (link: string, name: string): string | null =>
+  new URLSearchParams(link.split('#')[0]?.split('?')[1] ?? '').get(name)
+
+/** What an empty page after one with records means: go on to the next one, or the end. @throws ApiError */
+export function judgeEmpty(soFar: SoFar, empty: Envelope, emptyInARow: number): 'go-on' | 'end' {
+  const { call, total, records, resumed } = soFar
+  if (!resumed && total === records) return 'end'
+  const goesOn = empty.more === true || (empty.more !== false && typeof empty.next === 'string')
+  // After the last record some APIs name the place where they are, for whoever comes again later.
+  const isHere = records > 0 && empty.next === soFar.asked
+  if (goesOn && !isHere && !mayMeanNone(empty.next ?? '')) {
+    if (emptyInARow < mostEmpty) return 'go-on'
+    throw unproven(call, `${mostEmpty} empty pages came one after the other, and each says that more records follow`)
+  }
+  // Whoever counts all records compares them with the total.
+  if (resumed && total !== null) return 'end'
+  const why = saysMore({ ...soFar, total: null, last: { ...soFar.last, more: undefined } })
+  if (why !== null) throw unproven(call, `${why}, but the page after it is empty`)
+  return 'end'
+}
+
+/**
+ * What a page means that came before.
+ * @returns `ask`: nothing says it, but the list asked for in smaller pages may
+ * @throws ApiError PAGING_IGNORED, PAGING_ENDLESS
+ */
+export function judgeRepeat(soFar: SoFar): 'end' | 'ask' {
+  const { call, total, records, resumed, pages, asked, last } = soFar
+  // Of a list that was taken up in its midst, whoever counts all records compares them with the total.
+  if (total !== null && (resumed || total === records)) return 'end'
+  if (!counts(call) && mayMeanNone(asked)) return 'end'
+  const isNamed = !counts(call) || (typeof last.next === 'string' && !mayMeanNone(last.next))
+  const named = `the page before names it as the next one at ${last.nextAt ?? 'its end'}`
+  const why = saysMore(soFar) ?? (isNamed ? named : null)
+  if (why === null && resumed) throw unproven(call, 'a page is an earlier one again')
+  if (why === null) return 'ask'
+  if (pages === 1 && !resumed) throw pageIgnored(soFar, why)
+  throw endless(call, `the page after ${resumed ? 'some' : records} records is an earlier page again, but ${why}`)
+}
+
+/**
+ * Compares a smaller page with what it must hold if the list has ended.
+ * @param lastKeys of what was read, in order
+ * @throws ApiError PAGING_UNPROVEN, PAGING_IGNORED
+ */
+export function judgeTail(soFar: SoFar, keys: readonly string[], lastKeys: readonly string[], skip: number): void {
+  const { call, records, pages } = soFar
+  const expected = lastKeys.slice(skip - records)
+  const isSame = (some: readonly string[]): boolean =>
+    some.length === keys.length && some.every((key, index) => key === keys[index])
+  if (isSame(expected) && expected.length === records - skip) return
+  if (pages > 1) throw cameAgain(soFar)
+  if (isSame(lastKeys)) throw unproven(call, `the same ${records} records come whatever page and size are asked for`)
+  if (isSame(lastKeys.slice(0, keys.length))) throw pageIgnored(soFar, 'fewer records come when fewer are asked for')
+  throw unproven(call, `the second page is the first one again`)
+}
+
+/** The error for a page that came before, of a list of several pages. */
+export const cameAgain = ({ call, records }: SoFar): ApiError =>
+  endless(call, `the page after ${records} records is an earlier page again, and nothing says that they are all`)
+
+/** What helps where the answers lead on in another way than lists are read. */
+function wayOf({ last }: SoFar): string {
+  if (typeof last.next !== 'string') return ''
+  const names = [...new URLSearchParams(last.next.split('#')[0]?.split('?')[1] ?? '').keys()].slice(0, 6)
+  if (names.length === 0) return `The answers name a next page at ${last.nextAt}: try API_PAGING=cursor. `
+  return `The answers name a next page at ${last.nextAt}: set API_PAGING=link, or API_PAGE_PARAM to the parameter of its link that chooses the page (${names.join(', ')}). `
+}
+
+export const wrongTotal = `If the total is wrong, set API_TOTAL_PATH=${ignored}, or lists.<stream>.totalPath: ${ignored} in the configuration file.`
+const noPages = 'If the list has no pages, set lists.<stream>.paging: none in the configuration file.'
+
+function pageIgnored(soFar: SoFar, why: string): ApiError {
+  const { call, total, records } = soFar
+  const { endpoint, paging } = call
+  const isTotal = total !== null && total > records ? ` ${wrongTotal}` : ''
+  return new ApiError('PAGING_IGNORED', `${endpoint} answered the second page with the first: ${why}.`, {
+    endpoint,
+    remedy: `${wayOf(soFar)}Check API_PAGE_PARAM (now ${paging.pageParam}) and API_PAGING (now ${paging.style}). ${noPages}${isTotal}`,
+  })
+}
+
+export const endless = (call: ListCall, what: string): ApiError =>
+  new ApiError('PAGING_ENDLESS', `${call.endpoint} does not end: ${what}.`, {
+    endpoint: call.endpoint,
+    remedy: `Check API_PAGING and API_PAGE_PARAM. ${wrongTotal} If the next page that answers name leads nowhere, set API_NEXT_PATH=${ignored}.`,
+  })
+
+export const unproven = (call: ListCall, what: string): ApiError =>
+  new ApiError('PAGING_UNPROVEN', `${call.endpoint}: nothing proves that the list ended here: ${what}.`, {
+    endpoint: call.endpoint,
+    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_SIZE_PARAM (now ${call.paging.sizeParam}). ${noPages} If what the answers say of more records is wrong, set API_NEXT_PATH=${ignored} or API_TOTAL_PATH=${ignored}.`,
+  })
+
+/** The error for an answer that says of more records, and not where they are. */
+export function misread(call: ListCall, problem: string, isOfTotal = false): ApiError {
+  return new ApiError('PAGING_ENVELOPE', `${call.endpoint}: ${problem}.`, {
+    endpoint: call.endpoint,
+    remedy: `${styles[call.paging.style].advice}${isOfTotal ? ` ${wrongTotal}` : ''}`,
+  })
+}
+
+/**
+ * Judges a page that names no next one, of a list that answers lead through, or the only page of a list.
+ * @returns `ask`: it may be all, or its next page was not found
+ * @throws ApiError PAGING_ENVELOPE
+ */
+export function judgeLast(soFar: SoFar): 'end' | 'ask' {
+  const { call, last, total, records, pages, resumed } = soFar
+  const { needsNext } = styles[call.paging.style]
+  const isFirst = pages === 1 && !resumed
+  const isWhole = !resumed && total === records && last.more !== true && (last.pages ?? 0) <= pages
+  if (isFirst && total !== null && total > records)
+    throw misread(call, `The answer holds ${records} of ${total} records and no next page`, true)
+  if (isWhole) return 'end'
+  const why = saysMore({ ...soFar, total: null })
+  if (why !== null && counts(call)) throw unproven(call, `${why}, and no records came`)
+  if (why !== null) throw misread(call, `${why.charAt(0).toUpperCase()}${why.slice(1)}, and no next page was found`)
+  // A single record cannot be asked for in fewer.
+  const isSilent = needsNext && last.next === undefined && last.endCursor !== null
+  return isFirst && isSilent && records > 1 ? 'ask' : 'end'
+}

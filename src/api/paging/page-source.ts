@@ -1,0 +1,43 @@
+// What pages are fetched from, and what each answer says: for whoever reads a list, or asks whether it has ended.
+
+import { ApiError, BoatMirrorError } from '../../errors.ts'
+import type { Answer, ListCall, ReadCall } from '../types.ts'
+import { type Envelope, readEnvelope } from './envelope.ts'
+import type { LinkBase } from './next-link.ts'
+import type { PageAddress } from './style.ts'
+
+export type PageSource = {
+  /**
+   * One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own.
+   * `mayBeRefused`: the list may have ended before this page, so that a refusal is no failure of the API.
+   */
+  readonly fetch: (address: PageAddress, how: Pick<ReadCall, 'mayBeRefused' | 'tag' | 'signal'>) => Promise<Answer>
+  /** Tells a page from those at all other addresses. */
+  readonly nameOf: (address: PageAddress) => string
+  /** What the links of this API are measured against. */
+  readonly linkBase: LinkBase
+}
+
+/** How servers refuse a page past the last one; 416 is what PostgREST says. */
+export const pastEndStatuses: ReadonlySet<number | undefined> = new Set([400, 404, 410, 416, 422])
+
+/** What a page says. @throws ApiError PAGING_ENVELOPE */
+export const envelopeOf = (call: ListCall, answer: Answer): Envelope =>
+  named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging, answer.status))
+
+/** 204 is an empty list; a 200 without a body is none. */
+const bodyOf = (answer: Answer): Answer['body'] => (answer.status === 204 ? [] : answer.body)
+
+/** Runs a pure step, and gives its errors the name of the endpoint. */
+export function named<T>(call: ListCall, step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    if (!(error instanceof BoatMirrorError)) throw error
+    throw new ApiError(error.code, `${call.endpoint}: ${error.message}`, {
+      endpoint: call.endpoint,
+      cause: error,
+      ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    })
+  }
+}

@@ -1,0 +1,106 @@
+// `check`, one list of the API: how it is read, by its first two pages.
+
+import { probePageBase } from '../api/paging/paging-probe.ts'
+import { styles } from '../api/paging/styles.ts'
+import type { Page } from '../api/types.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import type { Database } from '../database/database.ts'
+import { BoatMirrorError } from '../errors.ts'
+import { pageBaseSetting, readDetected } from '../state/detected-settings.ts'
+import { mayConcernParameters } from '../state/refused-parameters.ts'
+import { pagingOf } from '../sync/lists/paging.ts'
+import type { ProbeApi, ProbeOptions } from '../sync/preflight.ts'
+import { type Finding, failed, ok, warn } from './findings.ts'
+
+type ListCall = {
+  readonly endpoint: string
+  readonly query: Readonly<Record<string, string>>
+  readonly paging: ReturnType<typeof pagingOf>
+}
+
+/** What was found of a list, and what was seen of it; null: it could not be read. */
+export type LookedAt = {
+  readonly stream: string
+  readonly finding: Finding
+  readonly seen: { readonly call: ListCall; readonly base: number; readonly pages: readonly Page[] } | null
+}
+
+/** Looks at two pages of a list. @param database where detected settings are kept; null: none is there yet */
+export async function checkList(
+  probe: ProbeApi,
+  { config, signal }: ProbeOptions,
+  stream: StreamDef,
+  database: Database | null,
+): Promise<LookedAt> {
+  const { reads } = stream
+  const name = `list ${stream.name}`
+  const only = (finding: Finding): LookedAt => ({ stream: stream.name, finding, seen: null })
+  if (reads.kind !== 'list') return only(ok(name, 'has no list'))
+  const paging = pagingOf(stream, config.api)
+  const look = async (query: ListCall['query']): Promise<LookedAt> => {
+    const call = { endpoint: reads.list, query, paging }
+    const base = await pageBaseOf(probe, call, database)
+    const pages = await firstPages(probe, call, base)
+    return { ...only(describeList(name, paging.style, base.how, pages)), seen: { call, base: base.number, pages } }
+  }
+  const { query = {} } = reads
+  try {
+    return await look(query).catch(async (error: unknown) => {
+      if (!mayConcernParameters(error) || Object.keys(query).length === 0) throw error
+      return withRefused(await look({}), Object.keys(query))
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof BoatMirrorError && error.code === 'ABORTED')
+      return only(
+        warn(
+          name,
+          'not looked at: one check makes no more requests',
+          'Run boat-mirror check again, with the settings.',
+        ),
+      )
+    const { remedy, ...finding } = failed(name, error)
+    return only({ ...finding, remedy: remedy?.replaceAll('<stream>', stream.name) ?? null })
+  }
+}
+
+/** What a list says that is read without some of its parameters. */
+const withRefused = ({ finding, ...rest }: LookedAt, names: readonly string[]): LookedAt => ({
+  ...rest,
+  finding: { ...finding, detail: `${finding.detail}; ${names.join(', ')} is refused, and left out` },
+})
+
+/** Two pages, which show whether the paging parameter is understood; one where there is no second. */
+async function firstPages(probe: ProbeApi, call: ListCall, { number: pageBase }: PageBase): Promise<readonly Page[]> {
+  const pages: Page[] = []
+  await probe.attempt(async (api, attempt) => {
+    for await (const page of api.list({ ...call, pageBase, maxPages: 2, signal: attempt })) pages.push(page)
+  })
+  return pages
+}
+
+type PageBase = { readonly number: number; readonly how: string }
+
+/** The number of the first page, and in words where it comes from. */
+async function pageBaseOf(probe: ProbeApi, call: ListCall, database: Database | null): Promise<PageBase> {
+  const { style, pageBase } = call.paging
+  if (pageBase !== null) return { number: pageBase, how: `from ${pageBase} (API_PAGE_BASE)` }
+  const { usualBase } = styles[style]
+  if (usualBase === null) return { number: 0, how: '' }
+  const pin = database === null ? null : await readDetected(database.pool, pageBaseSetting)
+  if (typeof pin?.value === 'number') return { number: pin.value, how: `from ${pin.value} (probed before)` }
+  const probed = await probe.attempt((api, signal) => probePageBase(api, { ...call, signal }))
+  if (probed !== null) return { number: probed, how: `from ${probed} (probed now)` }
+  return { number: usualBase, how: `from ${usualBase} (assumed: too few records to tell)` }
+}
+
+/** How a list was read, in words. */
+function describeList(name: string, style: string, base: string, pages: readonly Page[]): Finding {
+  const [first, second] = pages
+  if (first === undefined) return warn(name, 'no page was answered', 'See whether the list holds anything upstream.')
+  const envelope = first.envelope === 'array' ? 'a bare array' : `records at ${first.envelope}`
+  const paging = style === 'none' ? 'one call' : `paging by ${style} ${base}`.trim()
+  const total = first.total === null ? 'no total' : `a total of ${first.total}`
+  const more = second === undefined || second.items.length === 0 ? '' : `, ${second.items.length} on the second page`
+  return ok(name, `${envelope}, ${paging}, ${total}; ${first.items.length} records on the first page${more}`)
+}

@@ -1,0 +1,91 @@
+// `check`, the totals that an API names: is the page on which a list must end by its total really the last one? A total that
+// is wrong keeps every run from being complete.
+
+import { ignored } from '../api/paging/envelope.ts'
+import { keysOfPage } from '../api/paging/page-memory.ts'
+import { pastEndStatuses } from '../api/paging/page-source.ts'
+import { ApiError, BoatMirrorError } from '../errors.ts'
+import type { ProbeApi } from '../sync/preflight.ts'
+import type { LookedAt } from './check-list.ts'
+import { type Finding, warn } from './findings.ts'
+
+/** A list whose pages can be asked for by number. */
+type Counted = { readonly stream: string; readonly total: number; readonly seen: NonNullable<LookedAt['seen']> }
+
+/** Where a list ends by its total, and what is there. */
+type Ending = {
+  readonly total: number
+  /** Records of a full page. */
+  readonly size: number
+  /** Records of the last page, as the total has it. */
+  readonly last: number
+  /** Records after that page. */
+  readonly beyond: number
+}
+
+/** Tries the total of the longest list, on two pages. @returns nothing where it is right, or cannot be tried */
+export async function checkTotals(
+  probe: ProbeApi,
+  lists: readonly LookedAt[],
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  // Of equal totals, which may all be a limit, that of the list that grows most: in the catalog's order, the last one.
+  const longest = lists
+    .flatMap(countedOf)
+    .reverse()
+    .sort((a, b) => b.total - a.total)[0]
+  if (longest === undefined) return []
+  const { stream, total } = longest
+  try {
+    const problem = wrongTotal(await endingOf(probe, longest))
+    if (problem === null) return []
+    const remedy = `If a second check says so, too, the total is wrong and no run of ${stream} can be complete: set API_TOTAL_PATH=${ignored}, or lists.${stream}.totalPath: ${ignored} in the configuration file.`
+    return [warn(`total ${stream}`, `the API names a total of ${total}, but ${problem}`, remedy)]
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof BoatMirrorError) return [] // what is wrong with the list itself was said of it
+    throw error
+  }
+}
+
+function countedOf({ stream, seen }: LookedAt): readonly Counted[] {
+  const first = seen?.pages[0]
+  if (!seen || !first || first.total === null || first.items.length === 0) return []
+  const { style } = seen.call.paging
+  return style === 'page' || style === 'offset' ? [{ stream, total: first.total, seen }] : []
+}
+
+async function endingOf(probe: ProbeApi, { total, seen }: Counted): Promise<Ending> {
+  const { call, base, pages } = seen
+  const size = pages[0]?.items.length ?? 0
+  const lastIndex = Math.max(0, Math.ceil(total / size) - 1)
+  const keysAt = async (index: number): Promise<readonly string[]> => {
+    const known = pages[index]
+    if (known !== undefined) return keysOfPage(known.items)
+    const from = String(base + (call.paging.style === 'page' ? index : index * size))
+    let keys: readonly string[] = []
+    try {
+      await probe.attempt(async (api, attempt) => {
+        const at = { ...call, pageBase: base, from, maxPages: 1, signal: attempt }
+        for await (const page of api.list(at)) keys = keysOfPage(page.items)
+      })
+      return keys
+    } catch (error) {
+      if (error instanceof ApiError && pastEndStatuses.has(error.status)) return []
+      throw error
+    }
+  }
+  const last = await keysAt(lastIndex)
+  // Past their end some lists show their last page again, or their first.
+  const known = new Set([...last, ...(await keysAt(0))])
+  const beyond = (await keysAt(lastIndex + 1)).filter((key) => !known.has(key))
+  return { total, size, last: last.length, beyond: beyond.length }
+}
+
+/** What is wrong with a total, in words; null: nothing. Pure. */
+export function wrongTotal({ total, size, last, beyond }: Ending): string | null {
+  const expected = total - Math.max(0, Math.ceil(total / size) - 1) * size
+  if (beyond > 0) return `more records follow the page on which they would end`
+  if (last === 0) return 'the page on which they would end is empty'
+  return last === expected ? null : `the page on which they would end holds ${last} records instead of ${expected}`
+}

@@ -1,0 +1,51 @@
+// What a misspelt name may have meant. Pure.
+
+import { BoatMirrorError } from './errors.ts'
+
+/** So many letters may be wrong, missing or too many. */
+const lettersWrong = 2
+
+/** How many letters must be changed, added or left out to make one name of the other (Levenshtein). */
+function lettersBetween(one: string, other: string): number {
+  let above = Array.from({ length: other.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= one.length; row++) {
+    const line = [row]
+    for (let column = 1; column <= other.length; column++) {
+      const replaced = (above[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1)
+      line.push(Math.min(replaced, (above[column] ?? 0) + 1, (line[column - 1] ?? 0) + 1))
+    }
+    above = line
+  }
+  return above.at(-1) ?? 0
+}
+
+/** The known name that is nearest to this one and at most two letters away; undefined: none is. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  if (name.length > 100) return undefined // no name of ours is as long
+  const near = known.map((each) => ({ each, letters: lettersBetween(name, each) }))
+  return near.filter(({ letters }) => letters <= lettersWrong).sort((a, b) => a.letters - b.letters)[0]?.each
+}
+
+/**
+ * Refuses options that a function does not take: a program without a compiler would have a misspelt one ignored.
+ * @throws BoatMirrorError USAGE
+ */
+export function assertOptions(options: object, known: readonly string[]): void {
+  for (const name of Object.keys(options))
+    if (!known.includes(name))
+      throw new BoatMirrorError('USAGE', `${name} is not an option${meant(name, known)}.`, {
+        remedy: `Options are ${known.join(', ')}.`,
+      })
+}
+
+/**
+ * What an unknown name may have meant, as the end of a sentence: the name one or two letters away, else those that have
+ * all of its words (`API_URL`: `; API_BASE_URL may be meant`); empty where there is none.
+ */
+export function meant(name: string, known: readonly string[]): string {
+  const right = nearest(name, known)
+  const words = name.split('_')
+  const wider = known.filter((each) => words.every((word) => each.split('_').includes(word)))
+  const names = right !== undefined ? [right] : wider.length <= 3 ? wider : []
+  return names.length === 0 ? '' : `; ${names.join(' or ')} may be meant`
+}

@@ -1,0 +1,52 @@
+// What our own changes wrote a moment ago: the API may not show it yet.
+
+import type { Evidence } from './change.ts'
+import { showDelayOf } from './context.ts'
+import type { Delivery, Verdict } from './kinds/kind.ts'
+import { gone, type Outcome, type Unseen } from './outcome.ts'
+import { lookAgain } from './show-delay.ts'
+
+/** What the change is about was written lately by a change of ours, or made by it, which is looked for longest; null: not lately. */
+async function writtenLately({ context, change }: Delivery): Promise<Unseen | null> {
+  const delay = showDelayOf(context)
+  const { rows } = await context.database.pool.query<{ written_ms: number | null; made_ms: number | null }>(
+    `select min(w.ago_ms) as written_ms, min(w.ago_ms) filter (where w.made) as made_ms
+     from (select o.kind = 'create' or d.depends_on is not null as made,
+             (extract(epoch from now() - c.settled_at) * 1000)::float8 as ago_ms
+           from outbox.queue c join outbox.operations o using (operation)
+             left join outbox.dependencies d on d.change_id = $1 and d.depends_on = c.id
+           where c.status = 'done' and c.id <> $1 and c.settled_at > now() - $3 * interval '1 ms' and c.settled_at < 'infinity'
+             and (c.aggregate = $2 or d.depends_on is not null)) w`,
+    [change.id, change.aggregate, delay.longestMs],
+  )
+  const { written_ms = null, made_ms = null } = rows[0] ?? {}
+  if (made_ms !== null) return { sinceMs: made_ms, patienceMs: delay.longestMs }
+  return written_ms === null ? null : { sinceMs: written_ms, patienceMs: delay.ms() }
+}
+
+/** When a record that is not there is looked for again: a change of ours wrote it a moment ago. Null: it is not there. */
+export async function awaited(delivery: Delivery): Promise<ReturnType<typeof lookAgain>> {
+  const written = await writtenLately(delivery)
+  return written === null ? null : lookAgain(written)
+}
+
+/** The outcome for a record that is not there before anything was sent: gone, or not to be seen yet. */
+export async function goneOrAwaited(delivery: Delivery): Promise<Outcome> {
+  const again = await awaited(delivery)
+  return again === null ? gone(delivery.change) : { kind: 'retry', heldBack: true, ...again }
+}
+
+/**
+ * After an answer of success: when the record is looked at again, because it shows nothing of the write yet. Null: what it
+ * shows counts.
+ */
+export function notShown({ context, change }: Delivery, verdict: Verdict): Outcome | null {
+  if (verdict.kind !== 'not' && verdict.kind !== 'gone') return null
+  const sinceMs = sinceAnswer(change.evidence, context.clock.now())
+  const again = lookAgain({ sinceMs, patienceMs: showDelayOf(context).ms() })
+  return again === null ? null : { kind: 'verify', answered: true, ...again }
+}
+
+/** Milliseconds since the API answered with success; 0: just now. */
+export const sinceAnswer = ({ answeredAt }: Evidence, now: Date): number =>
+  answeredAt === undefined ? 0 : Math.max(0, now.getTime() - answeredAt)

@@ -1,0 +1,194 @@
+// An API that shows what was written late: absence and the record as it was prove nothing for a moment, and never become
+// the base of a change or a row of the mirror.
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createPusher } from '../../src/outbox/pusher.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { effects, mirroredEffects } from './effects.ts'
+import { type LateFront, openLateFront } from './late-front.ts'
+import { newPerson, Planner } from './plans.ts'
+import { contextFor, createRig, type Rig } from './rig.ts'
+
+const lateMs = 400
+const showDelayMs = 1_200
+
+let testDatabase: TestDatabase
+let rig: Rig
+let planner: Planner
+let front: LateFront
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  rig = await createRig({ databaseUrl: testDatabase.url, sandbox: { size: 120 } })
+  planner = new Planner(rig.sandbox)
+  front = await openLateFront(rig.sandbox.url, lateMs)
+})
+afterAll(async () => {
+  await rig[Symbol.asyncDispose]()
+  await front[Symbol.asyncDispose]()
+  await testDatabase[Symbol.asyncDispose]()
+})
+afterEach(() => {
+  rig.sandbox.clearFaults()
+  front.toWrites = false
+})
+
+/** Pushes by way of the front until nothing can settle by itself. */
+async function push(): Promise<void> {
+  const settings = { showDelayMs }
+  const { context, close } = contextFor({ database: rig.database, sandbox: front }, { settings, timeoutMs: 1_000 })
+  const pusher = createPusher(context)
+  try {
+    await pusher.drain(AbortSignal.timeout(25_000), { until: 'settled' })
+  } finally {
+    await pusher.close()
+    await close()
+  }
+}
+const outcomes = async (ids: readonly string[]) =>
+  (await Promise.all(ids.map((id) => rig.change(id)))).map(({ status, error, warning }) => ({ status, error, warning }))
+const well = { status: 'done', error: null, warning: null }
+const column = async (table: string, name: string, id: number): Promise<unknown> => {
+  const { rows } = await rig.database.pool.query(`select ${name} as value from mirror.${table} where id = $1`, [id])
+  return rows[0]?.value
+}
+
+describe('a booking whose rental and user are not to be seen for a moment', () => {
+  const book = async (name: string): Promise<string[]> => {
+    const user = await rig.queue('user.create', {}, newPerson(name))
+    const rental = await rig.queue('rental.create', {}, planner.slot())
+    const rentalId = { change: Number(rental) }
+    return [
+      user,
+      rental,
+      await rig.queue('rental_user.assign', { rentalId }, { userId: { change: Number(user) } }),
+      await rig.queue(
+        'rental_payment.add',
+        { rentalId },
+        { currency: 'EUR', method: { id: 1 }, price: 10, reference: name },
+      ),
+      await rig.queue('rental.update', { rentalId }, { status: 'VALIDATED' }),
+    ]
+  }
+  for (const toWrites of [false, true])
+    it(`is booked whole, ${toWrites ? 'though writes of them are answered 404, too' : 'each step once'}`, async () => {
+      const name = `late-${toWrites}`
+      front.toWrites = toWrites
+      front.stale = 0
+      const ids = await book(name)
+      await push()
+      expect(await outcomes(ids)).toEqual(ids.map(() => well))
+      expect(front.stale).toBeGreaterThan(0)
+      const rentalId = Number((await rig.change(String(ids[1]))).result?.id)
+      const userId = Number((await rig.change(String(ids[0]))).result?.id)
+      expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ status: 'VALIDATED', user: { id: userId } })
+      expect(await column('rentals', 'status', rentalId)).toBe('VALIDATED')
+      expect(await column('rentals', 'user_id', rentalId)).toBe(String(userId))
+      const payments = rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []
+      expect(payments.filter(({ record }) => record.reference === name)).toHaveLength(1)
+    })
+})
+
+describe('every operation', () => {
+  it('is done once, without a warning, and the mirror shows what it wrote as soon as it is done', async () => {
+    const plans = planner.plan()
+    front.stale = 0
+    const ids: string[] = []
+    for (const { operation, target, body } of plans) ids.push(await rig.queue(operation, target, body))
+    await push()
+    expect(await outcomes(ids)).toEqual(ids.map(() => well))
+    expect(front.stale).toBeGreaterThan(0)
+    for (const plan of plans) {
+      expect([plan.operation, effects(rig.sandbox, plan)]).toEqual([plan.operation, 1])
+      expect([plan.operation, await mirroredEffects(rig.database, plan)]).toEqual([plan.operation, 1])
+    }
+  })
+
+  it('takes effect once though its answer is lost', async () => {
+    const plans = planner.plan()
+    for (const { endpoint } of plans) rig.sandbox.fault({ op: endpoint, times: 1, respond: 'dropAfterEffect' })
+    const ids: string[] = []
+    for (const { operation, target, body } of plans) ids.push(await rig.queue(operation, target, body))
+    await push()
+    expect((await outcomes(ids)).map(({ status }) => status)).toEqual(ids.map(() => 'done'))
+    for (const plan of plans) expect([plan.operation, effects(rig.sandbox, plan)]).toEqual([plan.operation, 1])
+  })
+})
+
+describe('changes of one record that follow each other', () => {
+  it('build on what the one before wrote, not on what is shown of it', async () => {
+    const rentalId = planner.rental()
+    await rig.mirror('rentals', { id: rentalId })
+    const [orderLink, contractLink] = ['https://example.com/order', 'https://example.com/contract']
+    const ids = [
+      await rig.queue('rental.update', { rentalId }, { orderLink }),
+      await rig.queue('rental.update', { rentalId }, { contractLink }),
+      await rig.queue('rental.update', { rentalId }, { orderLink: `${orderLink}/2` }),
+    ]
+    await push()
+    expect(await outcomes(ids)).toEqual(ids.map(() => well))
+    expect(rig.truth('rentals', { id: rentalId })).toMatchObject({ orderLink: `${orderLink}/2`, contractLink })
+    expect(await column('rentals', 'order_link', rentalId)).toBe(`${orderLink}/2`)
+    const puts = rig.writes().filter(({ path }) => path === `/v3/rentals/${rentalId}`)
+    expect(puts.map(({ body }) => (body as { orderLink: string }).orderLink)).toEqual([
+      orderLink,
+      orderLink,
+      `${orderLink}/2`,
+    ])
+  })
+
+  it('find what they made: a payment that was just added is changed and removed', async () => {
+    const rentalId = planner.rental()
+    const add = await rig.queue(
+      'rental_payment.add',
+      { rentalId },
+      { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'brief' },
+    )
+    const paymentId = { change: Number(add) }
+    const ids = [
+      add,
+      await rig.queue('rental_payment.update', { rentalId, paymentId }, { price: 11 }),
+      await rig.queue('rental_payment.remove', { rentalId, paymentId }),
+    ]
+    await push()
+    expect(await outcomes(ids)).toEqual(ids.map(() => well))
+    const key = { rental_id: rentalId, id: Number((await rig.change(add)).result?.id) }
+    expect(rig.truth('rental_payments', key)).toBeUndefined()
+  })
+
+  it('that add the same twice, the second answer lost, are told apart', async () => {
+    const rentalId = planner.rental()
+    const payment = { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'twice' }
+    const ids = [await rig.queue('rental_payment.add', { rentalId }, payment)]
+    rig.sandbox.fault({ op: 'POST /v3/rentals/{rentalId}/payments', after: 1, times: 1, respond: 'dropAfterEffect' })
+    ids.push(await rig.queue('rental_payment.add', { rentalId }, payment))
+    await push()
+    expect((await outcomes(ids)).map(({ status }) => status)).toEqual(['done', 'done'])
+    const made = (await Promise.all(ids.map((id) => rig.change(id)))).map(({ result }) => result?.id)
+    expect(new Set(made).size).toBe(2)
+    const shown = (rig.sandbox.truth({ only: ['rental_payments'] }).rental_payments ?? []).filter(
+      ({ record }) => record.reference === 'twice',
+    )
+    expect(shown).toHaveLength(2)
+  })
+})
+
+describe('a collection that answers 404', () => {
+  const add = (rentalId: number) =>
+    rig.queue('rental_payment.add', { rentalId }, { currency: 'EUR', method: { id: 1 }, price: 10, reference: 'first' })
+
+  it('is empty where its rental is there', async () => {
+    const rentalId = planner.rental()
+    rig.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}/payments', respond: { status: 404 } })
+    const id = await add(rentalId)
+    await rig.push()
+    expect(await outcomes([id])).toEqual([well])
+  })
+
+  it('is gone with its rental', async () => {
+    const id = await add(1)
+    await rig.push()
+    expect(await outcomes([id])).toMatchObject([
+      { status: 'failed', error: expect.stringContaining('is gone upstream') },
+    ])
+  })
+})
