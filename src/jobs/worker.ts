@@ -219,6 +219,8 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     for (const turn of await overdueTurns(database.pool, lostAfterS))
       if ((await tick(full, turn, log)) === 'asked') full.onTasks()
   }
+  // What fell due while no worker ran comes first, the longest overdue before the others.
+  for (const turn of await overdueTurns(database.pool, 0)) await tick({ ...context, onTasks: () => {} }, turn, log)
   const first = await requestFirstSync(database, streamsToRead([], config))
   if (first) log.info({ event: 'first_sync' }, 'the mirror is empty or incomplete: the first complete sync starts')
 
