@@ -95,7 +95,7 @@ describe('an envelope', () => {
           assert(found.total === null || (Number.isSafeInteger(found.total) && found.total >= 0))
           assert(found.next === null || found.next === undefined || typeof found.next === 'string')
         } catch (error) {
-          assert(isOurs(error, 'PAGING_ENVELOPE'), String(error))
+          assert(isOurs(error, 'PAGING_ENVELOPE', 'API_ERROR_BODY'), String(error))
         }
       }),
       settingsOf('envelopes and their headers'),
