@@ -13,6 +13,7 @@ import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../s
 import { detailStates, isSeenSince } from '../../src/state/detail-states.ts'
 import { countListed, drawnKeys, dueKeys, isAnythingDue } from '../../src/state/due.ts'
 import { linkKeys } from '../../src/state/links.ts'
+import { aboveLostLately, heldBelow, lostLately } from '../../src/state/losses.ts'
 import { changedPortion, nextPortion, notePlanned, type Portion } from '../../src/state/portions.ts'
 import { forgetRecords, knownRecords, saveRecords } from '../../src/state/records.ts'
 import { finishRequests, isRequested, openStreams } from '../../src/state/requests.ts'
@@ -45,6 +46,11 @@ export const filling = (size: number): readonly string[] => [
   `insert into mirror.change_log (stream, key, operation, diff, whole, changed_at)
    select 'rentals', jsonb_build_object('id', id), case when id % 20 = 0 then 'delete' else 'insert' end, '{}', true,
      now() - id * interval '5 minutes' from generate_series(1, ${size}) id`,
+  `insert into mirror.rental_payments (rental_id, id, _payload, _source, _read_at, _deleted_at)
+   select id, id, '{}', 'GET /v3/test', now(), now() from generate_series(1, ${size}) id`,
+  `insert into mirror.change_log (stream, key, operation, diff, whole, changed_at)
+   select 'rental_payments', jsonb_build_object('rental_id', id, 'id', id), 'delete', '{}', true,
+     now() - id * interval '1 hour' from generate_series(1, ${size}) id`,
   `insert into outbox.queue (operation, target, body, aggregate, enqueued_by, status, settled_at)
    select 'rental.update', '{}', '{}', 'rental:' || id, current_user, case when id > 100 then 'done' else 'queued' end,
      case when id > 100 then now() end from generate_series(1, ${size / 2}) id`,
@@ -96,6 +102,15 @@ export const works: readonly (readonly [string, (client: PoolClient) => Promise<
       await liveRows(db, 'rentals')
       await deletedLately(db, 'rentals')
       await addUpRowChanges(db)
+    },
+  ],
+  [
+    'how many rows below records were lost',
+    async (db) => {
+      const payments = streamNamed('rental_payments')
+      await lostLately(db, payments, day(0))
+      await heldBelow(db, payments, keys)
+      await aboveLostLately(db, payments)
     },
   ],
   [
