@@ -19,6 +19,7 @@ import { lazily } from './lazy.ts'
 import type { Logger } from './log.ts'
 import { createChangeNotifier } from './mirror/change-notifier.ts'
 import type { PushContext } from './outbox/context.ts'
+import { createShowDelay } from './outbox/show-delay.ts'
 import { saveTimeZone } from './reports/time-zone.ts'
 import { assertSchemaCurrent, migrate } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
@@ -195,6 +196,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     const onCommit = (written: number): void => {
       if (written > 0) notifier.notify()
     }
+    const showDelay = createShowDelay()
     const context = { database, api, clock, log, settings: config, onCommit }
     const tracing = lazily(async () => {
       const opened = await openTracing(options.environment ?? {}, log)
@@ -210,9 +212,9 @@ export async function openApp(options: AppOptions): Promise<App> {
       clock,
       api,
       ratePerSecond,
-      syncContext: context,
-      // Outbox and sync stand side by side and meet here.
-      pushContext: { ...context, project: projectRecord },
+      // Outbox and sync stand side by side and meet here: what pushing learns of the API, reading goes by.
+      syncContext: { ...context, shownAfter: showDelay },
+      pushContext: { ...context, showDelay, project: projectRecord },
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
         const backend = openBackend({

@@ -61,6 +61,8 @@ export type PushResult = {
   readonly changes: readonly ChangeFacts[]
   /** Ids of all changes that wait for a person. */
   readonly needPerson: readonly string[]
+  /** How the API refuses the account, so that changes were left in the queue; null: it takes it. */
+  readonly held: string | null
 }
 
 export type Mirror = {
@@ -156,14 +158,15 @@ function mirrorOf(app: App): Mirror {
         const since = clock.now()
         const pusher = createPusher(pushContext)
         try {
-          await pusher.drain(signal, { until: 'settled' })
+          const { held } = await pusher.drain(signal, { until: 'settled' })
           signal.throwIfAborted()
+          return {
+            changes: (await listChanges(database.pool, { since, limit: listedChanges })).map(changeFacts),
+            needPerson: await changesForPerson(database.pool),
+            held,
+          }
         } finally {
           await pusher.close()
-        }
-        return {
-          changes: (await listChanges(database.pool, { since, limit: listedChanges })).map(changeFacts),
-          needPerson: await changesForPerson(database.pool),
         }
       }, given),
     status: () => readStatus(config, { database, url: app.databaseUrl }, null).catch(translated),

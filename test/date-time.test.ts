@@ -146,13 +146,11 @@ describe('texts of the API are read as date-times by this reader alone', () => {
     "src/sync/check/check.ts: new Date('9999-12-31T00:00:00Z')",
     'src/sync/details/learn.ts: new Date(context.clock.now().getTime() - dayMs)',
     'src/sync/details/gone.ts: new Date(startedAt.getTime() - recentlySeenMs)',
+    'src/sync/just-written.ts: new Date(earliest - shownAfter.longestMs)',
     'src/mirror/direct-insert.ts: new Date(0)',
     'src/api/admission/gate.ts: new Date(state.pausedUntil)',
     'src/api/admission/gate.ts: new Date(state.probeAt)',
     'src/api/admission/gate.ts: new Date(Math.max(state.pausedUntil, state.opened > 0 ? state.probeAt : 0, now))',
-    // To be read by src/date-time.ts.
-    'src/outbox/kinds/rental-creation.ts: Date.parse(shown)',
-    'src/outbox/kinds/rental-creation.ts: Date.parse(departure)',
     // HTTP's own dates.
     'src/api/retry.ts: Date.parse(/(GMT|UTC)$/.test(text) ? text : `$' + '{text} GMT`)',
   ])

@@ -53,6 +53,7 @@ export const rentalOptions = {
           comment: 'Commission; sent as text, not shown when read.',
         },
       ],
+      identity: { kept: [['optionId']] },
       source: 'docs/sources.md, 4.4, reference/rental-option-management/add-an-option-to-a-rental',
     },
     {
@@ -112,6 +113,7 @@ export const rentalPayments = {
       endpoint: 'POST /v3/rentals/{rentalId}/payments',
       kind: 'add',
       body: paymentBody,
+      identity: { filled: ['currency', 'method', 'price'], kept: [['price', 'method']] },
       source: 'docs/sources.md, 4.4, reference/rental-payment-management/add-payment-line-to-a-rental',
     },
     {
@@ -167,6 +169,7 @@ export const rentalCrewMembers = {
       endpoint: 'POST /v3/rentals/{rentalId}/crewMembers',
       kind: 'add',
       body: crewMemberBody,
+      identity: { filled: ['type'], kept: [['firstName', 'lastName']] },
       source: 'docs/sources.md, 4.4, reference/rental-crew-management/add-a-crew-member-to-a-rental',
     },
     {

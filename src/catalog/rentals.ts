@@ -136,6 +136,8 @@ export const rentals = {
         ...links,
         { name: 'referenceId', type: 'string', result: anyId, comment: 'ID of the rental in the client system.' },
       ],
+      // Boat and departure tell rentals apart: the look-up asks for the boat, and the slot says when it departs.
+      identity: { shown: ['referenceId'], kept: [] },
       source:
         'docs/sources.md, 4.4, resources/rental-creation-object, reference/rental-management/initiate-the-rental-process',
     },

@@ -186,6 +186,16 @@ export type BodyField = {
   readonly comment: string
 }
 
+/** Tells the record that an operation made from others, where the answer was lost. Fields of the body, by name. */
+export type Identity = {
+  /** Fields that must show what was sent; absent: all that the record shows. */
+  readonly shown?: readonly string[]
+  /** Fields that the API may fill where nothing was sent. */
+  readonly filled?: readonly string[]
+  /** Groups of fields that no API rewrites all together: a record that differs in every one of a group is another one. */
+  readonly kept: readonly (readonly string[])[]
+}
+
 type WriteKind = 'create' | 'update' | 'delete' | 'add' | 'remove' | 'assign'
 
 /** A write as it stands with the stream that holds what is written. */
@@ -195,6 +205,8 @@ type StreamWrite = {
   readonly endpoint: `${'POST' | 'PUT' | 'DELETE'} /v3/${string}`
   readonly kind: WriteKind
   readonly body: readonly BodyField[]
+  /** Of operations that make one record among several. */
+  readonly identity?: Identity
   /** Where the operation is described, such as `docs/sources.md, 4.4`. */
   readonly source: string
 }

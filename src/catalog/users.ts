@@ -101,6 +101,7 @@ export const users = {
       endpoint: 'POST /v3/users',
       kind: 'create',
       body: userBody,
+      identity: { shown: ['email', 'firstName', 'lastName'], kept: [['lastName', 'email'], ['birthDate']] },
       source: 'docs/sources.md, 2.6, 4.1, reference/user-management/add-a-new-user-to-your-addressbook',
     },
     {

@@ -2,6 +2,7 @@
 
 import { proxyFor } from '../api/wire/proxy.ts'
 import { streams } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { listDetected } from '../state/detected-settings.ts'
 import { isEnabled } from '../sync/plan.ts'
@@ -18,9 +19,11 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
   const lists = streams.filter((stream) => stream.reads.kind === 'list' && isEnabled(stream, config))
   const name = 'API'
   try {
+    // An API without the reference lists, which come first, has an address all the same.
+    const [paged, rest] = [lists.filter(isPaged), lists.filter((stream) => !isPaged(stream))]
     await preflight(
       options,
-      lists.map((stream) => stream.name),
+      [...paged, ...rest].map((stream) => stream.name),
     )
   } catch (error) {
     signal.throwIfAborted()
@@ -41,6 +44,8 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
   }
   return [...findings, ...(database === null ? [] : detectedFindings(await listDetected(database.pool), config))]
 }
+
+const isPaged = ({ reads }: StreamDef): boolean => reads.kind === 'list' && reads.paged
 
 /** Through which proxy the API is reached, or why not through the one that is set. */
 function wayTo(apiUrl: string, { api: { proxies } }: ProbeOptions['config']): string {

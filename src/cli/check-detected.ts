@@ -3,7 +3,7 @@
 import { streams, windowsOf } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
 import { type DetectedSetting, isContradicted } from '../state/detected-settings.ts'
-import { type RefusedParameters, refusedPrefix } from '../state/refused-parameters.ts'
+import { refusedPrefix } from '../state/refused-parameters.ts'
 import { filterSetting } from '../sync/details/links.ts'
 import { atOnceSetting, needsRanges, type PricesAtOnce } from '../sync/details/readers/prices.ts'
 import { type WindowsHonoured, windowsSetting } from '../sync/lists/windows.ts'
@@ -32,13 +32,11 @@ export function detectedFindings(pins: readonly DetectedSetting[], settings: Set
 }
 
 /** What the API refuses to be asked for. */
-function refused({ key, value }: DetectedSetting): readonly Finding[] {
+function refused({ key, value, probedAt }: DetectedSetting): readonly Finding[] {
   if (!key.startsWith(refusedPrefix)) return []
-  const stream = key.slice(refusedPrefix.length)
-  const { names, reason } = value as RefusedParameters
-  return [
-    ok(`parameters ${stream}`, `${names.join(', ')} is refused, and left out; tried again after seven days: ${reason}`),
-  ]
+  const name = key.slice(refusedPrefix.length)
+  const day = probedAt.toISOString().slice(0, 10)
+  return [ok(`parameter ${name}`, `refused on ${day}, and left out for seven days: ${value}`)]
 }
 
 const told = (detail: string): Omit<Finding, 'name'> => ({ status: 'ok', detail, remedy: null })

@@ -53,7 +53,8 @@ type Looked = {
 }
 
 /**
- * Looks at the API. Searches where one of the two settings that decide is not set, or a person wants to know.
+ * Looks at the API. Searches where one of the two settings that decide is not set, where a list cannot be read as they are
+ * set, or where a person wants to know.
  * @param database where detected settings are kept; null: none is there yet
  */
 export async function searchAndCheckApi(
@@ -65,9 +66,12 @@ export async function searchAndCheckApi(
   if (config.api.baseUrl === null) return { findings: await lookAtSandbox(context, database), found: null }
   const given = givenNames(environment)
   const isKnown = given.has('API_AUTH') && given.has('API_PAGING') && hasCredentials(config)
-  if (isKnown && !isToWrite && !tryQuery) return { findings: await look(context, config, { database }), found: null }
+  const asSet = isKnown && !isToWrite && !tryQuery ? await look(context, config, { database }) : null
+  if (asSet !== null && !asSet.some(isListMisread)) return { findings: asSet, found: null }
   const allowance = createAllowance()
   const found = await searchSettings(config, { given, tryQuery, allowance, signal })
+  if (asSet !== null)
+    return { findings: found.auth === null ? asSet : [settingsFinding(config, found, false), ...asSet], found }
   const how = { database, limiter: allowance }
   if (found.auth === null) {
     // What else is wrong with the address, the usual look says better.
@@ -79,6 +83,9 @@ export async function searchAndCheckApi(
   const seen = withFound(config, isToWrite || settings.status === 'fail' ? found : { auth: found.auth, paging: null })
   return { findings: [settings, ...(await look(context, seen, how))], found }
 }
+
+/** A list that cannot be read as it is set. */
+const isListMisread = ({ name, status }: Finding): boolean => status === 'fail' && name.startsWith('list ')
 
 /** Whether the API can be asked as it is set. */
 const hasCredentials = ({ api: { auth, token } }: Config): boolean => token !== null || auth.kind === 'none'

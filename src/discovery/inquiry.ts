@@ -105,11 +105,14 @@ export class Inquiry {
   }
 }
 
+const answersToParameters: ReadonlySet<string> = new Set([
+  ...['PAGING_ENVELOPE', 'API_ERROR_BODY', 'API_NOT_FOUND', 'API_SERVER_ERROR'],
+])
+
 /** Whether a refusal says something of the parameters that were sent, and nothing of who sent them. */
 function isAnswerToParameters(error: unknown): boolean {
   if (!(error instanceof BoatMirrorError)) return false
-  if (error.code === 'PAGING_ENVELOPE' || error.code === 'API_NOT_FOUND' || error.code === 'API_SERVER_ERROR')
-    return true
+  if (answersToParameters.has(error.code)) return true
   return error instanceof ApiError && error.code === 'API_REJECTED' && error.status !== 423
 }
 

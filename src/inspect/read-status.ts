@@ -3,7 +3,7 @@
 import { isGateState } from '../api/admission/breaker.ts'
 import { findStream } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
-import type { Database } from '../database/database.ts'
+import type { Queryable } from '../database/sql.ts'
 import { statuses } from '../outbox/states.ts'
 import { createGateStore } from '../state/gate-store.ts'
 import { quarantinedSince, quarantineTotals } from '../state/quarantine.ts'
@@ -37,7 +37,7 @@ import { openWork } from './work-queries.ts'
 /** Reads everything; the parts are read one after the other and may differ by moments. */
 export async function readStatus(
   config: Config,
-  opened: { readonly database: Database; readonly url: string },
+  opened: { readonly database: { readonly pool: Queryable }; readonly url: string },
   sandboxUrl: string | null,
 ): Promise<StatusFacts> {
   const facts = await readFacts(config, opened, sandboxUrl)
@@ -55,7 +55,7 @@ function stateOf(stream: StreamStatus, config: Config): StreamState {
 
 async function readFacts(
   config: Config,
-  opened: { readonly database: Database; readonly url: string },
+  opened: { readonly database: { readonly pool: Queryable }; readonly url: string },
   sandboxUrl: string | null,
 ): Promise<Omit<StatusFacts, 'attention'>> {
   const db = opened.database.pool
@@ -109,7 +109,7 @@ async function readFacts(
 
 /** What the workers share of the API's state. */
 async function gateFacts(
-  db: Database['pool'],
+  db: Queryable,
   url: string,
 ): Promise<Pick<StatusFacts['api'], 'breaker' | 'pausedUntil' | 'nextProbeAt'>> {
   const state = await createGateStore(db, url).load()

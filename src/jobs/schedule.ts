@@ -75,14 +75,22 @@ export type ScheduleFacts = {
 const completeShare = 0.03
 const completeWithinMs = 3_600_000
 
+/** Names of the streams whose windows the API honours, as far as that was found out. */
+export async function honouredWindows({ pool }: Database): Promise<readonly string[]> {
+  const names: string[] = []
+  for (const stream of streams)
+    if (windowsOf(stream) !== undefined && (await readWindows(pool, stream.name))?.value.honoured === true)
+      names.push(stream.name)
+  return names
+}
+
 /** What the mirror knows that wanted intervals follow from. */
-export async function scheduleFacts({ pool }: Database, ratePerSecond: number): Promise<ScheduleFacts> {
+export async function scheduleFacts(database: Database, ratePerSecond: number): Promise<ScheduleFacts> {
+  const { pool } = database
   const pages = new Map<string, number>()
-  for (const stream of streams) {
-    const isHonoured =
-      windowsOf(stream) !== undefined && (await readWindows(pool, stream.name))?.value.honoured === true
-    const known = isHonoured ? await pagesOfList(pool, stream.name) : null
-    if (known !== null) pages.set(stream.name, known)
+  for (const name of await honouredWindows(database)) {
+    const known = await pagesOfList(pool, name)
+    if (known !== null) pages.set(name, known)
   }
   const unexpected = new Set((await unexpectedShares(pool)).map(({ stream }) => stream))
   return { ratePerSecond, pages, unexpected }

@@ -27,6 +27,7 @@ import { jobOf, type Reconciler, startReconciler, type Wake } from './reconciler
 import {
   applySchedule,
   effectiveIntervals,
+  honouredWindows,
   requestFirstSync,
   scheduleFacts,
   tick,
@@ -186,6 +187,8 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   const { backend, config, log, context, ratePerSecond, listenUrl = null } = options
   const { database } = context
   let fittedAt = Number.NEGATIVE_INFINITY
+  /** The windows that were known to be honoured when intervals were fitted last. */
+  let fittedTo = ''
   let prunedAt = performance.now()
   const queue: JobQueue = await backend.openQueue(scheduleQueue)
 
@@ -203,7 +206,12 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     }
   }
   const keepUp = async (full: SyncContext): Promise<void> => {
-    if (performance.now() - fittedAt > fitEveryMs) await fitIntervals()
+    // A list whose windows are found to be honoured need not be read as a whole as often: from now on, not in five minutes.
+    const honoured = (await honouredWindows(database)).join()
+    if (performance.now() - fittedAt > fitEveryMs || honoured !== fittedTo) {
+      fittedTo = honoured
+      await fitIntervals()
+    }
     if (performance.now() - prunedAt > pruneEveryMs) {
       prunedAt = performance.now()
       await keepHouse(database, { historyDays: config.historyDays, log })
@@ -211,6 +219,8 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     for (const turn of await overdueTurns(database.pool, lostAfterS))
       if ((await tick(full, turn, log)) === 'asked') full.onTasks()
   }
+  // What fell due while no worker ran comes first, the longest overdue before the others.
+  for (const turn of await overdueTurns(database.pool, 0)) await tick({ ...context, onTasks: () => {} }, turn, log)
   const first = await requestFirstSync(database, streamsToRead([], config))
   if (first) log.info({ event: 'first_sync' }, 'the mirror is empty or incomplete: the first complete sync starts')
 

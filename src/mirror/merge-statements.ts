@@ -6,7 +6,7 @@
 //   incoming  without children of a tombstone                             the latest read
 //   absent    no row has the key: they are inserted             locked    they differ from a row that they may replace
 //   updated   rewritten; a tombstone among them is alive again  logged    one row in the change log for each change
-// Rows that equal what is there are neither written nor locked; a key that another transaction inserted meanwhile is
+// Rows that say what is there (`content.ts`) are neither written nor locked; a key that another transaction inserted meanwhile is
 // `missed`, and the statement runs again. New keys may skip all this (`direct-insert.ts`); what a complete answer did not
 // bring becomes a tombstone afterwards (`change-statements.ts`); `feed-order.ts` ends the transaction.
 //
@@ -21,6 +21,7 @@
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, isStub, knownRead, toldRead } from '../database/sql.ts'
+import { saysOther } from './content.ts'
 import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import { firstEntry, keepingBefore } from './feed.ts'
 import { ownColumns, type RowSource, rowsFrom, stagedColumn } from './staging.ts'
@@ -85,10 +86,6 @@ const mayReplace = `case
       when ${isStub('t')} then true
       else ${isNewer} end`
 
-const differs = (columns: readonly string[], left: string, right: string): string =>
-  `(${left}._payload is distinct from ${right}._payload
-        or ${rowOf(columns, left)} is distinct from ${rowOf(columns, right)})`
-
 /**
  * Merges staged rows: inserts what is new, updates what differs and may be replaced, writes one change-log row for each
  * change; rows that equal what is there are neither written nor locked. Parameter: that of the batch.
@@ -115,7 +112,7 @@ export const mergeStatement = (stream: StreamDef, source: RowSource): string =>
         else jsonb_build_object('_source', jsonb_build_array(l._source, s._source)) end`
     const formerOf = before.map((column) => `t.${identifier(column)} as ${formerly(column)}`).join(', ')
     const replaced = `${mayReplace}
-        and (t._deleted_at is not null or (${isStub('t')} and not s._stub) or ${differs(own, 't', 's')})`
+        and (t._deleted_at is not null or (${isStub('t')} and not s._stub) or ${saysOther(stream, own, 't', 's')})`
     const same = sameKey(key, 't', 's')
     // The rows of a small batch are looked up one by one, in the order of their keys: its plan may be older than most of
     // the table. Thousands are joined.
@@ -176,6 +173,6 @@ export const compareStatement = (stream: StreamDef, source: RowSource): string =
         else jsonb_build_object('_payload', jsonb_build_array(t._payload, s._payload)) end as diff,
       (count(*) filter (where ${gone}) over ())::int as missing, (count(*) over ())::int as total
     from incoming s left join ${table} t on ${sameKey(key, 't', 's')}
-    where not s._stub and (${gone} or ${differs(own, 't', 's')})
+    where not s._stub and (${gone} or ${saysOther(stream, own, 't', 's')})
     order by ${columnList(key, 's')} limit $2`
   })

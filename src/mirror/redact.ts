@@ -25,8 +25,12 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
   const [id = ''] = stream.key
   const columns = texts.map((text) => text.column)
   const fields = `array[${texts.map(({ field }) => literal(field)).join(', ')}]`
+  // Where an id stands in place of the person, it is the id.
+  const idIn = (payload: string): string =>
+    `case when jsonb_typeof(${payload} -> '${path}') = 'object' then ${payload} #> '{${path},id}'
+      when ${payload} ->> '${path}' ~ '^[0-9]{1,18}$' then ${payload} -> '${path}' end`
   const keepId = (payload: string): string =>
-    `jsonb_set(${payload} - ${fields}, '{${path}}', jsonb_build_object('id', ${payload} #> '{${path},id}'), false)`
+    `jsonb_set(${payload} - ${fields}, '{${path}}', jsonb_build_object('id', ${idIn(payload)}), false)`
   const filled = columns.map((name) => `case when ${name} is not null then ${literal(name)} end`)
   return {
     stream,
@@ -46,7 +50,7 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
       _payload = ${keepId('r._payload')}
     from (select ${id}, array_remove(array[${filled.join(', ')}], null) as filled, _deleted_at is null as alive
       from mirror.${stream.name} where ${column} = any($1::bigint[]) and (num_nonnulls(${columns.join(', ')}) > 0
-        or _payload ?| ${fields} or _payload -> '${path}' is distinct from jsonb_build_object('id', _payload #> '{${path},id}'))
+        or _payload ?| ${fields} or _payload -> '${path}' is distinct from jsonb_build_object('id', ${idIn('_payload')}))
       order by ${id} for no key update) locked
     where r.${id} = locked.${id} returning r.${id}, locked.filled, locked.alive
   )
@@ -58,7 +62,7 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
     quarantine: `update sync.quarantine set
     payload = case when jsonb_typeof(payload) = 'object' then ${keepId('payload')} else '{}'::jsonb end,
     reason = split_part(reason, ', got ', 1)
-  where stream = '${stream.name}' and (key = any($1::text[]) or payload #>> '{${path},id}' = any($2::text[]))`,
+  where stream = '${stream.name}' and (key = any($1::text[]) or (${idIn('payload')}) #>> '{}' = any($2::text[]))`,
   }
 }
 

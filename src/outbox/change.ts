@@ -17,6 +17,8 @@ export type Evidence = {
   readonly sent?: JsonObject
   /** Ids of the collection, or of the records a created one could be taken for. */
   readonly ids?: readonly string[]
+  /** The look-up of them did not show all there is: absence from it proves nothing. */
+  readonly partial?: true
   /** `rental.create`: departure of the slot where the mirror knows it. */
   readonly departure?: string | null
   /** An attempt was dispatched whose fate was not known at once: these ids stay the ones to compare with. */

@@ -12,7 +12,7 @@ import { createShowDelay, type ShowDelay } from './show-delay.ts'
 
 export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
   readonly api: Pick<Config['api'], 'paging' | 'timeoutMs' | 'concurrency' | 'referenceAsNumber'>
-  /** How long the API is assumed to take to show what it did, in milliseconds; unknown upstream, 5 s leave a margin. */
+  /** How long the API is assumed to take to show what it did, in milliseconds, instead of 5 s. */
   readonly showDelayMs?: number
   /** How long a claim lasts without a sign of life, in milliseconds; a dead pusher's changes are taken up after it. */
   readonly leaseMs?: number
@@ -40,9 +40,9 @@ export type PushContext = {
   readonly onCommit?: (written: number) => void
 }
 
-/** Assumes 5_000 ms: see {@link PushSettings.showDelayMs}. */
+/** Where no pusher has brought one, what is assumed. */
 export const showDelayOf = ({ showDelay, settings }: Pick<PushContext, 'showDelay' | 'settings'>): ShowDelay =>
-  showDelay ?? createShowDelay(settings.showDelayMs ?? 5_000)
+  showDelay ?? createShowDelay(settings.showDelayMs)
 
 /** 10_000 ms, renewed each 3 s: a lost answer is verified within 15 s. */
 export const leaseMs = (settings: PushSettings): number => settings.leaseMs ?? 10_000

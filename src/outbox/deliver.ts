@@ -86,8 +86,10 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
     const held = await refusedAccess(delivery, error)
     if (held !== null) return held
   }
-  const { comparesExisting, refused: known } = kindOf(change.write)
-  const ours = comparesExisting === 'always' || (comparesExisting === 'after-lost-answer' && sent.evidence.ambiguous)
+  const { comparesExisting = false, makesRecord = false, refused: known } = kindOf(change.write)
+  const wasLost = sent.evidence.ambiguous === true
+  // After a lost answer any refusal may mean what that attempt made: not every API says 409 of it.
+  const mayBeOurs = comparesExisting && (wasLost || error.status === 409)
   try {
     // What one of our own changes made a moment ago may not be there yet for this one.
     const again = isAbsent(error) ? await awaited(delivery) : null
@@ -95,8 +97,10 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
     const outcome = await known?.(delivery, sent, error)
     if (outcome) return outcome
     if (isAbsent(error)) return gone(change)
-    const existing = error.status === 409 && ours ? await verifyChange(delivery, sent) : null
-    return existing ?? { kind: 'failed', error: errorText(error), response: responseOf(error) }
+    const existing = mayBeOurs ? await verifyChange(delivery, sent) : null
+    // Of a first attempt only exactly what was sent counts: a gateway may have sent it twice, and others may have made the rest.
+    if (existing !== null && (wasLost || !makesRecord || existing.kind === 'done')) return existing
+    return { kind: 'failed', error: errorText(error), response: responseOf(error) }
   } catch (failure) {
     if (!(failure instanceof ApiError)) throw failure
     return verifyLater(change, failure)

@@ -2,9 +2,8 @@
 
 import type { Evidence } from './change.ts'
 import { showDelayOf } from './context.ts'
-import type { Delivery, Found, Verdict } from './kinds/kind.ts'
+import type { Delivery, Verdict } from './kinds/kind.ts'
 import { gone, type Outcome, type Unseen } from './outcome.ts'
-import { idsOf } from './reads.ts'
 import { lookAgain } from './show-delay.ts'
 
 /** What the change is about was written lately by a change of ours, or made by it, which is looked for longest; null: not lately. */
@@ -13,10 +12,10 @@ async function writtenLately({ context, change }: Delivery): Promise<Unseen | nu
   const { rows } = await context.database.pool.query<{ written_ms: number | null; made_ms: number | null }>(
     `select min(w.ago_ms) as written_ms, min(w.ago_ms) filter (where w.made) as made_ms
      from (select o.kind = 'create' or d.depends_on is not null as made,
-             (extract(epoch from clock_timestamp() - c.settled_at) * 1000)::float8 as ago_ms
+             (extract(epoch from now() - c.settled_at) * 1000)::float8 as ago_ms
            from outbox.queue c join outbox.operations o using (operation)
              left join outbox.dependencies d on d.change_id = $1 and d.depends_on = c.id
-           where c.status = 'done' and c.id <> $1 and c.settled_at > clock_timestamp() - $3 * interval '1 ms'
+           where c.status = 'done' and c.id <> $1 and c.settled_at > now() - $3 * interval '1 ms' and c.settled_at < 'infinity'
              and (c.aggregate = $2 or d.depends_on is not null)) w`,
     [change.id, change.aggregate, delay.longestMs],
   )
@@ -51,19 +50,3 @@ export function notShown({ context, change }: Delivery, verdict: Verdict): Outco
 /** Milliseconds since the API answered with success; 0: just now. */
 export const sinceAnswer = ({ answeredAt }: Evidence, now: Date): number =>
   answeredAt === undefined ? 0 : Math.max(0, now.getTime() - answeredAt)
-
-/**
- * Of the records found, those that no other change of ours made: one that was made before this was sent may not have been
- * shown then, and would look like a new one.
- */
-export async function madeByOthers({ context, change }: Delivery, found: Found): Promise<Found> {
-  if (found === null || found.length === 0) return found
-  const { rows } = await context.database.pool.query<{ id: string }>(
-    `select result ->> 'id' as id from outbox.queue
-     where status = 'done' and operation = $1 and id <> $2 and result ->> 'id' = any($3)
-       and settled_at > coalesce($4, clock_timestamp()) - $5 * interval '1 ms'`,
-    [change.operation, change.id, idsOf(found), change.sentAt, showDelayOf(context).longestMs],
-  )
-  const own = new Set(rows.map(({ id }) => id))
-  return found.filter((seen) => !idsOf([seen]).some((id) => own.has(id)))
-}

@@ -23,6 +23,8 @@ export type Seen = {
   readonly exact: Json
   readonly readAt: Date
   readonly source: string
+  /** Another change whose fate is not known and that may have made it. */
+  readonly claimedBy?: string
 }
 
 /** The read that answers the record the operation writes. */
@@ -159,36 +161,58 @@ export async function readFirst(
   query: Params,
   signal: AbortSignal,
 ): Promise<readonly Seen[]> {
-  if (query.order === undefined) return await readFirstPage(context, write, query, signal)
+  if (query.order === undefined) return (await readFirstPage(context, write, query, signal)).found
   const { pool } = context.database
   const refused = await refusedParameters(pool, write.stream, context.clock)
   const unordered = withoutParameters(query, new Set(['order']))
-  if (refused.has('order')) return await readAll(context, write, unordered, signal)
+  if (refused.has('order')) return await readNewestLast(context, write, unordered, signal)
   try {
-    return await readFirstPage(context, write, query, signal)
+    return (await readFirstPage(context, write, query, signal)).found
   } catch (error) {
     if (!mayConcernParameters(error)) throw error
-    const found = await readAll(context, write, unordered, signal)
+    const found = await readNewestLast(context, write, unordered, signal)
     await noteRefused(pool, write.stream, { names: ['order'], reason: error.message })
     return found
   }
 }
 
-/** Reads a filtered list to its end. */
-async function readAll(
+/** All of a list without an order, which is that of creation as a rule, turned round as it was asked for. */
+async function readNewestLast(
   context: PushContext,
   write: WriteDef,
   query: Params,
   signal: AbortSignal,
 ): Promise<readonly Seen[]> {
+  const { found } = await readPages(context, write, { query }, signal)
+  return [...found].reverse()
+}
+
+/** What a look-up found. */
+export type LookUp = {
+  readonly found: readonly Seen[]
+  /** Whether what is not among it is not there. */
+  readonly showsAll: boolean
+}
+
+/** Reads a filtered list to its end, or so many pages of it. */
+async function readPages(
+  context: PushContext,
+  write: WriteDef,
+  { query, maxPages }: { readonly query: Params; readonly maxPages?: number },
+  signal: AbortSignal,
+): Promise<LookUp> {
   const { api, clock, settings } = context
   const endpoint = listRead(write)
   const readAt = clock.now()
   const call = { endpoint, query, paging: settings.api.paging, priority: 'write', signal } as const
+  const pageBase = await pageBaseOf(context, call)
   const found: Seen[] = []
-  for await (const page of api.list({ ...call, pageBase: await pageBaseOf(context, call) }))
+  let showsAll = true
+  for await (const page of api.list({ ...call, pageBase, ...(maxPages !== undefined && { maxPages }) })) {
     found.push(...recordsIn(page.items.values(), endpoint, readAt))
-  return found
+    showsAll = page.next === null || page.index + 1 !== maxPages
+  }
+  return { found, showsAll }
 }
 
 /** The number of a list's first page: as it is set, or as a sync found out, or found out now. */
@@ -200,23 +224,74 @@ async function pageBaseOf({ api, database }: PushContext, call: Omit<ListCall, '
   return typeof detected?.value === 'number' ? detected.value : ((await probePageBase(api, call)) ?? usualBase)
 }
 
-/** No page is asked for, so that the number of the first one does not matter. */
+/** The first page of a filtered list, and whether it is all of it. No page is asked for: the number of the first does not matter. */
 async function readFirstPage(
   { api, clock, settings }: PushContext,
   write: WriteDef,
   query: Params,
   signal: AbortSignal,
-): Promise<readonly Seen[]> {
+): Promise<LookUp> {
   const { paging } = settings.api
   const endpoint = listRead(write)
   const size = String(Math.min(paging.pageSize, 100)) // the largest documented page
   const readAt = clock.now()
   const answer = await api.read({ endpoint, query: { ...query, [paging.sizeParam]: size }, priority: 'write', signal })
   try {
-    return recordsIn(readEnvelope(answer.body ?? [], answer.headers, paging).items, endpoint, readAt)
+    const { items, total, next } = readEnvelope(answer.body ?? [], answer.headers, paging)
+    const ends =
+      total === null ? next === null || (next === undefined && items.length < shortestPage) : total <= items.length
+    return { found: recordsIn(items, endpoint, readAt), showsAll: ends }
   } catch (error) {
     if (!(error instanceof BoatMirrorError) || error instanceof ApiError) throw error
     throw new ApiError(error.code, `${endpoint}: ${error.message}`, { endpoint, cause: error })
+  }
+}
+
+/** No server cuts its pages shorter than that: what is shorter is all of a list. */
+export const shortestPage = 5
+
+/** A look-up that goes on for longer is given up: the list is not filtered, or by something that fits too many. */
+const mostPages = 5
+
+/**
+ * Reads what a filter finds, to its end where that is not far; where the API refuses the filter, the beginning of the list,
+ * which proves nothing of what is not on it.
+ * @throws ApiError
+ */
+export async function readFiltered(
+  context: PushContext,
+  write: WriteDef,
+  query: Params,
+  signal: AbortSignal,
+): Promise<LookUp> {
+  const { pool } = context.database
+  const names = Object.keys(query)
+  const refused = await refusedParameters(pool, write.stream, context.clock)
+  if (names.some((name) => refused.has(name))) return await readBeginning(context, write, signal)
+  try {
+    return await readFound(context, write, query, signal)
+  } catch (error) {
+    if (!mayConcernParameters(error)) throw error
+    const beginning = await readBeginning(context, write, signal)
+    await noteRefused(pool, write.stream, { names, reason: error.message })
+    return beginning
+  }
+}
+
+async function readBeginning(context: PushContext, write: WriteDef, signal: AbortSignal): Promise<LookUp> {
+  const { found } = await readPages(context, write, { query: {}, maxPages: mostPages }, signal)
+  return { found, showsAll: false }
+}
+
+async function readFound(context: PushContext, write: WriteDef, query: Params, signal: AbortSignal): Promise<LookUp> {
+  const first = await readFirstPage(context, write, query, signal)
+  if (first.showsAll) return first
+  try {
+    return await readPages(context, write, { query, maxPages: mostPages }, signal)
+  } catch (error) {
+    // How the list goes on is not known; what was found is there all the same.
+    if (error instanceof ApiError && error.code.startsWith('PAGING_')) return first
+    throw error
   }
 }
 

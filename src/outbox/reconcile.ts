@@ -9,7 +9,7 @@ import { showDelayOf } from './context.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
-import { awaited, madeByOthers, sinceAnswer } from './own-writes.ts'
+import { awaited, sinceAnswer } from './own-writes.ts'
 import { lookAgain } from './show-delay.ts'
 
 /** What was sent, as the commit before it was dispatched wrote it down. */
@@ -41,39 +41,56 @@ const undecided = (change: Change, why: string, candidates: readonly Json[]): Ou
 
 const again: Outcome = { kind: 'retry', delayMs: 0, error: 'The earlier attempt did not take effect.' }
 
+/** How long what the change made may still come to be shown, or to be made, in milliseconds. */
+const mayShowInMs = ({ context, change }: Delivery): number => {
+  const now = context.clock.now()
+  const timeLimitMs = context.settings.api.timeoutMs
+  return absenceProvesInMs({
+    sentAt: change.sentAt ?? now,
+    now,
+    timeLimitMs,
+    showDelayMs: showDelayOf(context).ms(),
+  })
+}
+
+/** The next verification of a change of which nothing can be said yet. */
+const notYet = ({ change }: Delivery, waitMs: number): Outcome => ({
+  kind: 'verify',
+  delayMs: Math.min(waitMs, nextVerificationMs(change.verifications, Math.random())),
+  error: 'Not to be seen yet.',
+})
+
 /** What to do when nothing shows that the write took effect. */
-function absent({ context, change }: Delivery): Outcome {
-  const { clock, settings } = context
-  const showDelay = showDelayOf(context)
+function absent(delivery: Delivery): Outcome {
+  const { context, change } = delivery
+  const { clock } = context
   const { makesRecord, expires } = kindOf(change.write)
   const unseen = change.evidence.answered
-    ? lookAgain({ sinceMs: sinceAnswer(change.evidence, clock.now()), patienceMs: showDelay.ms() })
+    ? lookAgain({ sinceMs: sinceAnswer(change.evidence, clock.now()), patienceMs: showDelayOf(context).ms() })
     : null
   if (unseen !== null) return { kind: 'verify', answered: true, ...unseen }
   if (change.evidence.answered)
     return undecided(change, 'the API answered with success, and what it made is not to be found.', [])
   // One that may still be under way could arrive after the changes that follow, and undo them.
   if (!makesRecord && change.evidence.finished) return again
+  const waitMs = mayShowInMs(delivery)
+  if (waitMs > 0) return notYet(delivery, waitMs)
   const now = clock.now()
-  const sentAt = change.sentAt ?? now
-  const timeLimitMs = settings.api.timeoutMs
-  const waitMs = absenceProvesInMs({ sentAt, now, timeLimitMs, showDelayMs: showDelay.ms() })
-  const delayMs = Math.min(waitMs, nextVerificationMs(change.verifications, Math.random()))
-  if (waitMs > 0) return { kind: 'verify', delayMs, error: 'Not to be seen yet.' }
   const error = 'The answer was lost, and after 15 minutes the rental may have been there and expired.'
-  return expires && absenceProvesNothing(sentAt, now) ? { kind: 'expired', error, response: null } : again
+  const expired = expires && absenceProvesNothing(change.sentAt ?? now, now)
+  return expired ? { kind: 'expired', error, response: null } : again
 }
 
 /** The outcome of a change that was dispatched, from what the API shows; null: it did not take effect. @throws ApiError */
 export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outcome | null> {
-  const { change } = delivery
+  const { context, change } = delivery
   const kind = kindOf(change.write)
   const found = await kind.verify(delivery, sent)
   // The absence of what one of our own changes made a moment ago proves nothing.
   const isMissing = kind.makesRecord ? found === null : found?.length === 0
   const early = isMissing ? await awaited(delivery) : null
   if (early !== null) return { kind: 'verify', ...early }
-  const verdict = kind.decide(change.write, sent, kind.makesRecord ? await madeByOthers(delivery, found) : found)
+  const verdict = kind.decide(change.write, sent, found, context.settings.timeZone)
   switch (verdict.kind) {
     case 'took':
       return await kind.finish(delivery, sent, { response: null, seen: verdict.seen })
@@ -83,8 +100,10 @@ export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outc
       return gone(change)
     case 'conflict':
       return verdict
-    case 'unclear':
-      return undecided(change, verdict.why, verdict.candidates)
+    case 'unclear': {
+      const waitMs = verdict.mayClear ? mayShowInMs(delivery) : 0
+      return waitMs > 0 ? notYet(delivery, waitMs) : undecided(change, verdict.why, verdict.candidates)
+    }
     default:
       return verdict satisfies never
   }

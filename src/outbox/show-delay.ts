@@ -1,17 +1,14 @@
 // How long the API needs to show what was written. Within that time after a write of ours, a record that is not there and a
 // record as it was before prove nothing: they are looked at again.
 
+import { assumedShownAfter, type ShownAfter } from '../state/own-writes.ts'
 import type { Outcome, Unseen } from './outcome.ts'
 
 /** The delay grows with what was seen, up to so many times what is assumed at first: from 5 s to a minute. */
-const growth = 12
+const growth = assumedShownAfter.longestMs / assumedShownAfter.ms()
 const [soonestMs, latestMs] = [250, 5_000]
 
-export type ShowDelay = {
-  /** How long what was written may not be shown, in milliseconds, as far as is known. */
-  ms(): number
-  /** The longest time: so long a record is looked for that a change of ours made. */
-  readonly longestMs: number
+export type ShowDelay = ShownAfter & {
   /** Learns from what came of a change that had to be looked at again. */
   note(changeId: string, outcome: Outcome): void
 }
@@ -30,7 +27,7 @@ export function lookAgain(unseen: Unseen): Again | null {
 }
 
 /** @param assumedMs the delay as long as nothing was seen of it. */
-export function createShowDelay(assumedMs: number): ShowDelay {
+export function createShowDelay(assumedMs: number = assumedShownAfter.ms()): ShowDelay {
   const longestMs = assumedMs * growth
   let ms = assumedMs
   const waiting = new Map<string, Unseen>()

@@ -4,7 +4,7 @@
 
 import { canonicalDecimal } from '../api/wire/decimal.ts'
 import {
-  get,
+  fieldAt,
   isObject,
   isStorable,
   type Json,
@@ -19,11 +19,14 @@ import type { BodyField } from '../catalog/types.ts'
 /** Members by which the API names a currency-like value that comes as an object. */
 const codeMembers = ['code', 'iso', 'id'] as const
 
-/** The value of a field in a record as read; null where it is absent or not shown. */
-export function readValue(field: BodyField, record: Json | undefined): Json {
-  if (field.readPath === null) return null
-  return get(record, field.readPath ?? field.name) ?? null
+/** What a record shows of a field; undefined: nothing. Where an object with an id or code is known, that alone may stand. */
+export function shownValue(field: BodyField, record: Json | undefined): Json | undefined {
+  if (field.readPath === null) return undefined
+  return fieldAt(record, (field.readPath ?? field.name).split('.'))
 }
+
+/** The value of a field in a record as read; null where it is absent or not shown. */
+export const readValue = (field: BodyField, record: Json | undefined): Json => shownValue(field, record) ?? null
 
 /** A value as read, in the shape in which it is written; null stays null. */
 export function writeShape(field: BodyField, value: Json): Json {

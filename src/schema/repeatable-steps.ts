@@ -5,6 +5,7 @@ import { readEndpoints, repeatsOf, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal } from '../database/sql.ts'
 import { consumerFunctions, consumersView } from '../mirror/consumers.ts'
+import { contentFunctions } from '../mirror/content.ts'
 import { feedFunctions, feedView } from '../mirror/feed.ts'
 import { logMonthFunctions } from '../mirror/log-months.ts'
 import { versionFunctions } from '../mirror/versions.ts'
@@ -34,6 +35,7 @@ insert into sync.reads (endpoint, same_as)
 export const repeatableSteps: readonly RepeatableStep[] = [
   roles,
   companyAccessFunctions,
+  contentFunctions,
   feedFunctions,
   feedView,
   consumerFunctions,

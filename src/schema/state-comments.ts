@@ -5,7 +5,8 @@ import { readEndpoints } from '../catalog/catalog.ts'
 /** Object as in `comment on …` → its meaning. */
 export const syncComments: Readonly<Record<string, string>> = {
   'schema mirror': 'Every record of the boat-rental API, one table for each record type.',
-  'schema mirror_log': 'The partitions of mirror.change_log, one a month.',
+  'schema mirror_log':
+    'The partitions of mirror.change_log, one a month, and what the view mirror.changes calls. For nobody but the owner.',
   'schema mirror_views': 'The tables of mirror without documents, personal columns and payloads that hold a person.',
   'schema live':
     'The tables of mirror without what is gone, and with currencies as codes. Columns that hold a person are granted to boat_mirror_partner alone.',
@@ -288,9 +289,11 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.quarantine.times': 'How often it came.',
   'column sync.quarantine.request': 'Values of columns that come from the request, for a retry.',
 
-  'table sync.unknown_fields': 'Fields seen upstream that the catalog does not know; they stay in the payload.',
+  'table sync.unknown_fields':
+    'Fields seen upstream that no column shows: unknown, or of another shape. They stay in the payload.',
   'column sync.unknown_fields.stream': 'Name of the stream.',
-  'column sync.unknown_fields.path': 'Dotted path in the record.',
+  'column sync.unknown_fields.path':
+    'Dotted path in the record; of a known field the shape that it came in: company (as array).',
   'column sync.unknown_fields.first_seen_at': 'When it was first seen.',
   'column sync.unknown_fields.last_seen_at': 'When it was last seen.',
   'column sync.unknown_fields.times': 'In how many records.',

@@ -1,5 +1,6 @@
 // sync.pinned: what was probed once and is relied on (page base, summary lists, prices at once, filters), and what contradicted it.
 
+import { sql } from 'kysely'
 import { now, on, type Queryable } from '../database/sql.ts'
 
 export type DetectedSetting = {
@@ -29,6 +30,11 @@ export async function readDetected(db: Queryable, key: string): Promise<Detected
     .where((eb) => eb.or([eb('contradicted_at', 'is', null), eb('contradicted_at', '<', eb.ref('probed_at'))]))
     .executeTakeFirst()
   return pin ?? null
+}
+
+/** Everything that was probed and whose name begins like this. */
+export async function detectedBelow(db: Queryable, beginning: string): Promise<readonly DetectedSetting[]> {
+  return await selectPins(db).where(sql<boolean>`starts_with(key, ${beginning})`).execute()
 }
 
 /** Pins a value anew; what contradicted the former one stays to be read. */

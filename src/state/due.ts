@@ -27,14 +27,17 @@ export type DueSettings = {
 }
 
 /**
- * What is of use first: 0 under way or departing within 30 days, 1 departing later or just back, 2 past. What has no such
+ * What is of use first: 0 under way or departing within 30 days, 1 departing later, 2 just back, 3 past. What has no such
  * dates stands with 1.
  */
 const useRank = ({ eventful }: StreamDef): string =>
   eventful === undefined
     ? '1'
-    : `case when m.${eventful.end} >= now() and m.${eventful.begin} <= now() + interval '30 days' then 0
-        when m.${eventful.end} < now() - interval '7 days' then 2 else 1 end`
+    : `case when m.${eventful.end} >= now() then case when m.${eventful.begin} <= now() + interval '30 days' then 0 else 1 end
+        when m.${eventful.end} < now() - interval '7 days' then 3 else 2 end`
+
+/** The first rank of what is over: nobody waits for it today. */
+export const firstRankOver = 2
 
 /** Within a rank: what departs soonest, then what is back since shortest. */
 const useOrder = ({ eventful, key }: StreamDef): string => {

@@ -3,12 +3,12 @@
 import type { Clock } from '../clock.ts'
 import type { Queryable } from '../database/sql.ts'
 import { ApiError } from '../errors.ts'
-import { readDetected, saveDetected } from './detected-settings.ts'
+import { detectedBelow, saveDetected } from './detected-settings.ts'
 
-export type RefusedParameters = { readonly names: readonly string[]; readonly reason: string }
-
-/** What the names of these settings begin with. */
+/** What the names of these settings begin with; each parameter of a list has its own, and its value is the reason. */
 export const refusedPrefix = 'refused:'
+
+const settingsOf = (stream: string): string => `${refusedPrefix}${stream}.`
 
 /** A refused parameter is left out for this long, then tried again, in milliseconds. */
 const retryMs = 7 * 24 * 3_600_000
@@ -19,21 +19,24 @@ export async function refusedParameters(
   stream: string,
   { now }: Pick<Clock, 'now'>,
 ): Promise<ReadonlySet<string>> {
-  const known = await readDetected(db, refusedPrefix + stream)
-  if (known === null || now().getTime() - known.probedAt.getTime() > retryMs) return new Set()
-  return new Set((known.value as RefusedParameters).names)
+  const since = now().getTime() - retryMs
+  const known = await detectedBelow(db, settingsOf(stream))
+  const held = known.filter(({ probedAt }) => probedAt.getTime() >= since)
+  return new Set(held.map(({ key }) => key.slice(settingsOf(stream).length)))
 }
 
-/** Remembers that the list of a stream refuses these parameters, besides those that are known. */
-export async function noteRefused(db: Queryable, stream: string, refused: RefusedParameters): Promise<void> {
-  const known = (await readDetected(db, refusedPrefix + stream))?.value as RefusedParameters | undefined
-  const names = [...new Set([...(known?.names ?? []), ...refused.names])]
-  await saveDetected(db, refusedPrefix + stream, { ...refused, names } satisfies RefusedParameters)
+/** Remembers that the list of a stream refuses these parameters. */
+export async function noteRefused(
+  db: Queryable,
+  stream: string,
+  { names, reason }: { readonly names: readonly string[]; readonly reason: string },
+): Promise<void> {
+  for (const name of names) await saveDetected(db, settingsOf(stream) + name, reason)
 }
 
-/** Whether a refusal may concern the parameters of a request. */
+/** Whether a refusal may concern the parameters of a request; some APIs refuse them with 200 and a body that says so. */
 export const mayConcernParameters = (error: unknown): error is ApiError =>
-  error instanceof ApiError && (error.status === 400 || error.status === 422)
+  error instanceof ApiError && (error.status === 400 || error.status === 422 || error.code === 'API_ERROR_BODY')
 
 /** The query without these parameters. */
 export const withoutParameters = (

@@ -254,6 +254,19 @@ export async function waitingTasks(db: Queryable, below: number, forMs: number):
     .executeTakeFirstOrThrow()
 }
 
+/** Are details, or plans of details, under way or waiting that have a lower priority number than `below`? */
+export async function areDetailsOpen(db: Queryable, below: number): Promise<boolean> {
+  const open = await on(db)
+    .selectFrom('sync.tasks')
+    .select('id')
+    .where('status', 'in', ['waiting', 'running'])
+    .where('kind', 'in', ['plan', 'details'])
+    .where('priority', '<', below)
+    .limit(1)
+    .executeTakeFirst()
+  return open !== undefined
+}
+
 /** Open tasks of runs, by run: for progress. */
 export async function countTasks(
   db: Queryable,

@@ -2,7 +2,7 @@
 
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, isStub, type Queryable } from '../database/sql.ts'
-import { askedJoin } from './records.ts'
+import { askedJoin, rememberedJoin } from './records.ts'
 
 /** Days, `YYYY-MM-DD`, of a column in a time zone; both included. */
 export type Window = { readonly column: string; readonly from: string; readonly to: string; readonly timeZone: string }
@@ -20,11 +20,16 @@ export function inWindowSql({ column }: Window, t: string, first: number): strin
 
 export const windowParameters = ({ from, to, timeZone }: Window): readonly string[] => [from, to, timeZone]
 
-/** Was everything on this page in the mirror, as it is there now, when its window was last read? */
+/**
+ * Was everything on this page in the mirror when its window was last read? A complete run has read it, too: all that its list
+ * brought was there when its sweep ended. What changed since, such as a boat that details filled in, was there all the same
+ * where the list had shown it before.
+ */
 export async function isPageKnown(db: Queryable, stream: StreamDef, keys: readonly string[]): Promise<boolean> {
   const { rowCount } = await db.query(
-    `select from ${askedJoin(stream)} left join sync.streams s on s.stream = $2
-     where (t._changed_at < s.hot_as_of) is not true limit 1`,
+    `select from ${askedJoin(stream)} ${rememberedJoin} left join sync.streams s on s.stream = $2
+     left join sync.runs w on w.id = s.last_run_id and w.status in ('done', 'held')
+     where (t._deleted_at is null and least(t._changed_at, r.listed_at) < greatest(s.hot_as_of, w.swept_at)) is not true limit 1`,
     [keys, stream.name],
   )
   return rowCount === 0

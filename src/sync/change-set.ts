@@ -11,7 +11,7 @@ import type { RecordState } from '../state/records.ts'
 import type { RunCounts } from '../state/runs.ts'
 import type { UnknownField } from '../state/unknown-fields.ts'
 import { type JsonObject, projectReceived, type RequestValues } from './records/project.ts'
-import { unknownFields } from './records/unknown-fields.ts'
+import { kindOf, unshownFields } from './records/unknown-fields.ts'
 
 /** A record that was read and may have others embedded. */
 export type EmbeddingRecord = {
@@ -133,7 +133,7 @@ export type Received = {
   readonly payload?: string
 }
 
-/** Projects a record: its row, or a bad record; and which of its fields are unknown. */
+/** Projects a record: its row, or a bad record; and which of its fields no column shows. */
 export function projected(received: Received): { readonly row?: SourcedRow; readonly found: Found } {
   const { stream, record, request = {}, endpoint, source, timeZone, payload = stringifyJson(record) } = received
   const result = projectReceived(stream, { record, payload }, request, timeZone)
@@ -142,15 +142,25 @@ export function projected(received: Received): { readonly row?: SourcedRow; read
     return { found: { bad: [{ stream: stream.name, key, endpoint, payload, reason, request }] } }
   }
   const row = source === undefined ? result.row : { ...result.row, source }
-  const fields = [...unknownFields(stream, record)]
-  if (fields.length === 0) return { row, found: nothing }
-  const unknown = fields.map(([path, value]) => ({
-    stream: stream.name,
-    path,
-    sample: stringifyJson(value).slice(0, 200),
-    times: 1,
-  }))
-  return { row, found: { unknown } }
+  const { unknown, misshapen } = unshownFields(stream, record)
+  if (unknown.size + misshapen.size === 0) return { row, found: nothing }
+  return { row, found: unshownFound(stream.name, unknown, misshapen) }
+}
+
+type Values = ReadonlyMap<string, Json>
+
+/** Fields that no column shows, as they are listed; of those with another shape the run is warned, too. */
+function unshownFound(stream: string, unknown: Values, misshapen: Values): Found {
+  const shaped = [...misshapen].map(([path, value]) => [`${path} (as ${kindOf(value)})`, value] as const)
+  return {
+    unknown: [...unknown, ...shaped].map(([path, value]) => ({
+      ...{ stream, path, times: 1 },
+      sample: stringifyJson(value).slice(0, 200),
+    })),
+    warnings: shaped.map(
+      ([path]) => `${stream}: ${path} has another shape than is known, so no column shows it; it stands in _payload.`,
+    ),
+  }
 }
 
 /** Projects several records; `complete` when each has a row. */

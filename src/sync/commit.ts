@@ -22,7 +22,15 @@ import { noteReads, repeatingReadsOf } from '../state/reads.ts'
 import { keyText, keyTextOf, knownRecords, saveRecords } from '../state/records.ts'
 import { addWarnings, markSwept, noteRunError } from '../state/runs.ts'
 import { saveSweepPages } from '../state/sweeps.ts'
-import { addTasks, checkpointTask, endTask, hasOpenTasks, waitingTasks } from '../state/tasks.ts'
+import {
+  addTasks,
+  areDetailsOpen,
+  checkpointTask,
+  endTask,
+  hasOpenTasks,
+  returnTask,
+  waitingTasks,
+} from '../state/tasks.ts'
 import { noteUnknownFields } from '../state/unknown-fields.ts'
 import { type ChangeSet, changeSet } from './change-set.ts'
 import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'
@@ -30,14 +38,19 @@ import { assertMayGo, keepLost, TooManyLost, withoutLost } from './deletions/bel
 import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
 import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
+import { isProvisional } from './details/learned.ts'
 import { linkedStream } from './details/links.ts'
 import { economyOf } from './economy.ts'
+import { withoutStale } from './just-written.ts'
 import { endPass } from './lists/end-pass.ts'
 import { dueSettings, isEnabled, moreUrgentThan } from './plan.ts'
 import type { RequestValues } from './records/project.ts'
 
 /** A task is claimed sooner than this where a worker has a place for it, in milliseconds. */
 const placeMs = 1_000
+
+/** A plan that gave way is looked at again after this time, in milliseconds. */
+const givenBackMs = 500
 
 /** Writes what tasks find to the mirror, and where they are to the state of the sync. */
 export const committing: TaskWriter = {
@@ -72,7 +85,10 @@ export const committing: TaskWriter = {
   economy: async (run) => {
     const { context, stream } = run
     const reads = await repeatingReadsOf(context.database.pool, stream)
-    return economyOf(reads, { leavesOut: leavesOut(run), now: context.clock.now() })
+    return economyOf(reads, {
+      ...{ leavesOut: leavesOut(run), now: context.clock.now() },
+      isProvisional: isProvisional(run.task.payload),
+    })
   },
 
   learn,
@@ -132,6 +148,13 @@ export const committing: TaskWriter = {
     return target === undefined ? [] : await linkKeys(context.database.pool, target)
   },
 
+  givesWay: async ({ context, task }) => {
+    const { pool } = context.database
+    if (!(await areDetailsOpen(pool, moreUrgentThan(task.priority)))) return false
+    await returnTask(pool, task, { delayMs: givenBackMs, error: null })
+    return true
+  },
+
   waiting: ({ context, task }) => waitingTasks(context.database.pool, moreUrgentThan(task.priority), placeMs),
 
   end: async (run, next) => {
@@ -139,7 +162,8 @@ export const committing: TaskWriter = {
     const { pool } = context.database
     if (next === undefined) await endTask(pool, task, { error: null })
     else {
-      const leftOut = await leftOutByLists(run)
+      // Where another plan follows, that one counts.
+      const leftOut = next.tasks.some(({ kind }) => kind === 'plan') ? [] : await leftOutByLists(run)
       await context.database.transaction(async (client) => {
         await noteReads(client, leftOut)
         if (next.swept !== null) await markSwept(client, task.runId, next.swept)
@@ -175,8 +199,10 @@ const isDirect = ({ tables, filled, tombstones, bad }: ChangeSet): boolean =>
  */
 const longestEarlyMs = 2_000
 
-async function writeAll(client: PoolClient, run: TaskRun, changes: ChangeSet, extras: CommitExtras): Promise<number> {
-  const { task } = run
+async function writeAll(client: PoolClient, run: TaskRun, read: ChangeSet, extras: CommitExtras): Promise<number> {
+  const { task, context } = run
+  const { shownAfter, settings } = context
+  const changes = await withoutStale(client, read, { ...(shownAfter && { shownAfter }), timeZone: settings.timeZone })
   const { counts, gone } = await applyWrites(client, {
     tables: changes.tables,
     filled: changes.filled,

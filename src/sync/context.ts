@@ -10,10 +10,12 @@ import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
 import type { DetailState, Listed, Seen } from '../state/detail-states.ts'
 import type { DueKey } from '../state/due.ts'
+import type { ShownAfter } from '../state/own-writes.ts'
 import type { Portion } from '../state/portions.ts'
 import type { KnownRecord } from '../state/records.ts'
 import type { NewTask, Task, Waiting } from '../state/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
+import type { Learned } from './details/learned.ts'
 import { SeenStubs } from './details/seen-stubs.ts'
 import type { Economy } from './economy.ts'
 import type { Checkpoint } from './lists/progress.ts'
@@ -39,6 +41,8 @@ export type SyncContext = {
   readonly clock: Clock
   readonly log: Logger
   readonly settings: SyncSettings
+  /** What is known of the time that the API needs to show what the outbox wrote; left out: what is assumed. */
+  readonly shownAfter?: ShownAfter
   /** Called after a commit that wrote to the mirror. */
   readonly onCommit: (written: number) => void
   /** Called when tasks were just added, or a run has none any more, so that a worker looks at once what follows. */
@@ -116,10 +120,12 @@ export type TaskWriter = {
   listed(run: Reading<'list'>, keys: readonly string[]): Promise<ReadonlyMap<string, Listed>>
   /** Which of the stream's reads that repeat others are left out. */
   economy(run: TaskRun): Promise<Economy>
-  /** Reads some details before the others, to learn whether the others are needed. Returns what is still due. */
-  learn(run: TaskRun, due: Due): Promise<readonly DueKey[]>
+  /** Reads some details before the others, to learn whether the others are needed. */
+  learn(run: TaskRun, due: Due): Promise<Learned>
   /** Was this record seen since then? */
   isThere(run: Reading, key: string, seen: Seen): Promise<boolean>
+  /** Gives the task back, while details of higher ranks are still being read; false: none are. */
+  givesWay(run: TaskRun): Promise<boolean>
   /** Takes what was found. @throws BoatMirrorError LEASE_LOST when another worker took the task over. */
   commit(run: TaskRun, changes: ChangeSet, extras?: CommitExtras): Promise<void>
   /** Judges a pass through a list whose pages are all committed. Returns where to go on. */

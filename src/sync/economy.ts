@@ -46,9 +46,15 @@ export const comparesAged = (economy: Economy, stream: StreamDef): boolean =>
 /** Every read is made, and nothing is learned from it. */
 export const noEconomy: Economy = { skips: () => false, compares: () => false, isRedundant: () => false }
 
+/** Nothing differed so far: good enough for what is coming, until the others were looked at as well. */
+export const isProvisionallyRedundant = ({ state, compared, differed }: RepeatingRead): boolean =>
+  state === 'redundant' || (state === 'learning' && differed === 0 && compared > 0)
+
 type Circumstances = {
   /** False: everything is read, and what differs shows all the same. */
   readonly leavesOut: boolean
+  /** What is not needed as far as was seen is left out as well. */
+  readonly isProvisional?: boolean
   readonly now: Date
   readonly random?: () => number
 }
@@ -56,12 +62,16 @@ type Circumstances = {
 /** What is done about these reads, by what is known of them. */
 export function economyOf(
   reads: readonly RepeatingRead[],
-  { leavesOut, now, random = Math.random }: Circumstances,
+  { leavesOut, isProvisional = false, now, random = Math.random }: Circumstances,
 ): Economy {
   const byEndpoint = new Map(reads.map((read) => [read.endpoint, read]))
   /** Reads of which none was sampled for a day: the next one is. */
   const overdue = new Set(reads.filter((read) => isSampleDue(read, now)).map(({ endpoint }) => endpoint))
-  const isRedundant = (endpoint: string): boolean => leavesOut && byEndpoint.get(endpoint)?.state === 'redundant'
+  const isRedundant = (endpoint: string): boolean => {
+    const read = byEndpoint.get(endpoint)
+    if (!leavesOut || read === undefined) return false
+    return read.state === 'redundant' || (isProvisional && isProvisionallyRedundant(read))
+  }
   return {
     isRedundant,
     skips: (endpoint) => isRedundant(endpoint) && !overdue.delete(endpoint) && random() >= dailyShare,

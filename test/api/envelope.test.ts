@@ -295,10 +295,11 @@ describe('more records', () => {
   ] as const)
     it(`are told by ${name}`, () => expect(read(body as Record<string, Json>)).toMatchObject({ more, next }))
 
-  it('follow a part of unknown length (206)', () => {
-    expect(read({}, 206).more).toBe(true)
-    expect(read({}, 206, { 'content-range': 'items 0-1/60' })).toMatchObject({ more: undefined, total: 60 })
-    expect(read({ total: 2 }, 206)).toMatchObject({ more: undefined, total: 2 })
+  it('follow a part (206), unless it reaches the end', () => {
+    expect([read({}, 206).more, read({ total: 2 }, 206).more]).toEqual([true, true])
+    expect(read({}, 206, { 'content-range': 'items 0-1/60' })).toMatchObject({ more: true, total: 60 })
+    expect(read({}, 206, { 'content-range': 'items 58-59/60' })).toMatchObject({ more: undefined, total: 60 })
+    expect(read({}, 206, { 'content-range': 'items 0-1/*' })).toMatchObject({ more: true, total: null })
   })
 
   it('are told by the number of pages', () => {

@@ -124,7 +124,7 @@ describe('redirects', () => {
       const error = await outcome((response) => json(response, {}, status, { location: `${elsewhere.url}/v3/users` }))
       expect(error).toMatchObject({
         code: 'API_REDIRECT',
-        kind: 'fatal',
+        kind: 'skip',
         status,
         remedy: expect.stringContaining('API_BASE_URL'),
       })

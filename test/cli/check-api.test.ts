@@ -1,11 +1,13 @@
 // What `check` says of the lists of an API, as they are read with the settings it has.
 
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkApi } from '../../src/cli/check-api.ts'
+import { searchAndCheckApi } from '../../src/cli/check-search.ts'
+import type { CommandContext } from '../../src/cli/context.ts'
 import type { Finding } from '../../src/cli/findings.ts'
 import { readConfig } from '../../src/config.ts'
 import { createLogger } from '../../src/log.ts'
-import { createSandbox } from '../../src/sandbox/index.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { openJsonApi, openOData } from '../discovery/other-servers.ts'
 import { openStrictFront } from '../helpers/strict-front.ts'
 import { type Asked, frontedSandbox, openListFront, pageOf, type Reply } from '../surroundings/list-front.ts'
@@ -29,6 +31,12 @@ it('says which parameters a list refuses and is read without', async () => {
 })
 
 describe('a total', () => {
+  let sandbox: Sandbox
+  beforeAll(async () => {
+    sandbox = await createSandbox({ size: 30, ...frontedSandbox })
+  })
+  afterAll(() => sandbox.close())
+
   /** Pages of seven of the sandbox's rentals, and a total that says so many more than there are. */
   type Wrong = { readonly says: (count: number) => number; readonly past?: 'empty' | 'refused' | 'last' }
   const answerOf =
@@ -58,7 +66,6 @@ describe('a total', () => {
   ]
   for (const { name, problem, ...wrong } of cases)
     it(`${name}${problem === null ? '' : ' is named with the setting that passes it over'}`, async () => {
-      await using sandbox = await createSandbox({ size: 30, ...frontedSandbox })
       await using front = await openListFront(sandbox.url, answerOf(wrong))
       const findings = await findingsOf(front.url)
       const total = findings.filter((finding) => finding.name.startsWith('total '))
@@ -74,9 +81,13 @@ describe('a total', () => {
           remedy: expect.stringContaining('API_TOTAL_PATH=none'),
         }),
       ])
-      const cured = await findingsOf(front.url, { API_TOTAL_PATH: 'none' })
-      expect(cured.filter(({ name: each }) => each.startsWith('total '))).toEqual([])
     })
+
+  it('that is wrong is passed over with that setting', async () => {
+    await using front = await openListFront(sandbox.url, answerOf({ says: (count) => count - 9 }))
+    const cured = await findingsOf(front.url, { API_TOTAL_PATH: 'none' })
+    expect(cured.filter(({ name, status }) => name.startsWith('total ') || status === 'fail')).toEqual([])
+  })
 })
 
 describe('a list whose answers say that there is more than its pages show', () => {
@@ -87,6 +98,23 @@ describe('a list whose answers say that there is more than its pages show', () =
     expect(found?.remedy).toMatch(/API_PAGING=link, or API_PAGE_PARAM .*page\[number\]/)
     const right = named(await findingsOf(server.url, { API_PAGING: 'link' }), 'list rentals')
     expect(right).toMatchObject({ status: 'ok', detail: expect.stringContaining('10 on the second page') })
+  })
+
+  it('is looked into although everything is set, and the right settings are named', async () => {
+    await using server = await openJsonApi({ count: 30, fixed: true })
+    const environment = { API_BASE_URL: server.url, API_AUTH: 'none', API_PAGING: 'page' }
+    const config = readConfig(environment, '/nonexistent')
+    const unopened = () => Promise.reject(new Error('nothing is to be opened'))
+    const context: CommandContext = {
+      ...{ config, environment, log: createLogger('silent'), signal: new AbortController().signal },
+      ...{ open: unopened, openDatabase: unopened },
+    }
+    const { findings, found } = await searchAndCheckApi(context, null, { isToWrite: false, tryQuery: false })
+    expect(named(findings, 'settings')).toMatchObject({
+      status: 'fail',
+      detail: expect.stringContaining('API_PAGE_PARAM=page[number]'),
+    })
+    expect(found?.settings.map(({ name }) => name)).toContain('API_PAGE_PARAM')
   })
 
   it('is wrong where it names a link and a larger total, as OData does', async () => {

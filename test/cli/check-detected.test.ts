@@ -39,9 +39,8 @@ it('says of windows, filters and prices at once whether they were tried, and are
     'ok prices at once: 90 days at once are not answered whole: asked by months',
   ])
   expect(told(refused, 31)).toHaveLength(2)
-  const parameters = pin('refused:rentals', { names: ['order'], reason: 'GET /v3/rentals was answered 400.' })
-  expect(told([parameters])).toContain(
-    'ok parameters rentals: order is refused, and left out; tried again after seven days: GET /v3/rentals was answered 400.',
+  expect(told([pin('refused:rentals.order', 'GET /v3/rentals was answered 400.')])).toContain(
+    'ok parameter rentals.order: refused on 2026-07-02, and left out for seven days: GET /v3/rentals was answered 400.',
   )
   expect(told(honoured, 60)[2]).toContain('compared anew for PRICE_DAYS=60')
 })

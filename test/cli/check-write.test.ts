@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { settingsToWrite } from '../../src/cli/check-settings.ts'
 import { variablesOf, withLines } from '../../src/cli/settings-file.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { openJsonApi } from '../discovery/other-servers.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
 
@@ -133,6 +134,20 @@ it('writes what a second terminal needs, and passwords only if that is asked for
   const alone = await cli.run(['check', '--with-secrets'], settings)
   expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('belongs to --write') })
 }, 120_000)
+
+it('writes names with brackets so that they are read again', async () => {
+  await using server = await openJsonApi({ count: 47, refusesUnknown: true })
+  await using fresh = await openCommandLine({ DATABASE_URL: database.url })
+  const written = await fresh.run(['check', '--write'], { API_BASE_URL: server.url })
+  expect(written.stdout).toMatch(/ok +settings .*API_PAGE_PARAM=page\[number\].*API_SIZE_PARAM=page\[size\]/)
+  expect(written.stdout).toMatch(/^API_PAGE_PARAM='page\[number\]'$/m)
+  // From here on, everything comes from the file.
+  const again = await fresh.run(['check'])
+  expect(again.stdout).toMatch(
+    /ok +list rentals .*paging by page from 1 .*a total of 47; 20 records on the first page, 20/,
+  )
+  expect([written.code, again.code]).toEqual([0, 0])
+}, 60_000)
 
 it('shows what it found where the file cannot be written', async () => {
   const found = await cli.run(['check', '--write', 'no/folder/x.env'], {

@@ -115,6 +115,18 @@ describe('a search', () => {
     expect(seen.filter(({ url }) => url.includes('order='))).toHaveLength(1)
   })
 
+  it('takes a body that says that the request failed for a refusal of its parameters', async () => {
+    const { found } = await searched((response, { url }) => {
+      const query = new URL(url, 'http://x').searchParams
+      const unknown = [...query.keys()].find((name) => !/^(order|p|page_size)$/.test(name))
+      if (unknown !== undefined) return json(response, { success: false, error: `unknown parameter ${unknown}` })
+      const [page, size] = [Number(query.get('p') ?? 1), Number(query.get('page_size') ?? 5)]
+      const next = page * size < records.length ? `/v3/rentals?p=${page + 1}&page_size=${size}` : null
+      return json(response, { success: true, data: records.slice((page - 1) * size, page * size), next })
+    })
+    expect(found).toMatchObject({ problem: null, paging: { style: 'page', pageParam: 'p', sizeParam: 'page_size' } })
+  })
+
   it('passes on no value of which a line of settings could be made', async () => {
     const evil = await searched((response) => json(response, { 'a\nADMIN_TOKEN=x': { b: records }, c: 1 }))
     expect(evil.found.settings.map(({ name }) => name)).toEqual(['API_AUTH'])

@@ -1,4 +1,5 @@
-// The Postgres of a test run: TEST_DATABASE_URL, or one of the version TEST_POSTGRES_VERSION that disappears afterwards;
+// The Postgres of a test run: TEST_DATABASE_URL, the installed one with TEST_POSTGRES_JIT=1, or one of the version
+// TEST_POSTGRES_VERSION, which disappears afterwards;
 // and servers of a test's own, which may be stopped and started.
 
 import { chown, rm, writeFile } from 'node:fs/promises'
@@ -8,7 +9,8 @@ import { chooseIdentity } from '../../src/embedded/identity.ts'
 import { clusterFolder, type Settings } from '../../src/embedded/server.ts'
 import { runTool } from '../../src/embedded/tools.ts'
 import { createLogger } from '../../src/log.ts'
-import { askedVersion, bundledVersion, openPostgresVersion } from './postgres-versions.ts'
+import { findJitPostgres, jitSettings } from './jit-postgres.ts'
+import { askedVersion, bundledVersion, openInstalledPostgres, openPostgresVersion } from './postgres-versions.ts'
 
 export type TestPostgres = { readonly url: string; close(): Promise<void> }
 
@@ -32,10 +34,13 @@ async function open(
   settings: Settings,
 ): Promise<TestPostgres & Pick<EmbeddedPostgres, 'binDir' | 'location'>> {
   const version = askedVersion()
+  const installed = process.env.TEST_POSTGRES_JIT === '1' ? findJitPostgres() : undefined
   const server =
-    version === bundledVersion
-      ? await openEmbeddedPostgres({ dataDir, log: createLogger('warn'), settings })
-      : await openPostgresVersion(version, dataDir, settings)
+    installed !== undefined
+      ? await openInstalledPostgres(installed, dataDir, { ...settings, ...jitSettings })
+      : version === bundledVersion
+        ? await openEmbeddedPostgres({ dataDir, log: createLogger('warn'), settings })
+        : await openPostgresVersion(version, dataDir, settings)
   return {
     url: server.url,
     binDir: server.binDir,

@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { findPackage, type Package, packageName, prepareBinaries } from '../../src/embedded/binaries.ts'
+import { type Binaries, findPackage, type Package, packageName, prepareBinaries } from '../../src/embedded/binaries.ts'
 import { ensureDatabase } from '../../src/embedded/connection.ts'
 import { chooseIdentity } from '../../src/embedded/identity.ts'
 import { withLock } from '../../src/embedded/lock.ts'
@@ -67,12 +67,25 @@ export async function packageOf(major: string, signal?: AbortSignal): Promise<Pa
 
 type Server = { readonly url: string; readonly binDir: string; readonly location: string; close(): Promise<void> }
 
+type FindBinaries = (location: string, identity: Cluster['identity']) => Promise<Binaries>
+
 /** Opens a server of that version with its files in `dataDir`: what `openEmbeddedPostgres` does with the bundled one. */
-export async function openPostgresVersion(major: string, dataDir: string, settings: Settings): Promise<Server> {
+export const openPostgresVersion = (major: string, dataDir: string, settings: Settings): Promise<Server> =>
+  openServer(
+    async (location, identity) => prepareBinaries(await packageOf(major), location, identity),
+    dataDir,
+    settings,
+  )
+
+/** Opens a server of programs that are installed on this machine, in the same way. */
+export const openInstalledPostgres = (binaries: Binaries, dataDir: string, settings: Settings): Promise<Server> =>
+  openServer(async () => binaries, dataDir, settings)
+
+async function openServer(find: FindBinaries, dataDir: string, settings: Settings): Promise<Server> {
   const location = await prepareDataDir(dataDir)
   const folder = clusterFolder(location)
   const identity = await chooseIdentity(folder)
-  const binaries = await prepareBinaries(await packageOf(major), location, identity)
+  const binaries = await find(location, identity)
   const cluster: Cluster = { folder, location, identity, binaries }
   const state: State = { location, port: 0, password: newPassword(), created: true }
   await writeState(location, state)

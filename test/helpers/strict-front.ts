@@ -27,7 +27,9 @@ export async function openStrictFront(sandboxUrl: string): Promise<StrictFront> 
       return response.end(JSON.stringify({ message: `unknown parameter ${unknown}` }))
     }
     const headers = { 'content-type': 'application/json' }
-    const answer = await fetch(target, { method, ...(method === 'GET' ? {} : { body, headers }) })
+    const options = { method, ...(method === 'GET' ? {} : { body, headers }) }
+    const answer = await fetch(target, options).catch(() => null)
+    if (answer === null) return response.destroy() // what is lost behind it is lost before it
     response.writeHead(answer.status, { 'content-type': 'application/json' })
     return response.end(await answer.text())
   })

@@ -10,7 +10,7 @@ import { embeddedRecords } from '../../src/sync/details/embeds.ts'
 import { missingInList, overlay } from '../../src/sync/lists/summary.ts'
 import { convertValue } from '../../src/sync/records/convert.ts'
 import { contentKeys, keyOf, projectRecord, type RequestValues } from '../../src/sync/records/project.ts'
-import { unknownFields } from '../../src/sync/records/unknown-fields.ts'
+import { unshownFields } from '../../src/sync/records/unknown-fields.ts'
 import { digits, jsonText, text } from './generators.ts'
 import { type Example, exampleRecords, mutations } from './records.ts'
 import { limitMs, settingsOf } from './surfaces.ts'
@@ -64,7 +64,7 @@ function passes(stream: StreamDef, record: Json, request: RequestValues): void {
   }
   const holder = { stream, record, endpoint: 'GET /v3/x', readAt: new Date(0) }
   for (const each of embeddedRecords([holder], [], 'UTC')) assert.equal(each.key.length, each.stream.key.length)
-  for (const path of unknownFields(stream, record).keys()) assert.equal(typeof path, 'string')
+  for (const path of unshownFields(stream, record).unknown.keys()) assert.equal(typeof path, 'string')
   const keys = contentKeys([record, record, overlay(record, record)])
   assert.equal(new Set(keys).size, 3)
   assert.equal(stringifyJson(overlay(record, record)), stringifyJson(record))

@@ -3,10 +3,12 @@
 import { describe, expect, inject, it, vi } from 'vitest'
 import { openBackend } from '../../src/jobs/backend.ts'
 import { type QueueBackend, scheduleQueue } from '../../src/jobs/queues.ts'
-import { applySchedule, requestFirstSync, tick, wantedIntervals } from '../../src/jobs/schedule.ts'
+import { applySchedule, effectiveIntervals, requestFirstSync, tick, wantedIntervals } from '../../src/jobs/schedule.ts'
 import { startScheduledWorker, startSyncWorker } from '../../src/jobs/worker.ts'
 import { createLogger } from '../../src/log.ts'
+import { saveDetected } from '../../src/state/detected-settings.ts'
 import { overdueTurns, takeTurn } from '../../src/state/stream-state.ts'
+import { windowsSetting } from '../../src/sync/lists/windows.ts'
 import { streamsToRead } from '../../src/sync/plan.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
@@ -75,6 +77,68 @@ for (const { name, env } of backends)
       expect(overlapping.rowCount).toBe(0)
     })
   })
+
+describe('a worker that finds the windows of a list to be honoured', () => {
+  it('makes the sweeps of the whole list rarer at once', async () => {
+    await using mirror = await openTestMirror({ size: 5 }, { READ_ECONOMY: 'off' })
+    const { app, config } = mirror
+    await mirror.sync()
+    const { pool } = app.database
+    const worker = await startScheduledWorker({
+      ...{ context: app.syncContext, backend: await open(mirror), log: app.log },
+      ...{ config, ratePerSecond: 0.5 },
+    })
+    /** How many times as long it is as that of a stream with the same wish. */
+    const times = async (): Promise<number> => {
+      const { rows } = await pool.query<{ times: number | null }>(
+        `select (r.interval_s / o.interval_s)::float8 as times from sync.streams r, sync.streams o
+         where r.stream = 'rentals' and o.stream = 'rental_options'`,
+      )
+      return rows[0]?.times ?? 0
+    }
+    await until(async () => (await times()) > 0)
+    expect(await times()).toBe(1)
+    await saveDetected(pool, windowsSetting('rentals'), { honoured: true })
+    await until(async () => (await times()) > 1)
+    await worker.stop()
+  })
+})
+
+describe('a worker that begins after a pause', () => {
+  it('runs what is overdue first, the longest overdue before the others', async () => {
+    await using mirror = await openTestMirror({ size: 5 }, { READ_ECONOMY: 'off' })
+    const { app, config } = mirror
+    await mirror.sync()
+    const { pool } = app.database
+    const wanted = await effectiveIntervals(app.database, wantedIntervals(config), 0)
+    const queue = await (await open(mirror)).openQueue(scheduleQueue)
+    await applySchedule(app.database, queue, wanted, {})
+    await queue.close()
+    const overdue = ['users', 'harbours', 'resources', 'companies']
+    await pool.query(
+      `update sync.streams set hot_next_due_at = clock_timestamp() + interval '1 hour', next_due_at = case
+         when stream = any($1) then clock_timestamp() - interval '5 min' + array_position($1, stream) * interval '1 s'
+         else clock_timestamp() + interval '1 hour' end`,
+      [overdue],
+    )
+    const { rows: known } = await pool.query<{ id: string }>('select max(id) as id from sync.runs')
+    const worker = await startScheduledWorker({
+      ...{ context: app.syncContext, backend: await open(mirror), log: app.log },
+      ...{ config, ratePerSecond: 0 },
+    })
+    let started: readonly string[] = []
+    await until(async () => {
+      const { rows } = await pool.query<{ stream: string }>(
+        'select stream from sync.runs where id > $1 and not hot order by id',
+        [known[0]?.id],
+      )
+      started = rows.map(({ stream }) => stream)
+      return started.length >= overdue.length
+    })
+    await worker.stop()
+    expect(started.slice(0, overdue.length)).toEqual(overdue)
+  })
+})
 
 describe('a worker on Redis', () => {
   it.skipIf(inject('redisUrl') === null)('opens its queue although it would wait for ever', async () => {

@@ -6,6 +6,7 @@ import { tombstonedUsers } from '../../src/mirror/redact.ts'
 import { quarantineRecords } from '../../src/state/quarantine.ts'
 import { knownRecords, saveRecords } from '../../src/state/records.ts'
 import { noteUnknownFields } from '../../src/state/unknown-fields.ts'
+import { personRedaction } from '../../src/sync/details/embeds.ts'
 import { at, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -209,4 +210,41 @@ describe('a user who is gone', () => {
     })
     expect(await occurrences(canary)).toEqual({})
   })
+})
+
+it('whose id alone stands in a rental leaves that id there, and nothing else', async () => {
+  const given = (id: number, shown: unknown) =>
+    rowOf('rentals', { id, user_id: 50, message: canary }, { id, user: shown, message: canary })
+  await mirror.write({ tables: [tableOf('users', 5, [user(50, 'Marvin')])] })
+  await mirror.write({
+    tables: [tableOf('rentals', 5, [given(51, 50), given(52, '50'), given(53, { id: 50, name: canary })])],
+  })
+  const payload = JSON.stringify({ id: 54, user: 50, message: canary })
+  const bad = {
+    stream: 'rentals',
+    key: '54',
+    endpoint: 'GET /v3/rentals',
+    payload,
+    reason: `x, got "${canary}".`,
+    request: {},
+  }
+  await mirror.db.transaction((client) => quarantineRecords(client, [bad]))
+  await mirror.write(goneUser(50, 6))
+  expect(
+    await mirror.all(
+      'select user_id::int, message, _payload as payload from mirror.rentals where user_id = 50 order by id',
+    ),
+  ).toEqual([
+    { user_id: 50, message: null, payload: { id: 51, user: { id: 50 } } },
+    { user_id: 50, message: null, payload: { id: 52, user: { id: '50' } } },
+    { user_id: 50, message: null, payload: { id: 53, user: { id: 50 } } },
+  ])
+  expect(await occurrences(canary)).toEqual({})
+  // A later look at such a rental brings the text back no more than the person.
+  const redact = await personRedaction(mirror.db.pool, streamNamed('rentals'), [
+    { record: { user: 50 } },
+    { record: { user: '50' } },
+  ])
+  expect(redact({ id: 51, user: 50, message: canary })).toEqual({ id: 51, user: 50, message: null })
+  expect(redact({ id: 51, user: { id: '50', name: canary } })).toEqual({ id: 51, user: { id: '50' }, message: null })
 })

@@ -6,7 +6,7 @@ export default defineConfig({
   test: {
     include: [
       'test/api/{envelope,json,next-link,page,page-memory,pages,paging-styles,retry}.test.ts',
-      'test/outbox/{attempts,body,merge,outcome,states,values,verdicts}.test.ts',
+      'test/outbox/{attempts,body,likeness,merge,outcome,states,values,verdicts}.test.ts',
       'test/sync/{convert,decisions,embeds,keys,plan,project,unknown-fields}.test.ts',
     ],
     testTimeout: 60_000,

@@ -174,25 +174,23 @@ describe('whatever outbox.enqueue takes', () => {
         return text
     }
   }
-  /** Every field may be there; one that must be is. */
-  const change = fc.constantFrom(...writes).chain((write) => {
-    const targets = Object.keys(write.target).map((name) => [
-      name,
-      fc.oneof(fc.constantFrom(20_001, 5_001, 1), integer),
-    ])
-    const optional = write.body.map((field) => {
-      const value = field.required ? anyOf(field) : fc.option(anyOf(field), { nil: undefined })
-      return [field.name, value] as const
+  /** A change of one of these records or of none. Every field may be there; one that must be is. */
+  const change = (ids: readonly number[]) =>
+    fc.constantFrom(...writes).chain((write) => {
+      const targets = Object.keys(write.target).map((name) => [name, fc.oneof(fc.constantFrom(...ids), integer)])
+      const optional = write.body.map((field) => {
+        const value = field.required ? anyOf(field) : fc.option(anyOf(field), { nil: undefined })
+        return [field.name, value] as const
+      })
+      return fc.record({
+        operation: fc.constant(write.operation),
+        target: fc.record(Object.fromEntries(targets) as Record<string, fc.Arbitrary<Json>>),
+        body: fc.record(Object.fromEntries(optional)),
+      })
     })
-    return fc.record({
-      operation: fc.constant(write.operation),
-      target: fc.record(Object.fromEntries(targets) as Record<string, fc.Arbitrary<Json>>),
-      body: fc.record(Object.fromEntries(optional)),
-    })
-  })
 
   it('ends in a state within a bounded number of attempts', async () => {
-    const changes = fc.sample(change, { numRuns: 150, seed: 29 })
+    const changes = fc.sample(change([planner.rental(), planner.user(), 1]), { numRuns: 150, seed: 29 })
     const ids: string[] = []
     for (const { operation, target, body } of changes) {
       const values = [operation, target, body].map((part) =>

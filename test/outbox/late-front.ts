@@ -1,5 +1,6 @@
-// Stands before a sandbox and shows every write late, as an API does that reads from replicas: what is read below a rental
-// or a user is as it was `lateMs` ago. What was not there then answers 404, also to writes where `toWrites` says so.
+// Stands before a sandbox and shows every write late, as an API does that reads from replicas: what is read of a rental or
+// a user and below it is as it was `lateMs` ago, and their lists as they were `listLateMs` ago. What was not there then answers
+// 404, also to writes where `toWrites` says so.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startServer } from '../api/http-server.ts'
@@ -11,6 +12,8 @@ type Before = { readonly until: number; readonly replies: ReadonlyMap<string, Re
 export type LateFront = AsyncDisposable & {
   readonly url: string
   lateMs: number
+  /** 0: lists are never late. */
+  listLateMs: number
   toWrites: boolean
   /** Reads that were answered as it was before a write. */
   stale: number
@@ -21,6 +24,7 @@ const parts = {
   users: ['', '/identity', '/license'],
 } as const
 
+const collections = /\/(options|payments|crewMembers)$/
 const rootOf = (path: string): string | undefined => /^\/v3\/(?:rentals|users)\/[^/]+/.exec(path)?.[0]
 const missing: Reply = { status: 404, text: '{"message":"not there"}' }
 
@@ -34,13 +38,31 @@ export async function openLateFront(sandboxUrl: string, lateMs: number): Promise
     return { status: answer.status, text: await answer.text() }
   }
   /** What a path answers that is asked now; undefined: what it says now. */
-  const earlier = (root: string, path: string): Reply | undefined => {
-    const at = Date.now() - front.lateMs
+  const earlier = (root: string, path: string, lateMs = front.lateMs): Reply | undefined => {
+    const at = Date.now() - lateMs
     const before = history.get(root)?.find(({ until }) => until > at)
     return before === undefined ? undefined : (before.replies.get(path) ?? missing)
   }
   const remember = (root: string, replies: Before['replies']): void => {
     history.set(root, [...(history.get(root) ?? []), { until: Date.now(), replies }])
+  }
+
+  /** A list with its records as they were. */
+  const earlierList = async (url: string, path: string): Promise<Reply> => {
+    const reply = await ask('GET', url)
+    if (reply.status !== 200 || front.listLateMs === 0) return reply
+    const records = new Map(
+      (JSON.parse(reply.text) as { id: number }[]).map((record) => [`${path}/${record.id}`, record]),
+    )
+    const isFirst = (new URL(url, sandboxUrl).searchParams.get('page') ?? '1') === '1'
+    for (const root of history.keys()) {
+      const was = root.startsWith(`${path}/`) ? earlier(root, root, front.listLateMs) : undefined
+      if (was === undefined) continue
+      front.stale++
+      if (was.status === 200 && (isFirst || records.has(root))) records.set(root, JSON.parse(was.text))
+      else records.delete(root)
+    }
+    return { status: 200, text: JSON.stringify([...records.values()]) }
   }
 
   const server = await startServer(async (response, { method, url, body }) => {
@@ -49,14 +71,15 @@ export async function openLateFront(sandboxUrl: string, lateMs: number): Promise
     const reply = (each: Reply): unknown =>
       response.writeHead(each.status, { 'content-type': 'application/json' }).end(each.text)
     if (root !== undefined) {
-      const was = earlier(root, path)
+      const was = earlier(root, path, collections.test(path) ? Math.max(front.lateMs, front.listLateMs) : front.lateMs)
       if (method === 'GET' && was !== undefined) {
         front.stale++
         return reply(was)
       }
       if (method !== 'GET' && front.toWrites && earlier(root, root)?.status === 404) return reply(missing)
     }
-    if (method === 'GET') return reply(await ask(method, url))
+    // Pages are cut by the sandbox: worlds of this front fit into one.
+    if (method === 'GET') return reply(root === undefined ? await earlierList(url, path) : await ask(method, url))
     const replies = new Map<string, Reply>()
     if (root !== undefined) {
       const kind = root.startsWith('/v3/users') ? parts.users : parts.rentals
@@ -72,6 +95,7 @@ export async function openLateFront(sandboxUrl: string, lateMs: number): Promise
   const front: LateFront = {
     url: server.url,
     lateMs,
+    listLateMs: 0,
     toWrites: false,
     stale: 0,
     [Symbol.asyncDispose]: async () => {

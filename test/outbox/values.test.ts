@@ -22,6 +22,12 @@ describe('a field is read', () => {
   for (const [name, of, record, value] of [
     ['by its name', text, { x: 1 }, 1],
     ['by its path', field('integer', { readPath: 'option.id' }), { x: 1, option: { id: 2 } }, 2],
+    [
+      'by the id alone where an object with an id is known',
+      field('integer', { readPath: 'option.id' }),
+      { option: 2 },
+      2,
+    ],
     ['not where it is never shown', field('number', { readPath: null }), { x: 1 }, null],
     ['as null where it is absent', text, {}, null],
     ['as null where there is no record', text, undefined, null],

@@ -15,7 +15,7 @@ const seen = (record: Json): Seen => ({ record, exact: record, readAt: new Date(
 function verdictOf(operation: string, body: JsonObject, evidence: Evidence, now: readonly Json[] | null): Verdict {
   const write = writeNamed(operation)
   const sent = { params: {}, body, applied: {}, evidence, warnings: [] }
-  return kindOf(write).decide(write, sent, now === null ? null : now.map(seen))
+  return kindOf(write).decide(write, sent, now === null ? null : now.map(seen), 'UTC')
 }
 
 /** The verdict about one record; null: it is gone. */
@@ -65,6 +65,24 @@ describe('an update', () => {
       why: 'status, orderLink: neither what was sent nor what was there before.',
       candidates: [now],
     })
+  })
+
+  it.each([
+    [
+      'took effect where the API rewrote what was sent',
+      { orderLink: 'HTTPS://example.com/b ' },
+      { orderLink: 'https://example.com/b' },
+      'took',
+    ],
+    ['took effect where the API rounded it', { rentalPrice: 90.005 }, { rentalPrice: 90.01 }, 'took'],
+    [
+      'did not where all is as before, though that is what was sent but for its spelling',
+      { orderLink: 'A' },
+      {},
+      'not',
+    ],
+  ])('%s', (_, wished, shown, kind) => {
+    expect(about(update, wished, { ...before, ...shown }, before)).toMatchObject({ kind })
   })
 
   it('that changes nothing took effect', () => {
@@ -126,7 +144,71 @@ describe('an add', () => {
   it('is recognised though the API does not show all of it, but never without an id', () => {
     const { reference: _, ...shown } = payment
     expect(verdictOf(add, payment, known, [{ id: 3, ...shown }])).toMatchObject({ kind: 'took' })
-    expect(verdictOf(add, payment, known, [{ ...payment }])).toEqual({ kind: 'not' })
+    expect(verdictOf(add, payment, known, [{ ...payment }])).toMatchObject({ kind: 'unclear', mayClear: true })
+  })
+
+  it('took effect where the API rewrote the currency, the cents and the end of the reference', () => {
+    const sent = { currency: 'eur', method: { id: 2 }, price: 50.005, reference: 'booking-4711-deposit-and-more' }
+    const stored = {
+      currency: 'EUR',
+      method: { id: '2', name: 'Card' },
+      price: '50.01',
+      reference: 'Booking-4711-deposit',
+    }
+    expect(verdictOf(add, sent, known, [{ id: 3, ...stored }])).toMatchObject({ kind: 'took' })
+  })
+
+  it('is the record that shows the whole reference, where another shows its beginning', () => {
+    const sent = { ...payment, reference: 'booking-4711-deposit' }
+    const now = [
+      { id: 3, ...sent, reference: 'booking-4711' },
+      { id: 4, ...sent },
+    ]
+    expect(verdictOf(add, sent, known, now)).toMatchObject(took(now[1]))
+  })
+
+  it('is unclear where a new record may be what the API made of it, and shows that record', () => {
+    const now = [{ id: 3, ...payment, reference: null }]
+    const why = 'none of the new records is as it was sent, but the API may have rewritten it. It could be: 3.'
+    expect(verdictOf(add, payment, known, now)).toEqual({ kind: 'unclear', why, candidates: now, mayClear: true })
+  })
+
+  it('is the one that fits, where others are not ruled out', () => {
+    const now = [
+      { id: 3, ...payment, reference: 'p-2' },
+      { id: 4, ...payment },
+    ]
+    expect(verdictOf(add, payment, known, now)).toMatchObject(took(now[1]))
+  })
+
+  it.each([
+    ['a payment of another amount by another method', add, payment, { price: 60, method: { id: 3 } }, 'not'],
+    ['a payment of another amount', add, payment, { price: 60, method: { id: 2 }, reference: 'p-1' }, 'unclear'],
+    ['a payment whose method is not shown', add, payment, { price: 60, method: { name: 'Card' } }, 'unclear'],
+    ['another option', 'rental_option.add', { optionId: 7, quantity: 1 }, { option: { id: 8 } }, 'not'],
+    [
+      'that option, in another quantity',
+      'rental_option.add',
+      { optionId: 7, quantity: 1 },
+      { option: 7, quantity: 2 },
+      'unclear',
+    ],
+    [
+      'a crew member of another name',
+      'rental_crew_member.add',
+      { firstName: 'Ann', lastName: 'Lee' },
+      { firstName: 'Bo', lastName: 'Fry' },
+      'not',
+    ],
+    [
+      'a crew member of the same last name',
+      'rental_crew_member.add',
+      { firstName: 'Zoé', lastName: 'Lee' },
+      { firstName: 'Zo?', lastName: 'LEE' },
+      'unclear',
+    ],
+  ] as const)('beside %s', (_, operation, sent, shown, kind) => {
+    expect(verdictOf(operation, sent, known, [{ id: 3, ...shown }])).toMatchObject({ kind })
   })
 
   it('recognises an option by the option it is of, and does not miss the commission that is not shown', () => {
@@ -170,11 +252,26 @@ describe('a new user', () => {
     expect(verdictOf('user.create', nameless, { ids: [] }, [{ id: 2, ...nameless, lastName: null }])).toMatchObject({
       kind: 'took',
     })
-    expect(verdictOf('user.create', nameless, { ids: [] }, [{ id: 2, ...body }])).toEqual({ kind: 'not' })
+    expect(verdictOf('user.create', nameless, { ids: [] }, [{ id: 2, ...body }])).toMatchObject({ kind: 'unclear' })
   })
 
   it('is left to a person when neither e-mail nor name was given', () => {
     expect(verdictOf('user.create', {}, {}, null)).toMatchObject({ kind: 'unclear', candidates: [] })
+  })
+
+  it.each([
+    ['of the same name', { email: 'bo@example.com' }, 'unclear'],
+    ['with the same e-mail', { lastName: 'Fry' }, 'unclear'],
+    ['of another name and e-mail', { email: 'bo@example.com', lastName: 'Fry' }, 'not'],
+    ['born on another day', { email: null, birthDate: '1991-05-01' }, 'not'],
+    ['born on that day, as an instant', { email: null, birthDate: '1990-04-30T22:00:00Z' }, 'unclear'],
+  ])('is told from a user %s', (_, shown, kind) => {
+    const sent = { ...body, birthDate: '1990-05-01' }
+    expect(verdictOf('user.create', sent, { ids: [] }, [{ id: 2, ...sent, ...shown }])).toMatchObject({ kind })
+  })
+
+  it('is not ruled out where the look-up was cut off', () => {
+    expect(verdictOf('user.create', body, { ids: [], partial: true }, [])).toMatchObject({ kind: 'unclear' })
   })
 
   it('is not guessed when several could be it', () => {
@@ -219,8 +316,48 @@ describe('a new rental', () => {
   })
 })
 
+describe('a new rental that is not shown as it was sent', () => {
+  const departure = '2026-07-14T07:00:00.000Z'
+  const at = (departureDatetime: string, more: JsonObject = {}) => ({
+    id: 2,
+    referenceId: 'other',
+    departureDatetime,
+    ...more,
+  })
+  const decide = (now: readonly Json[], ids: readonly string[] = ['1']): Verdict =>
+    verdictOf('rental.create', { referenceId: 'bm-0123456789-17' }, { departure, ids }, now)
+
+  it.each([
+    ['the same time, with another reference', at(departure), 'unclear'],
+    ['the same time, without an offset', at('2026-07-14T07:00:00'), 'unclear'],
+    ['a time without an offset that may be the same elsewhere', at('2026-07-14 09:00'), 'unclear'],
+    ['the same time, with a short offset', at('2026-07-14T07:00:00+00'), 'unclear'],
+    ['another time', at('2026-07-14T07:00:00+02:00'), 'not'],
+    ['another day', at('2026-07-16T07:00:00'), 'not'],
+    ['no time that can be read', at('soon'), 'unclear'],
+    ['the same time, with the beginning of the reference', at(departure, { referenceId: 'BM-0123456789' }), 'took'],
+  ])('is told from a rental that departs at %s', (_, now, kind) => {
+    expect(decide([now])).toMatchObject({ kind })
+  })
+
+  it('is ruled out by a page that may be cut off only where it reaches back to what was known', () => {
+    const page = [9, 8, 7, 6, 5].map((id) =>
+      at('2026-08-01T07:00:00Z', { id, creationDatetime: `2026-05-0${id}T00:00:00Z` }),
+    )
+    expect(decide(page, ['5'])).toEqual({ kind: 'not' })
+    expect(decide(page, ['9'])).toMatchObject({ kind: 'unclear', mayClear: true })
+    expect(decide([...page].reverse(), ['9'])).toMatchObject({ kind: 'unclear', mayClear: true })
+  })
+})
+
 describe('an assignment', () => {
   it.each([
+    { name: 'took effect when the rental shows the id alone', rental: { user: 7 }, kind: 'took' },
+    {
+      name: 'is unclear when the rental shows a user without an id',
+      rental: { user: { name: 'Ann' } },
+      kind: 'unclear',
+    },
     { name: 'took effect when the rental shows the user', rental: { user: { id: 7 } }, kind: 'took' },
     { name: 'did not when the rental has none', rental: { id: 1 }, kind: 'not' },
     { name: 'is a conflict when another user is attached', rental: { user: { id: 8 } }, kind: 'conflict' },
@@ -242,6 +379,11 @@ describe('a document', () => {
 
   it.each([
     { name: 'took effect when it is as sent', now: { ...license, type: { id: 3, name: 'Coastal' } }, kind: 'took' },
+    {
+      name: 'took effect when the API wrote the number in capitals',
+      now: { ...license, number: 'l-1 ' },
+      kind: 'took',
+    },
     { name: 'did not when there is none', now: null, kind: 'not' },
     { name: 'is a conflict when another one is there', now: { ...license, number: 'L-2' }, kind: 'conflict' },
   ])('$name', ({ now, kind }) => expect(about('user_license.add', license, now).kind).toBe(kind))

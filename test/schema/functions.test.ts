@@ -22,7 +22,7 @@ it('plpgsql_check finds nothing wrong with them', async ({ skip }) => {
      from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
      left join (select distinct tgfoid, tgrelid, tgoldtable from pg_trigger where not tgisinternal) t on t.tgfoid = p.oid
      cross join lateral plpgsql_check_function_tb(p.oid, coalesce(t.tgrelid, 0), fatal_errors => false, oldtable => t.tgoldtable) c
-     where n.nspname in ('mirror', 'sync', 'outbox', 'report') and l.lanname = 'plpgsql'
+     where n.nspname in ('mirror', 'mirror_log', 'sync', 'outbox', 'report') and l.lanname = 'plpgsql'
        and (p.prorettype <> 'trigger'::regtype or t.tgrelid is not null)
      order by 1, 2`,
   )

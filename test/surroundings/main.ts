@@ -41,7 +41,7 @@ const all = await allSteps()
 const groups = all.map(({ name }) => name).filter((name) => !postgresVersions.map(suiteName).includes(name))
 const program = new Command('npm run surroundings --')
   .description(
-    `Runs the suite on Postgres ${postgresVersions.join(', ')} and once under another time zone (time-zone), and the groups of test/surroundings in full. Needs \`redis-server\`, \`pgbouncer\` and \`chromium\` on the path, and npm's registry for the other versions of Postgres. What was green of the same, committed code is not run again.`,
+    `Runs the suite on Postgres ${postgresVersions.join(', ')} and once under another time zone (time-zone), what asks most of Postgres on one with JIT (postgres-jit), and the groups of test/surroundings in full. Needs \`redis-server\`, \`pgbouncer\` and \`chromium\` on the path, the package \`postgresql\` of the distribution, and npm's registry for the other versions of Postgres. What was green of the same, committed code is not run again.`,
   )
   .option('--only <groups>', `only these groups, with commas between: ${groups.join(', ')}`, listOf(groups))
   .option('--postgres <versions>', 'only the suite on these, such as 14,18', listOf(postgresVersions))

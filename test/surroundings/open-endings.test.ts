@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Run } from '../../src/state/runs.ts'
+import { checkStreams } from '../../src/sync/check/check.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { type Asked, frontedSandbox, openListFront, pageOf, type Reply } from './list-front.ts'
 
@@ -114,6 +115,15 @@ describe('a list that is read by page numbers', () => {
       answer = reply
       expect(await boats(mirror)).toMatchObject({ status, error: expect.stringMatching(error), deleted: '0' })
     })
+
+  it('and whose end nothing proves is named by a check, too', async () => {
+    answer = always
+    const { signal } = new AbortController()
+    const [found] = await checkStreams({ ...mirror.app.syncContext, onTasks: () => undefined }, ['resources'], {
+      signal,
+    })
+    expect(found?.problems).toContainEqual(expect.stringContaining('lists.resources.paging: none'))
+  })
 
   it('is done where it comes whole, and nothing was deleted by the others', async () => {
     answer = (asked) => ({ body: { data: pageOf(asked), total: asked.all.length } })

@@ -56,12 +56,12 @@ describe('stubs', () => {
     const harbours = [1, 2, 3, 4].map((id) => embedded('harbours', { id, name: `h${id}` }, new Date(id)))
     const broken = embedded('harbours', { id: 5, latitude: 'north' })
     const city = embedded('cities', { id: 9, name: 'Brest' }, new Date(9))
-    const writes = await stubsOf(knowing({ 2: true, 3: false }), [...harbours, broken, city], {
+    const { tables, warnings } = await stubsOf(knowing({ 2: true, 3: false }), [...harbours, broken, city], {
       timeZone: 'UTC',
       seen: new SeenStubs(),
     })
     expect(
-      writes.map(({ stream, mode, source, readAt, newKeys, rows }) => ({
+      tables.map(({ stream, mode, source, readAt, newKeys, rows }) => ({
         as: [stream.name, mode, source, readAt.getTime(), newKeys],
         rows: rows.map((row) => [...row.key, row.source, row.readAt?.getTime()]),
       })),
@@ -76,14 +76,17 @@ describe('stubs', () => {
       { as: ['harbours', 'stub', 'GET /v3/x#y', 2, false], rows: [['2', 'GET /v3/x#y', 2]] },
       { as: ['cities', 'stub', 'GET /v3/x#y', 9, true], rows: [['9', 'GET /v3/x#y', 9]] },
     ])
+    expect(warnings).toEqual([
+      'harbours: what stands inside GET /v3/x#y cannot be shown. latitude: expected a decimal number',
+    ])
   })
 
   it('are left out where the task wrote or compared the same before, and told from new ones while that is not committed', async () => {
     const seen = new SeenStubs()
     const stubs = async (known: Readonly<Record<string, boolean>>, name: string, at: number): Promise<unknown> => {
       const looks = [embedded('harbours', { id: 1, name }, new Date(at))]
-      const writes = await stubsOf(knowing(known), looks, { timeZone: 'UTC', seen })
-      return writes.map(({ newKeys, rows }) => [newKeys, ...rows.map(({ payload }) => JSON.parse(payload).name)])
+      const { tables } = await stubsOf(knowing(known), looks, { timeZone: 'UTC', seen })
+      return tables.map(({ newKeys, rows }) => [newKeys, ...rows.map(({ payload }) => JSON.parse(payload).name)])
     }
     expect(await stubs({}, 'Brest', 10)).toEqual([[true, 'Brest']])
     expect(await stubs({}, 'Brest', 12)).toEqual([])

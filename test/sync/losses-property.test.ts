@@ -1,8 +1,9 @@
 // Whatever commits delete below records, one after the other or at once: no more goes within 24 hours than may.
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import type { StreamDef } from '../../src/catalog/types.ts'
 import type { Row, Scope, TableWrite } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { startRun } from '../../src/state/runs.ts'
@@ -14,10 +15,10 @@ import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
-const [rentals, payments, slots, resources] = ['rentals', 'rental_payments', 'resource_slots', 'resources'].map(
-  streamNamed,
-)
-if (!rentals || !payments || !slots || !resources) throw new Error('The catalog lacks a stream.')
+const rentals = streamNamed('rentals')
+const payments = streamNamed('rental_payments')
+const slots = streamNamed('resource_slots')
+const resources = streamNamed('resources')
 const [rentalCount, each] = [60, 5]
 /** A tenth of 300 rows. */
 const mayGo = 30
@@ -31,12 +32,12 @@ afterAll(() => mirror?.[Symbol.asyncDispose]())
 
 const now = (): Date => mirror.app.syncContext.clock.now()
 
-function rowOf(stream: typeof payments & {}, values: Readonly<Record<string, string>>): Row {
+function rowOf(stream: StreamDef, values: Readonly<Record<string, string>>): Row {
   const key = stream.key.map((name) => values[name] ?? '')
   return { key, values: stream.columns.map(({ name }) => values[name] ?? null), payload: JSON.stringify(values) }
 }
 
-const write = (stream: typeof payments & {}, rows: readonly Row[], replace: readonly Scope[] = []): TableWrite => ({
+const write = (stream: StreamDef, rows: readonly Row[], replace: readonly Scope[] = []): TableWrite => ({
   ...{ stream, mode: 'record', source: 'GET /v3/test', readAt: now(), rows, replace },
 })
 
@@ -45,32 +46,33 @@ const paymentsOf = (rental: number, kept: number): readonly Row[] =>
     rowOf(payments, { rental_id: String(rental), id: String(1_000 * rental + index) }),
   )
 
+/** Ends the runs under way. */
+const end = (): Promise<unknown> => mirror.app.database.pool.query(`update sync.runs set status = 'done'`)
+
 /** Everything is there again, and nothing went lately. */
 async function everything(): Promise<void> {
+  await end()
   const all = Array.from({ length: rentalCount }, (_, index) => index + 1)
   await mirror.app.database.transaction(async (client) => {
     await applyWrites(client, {
       tables: [
-        write(resources as never, [rowOf(resources as never, { id: 'boat' })]),
+        write(resources, [rowOf(resources, { id: 'boat' })]),
         write(
-          slots as never,
-          Array.from({ length: 50 }, (_, n) =>
-            rowOf(slots as never, { resource_id: 'boat', id: `s${n}`, date: '2030-01-01' }),
-          ),
+          slots,
+          Array.from({ length: 50 }, (_, n) => rowOf(slots, { resource_id: 'boat', id: `s${n}`, date: '2030-01-01' })),
         ),
         write(
-          rentals as never,
-          all.map((id) => rowOf(rentals as never, { id: String(id) })),
+          rentals,
+          all.map((id) => rowOf(rentals, { id: String(id) })),
         ),
         write(
-          payments as never,
+          payments,
           all.flatMap((id) => paymentsOf(id, each)),
         ),
       ],
     })
     await client.query('delete from mirror.change_log')
     await client.query('delete from sync.held')
-    await client.query(`update sync.runs set status = 'done'`)
   })
 }
 
@@ -122,15 +124,15 @@ it('no more than may goes without a release, and what is no loss always goes', a
           const atOnce = commits.map(async (one) => {
             if (one.kind === 'slots') {
               const all = { columns: ['resource_id'], values: ['boat'] }
-              await committing.commit(others, changeSet([{ tables: [write(slots as never, [], [all])] }]))
+              await committing.commit(others, changeSet([{ tables: [write(slots, [], [all])] }]))
               soldOut = true
             } else if (one.kind === 'gone') {
               const keys = one.rentals.map((id) => [String(id)])
-              const tombstones = [{ stream: rentals as never, keys, source: 'GET /v3/test', readAt: now() }]
+              const tombstones = [{ stream: rentals, keys, source: 'GET /v3/test', readAt: now() }]
               await committing.commit(own, changeSet([{ tombstones }]))
               for (const id of one.rentals) gone.add(id)
             } else {
-              const tables = one.rentals.map((id) => write(payments as never, paymentsOf(id, one.kept), [scopeOf(id)]))
+              const tables = one.rentals.map((id) => write(payments, paymentsOf(id, one.kept), [scopeOf(id)]))
               await committing.commit(own, changeSet([{ tables }]))
             }
           })
@@ -153,7 +155,7 @@ it('no more than may goes without a release, and what is no loss always goes', a
         ])
         const released = new Set(kept.map(({ key }) => key))
         const held = all.filter((id) => [...released].some((key) => (JSON.parse(key) as string[])[0] === String(id)))
-        const empty = held.map((id) => write(payments as never, [], [scopeOf(id)]))
+        const empty = held.map((id) => write(payments, [], [scopeOf(id)]))
         const whole = new Set(held.flatMap((id) => paymentsOf(id, each).map(({ key }) => JSON.stringify(key))))
         await committing.commit({ ...own, released: whole }, changeSet([{ tables: empty }]))
         const { rows: left } = await pool.query(
@@ -165,4 +167,45 @@ it('no more than may goes without a release, and what is no loss always goes', a
     ),
     { numRuns: 12 },
   )
+})
+
+describe('rows without an id of their own', () => {
+  const pricings = streamNamed('resource_pricings')
+  const unavailabilities = streamNamed('resource_unavailabilities')
+  const boats = Array.from({ length: 10 }, (_, index) => `boat ${index}`)
+
+  /** Answers of all boats: so many rows each, of this content. */
+  async function answer(stream: StreamDef, count: number, contentOf: (index: number) => unknown): Promise<number> {
+    const tables = boats.map((id) => {
+      const rows = Array.from({ length: count }, (_, index) => JSON.stringify(contentOf(index))).map((payload) => {
+        return { ...rowOf(stream, { resource_id: id, key: payload }), payload }
+      })
+      return write(stream, rows, [{ columns: ['resource_id'], values: [id] }])
+    })
+    await committing.commit(await runOf(stream.name), changeSet([{ tables }]))
+    await end()
+    const { rows } = await mirror.app.database.pool.query<{ count: number }>(
+      `select count(*)::int as count from mirror.${stream.name} where _deleted_at is null and resource_id like 'boat %'`,
+    )
+    return rows[0]?.count ?? 0
+  }
+
+  beforeEach(async () => {
+    await everything()
+    const rows = boats.map((id) => rowOf(resources, { id }))
+    await mirror.app.database.transaction((client) => applyWrites(client, { tables: [write(resources, rows)] }))
+  })
+
+  it('that changed are no loss, and are one when nothing comes in their place', async () => {
+    await answer(pricings, 5, (index) => ({ price: index }))
+    expect(await answer(pricings, 5, (index) => ({ price: 100 + index }))).toBe(50)
+    expect(await answer(pricings, 0, () => null)).toBe(50)
+  })
+
+  it('whose days are over are no loss', async () => {
+    await answer(unavailabilities, 5, (index) => ({ from: `2020-01-0${index + 1}`, to: '2020-05-01T10:00:00Z' }))
+    expect(await answer(unavailabilities, 0, () => null)).toBe(0)
+    await answer(unavailabilities, 5, (index) => ({ from: `2020-01-0${index + 1}`, to: '2099-05-01T10:00:00Z' }))
+    expect(await answer(unavailabilities, 0, () => null)).toBe(50)
+  })
 })

@@ -78,6 +78,7 @@ it('details are due by rank: what departs soonest, what is back since shortest, 
     })
   }
   const order = await days()
-  expect(new Set(order.map(([rank]) => rank))).toEqual(new Set([0, 1, 2]))
+  // In a small world nobody may just be back.
+  expect(new Set(order.flatMap(([rank]) => (rank === 2 ? [] : rank)))).toEqual(new Set([0, 1, 3]))
   expect(order).toEqual(order.toSorted(([a, x], [b, y]) => a - b || x - y))
 })

@@ -55,6 +55,30 @@ beforeEach(async () => {
   await mirror.sync({ streams: ['rentals'] })
 })
 
+describe('the first hot run after a complete run', () => {
+  it('reads the newest page alone; what other reads brought since ends nothing', async () => {
+    await using fresh = await openTestMirror({ size: 60 }, { API_PAGE_BASE: '1', API_PAGE_SIZE: '10' })
+    // Which boat a rental is of, its details fill in.
+    await fresh.sync({ streams: ['rental_resources'] })
+    const newestPages = async (): Promise<number> => {
+      fresh.sandbox.resetRequests()
+      await fresh.sync({ streams: ['rentals'], hot: true })
+      return fresh.sandbox.requests().filter(({ query }) => query.order === 'creationDateDesc').length
+    }
+    const { pool } = fresh.app.database
+    const { rows } = await pool.query<{ asOf: Date | null }>(
+      `select hot_as_of as "asOf" from sync.streams where stream = 'rentals'`,
+    )
+    expect(await newestPages()).toBe(1)
+    // As after the complete run, but for ten rentals that something else brought.
+    await pool.query(`update sync.streams set hot_as_of = $1 where stream = 'rentals'`, [rows[0]?.asOf])
+    await pool.query(`with brought as (update mirror.rentals set _changed_at = clock_timestamp() where id in
+      (select id from mirror.rentals order by creation_datetime desc limit 10) returning id::text)
+      delete from sync.records where stream = 'rentals' and key in (select id from brought)`)
+    expect(await newestPages()).toBe(2)
+  })
+})
+
 describe('a hot run', () => {
   it('reads what is new, what departs soon and what left the window, and nothing else', async () => {
     const [changed = '', gone = '', moved = ''] = await soon()

@@ -4,6 +4,7 @@ import { ApiError } from '../../errors.ts'
 import type { Answer } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
 import { cameAgain, judgeTail, misread, type SoFar, saysMore, unproven, wrongTotal } from './list-end.ts'
+import { mayMeanNone } from './next-link.ts'
 import { keysOfPage, type PageMemory } from './page-memory.ts'
 import { envelopeOf, type PageSource, pastEndStatuses } from './page-source.ts'
 import { styles } from './styles.ts'
@@ -69,7 +70,7 @@ export async function assertPastEnd(
   const last = envelopeOf(call, again)
   const { items, total } = last
   const why =
-    typeof last.next === 'string' && total === null
+    typeof last.next === 'string' && !mayMeanNone(last.next) && total === null
       ? 'the page before names a next one'
       : saysMore({ ...soFar, last, total })
   if (items.length > 0 && why === null) return

@@ -94,7 +94,7 @@ export function readEnvelope(
   const leaves = leavesBeside(body)
   const total = readTotal(body, headers, settings.totalPath, items.length)
   const pages = settings.totalPath === null ? pagesNamed(leaves, headers, countOf) : null
-  const isPart = status === 206 && total === null && settings.totalPath !== ignored
+  const isPart = status === 206 && !reachesEnd(headers['content-range']) && settings.totalPath !== ignored
   if (settings.nextPath === ignored) {
     const said = { next: undefined, nextAt: null, nextByHeader: false, endCursor: undefined }
     return { items, envelope, total, pages, ...said, more: isPart || undefined }
@@ -174,11 +174,17 @@ function readTotal(
     const total = countOf(headers[name])
     if (total !== undefined) return total
   }
-  return countOf(contentRange.exec(headers['content-range'] ?? '')?.[1]) ?? null
+  return countOf(contentRange.exec(headers['content-range'] ?? '')?.[2]) ?? null
 }
 
 /** `items 0-19/60`; of bytes it would say nothing of records. */
-const contentRange = /^(?!bytes)(?:[\w-]+\s+)?(?:\d+-\d+|\*)\/(\d+)$/i
+const contentRange = /^(?!bytes)(?:[\w-]+\s+)?(?:\d+-(\d+)|\*)\/(\d+)$/i
+
+/** Whether the last record of a part is the last one of all. */
+function reachesEnd(range = ''): boolean {
+  const [, last, total] = contentRange.exec(range) ?? []
+  return last !== undefined && Number(last) + 1 >= Number(total)
+}
 
 /** A whole number from 0, as number or digits. */
 function countOf(value: Json | undefined): number | undefined {

@@ -4,6 +4,7 @@
 import { ApiError } from '../../errors.ts'
 import type { ListCall } from '../types.ts'
 import { type Envelope, ignored } from './envelope.ts'
+import { mayMeanNone } from './next-link.ts'
 import type { ListRead } from './style.ts'
 import { styles } from './styles.ts'
 
@@ -22,9 +23,6 @@ export type SoFar = ListRead & {
 
 /** Empty pages in a row that say that there is more: some APIs leave out records after they have cut their pages. */
 export const mostEmpty = 10
-
-/** Tokens that mean "there is none" in some APIs, and the beginning in others: whoever follows them sees. */
-export const mayMeanNone = (cursor: string): boolean => cursor === '0' || cursor === '-1'
 
 /** Why the last page says that the list goes on, although what follows it does not; null: it does not say so. */
 export function saysMore({ call, last, total, records, pages, resumed, asked }: SoFar): string | null {
@@ -50,12 +48,14 @@ export function judgeEmpty(soFar: SoFar, empty: Envelope, emptyInARow: number): 
   const { call, total, records, resumed } = soFar
   if (!resumed && total === records) return 'end'
   const goesOn = empty.more === true || (empty.more !== false && typeof empty.next === 'string')
-  if (goesOn && empty.next !== soFar.asked && !mayMeanNone(empty.next ?? '')) {
+  // After the last record some APIs name the place where they are, for whoever comes again later.
+  const isHere = records > 0 && empty.next === soFar.asked
+  if (goesOn && !isHere && !mayMeanNone(empty.next ?? '')) {
     if (emptyInARow < mostEmpty) return 'go-on'
     throw unproven(call, `${mostEmpty} empty pages came one after the other, and each says that more records follow`)
   }
   // Whoever counts all records compares them with the total.
-  if (!counts(call) || (resumed && total !== null)) return 'end'
+  if (resumed && total !== null) return 'end'
   const why = saysMore({ ...soFar, total: null, last: { ...soFar.last, more: undefined } })
   if (why !== null) throw unproven(call, `${why}, but the page after it is empty`)
   return 'end'
@@ -71,8 +71,9 @@ export function judgeRepeat(soFar: SoFar): 'end' | 'ask' {
   // Of a list that was taken up in its midst, whoever counts all records compares them with the total.
   if (total !== null && (resumed || total === records)) return 'end'
   if (!counts(call) && mayMeanNone(asked)) return 'end'
-  const named = counts(call) ? null : `the page before names it as the next one at ${last.nextAt ?? 'its end'}`
-  const why = saysMore(soFar) ?? named
+  const isNamed = !counts(call) || (typeof last.next === 'string' && !mayMeanNone(last.next))
+  const named = `the page before names it as the next one at ${last.nextAt ?? 'its end'}`
+  const why = saysMore(soFar) ?? (isNamed ? named : null)
   if (why === null && resumed) throw unproven(call, 'a page is an earlier one again')
   if (why === null) return 'ask'
   if (pages === 1 && !resumed) throw pageIgnored(soFar, why)
@@ -130,7 +131,7 @@ export const endless = (call: ListCall, what: string): ApiError =>
 export const unproven = (call: ListCall, what: string): ApiError =>
   new ApiError('PAGING_UNPROVEN', `${call.endpoint}: nothing proves that the list ended here: ${what}.`, {
     endpoint: call.endpoint,
-    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_SIZE_PARAM (now ${call.paging.sizeParam}), or set API_TOTAL_PATH to where the answers name a total. ${noPages} If what answers say of a next page or of a number of pages is wrong, set API_NEXT_PATH=${ignored} or API_TOTAL_PATH=${ignored}.`,
+    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_SIZE_PARAM (now ${call.paging.sizeParam}). ${noPages} If what the answers say of more records is wrong, set API_NEXT_PATH=${ignored} or API_TOTAL_PATH=${ignored}.`,
   })
 
 /** The error for an answer that says of more records, and not where they are. */
@@ -150,10 +151,10 @@ export function judgeLast(soFar: SoFar): 'end' | 'ask' {
   const { call, last, total, records, pages, resumed } = soFar
   const { needsNext } = styles[call.paging.style]
   const isFirst = pages === 1 && !resumed
-  const isSure = !resumed && total !== null && total === records
+  const isWhole = !resumed && total === records && last.more !== true && (last.pages ?? 0) <= pages
   if (isFirst && total !== null && total > records)
     throw misread(call, `The answer holds ${records} of ${total} records and no next page`, true)
-  if (isSure) return 'end'
+  if (isWhole) return 'end'
   const why = saysMore({ ...soFar, total: null })
   if (why !== null && counts(call)) throw unproven(call, `${why}, and no records came`)
   if (why !== null) throw misread(call, `${why.charAt(0).toUpperCase()}${why.slice(1)}, and no next page was found`)

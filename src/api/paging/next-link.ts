@@ -19,6 +19,9 @@ export function looksLikeLink(next: string, prefix: string): boolean {
   return /^https?:\/\//i.test(next) || next.startsWith('?') || next.startsWith(`${prefix}/v3/`)
 }
 
+/** Tokens that mean "there is none" in some APIs, and the beginning in others: whoever follows them sees. No links. */
+export const mayMeanNone = (next: string): boolean => next === '0' || next === '-1'
+
 /** So much of a foreign address is named: the API chose its length. */
 const shownLength = 100
 

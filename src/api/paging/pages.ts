@@ -7,7 +7,8 @@ import type { Answer, KeptPage, ListCall, Page, ReadCall } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
 import { askForFewer, askForTail, assertPastEnd } from './end-requests.ts'
 import type { Envelope } from './envelope.ts'
-import { endless, judgeEmpty, judgeLast, judgeRepeat, mayMeanNone, misread, type SoFar } from './list-end.ts'
+import { endless, judgeEmpty, judgeLast, judgeRepeat, misread, type SoFar } from './list-end.ts'
+import { mayMeanNone } from './next-link.ts'
 import { createPageMemory } from './page-memory.ts'
 import { envelopeOf, named, type PageSource, pastEndStatuses } from './page-source.ts'
 import { cursorsAhead, PagesAhead } from './pages-ahead.ts'
@@ -121,6 +122,7 @@ async function* pagesInOrder(
       const following: string | null = style.after?.(call, cursor, longest) ?? goesOn()
       if (following === null)
         throw misread(call, 'An empty page says that more records follow, and no next page was found')
+      pages += 1
       cursor = following
       continue
     }

@@ -14,7 +14,7 @@ export type Paged = Pick<ListCall, 'paging' | 'pageBase'>
 /** What was read of a list, from its beginning on. */
 export type ListRead = {
   readonly records: number
-  /** Pages that were asked for and answered with records. */
+  /** Pages that were asked for, the one at which it seems to end left out. */
   readonly pages: number
   /** Records of the longest page. */
   readonly longest: number

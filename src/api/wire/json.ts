@@ -214,3 +214,35 @@ export function get(value: Json | undefined, path: string): Json | undefined {
   }
   return current
 }
+
+/** Whether a value may be the id or code of a record. */
+export const isName = (value: Json | undefined): value is string | number | LosslessNumber =>
+  typeof value === 'string' || typeof value === 'number' || isLosslessNumber(value)
+
+/**
+ * The value of a field of a record, by the own keys that lead to it. A text or number that stands where an object with an
+ * `id` or `code` is known, is that id or code: `{"user": 5}` says the same of `user.id` as `{"user": {"id": 5}}`.
+ */
+export function fieldAt(record: Json | undefined, steps: readonly string[]): Json | undefined {
+  let value = record
+  for (let i = 0; i < steps.length; i++) {
+    const step = steps[i] as string
+    if (!isObject(value)) return i > 0 && i === steps.length - 1 && isNaming(step) && isName(value) ? value : undefined
+    value = Object.hasOwn(value, step) ? value[step] : undefined
+  }
+  return value
+}
+
+/** Members that name a record. */
+export const isNaming = (member: string): boolean => member === 'id' || member === 'code'
+
+const listPlace = /^(0|[1-9]\d{0,8})$/
+
+/** The elements of a list, also of one that came as an object with numbers for names; undefined for anything else. */
+export function elementsIn(value: Json | undefined): readonly Json[] | undefined {
+  if (Array.isArray(value)) return value
+  if (!isObject(value)) return undefined
+  const names = Object.keys(value)
+  // Such names are in the order of their numbers, however they came.
+  return names.length > 0 && names.every((name) => listPlace.test(name)) ? Object.values(value) : undefined
+}

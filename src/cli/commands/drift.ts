@@ -1,4 +1,4 @@
-// `drift`: fields seen upstream that the catalog does not know; they stay in `_payload`.
+// `drift`: fields seen upstream that no column shows, new or of another shape; they stay in `_payload`.
 
 import type { Command } from 'commander'
 import { instant } from '../../format.ts'
@@ -11,7 +11,9 @@ export function registerDrift(program: Command): void {
   withJson(
     program
       .command('drift')
-      .description('fields seen upstream that have no column: since when, how often, with a sample'),
+      .description(
+        'fields seen upstream that no column shows, new or of another shape: since when, how often, with a sample',
+      ),
   ).action(action(runDrift, quiet))
 }
 
@@ -19,7 +21,7 @@ async function runDrift(context: CommandContext, { json }: Json): Promise<void> 
   await using opened = await context.openDatabase()
   const fields = await readDrift(opened.database.pool)
   if (json) return printJson(fields)
-  if (fields.length === 0) return print('Every field that was seen upstream is known.')
+  if (fields.length === 0) return print('Every field that was seen upstream is known, in its shape.')
   print(
     table(
       ['STREAM', 'FIELD', 'SINCE (UTC)', 'LAST SEEN (UTC)', 'TIMES', 'SAMPLE'],

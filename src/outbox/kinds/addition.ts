@@ -1,14 +1,15 @@
 // Adds to a collection: options, payments and crew members of a rental. After a lost answer it is the one new id with this
-// content.
+// content; that nothing was added is proven where every new one is certainly another.
 
 import { goneOrAwaited } from '../own-writes.ts'
 import { idsOf, readCollection } from '../reads.ts'
 import type { Kind } from './kind.ts'
-import { finishMaking, holdsContent, preparedCreation, readWritten, theNewOne } from './shared.ts'
+import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
+import { finishMaking, preparedCreation, readWritten } from './shared.ts'
 
 export const addition: Kind = {
   makesRecord: true,
-  comparesExisting: 'after-lost-answer',
+  comparesExisting: true,
 
   async prepare(delivery, given) {
     const { context, change, signal } = delivery
@@ -18,12 +19,16 @@ export const addition: Kind = {
       : preparedCreation(change.write, given, { ids: idsOf(present) })
   },
 
-  verify: ({ context, change, signal }, { params }) => readCollection(context, change.write, params, signal),
+  async verify(delivery, sent) {
+    const { context, change, signal } = delivery
+    const found = await readCollection(context, change.write, sent.params, signal)
+    return found && (await ownAmong(delivery, sent, await inFull(delivery, sent, found)))
+  },
 
-  decide: (write, sent, found) =>
+  decide: (write, sent, found, timeZone) =>
     found === null
       ? { kind: 'gone' }
-      : theNewOne(found, sent, 'new records', (record) => holdsContent(write, sent.body, record)),
+      : theNewOne(found, sent, { ...byIdentity(write, sent, timeZone), what: 'new records', showsAll: true }),
 
   finish: async (delivery, sent, effect) => finishMaking(delivery, sent, effect),
   readBack: readWritten,

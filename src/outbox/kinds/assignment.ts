@@ -1,5 +1,7 @@
 // A user for a rental: the rental shows the user, none, or another one, who can't be replaced.
 
+import { get } from '../../api/wire/json.ts'
+import { embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
 import { notShown } from '../own-writes.ts'
 import { readRoot } from '../reads.ts'
 import { readValue, sameValue } from '../values.ts'
@@ -17,17 +19,19 @@ import {
 } from './shared.ts'
 
 export const assignment: Kind = {
-  comparesExisting: 'always',
+  comparesExisting: true,
 
   prepare: async ({ change }, given) => preparedCreation(change.write, given, {}),
 
   verify: async ({ context, change, signal }, { params }) => one(await readRoot(context, change.write, params, signal)),
 
-  decide(write, { body }, found) {
+  decide(write, { body }, found, timeZone) {
     const [seen] = found ?? []
     if (seen === undefined) return { kind: 'gone' }
-    const attached = write.body.some((field) => readValue(field, seen.record) !== null)
-    return attached ? asSent(write, body, seen) : notTaken
+    if (write.body.some((field) => readValue(field, seen.record) !== null)) return asSent(write, body, seen, timeZone)
+    const person = embeddedPerson(streamNamed(write.stream))
+    if ((get(seen.record, person?.path ?? '') ?? null) === null) return notTaken
+    return { kind: 'unclear', why: 'the rental shows a user without an id.', candidates: [seen.record] }
   },
 
   async finish(delivery, sent, { seen, response }) {
@@ -36,7 +40,10 @@ export const assignment: Kind = {
     const { params, body, warnings } = sent
     const read = seen ?? (await readBack(readRoot(context, write, params, signal), delivery))
     const isAnswered = response !== null || change.evidence.answered
-    const again = isAnswered && read !== undefined && notShown(delivery, assignment.decide(write, sent, one(read)))
+    const again =
+      isAnswered &&
+      read !== undefined &&
+      notShown(delivery, assignment.decide(write, sent, one(read), context.settings.timeZone))
     if (again) return again
     const rental = read ?? null
     const ignored = write.body.filter((field) => !sameValue(field, body[field.name], readValue(field, rental?.record)))
@@ -48,6 +55,8 @@ export const assignment: Kind = {
       response,
       mirror: row.writes,
       warnings: [...warnings, ...warning, ...row.warnings],
+      // Later reads of the rental that do not show the user yet are known by it.
+      leftBehind: ignored.length > 0 || rental === null ? null : { user: { id: body.userId ?? null } },
       rentalStatus: rentalStatus(write, rental?.record),
     }
   },

@@ -5,15 +5,15 @@ import type { Kind } from './kind.ts'
 import { answered, asSent, done, mirrored, notTaken, one, preparedCreation, readWritten } from './shared.ts'
 
 export const document: Kind = {
-  comparesExisting: 'always',
+  comparesExisting: true,
 
   prepare: async ({ change }, given) => preparedCreation(change.write, given, {}),
 
   verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
 
-  decide(write, { body }, found) {
+  decide(write, { body }, found, timeZone) {
     const [seen] = found ?? []
-    return seen === undefined ? notTaken : asSent(write, body, seen)
+    return seen === undefined ? notTaken : asSent(write, body, seen, timeZone)
   },
 
   finish: async (delivery, { params, warnings }, effect) => {

@@ -46,8 +46,16 @@ export type Verdict =
   | { readonly kind: 'gone' }
   /** Something else is there in its place. */
   | { readonly kind: 'conflict'; readonly conflict: Conflict }
-  /** It cannot be told: a person decides, with these records to look at. */
-  | { readonly kind: 'unclear'; readonly why: string; readonly candidates: readonly Json[] }
+  /**
+   * It cannot be told: a person decides, with these records to look at. `mayClear`: the API may still show what it made, so
+   * that this is known only when absence would be a proof.
+   */
+  | {
+      readonly kind: 'unclear'
+      readonly why: string
+      readonly candidates: readonly Json[]
+      readonly mayClear?: true
+    }
 
 /** How it became known that a write took effect: by an answer, by a record that was read, or by both. */
 export type Effect = { readonly response: Response | null; readonly seen: Seen | null }
@@ -59,13 +67,14 @@ export type Kind = {
   readonly replaces?: true
   /** Upstream it expires: after 15 minutes its absence says nothing about whether it was there. */
   readonly expires?: true
-  /** When a 409 may mean what this very change made: it is compared with what is there. */
-  readonly comparesExisting: 'always' | 'after-lost-answer' | 'never'
+  /** A refusal may mean what this very change made: what is there is compared with what was sent. */
+  readonly comparesExisting?: true
   /** @throws ApiError when what is there now can't be read. */
   prepare(delivery: Delivery, given: Given): Promise<Prepared | Outcome>
   /** @throws ApiError when the API can't be read. */
   verify(delivery: Delivery, sent: Sent): Promise<Found>
-  decide(write: WriteDef, sent: Sent, found: Found): Verdict
+  /** `timeZone`: that of date-times without offset. */
+  decide(write: WriteDef, sent: Sent, found: Found, timeZone: string): Verdict
   /** Never throws an ApiError: reading back may fail. */
   finish(delivery: Delivery, sent: Sent, effect: Effect): Promise<Outcome>
   /** The record as the API shows it; absent: there is none to show. */

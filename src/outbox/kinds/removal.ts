@@ -7,8 +7,6 @@ import type { Kind } from './kind.ts'
 import { done, notTaken, one, readWritten, took } from './shared.ts'
 
 export const removal: Kind = {
-  comparesExisting: 'never',
-
   prepare: async (_, { params }) => ({
     kind: 'prepared',
     params,

@@ -1,14 +1,18 @@
 // A new rental, pending for 15 minutes: after a lost answer the one with this reference and departure that was not there
-// before. The list of rentals can't be searched by a reference, but what the newest ones show can be compared with it.
+// before; that none was made is proven where every new one of the boat departs at another time. The list of rentals can't be
+// searched by a reference, but what the newest ones show can be compared with it.
 
-import { get, type JsonObject, LosslessNumber, textOf } from '../../api/wire/json.ts'
+import { get, type Json, type JsonObject, LosslessNumber, textOf } from '../../api/wire/json.ts'
 import { streamNamed } from '../../catalog/catalog.ts'
+import { instantOf } from '../../date-time.ts'
 import type { FilledWrite } from '../../mirror/rows.ts'
 import type { PushContext } from '../context.ts'
+import { instantsAlike, type Likeness } from '../likeness.ts'
 import type { Done } from '../outcome.ts'
-import { idsOf, readFirst, type Seen } from '../reads.ts'
+import { idsOf, readFirst, type Seen, shortestPage } from '../reads.ts'
 import type { Delivery, Found, Kind, Sent } from './kind.ts'
-import { answered, finishMaking, preparedCreation, readWritten, theNewOne } from './shared.ts'
+import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
+import { answered, finishMaking, preparedCreation, readWritten } from './shared.ts'
 
 /** What makes references of this installation unique: see outbox.installation. */
 type Installation = { readonly id: string; readonly number: number }
@@ -62,6 +66,20 @@ async function departureOf(context: PushContext, { resourceId, slotId }: JsonObj
 const readNewest = ({ context, change, signal }: Delivery, { resourceId }: JsonObject): Promise<NonNullable<Found>> =>
   readFirst(context, change.write, { resourceId: String(textOf(resourceId)), order: 'creationDateDesc' }, signal)
 
+/**
+ * Whether the newest rentals, as far as they were shown, hold everything that was made since the attempt: the page is too
+ * short to be cut off, or it is in order and ends with a rental that was known before.
+ */
+function reachesBack(found: readonly Seen[], { evidence }: Sent, timeZone: string): boolean {
+  const [newest, oldest] = [found[0]?.record, found.at(-1)?.record]
+  if (newest === undefined || oldest === undefined || found.length < shortestPage) return true
+  const created = (record: Json): number | null => instantOf(textOf(get(record, 'creationDatetime')) ?? '', timeZone)
+  const id = (record: Json): number => Number(textOf(get(record, 'id')))
+  const [first, last] = [created(newest) ?? 0, created(oldest) ?? 0]
+  const inOrder = first === last ? id(newest) > id(oldest) : first > last
+  return inOrder && (evidence.ids ?? []).includes(String(textOf(get(oldest, 'id'))))
+}
+
 /** The resource and company of a new rental, which does not name them itself. */
 async function filled({ context, change }: Delivery, { rootId }: Done, { body }: Sent, { readAt }: Seen) {
   const resource_id = String(textOf(body.resourceId))
@@ -82,7 +100,7 @@ async function filled({ context, change }: Delivery, { rootId }: Done, { body }:
 export const rentalCreation: Kind = {
   makesRecord: true,
   expires: true,
-  comparesExisting: 'after-lost-answer',
+  comparesExisting: true,
 
   async prepare(delivery, { params, fields }) {
     const { context, change } = delivery
@@ -98,15 +116,24 @@ export const rentalCreation: Kind = {
       : { ...prepared, body }
   },
 
-  verify: (delivery, { body }) => readNewest(delivery, body),
+  async verify(delivery, sent) {
+    const newest = await readNewest(delivery, sent.body)
+    return await ownAmong(delivery, sent, await inFull(delivery, sent, newest))
+  },
 
-  decide(_, sent, found) {
-    const departure = sent.evidence.departure ?? null
-    const reference = String(textOf(sent.body.referenceId))
-    return theNewOne(found, sent, 'rentals', (record) => {
+  decide(write, sent, found, timeZone) {
+    const { departure = null } = sent.evidence
+    const alike = byIdentity(write, sent, timeZone)
+    /** The look-up asked for the boat alone; the departure is that of the slot. */
+    const departs = (record: Json): Likeness => {
       const shown = textOf(get(record, 'departureDatetime'))
-      const departs = departure === null || shown === undefined || Date.parse(shown) === Date.parse(departure)
-      return textOf(get(record, 'referenceId')) === reference && departs
+      return departure === null || shown === undefined ? 'unsaid' : instantsAlike(departure, shown, timeZone)
+    }
+    return theNewOne(found ?? [], sent, {
+      what: 'rentals',
+      showsAll: reachesBack(found ?? [], sent, timeZone),
+      likenessOf: (record) => (departs(record) === 'differs' ? 'differs' : alike.likenessOf(record)),
+      isAnother: (record) => departs(record) === 'differs',
     })
   },
 

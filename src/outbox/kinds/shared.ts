@@ -8,6 +8,7 @@ import { ApiError } from '../../errors.ts'
 import type { MirrorWrites } from '../../mirror/rows.ts'
 import type { Change, Evidence } from '../change.ts'
 import type { PushContext } from '../context.ts'
+import { isStoredAs } from '../likeness.ts'
 import { type Done, leftBehind, type Outcome, resultOf } from '../outcome.ts'
 import { mirrorKey, type Params, readRecord, rootOf, type Seen } from '../reads.ts'
 import { readValue, sameValue, sentAs, writeShape } from '../values.ts'
@@ -44,43 +45,17 @@ export function preparedCreation(write: WriteDef, { params, fields }: Given, evi
 export const observable = (write: WriteDef, body: Readonly<JsonObject>): readonly BodyField[] =>
   write.body.filter((field) => field.readPath !== null && body[field.name] !== undefined)
 
-/** Whether nothing the record shows contradicts what was sent. */
-export function holdsContent(write: WriteDef, body: Readonly<JsonObject>, record: Json): boolean {
-  return observable(write, body).every((field) => {
-    const shown = get(record, field.readPath ?? field.name)
-    return shown === undefined || sameValue(field, body[field.name], shown)
-  })
-}
-
 /** Of what there is at most one: it is there as it was sent, or something else is. */
-export function asSent(write: WriteDef, body: Readonly<JsonObject>, seen: Seen): Verdict {
+export function asSent(write: WriteDef, body: Readonly<JsonObject>, seen: Seen, timeZone: string): Verdict {
   const differing = observable(write, body).flatMap((field) => {
     const [local, remote] = [body[field.name] ?? null, readValue(field, seen.record)]
-    if (sameValue(field, local, remote)) return []
+    if (sameValue(field, local, remote) || isStoredAs(field, local, remote, timeZone)) return []
     return [[field.name, { base: null, local, remote: writeShape(field, remote) }] as const]
   })
   return differing.length === 0 ? took(seen) : { kind: 'conflict', conflict: Object.fromEntries(differing) }
 }
 
 const idOf = (record: Json): string | undefined => textOf(get(record, 'id'))
-
-/** The one record that was not there before and fits; several of them are a matter for a person. */
-export function theNewOne(found: Found, sent: Sent, what: string, fits: (record: Json) => boolean): Verdict {
-  const known = new Set(sent.evidence.ids ?? [])
-  const candidates = (found ?? []).filter(({ record }) => {
-    const id = idOf(record)
-    return id !== undefined && !known.has(id) && fits(record)
-  })
-  const [first] = candidates
-  if (first === undefined) return notTaken
-  if (candidates.length === 1) return took(first)
-  const records = candidates.map(({ record }) => record)
-  return {
-    kind: 'unclear',
-    why: `${records.length} ${what} could be this one: ${records.map(idOf).join(', ')}.`,
-    candidates: records,
-  }
-}
 
 type Projection = { readonly writes: MirrorWrites; readonly warnings: readonly string[] }
 

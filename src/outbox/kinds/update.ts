@@ -6,6 +6,7 @@ import type { BodyField, WriteDef } from '../../catalog/types.ts'
 import { keyText } from '../../state/records.ts'
 import type { Change } from '../change.ts'
 import { showDelayOf } from '../context.ts'
+import { isStoredAs } from '../likeness.ts'
 import { mergeChange, overlayBase } from '../merge.ts'
 import { errorText, leftBehind, type Outcome, type Unseen } from '../outcome.ts'
 import { goneOrAwaited, notShown } from '../own-writes.ts'
@@ -167,7 +168,6 @@ function untouched({ write, leftOut }: Change, { applied, body }: Sent, refused:
 
 export const update: Kind = {
   replaces: true,
-  comparesExisting: 'never',
 
   async prepare(delivery, { params, fields }) {
     const { change } = delivery
@@ -200,17 +200,21 @@ export const update: Kind = {
   verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
 
   /**
-   * Each field that was to change shows either what was sent or what was there before. All as before: it did not take
+   * Each field that was to change shows either what was sent, as the API may have rewritten it, or what was there before. All as before: it did not take
    * effect. Some as sent: it did, and the API ignored the rest. Any third value: someone else was there too.
    */
-  decide(write, { body, evidence }, found) {
+  decide(write, { body, evidence }, found, timeZone) {
     const [seen] = found ?? []
     if (seen === undefined) return { kind: 'gone' }
     const before = (field: BodyField): Json => readValue(field, evidence.before)
     const now = (field: BodyField): Json => readValue(field, seen.exact)
     const changing = observable(write, body).filter((field) => !sameValue(field, body[field.name], before(field)))
-    const rest = changing.filter((field) => !sameValue(field, body[field.name], now(field)))
-    const foreign = rest.filter((field) => !sameValue(field, before(field), now(field)))
+    const isAsBefore = (field: BodyField): boolean => sameValue(field, before(field), now(field))
+    const isAsSent = (field: BodyField): boolean =>
+      sameValue(field, body[field.name], now(field)) ||
+      (!isAsBefore(field) && isStoredAs(field, body[field.name] ?? null, now(field), timeZone))
+    const rest = changing.filter((field) => !isAsSent(field))
+    const foreign = rest.filter((field) => !isAsBefore(field))
     if (foreign.length > 0) {
       const why = `${namesOf(foreign)}: neither what was sent nor what was there before.`
       return { kind: 'unclear', why, candidates: [seen.record] }
@@ -224,7 +228,10 @@ export const update: Kind = {
     const answer = isObject(effect.response?.body) ? answered(delivery, effect) : null
     const read = effect.seen ?? (await readBack(readWritten(delivery, sent.params), delivery))
     const isAnswered = effect.response !== null || change.evidence.answered
-    const again = isAnswered && read !== undefined && notShown(delivery, update.decide(write, sent, one(read)))
+    const again =
+      isAnswered &&
+      read !== undefined &&
+      notShown(delivery, update.decide(write, sent, one(read), context.settings.timeZone))
     if (again) return again
     const seen = read ?? answer
     const warnings = seen === null || seen === answer ? [unverified] : differences(change, sent, seen.exact)

@@ -1,39 +1,55 @@
-// A new user: after a lost answer the one with this e-mail and name that was not there before.
+// A new user: after a lost answer the one with this e-mail and name that was not there before. The list of users is asked
+// for them by several filters, since an API may compare exactly with what it made of a text.
 
-import { get, type Json, type JsonObject, textOf } from '../../api/wire/json.ts'
-import { idsOf, readFirst } from '../reads.ts'
-import type { Delivery, Found, Kind } from './kind.ts'
-import { finishMaking, preparedCreation, readWritten, theNewOne } from './shared.ts'
+import { type JsonObject, textOf } from '../../api/wire/json.ts'
+import { normalText } from '../likeness.ts'
+import { idsOf, type LookUp, type Params, readFiltered } from '../reads.ts'
+import type { Delivery, Kind } from './kind.ts'
+import { byIdentity, inFull, ownAmong, theNewOne } from './new-record.ts'
+import { finishMaking, preparedCreation, readWritten } from './shared.ts'
 
-/** Users who could be the one described: by e-mail, else by last or first name; null when neither is given. */
-async function readAlike({ context, change, signal }: Delivery, body: Readonly<JsonObject>): Promise<Found> {
-  const email = textOf(body.email)
-  const name = textOf(body.lastName) ?? textOf(body.firstName)
-  if (email === undefined && name === undefined) return null
-  return await readFirst(context, change.write, email === undefined ? { name: String(name) } : { email }, signal)
+/** The spellings under which an API may keep a text: as it is, and without what it may take away. */
+const spellings = (text: string | undefined, rewritten: (text: string) => string): readonly string[] =>
+  [...new Set(text === undefined ? [] : [text, rewritten(text)])].filter((each) => each.trim() !== '')
+
+const tidied = (text: string): string => text.normalize('NFKC').replace(/\s+/gu, ' ').trim()
+
+/** The filters by which the user is looked for: every spelling of the e-mail, and of the last or the first name. */
+const filtersFor = (body: Readonly<JsonObject>): readonly Params[] => [
+  ...spellings(textOf(body.email), (text) => normalText(text).normalize('NFC')).map((email) => ({ email })),
+  ...spellings(textOf(body.lastName) ?? textOf(body.firstName), tidied).map((name) => ({ name })),
+]
+
+/** Users who could be the one described; null where neither e-mail nor name was given. @throws ApiError */
+async function readAlike({ context, change, signal }: Delivery, body: Readonly<JsonObject>): Promise<LookUp | null> {
+  const filters = filtersFor(body)
+  if (filters.length === 0) return null
+  const lookUps = await Promise.all(filters.map((filter) => readFiltered(context, change.write, filter, signal)))
+  const byId = new Map(lookUps.flatMap(({ found }) => found.map((seen) => [idsOf([seen])[0] ?? seen, seen] as const)))
+  return { found: [...byId.values()], showsAll: lookUps.every(({ showsAll }) => showsAll) }
 }
-
-const sameText = (left: Json | undefined, right: Json | undefined): boolean =>
-  (textOf(left)?.trim().toLowerCase() ?? '') === (textOf(right)?.trim().toLowerCase() ?? '')
 
 export const userCreation: Kind = {
   makesRecord: true,
-  comparesExisting: 'after-lost-answer',
+  comparesExisting: true,
 
   async prepare(delivery, given) {
     const prepared = preparedCreation(delivery.change.write, given, {})
     const alike = await readAlike(delivery, prepared.body)
-    return alike === null ? prepared : { ...prepared, evidence: { ids: idsOf(alike) } }
+    if (alike === null) return prepared
+    return { ...prepared, evidence: { ids: idsOf(alike.found), ...(!alike.showsAll && { partial: true }) } }
   },
 
-  verify: async (delivery, { body, evidence }) => (evidence.ids === undefined ? null : await readAlike(delivery, body)),
+  async verify(delivery, sent) {
+    const alike = sent.evidence.ids === undefined ? null : await readAlike(delivery, sent.body)
+    return alike && (await ownAmong(delivery, sent, await inFull(delivery, sent, alike.found)))
+  },
 
-  decide(_, sent, found) {
+  decide(write, sent, found, timeZone) {
     const why = 'Neither e-mail nor name was given by which the user could be found.'
     if (found === null) return { kind: 'unclear', why, candidates: [] }
-    return theNewOne(found, sent, 'users', (record) =>
-      (['email', 'firstName', 'lastName'] as const).every((name) => sameText(sent.body[name], get(record, name))),
-    )
+    const showsAll = sent.evidence.partial !== true
+    return theNewOne(found, sent, { ...byIdentity(write, sent, timeZone), what: 'users', showsAll })
   },
 
   finish: async (delivery, sent, effect) => finishMaking(delivery, sent, effect),

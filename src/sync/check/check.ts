@@ -6,12 +6,13 @@ import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError, BoatMirrorError, messageOf } from '../../errors.ts'
 import { type Comparison, compareWrites, type Difference } from '../../mirror/comparison.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
-import { type DueKey, dueKeys } from '../../state/due.ts'
+import { dueKeys } from '../../state/due.ts'
 import { keyText } from '../../state/records.ts'
 import type { NewTask, Task, Waiting } from '../../state/tasks.ts'
 import type { ChangeSet } from '../change-set.ts'
 import { type CommitExtras, type Due, type SyncContext, type TaskRun, type TaskWriter, taskRun } from '../context.ts'
 import { confirmationsOf } from '../deletions/confirmations.ts'
+import type { Learned } from '../details/learned.ts'
 import { type Economy, noEconomy } from '../economy.ts'
 import { nextVariant } from '../lists/progress.ts'
 import { dueSettings, planTask, sweepTask } from '../plan.ts'
@@ -117,9 +118,10 @@ class StreamComparison implements TaskWriter {
   knownDetails = this.knownRecords
   linkKeys = async (): Promise<readonly string[]> => []
   waiting = async (): Promise<Waiting> => ({ urgent: false, any: true })
+  givesWay = async (): Promise<boolean> => false
   listed = this.knownRecords
   economy = async (): Promise<Economy> => noEconomy
-  learn = async (_: TaskRun, due: Due): Promise<readonly DueKey[]> => due.keys
+  learn = async (_: TaskRun, due: Due): Promise<Learned> => ({ due: due.keys })
   /** Its list or its parent named it a moment ago. */
   isThere = async (): Promise<boolean> => true
   /** What a moving list leaves out is asked for by its single. */

@@ -7,7 +7,7 @@ import type { Found } from '../change-set.ts'
 import type { Reading } from '../context.ts'
 import { valueAt } from '../records/project.ts'
 
-/** Are these one record, whole, whatever the order of its members? Null: it was changed between the two reads. Pure. */
+/** Are these one record, whole, whatever the order of its members and of the elements of its arrays? Null: it was changed between the two reads. Pure. */
 export function isSame({ modified }: StreamDef, first: Json, second: Json): boolean | null {
   const sameText = (a: Json, b: Json): boolean => stringifyJson(a) === stringifyJson(b)
   if (sameText(first, second) || sameText(sorted(first), sorted(second))) return true
@@ -16,7 +16,10 @@ export function isSame({ modified }: StreamDef, first: Json, second: Json): bool
 }
 
 function sorted(value: Json): Json {
-  if (Array.isArray(value)) return value.map(sorted)
+  if (Array.isArray(value)) {
+    const elements = value.map(sorted).map((element) => ({ element, text: stringifyJson(element) }))
+    return elements.sort((a, b) => (a.text < b.text ? -1 : Number(a.text > b.text))).map(({ element }) => element)
+  }
   if (!isObject(value)) return value
   const names = Object.keys(value).sort()
   return Object.fromEntries(names.map((name) => [name, sorted(value[name] ?? null)]))

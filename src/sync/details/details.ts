@@ -5,6 +5,7 @@ import { dateIn } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { TableWrite } from '../../mirror/rows.ts'
 import type { DetailState } from '../../state/detail-states.ts'
+import { firstRankOver } from '../../state/due.ts'
 import type { NewTask } from '../../state/tasks.ts'
 import { batches, mapConcurrently } from '../batches.ts'
 import { changeSet, type Found } from '../change-set.ts'
@@ -13,26 +14,35 @@ import { probeFirst } from '../lists/summary.ts'
 import { detailPriority, keyBatches } from '../plan.ts'
 import { projectionVersion } from '../records/project.ts'
 import { judgeGone } from './gone.ts'
+import { isProvisional, isRestPlan, type Learned } from './learned.ts'
 import type { DetailRead } from './readers/children.ts'
 import { prepareReader, type Reader } from './readers.ts'
 import { TaggedAnswers } from './tagged-answers.ts'
 
-/** Plans the details of a run: batches of what is due become tasks, those of use sooner before the others of all streams. */
+/**
+ * Plans the details of a run: batches of what is due become tasks, those of use sooner before the others of all streams. What
+ * is over may be left to a later plan.
+ */
 export async function runPlan(run: TaskRun): Promise<void> {
   const { stream, writer, task } = run
-  const isSwept = stream.reads.kind === 'list'
-  if (isSwept) await probeFirst(listReading(run, stream))
-  else await writer.begin(run)
+  const isRest = isRestPlan(run)
+  // The last details of what is coming may still be under way where a worker has nothing else to do.
+  if (isRest && (await writer.givesWay(run))) return
+  const isSwept = stream.reads.kind === 'list' || isRest
+  if (stream.reads.kind === 'list') await probeFirst(listReading(run, stream))
+  else if (!isRest) await writer.begin(run)
   const all = await writer.dueKeys(run)
-  const due = await writer.learn(run, all)
+  const { due, isProvisional, hasRest } = await writer.learn(run, all)
   const tasks = [...new Set(due.map(({ rank }) => rank))].flatMap((rank) => {
     const ofRank = due.flatMap((each) => (each.rank === rank ? each.key : []))
-    return detailTasks(ofRank, detailPriority(task, rank))
+    return detailTasks(ofRank, { priority: detailPriority(task, rank), ...(isProvisional && { isProvisional }) })
   })
+  const rest: readonly NewTask[] =
+    hasRest === true ? [{ kind: 'plan', priority: detailPriority(task, firstRankOver), payload: { rest: true } }] : []
   const links = keyBatches(await writer.linkKeys(run)).map(
     (keys) => ({ kind: 'links', priority: detailPriority(task, 1), payload: { keys } }) as const,
   )
-  await writer.end(run, { tasks: [...links, ...tasks], swept: isSwept ? null : all.keys.length })
+  await writer.end(run, { tasks: [...links, ...tasks, ...rest], swept: isSwept ? null : all.keys.length })
 }
 
 /** After this many failures in a row a batch gives up: the API is down, not the record bad. */
@@ -55,11 +65,15 @@ export async function runDetails(run: TaskRun): Promise<void> {
   const { task, writer } = run
   const { keys } = task.payload as { readonly keys: readonly string[] }
   const rest = await readDetails(run, keys, { isShared: true })
-  await writer.end(run, rest.length === 0 ? undefined : { tasks: detailTasks(rest, task.priority), swept: null })
+  const { priority, payload } = task
+  const like = { priority, ...(isProvisional(payload) && { isProvisional: true as const }) }
+  await writer.end(run, rest.length === 0 ? undefined : { tasks: detailTasks(rest, like), swept: null })
 }
 
-const detailTasks = (keys: readonly string[], priority: number): readonly NewTask[] =>
-  keyBatches(keys).map((batch) => ({ kind: 'details', priority, payload: { keys: batch } }))
+type Like = Pick<Learned, 'isProvisional'> & { readonly priority: number }
+
+const detailTasks = (keys: readonly string[], { priority, ...how }: Like): readonly NewTask[] =>
+  keyBatches(keys).map((batch) => ({ kind: 'details', priority, payload: { keys: batch, ...how } }))
 
 type Wishes = {
   /** Also the reads that repeat others, whatever is known of them. */

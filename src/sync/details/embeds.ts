@@ -1,7 +1,7 @@
 // What stands inside a record: records of other streams, stubs until they are read themselves; rows of streams that have no
 // other place; and persons who are gone.
 
-import { isObject, type Json, stringifyJson } from '../../api/wire/json.ts'
+import { elementsIn, isObject, type Json, textOf } from '../../api/wire/json.ts'
 import { childrenOf, embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { type Queryable, stubSource } from '../../database/sql.ts'
@@ -94,14 +94,14 @@ const isBetter = (look: Look, before: Look): boolean =>
 
 /**
  * Stubs of these records, at most two writes per stream. What has been read itself, alive or gone, takes no stub and
- * is left out, and so is what says the same as the stub that this task wrote or compared before; what cannot be projected
- * is left to its own read.
+ * is left out, and so is what says the same as the stub that this task wrote or compared before. What cannot be projected
+ * is left to its own read, with a warning.
  */
 export async function stubsOf(
   db: Queryable,
   records: readonly Embedded[],
   { timeZone, seen }: { readonly timeZone: string; readonly seen: SeenStubs },
-): Promise<TableWrite[]> {
+): Promise<{ readonly tables: readonly TableWrite[]; readonly warnings: readonly string[] }> {
   const byStream = new Map<StreamDef, Embedded[]>()
   for (const embedded of records) {
     const others = byStream.get(embedded.stream)
@@ -112,14 +112,20 @@ export async function stubsOf(
     db,
     [...byStream].map(([stream, all]) => ({ stream, keys: all.map(keyTextOf) })),
   )
-  const writes: TableWrite[] = []
+  const tables: TableWrite[] = []
+  const warnings: string[] = []
   for (const [stream, all] of byStream) {
     const [unknown, stubs]: [SourcedRow[], SourcedRow[]] = [[], []]
     for (const { key, record, source, readAt } of all) {
       const present = known.get(stream.name)?.get(keyText(key))
       if (present === 'direct') continue
       const projected = projectRecord(stream, record, {}, timeZone)
-      if (!projected.ok) continue
+      if (!projected.ok) {
+        // Without the value: it may be a person's.
+        const [reason = ''] = projected.reason.split(', got ', 1)
+        warnings.push(`${stream.name}: what stands inside ${source} cannot be shown. ${reason}`)
+        continue
+      }
       const { row } = projected
       const id = `${stream.name} ${keyText(key)}`
       // A commit that is under way may be about to insert what was looked at before.
@@ -128,7 +134,7 @@ export async function stubsOf(
     }
     for (const rows of [unknown, stubs])
       if (rows[0]?.readAt !== undefined && rows[0].source !== undefined)
-        writes.push({
+        tables.push({
           stream,
           mode: 'stub',
           source: rows[0].source,
@@ -137,7 +143,7 @@ export async function stubsOf(
           newKeys: rows === unknown,
         })
   }
-  return writes
+  return { tables, warnings }
 }
 
 /** What a record of a list or a single read leads to besides its own row: embedded records, rows of streams inside it. */
@@ -146,9 +152,9 @@ export function foundInside(received: Received, key: string, readAt: Date): read
   const found: Found[] = []
   if (stream.embeds !== undefined) found.push({ embedding: [{ stream, record, endpoint, readAt }] })
   for (const { child, path } of insideOf(stream)) {
-    const entries = valueAt(record, path)
-    // An absent collection is unknown; an empty one is none.
-    if (Array.isArray(entries)) found.push(rowsInside(received, { child, entries, key, readAt }))
+    const entries = elementsIn(valueAt(record, path))
+    // An absent collection is unknown, as is one of another shape; an empty one is none.
+    if (entries !== undefined) found.push(rowsInside(received, { child, entries, key, readAt }))
   }
   return found
 }
@@ -209,7 +215,9 @@ export async function personRedaction(
   return (record) => {
     const id = idAt(record, idPath)
     if (id === undefined || !gone.has(id) || !isObject(record)) return record
-    return { ...record, [path]: { id: valueAt(record, idPath) ?? null }, ...redacted }
+    // Where nothing but the id stands there, it stays.
+    const kept = isObject(valueAt(record, path)) ? { [path]: { id: valueAt(record, idPath) ?? null } } : {}
+    return { ...record, ...kept, ...redacted }
   }
 }
 
@@ -217,11 +225,8 @@ const userId = /^\d{1,18}$/
 
 const asItIs = (record: Json): Json => record
 
-/** JSON text of an id; undefined where there is none. */
-function idAt(record: Json, path: string): string | undefined {
-  const id = valueAt(record, path)
-  return id === undefined || id === null ? undefined : stringifyJson(id)
-}
+/** An id as text; undefined where there is none. */
+const idAt = (record: Json, path: string): string | undefined => textOf(valueAt(record, path))
 
 /** The same changes, with the stubs of what stands inside the records. */
 export async function withStubs(
@@ -231,6 +236,12 @@ export async function withStubs(
 ): Promise<ChangeSet> {
   const { timeZone } = settings
   const embedded = embeddedRecords(changes.embedding, changes.embedded, timeZone)
-  const stubs = await stubsOf(database.pool, embedded, { timeZone, seen })
-  return { ...changes, tables: [...changes.tables, ...stubs], embedding: [], embedded: [] }
+  const { tables, warnings } = await stubsOf(database.pool, embedded, { timeZone, seen })
+  return {
+    ...changes,
+    tables: [...changes.tables, ...tables],
+    warnings: [...changes.warnings, ...warnings],
+    embedding: [],
+    embedded: [],
+  }
 }

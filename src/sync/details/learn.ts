@@ -1,7 +1,9 @@
 // Before the details of a run are planned: which reads tell something that lists and collections do not? Some records,
-// drawn at random, are read and compared first; what nobody needs is then left out.
+// drawn at random, are read and compared first; what nobody needs is then left out. Of records that depart and return the
+// draw has two parts, each as large as its share: those that are coming, and, when these have all that is theirs, the others.
 
-import { countListed, type DueKey, drawnKeys, dueKeys } from '../../state/due.ts'
+import { countListed, type DueKey, drawnKeys, dueKeys, firstRankOver } from '../../state/due.ts'
+import { holderOf } from '../../state/portions.ts'
 import {
   concludeLearning,
   learnAnew,
@@ -13,27 +15,57 @@ import {
 import { liveRows } from '../../state/row-counts.ts'
 import type { Found } from '../change-set.ts'
 import type { Due, TaskRun } from '../context.ts'
-import { alwaysRead, dailySample, dayMs, isSampleDue, learningSample, shuffled } from '../economy.ts'
+import {
+  alwaysRead,
+  dailySample,
+  dayMs,
+  isProvisionallyRedundant,
+  isSampleDue,
+  learningSample,
+  shuffled,
+} from '../economy.ts'
 import { dueSettings } from '../plan.ts'
 import { readDetails } from './details.ts'
+import { isRestPlan, type Learned } from './learned.ts'
 
 /** Does this run leave reads out where it can? */
 export const leavesOut = ({ context, task }: TaskRun): boolean => context.settings.readEconomy && !task.fullRead
 
-/** Reads what is to be compared before anything else of the run. Returns what is due afterwards. */
-export async function learn(run: TaskRun, { keys: due, portion }: Due): Promise<readonly DueKey[]> {
+/** Reads what is to be compared before the others of its kind; of records that are over it is read later, with their plan. */
+export async function learn(run: TaskRun, { keys, portion }: Due): Promise<Learned> {
   const { context, stream } = run
-  if (!leavesOut(run) || run.task.hot) return due
+  const isList = stream.reads.kind === 'list'
+  const isOver = ({ rank }: DueKey): boolean => rank >= firstRankOver
+  // What was coming when the first plan was made has been read, unless its list tells more.
+  const due = isRestPlan(run) && !isList ? keys.filter(isOver) : keys
+  if (!leavesOut(run) || run.task.hot) return { due }
   const { pool } = context.database
   await learnAnew(pool, stream)
   const reads = await repeatingReadsOf(pool, stream)
-  if (reads.length === 0) return due
-  if (stream.reads.kind !== 'list') return learnFromCollections(run, due)
+  if (reads.length === 0) return { due }
+  const coming = isRestPlan(run) ? [] : due.filter((each) => !isOver(each))
+  const isSplit = coming.length > 0 && holderOf(stream).eventful !== undefined
+  if (!isList) {
+    const share = coming.length / due.length
+    if (!isSplit || share === 1 || !reads.some(isLearning)) return { due: await learnFromCollections(run, due) }
+    const left = await learnFromCollections(run, coming, share)
+    return { ...(await learnedOf(run, left)), hasRest: true }
+  }
   const records = await liveRows(pool, stream.name)
-  if (records <= alwaysRead) return due
+  if (records <= alwaysRead) return { due }
   if (reads.some(isLearning)) {
-    await learnFromList(run, learningSample(records))
+    const wanted = learningSample(records)
+    if (isSplit) {
+      const share = Math.ceil((wanted * coming.length) / records)
+      await readDetails(run, keysOf(shuffled(coming).slice(0, share)), { sample: true })
+      const learned = await learnedOf(run, [])
+      if (learned.isProvisional) return { ...learned, hasRest: true }
+      return { due: await dueKeys(pool, stream, dueSettings(context, { portion })) }
+    }
+    // A part of what is coming was compared; the rest of the sample is drawn from what is over.
+    await learnFromList(run, wanted, isRestPlan(run) ? keysOf(shuffled(due.filter(isOver))) : null)
   } else if (reads.every((read) => read.state === 'redundant') && reads.some((read) => isDue(run, read))) {
+    if (!isRestPlan(run) && holderOf(stream).eventful !== undefined) return { due: coming, hasRest: true }
     await readDrawn(
       run,
       dailySample(
@@ -45,8 +77,16 @@ export async function learn(run: TaskRun, { keys: due, portion }: Due): Promise<
       pool,
       reads.map(({ endpoint }) => ({ endpoint, sampled: true })),
     )
-  } else return due
-  return await dueKeys(pool, stream, dueSettings(context, { portion }))
+  } else return { due }
+  return { due: await dueKeys(pool, stream, dueSettings(context, { portion })) }
+}
+
+const keysOf = (due: readonly DueKey[]): readonly string[] => due.map(({ key }) => key)
+
+/** What follows from a share of what is coming; `due`: what is left of it. */
+async function learnedOf({ context, stream }: TaskRun, due: readonly DueKey[]): Promise<Learned> {
+  const reads = await repeatingReadsOf(context.database.pool, stream)
+  return reads.every(isProvisionallyRedundant) ? { due, isProvisional: true } : { due }
 }
 
 const isLearning = ({ state }: RepeatingRead): boolean => state === 'learning'
@@ -58,14 +98,19 @@ const isDue = ({ context }: TaskRun, read: RepeatingRead): boolean =>
 /** Those that were gone, refused or changed in between are made up for by others, within reason. */
 const rounds = 5
 
-async function learnFromList(run: TaskRun, wanted: number): Promise<void> {
+async function learnFromList(run: TaskRun, wanted: number, drawn: readonly string[] | null): Promise<void> {
   const { context, stream } = run
   const { pool } = context.database
+  let left = drawn
   for (let round = 0; round < rounds; round++) {
     const learning = (await repeatingReadsOf(pool, stream)).filter(isLearning)
     const missing = wanted - Math.min(...learning.map(({ compared }) => compared))
     if (learning.length === 0 || missing <= 0) break
-    await readDrawn(run, missing)
+    if (left === null) await readDrawn(run, missing)
+    else {
+      await readDetails(run, left.slice(0, missing), { sample: true })
+      left = left.slice(missing)
+    }
   }
   await concludeLearning(pool, stream, wanted)
 }
@@ -85,9 +130,9 @@ const drawnAtOnce = 200
 
 /**
  * How many elements there are shows only when the collections are read: those of records at random, until a fifth of the
- * elements was compared.
+ * elements was compared; of a share of the records, the same share of that, which concludes nothing.
  */
-async function learnFromCollections(run: TaskRun, due: readonly DueKey[]): Promise<readonly DueKey[]> {
+async function learnFromCollections(run: TaskRun, due: readonly DueKey[], share = 1): Promise<readonly DueKey[]> {
   const { context, stream } = run
   const { pool } = context.database
   const [single] = await repeatingReadsOf(pool, stream)
@@ -103,7 +148,7 @@ async function learnFromCollections(run: TaskRun, due: readonly DueKey[]): Promi
       differed += each.differed ?? 0
     }
     const each = compared / read
-    wanted = learningSample(Math.max(before, each * due.length))
+    wanted = Math.ceil(share * learningSample(Math.max(before, (each * due.length) / share)))
     // Those under way may bring what is missing.
     return isLearned() || compared + underWay * each >= wanted
   }
@@ -115,7 +160,7 @@ async function learnFromCollections(run: TaskRun, due: readonly DueKey[]): Promi
     const unread = await readDetails(run, left.slice(0, portion), { isEnough })
     left = [...unread, ...left.slice(portion)]
   }
-  if (wanted > 0 && compared >= wanted) await concludeLearning(pool, stream, wanted)
+  if (share === 1 && wanted > 0 && compared >= wanted) await concludeLearning(pool, stream, wanted)
   const unread = new Set(left)
   return due.filter(({ key }) => unread.has(key))
 }

@@ -2,7 +2,7 @@
 // are put together.
 
 import type { Page } from '../../api/client.ts'
-import { isObject, type Json, parseJson } from '../../api/wire/json.ts'
+import { isName, isObject, type Json, parseJson, textOf } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
 import { contradictDetected, readDetected, saveDetected } from '../../state/detected-settings.ts'
@@ -122,7 +122,9 @@ async function readSingle(
 
 /** Dotted paths of members that the single has and the list record lacks. Members that are null count as absent. */
 export function missingInList(listed: Json, single: Json, prefix = ''): readonly string[] {
-  if (!isObject(single) || !isObject(listed)) return []
+  if (!isObject(single)) return []
+  // An id in place of the record says no more than that.
+  if (!isObject(listed)) return isName(listed) && prefix !== '' ? [prefix] : []
   return Object.entries(single).flatMap(([name, value]) => {
     const path = prefix === '' ? name : `${prefix}.${name}`
     const own = Object.hasOwn(listed, name) ? listed[name] : undefined
@@ -131,8 +133,13 @@ export function missingInList(listed: Json, single: Json, prefix = ''): readonly
   })
 }
 
-/** Lays a summary over what the detail said: what the summary names wins, what it leaves out stays. */
+/**
+ * Lays a summary over what the detail said: what the summary names wins, what it leaves out stays, as does the record whose
+ * id or code alone it gives.
+ */
 export function overlay(detail: Json | undefined, summary: Json): Json {
+  if (isObject(detail) && isName(summary))
+    return [detail.id, detail.code].some((name) => textOf(name) === textOf(summary)) ? detail : summary
   if (!isObject(detail) || !isObject(summary)) return summary
   const merged: { [key: string]: Json } = Object.create(null)
   for (const [name, value] of Object.entries(detail)) merged[name] = value

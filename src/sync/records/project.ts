@@ -1,7 +1,7 @@
 // From a record as received to a row of its table, or the reason why it cannot be one. Pure.
 
 import { createHash } from 'node:crypto'
-import { isObject, type Json, stringifyJson, textOf } from '../../api/wire/json.ts'
+import { fieldAt, isObject, type Json, stringifyJson, textOf } from '../../api/wire/json.ts'
 import type { Column, StreamDef } from '../../catalog/types.ts'
 import type { Row } from '../../mirror/rows.ts'
 import { contentKey } from '../../state/quarantine.ts'
@@ -9,7 +9,7 @@ import { keyText } from '../../state/records.ts'
 import { convertValue } from './convert.ts'
 
 /** Raised whenever a row would come out differently for the same record: everything is then projected anew. */
-export const projectionVersion = 1
+export const projectionVersion = 2
 
 export type JsonObject = { readonly [key: string]: Json }
 
@@ -20,8 +20,8 @@ type Projected =
 /** Values of columns that do not stand in the record: path parameters, the asked date, the place in the answer. */
 export type RequestValues = Readonly<Record<string, string | null>>
 
-/** The value at a dotted path; undefined where a member is absent or its holder is no object. */
-export const valueAt = (record: Json | undefined, path: string): Json | undefined => valueBelow(record, stepsOf(path))
+/** The value at a dotted path, as `fieldAt` finds it; undefined where there is none. */
+export const valueAt = (record: Json | undefined, path: string): Json | undefined => fieldAt(record, stepsOf(path))
 
 const split = new Map<string, readonly string[]>()
 
@@ -32,15 +32,6 @@ function stepsOf(path: string): readonly string[] {
   const steps = path.split('.')
   split.set(path, steps)
   return steps
-}
-
-function valueBelow(record: Json | undefined, steps: readonly string[]): Json | undefined {
-  let value: Json | undefined = record
-  for (const member of steps) {
-    if (!isObject(value)) return undefined
-    value = Object.hasOwn(value, member) ? value[member] : undefined
-  }
-  return value
 }
 
 /** A short hash of a record's content, as text. Key order matters: a reordered record costs a comparison, never a write. */
@@ -124,9 +115,9 @@ export function projectReceived(
   const values: (string | null)[] = []
   const key: string[] = stream.key.map(() => '')
   for (const { column, steps, place } of lookupsOf(stream)) {
-    const value = steps === null ? request[column.name] : valueBelow(record, steps)
+    const value = steps === null ? request[column.name] : fieldAt(record, steps)
     const converted = convertValue(column.type, value, timeZone)
-    if (!converted.ok && column.lenient !== true)
+    if (!converted.ok && column.lenient !== true && standsAlone(record, steps))
       return fail(`${column.path ?? column.name}: expected ${converted.expected}, got ${shown(value)}.`)
     const text = converted.ok ? converted.text : null
     values.push(text)
@@ -137,6 +128,10 @@ export function projectReceived(
   }
   return { ok: true, row: { key, values, payload } }
 }
+
+/** Whether a value is a field's own, and does not stand in place of an object whose id it would be. */
+const standsAlone = (record: Json, steps: readonly string[] | null): boolean =>
+  steps === null || steps.length === 1 || isObject(fieldAt(record, steps.slice(0, -1)))
 
 /**
  * The key under which a record that cannot be mirrored is kept: the one a good version of it will have, so that that one
@@ -157,7 +152,7 @@ export function keyOf(stream: StreamDef, record: Json, timeZone: string): readon
   if (columns === null) return null
   const parts: string[] = []
   for (const { column, steps } of columns) {
-    const converted = convertValue(column.type, valueBelow(record, steps ?? []), timeZone)
+    const converted = convertValue(column.type, fieldAt(record, steps ?? []), timeZone)
     if (!converted.ok || !converted.text) return null
     parts.push(converted.text)
   }

@@ -9,7 +9,7 @@ import { packageOf, postgresVersions } from '../../helpers/postgres-versions.ts'
 import { groupRows, type Row, suiteRow } from './table.ts'
 
 export type Step = {
-  /** `postgres 14`, `time-zone` or the name of a group. */
+  /** `postgres 14`, `time-zone`, `postgres-jit` or the name of a group. */
   readonly name: string
   /** Installs what it needs, runs it, and says which rows of the table it makes. */
   run(run: RunOf): Promise<StepResult>
@@ -28,7 +28,7 @@ const groupEnd = '.test.ts'
 export async function allSteps(): Promise<readonly Step[]> {
   const files = await readdir(groupFolder)
   const groups = files.filter((file) => file.endsWith(groupEnd)).map((file) => file.slice(0, -groupEnd.length))
-  return [...postgresVersions.map(suiteOnPostgres), suiteInTimeZone, ...groups.sort().map(group)]
+  return [...postgresVersions.map(suiteOnPostgres), suiteInTimeZone, suiteOnJit, ...groups.sort().map(group)]
 }
 
 export const suiteName = (version: string): string => `postgres ${version}`
@@ -39,7 +39,7 @@ function suiteOnPostgres(version: string): Step {
     run: async (run) => {
       const { version: exact } = await packageOf(version, run.signal)
       const [major, minor] = exact.split('.')
-      return wholeSuite(run, `Postgres ${major}.${minor}`, { TEST_POSTGRES_VERSION: version })
+      return suiteIn(run, `Postgres ${major}.${minor}`, { TEST_POSTGRES_VERSION: version })
     },
   }
 }
@@ -47,17 +47,32 @@ function suiteOnPostgres(version: string): Step {
 /** A zone that is never UTC, and changes its clocks. */
 const suiteInTimeZone: Step = {
   name: 'time-zone',
-  run: (run) => wholeSuite(run, 'The process in another time zone (`TZ=Europe/Paris`)', { TZ: 'Europe/Paris' }),
+  run: (run) => suiteIn(run, 'The process in another time zone (`TZ=Europe/Paris`)', { TZ: 'Europe/Paris' }),
 }
 
-async function wholeSuite(
+/** The parts of the suite that ask most of Postgres. */
+const onJit = ['mirror', 'reports', 'messages', 'inspect', 'access', 'cli/feed', 'cli/status', 'outbox/turns']
+
+/** A Postgres as distributions package it: it compiles what it expects to be expensive. */
+const suiteOnJit: Step = {
+  name: 'postgres-jit',
+  run: (run) => suiteIn(run, 'Postgres of a distribution, with JIT', { ...needsJit, TEST_POSTGRES_JIT: '1' }, onJit),
+}
+
+const needsJit = { REQUIRE_POSTGRES_JIT: '1' }
+
+/** Runs the suite, or these parts of it. */
+async function suiteIn(
   { folder, seed, signal }: RunOf,
   surroundings: string,
   env: Readonly<Record<string, string>>,
+  parts: readonly string[] = [],
 ): Promise<StepResult> {
   const report = join(folder, 'suite.json')
-  const outcome = await runSuite({ node: here, seed, files: [], report, env, signal })
-  return { ...outcome, rows: [suiteRow(surroundings, outcome)] }
+  const files = parts.map((part) => `test/${part}`)
+  const outcome = await runSuite({ node: here, seed, files, report, env, signal })
+  const shown = parts.length === 0 ? 'the whole suite' : `the suites of ${parts.join(', ')}`
+  return { ...outcome, rows: [suiteRow(surroundings, outcome, shown)] }
 }
 
 function group(name: string): Step {
@@ -66,7 +81,8 @@ function group(name: string): Step {
     run: async ({ folder, seed, signal }) => {
       const report = join(folder, `${name}.json`)
       const files = [`${groupFolder}/${name}${groupEnd}`]
-      const outcome = await runSuite({ node: here, seed, files, report, env: { SURROUNDINGS: 'full' }, signal })
+      const env = { ...needsJit, SURROUNDINGS: 'full' }
+      const outcome = await runSuite({ node: here, seed, files, report, env, signal })
       const text = await readFile(report, 'utf8').catch(() => null) // the failure is in the outcome
       const results = text === null ? [] : (JSON.parse(text) as JsonTestResults).testResults
       return { ...outcome, rows: groupRows(name, results, outcome) }

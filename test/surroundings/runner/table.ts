@@ -10,13 +10,17 @@ type FileResults = Pick<JsonTestResults['testResults'][number], 'assertionResult
 
 const count = (n: number): string => n.toLocaleString('en')
 
-/** The row of the whole suite in one of the surroundings. */
-export function suiteRow(surroundings: string, outcome: Pick<Outcome, 'passed' | 'skipped' | 'failed' | 'green'>): Row {
+/** The row of the suite, or of a part of it, in one of the surroundings. */
+export function suiteRow(
+  surroundings: string,
+  outcome: Pick<Outcome, 'passed' | 'skipped' | 'failed' | 'green'>,
+  shown = 'the whole suite',
+): Row {
   const { passed, skipped, failed, green } = outcome
   const counts = `${count(passed)} passed, ${count(skipped)} skipped, ${count(failed)} failed`
   return {
     surroundings,
-    shown: ['the whole suite'],
+    shown: [shown],
     result: green ? counts : `FAILED: ${counts}`,
   }
 }

@@ -1,7 +1,7 @@
 // Price tables: per day and duration, asked a month at a time, or all at once where the API was seen to answer that whole
 // (docs/sources.md, reference/retrieve-resource-details/get-the-resource-pricetable).
 
-import { isObject, type Json } from '../../../api/wire/json.ts'
+import { elementsIn, isObject, type Json } from '../../../api/wire/json.ts'
 import { addDays, dateIn } from '../../../clock.ts'
 import type { SourcedRow, TableWrite } from '../../../mirror/rows.ts'
 import { contradictDetected, readDetected, saveDetected } from '../../../state/detected-settings.ts'
@@ -43,13 +43,14 @@ const without = (record: JsonObject, member: string): { [key: string]: Json } =>
 
 /** One flat record per day and duration; what stands beside the lists is kept with each. Null when the shape is not the published one. Pure. */
 export function priceEntries(body: Json): readonly Json[] | null {
-  const results = Array.isArray(body) ? body : valueAt(body, 'results')
-  if (!Array.isArray(results)) return null
+  const results = elementsIn(body) ?? elementsIn(valueAt(body, 'results'))
+  if (results === undefined) return null
   const outer = isObject(body) ? without(body, 'results') : {}
   return results.flatMap((day): Json[] => {
-    if (!isObject(day) || !Array.isArray(day.pricetable)) return [day]
+    const entries = isObject(day) ? elementsIn(day.pricetable) : undefined
+    if (!isObject(day) || entries === undefined) return [day]
     const of = without(day, 'pricetable')
-    return day.pricetable.map((entry): Json => (isObject(entry) ? { ...outer, ...of, ...entry } : entry))
+    return entries.map((entry): Json => (isObject(entry) ? { ...outer, ...of, ...entry } : entry))
   })
 }
 

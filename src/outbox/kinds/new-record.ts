@@ -1,0 +1,176 @@
+// Which of the records that the API shows after a lost answer is the one that was to be made: it is there, it is proven
+// absent, or it is unclear.
+
+import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '../../api/wire/json.ts'
+import type { BodyField, WriteDef } from '../../catalog/types.ts'
+import { ApiError } from '../../errors.ts'
+import { type Likeness, leastAlike, likeness } from '../likeness.ts'
+import { readRecord, rootOf, type Seen, singleRead } from '../reads.ts'
+import { shownValue } from '../values.ts'
+import type { Delivery, Sent, Verdict } from './kind.ts'
+import { notTaken, took } from './shared.ts'
+
+const idOf = (record: Json): string | undefined => textOf(get(record, 'id'))
+
+/** The records that nobody knew before the attempt; one without an id may be new, too. */
+function newAmong(found: readonly Seen[], { evidence }: Sent): readonly Seen[] {
+  const known = new Set(evidence.ids ?? [])
+  return found.filter(({ record }) => !known.has(idOf(record) ?? ''))
+}
+
+/** How a new record is compared with what was sent. */
+type Comparison = {
+  /** Whether it is the one. */
+  likenessOf(record: Json): Likeness
+  /** Whether it is certainly another one. */
+  isAnother(record: Json): boolean
+}
+
+/** Compares by what the catalog says of the operation. */
+export function byIdentity(write: WriteDef, { body }: Pick<Sent, 'body'>, timeZone: string): Comparison {
+  const { kept, shown, filled = [] } = write.identity ?? { kept: [] }
+  const isSent = ({ name }: BodyField): boolean => !isBlank(body[name])
+  const likenessIn = (field: BodyField, record: Json): Likeness =>
+    likeness(field, body[field.name], shownValue(field, record), timeZone)
+  /** Where nothing was sent, nothing may be shown. A field that is not shown contradicts nothing, unless it must be. */
+  const isCompared = (field: BodyField, record: Json): boolean => {
+    const value = shownValue(field, record)
+    if (isSent(field)) return value !== undefined || shown !== undefined
+    return !isBlank(value) && !filled.includes(field.name)
+  }
+  const compared = shown === undefined ? write.body : named(write, shown)
+  const groups = kept.map((names) => named(write, names).filter(isSent))
+  return {
+    likenessOf: (record) => {
+      const fields = compared.filter((field) => isCompared(field, record))
+      return fields.length === 0 ? 'unsaid' : leastAlike(fields.map((field) => likenessIn(field, record)))
+    },
+    isAnother: (record) =>
+      groups.some((fields) => fields.length > 0 && fields.every((field) => likenessIn(field, record) === 'differs')),
+  }
+}
+
+const named = ({ body }: WriteDef, names: readonly string[]): readonly BodyField[] =>
+  body.filter(({ name }) => names.includes(name))
+
+const isBlank = (value: Json | undefined): boolean =>
+  value === undefined || value === null || textOf(value)?.trim() === ''
+
+type Question = Comparison & {
+  /** What the records are, in the plural. */
+  readonly what: string
+  /** Whether a record that was made is certainly among those that were found. */
+  readonly showsAll: boolean
+}
+
+const idsIn = (records: readonly Json[]): string => records.map((record) => idOf(record) ?? 'one without id').join(', ')
+
+/**
+ * The verdict. One new record that fits is the one: in full, or where none fits in full, cut off. Several that fit are a
+ * matter for a person. Nothing was made only where every new record is certainly another one.
+ */
+export function theNewOne(found: readonly Seen[], sent: Sent, question: Question): Verdict {
+  const { what, showsAll, likenessOf, isAnother } = question
+  const open = newAmong(found, sent).filter(({ record }) => !isAnother(record))
+  const withId = open.filter(({ record }) => idOf(record) !== undefined)
+  const fitting = (as: Likeness): readonly Seen[] => withId.filter(({ record }) => likenessOf(record) === as)
+  const same = fitting('same')
+  const best = same.length > 0 ? same : fitting('cut')
+  const [first] = best
+  if (first !== undefined && best.length === 1) return first.claimedBy === undefined ? took(first) : claimed(first)
+  if (first !== undefined) {
+    const candidates = best.map(({ record }) => record)
+    const why = `${candidates.length} ${what} could be this one: ${idsIn(candidates)}.`
+    return { kind: 'unclear', why, candidates }
+  }
+  if (open.length > 0) {
+    const candidates = open.map(({ record }) => record)
+    const why = `none of the ${what} is as it was sent, but the API may have rewritten it. It could be: ${idsIn(candidates)}.`
+    return { kind: 'unclear', why, candidates, mayClear: true }
+  }
+  if (showsAll) return notTaken
+  const why = `the API shows a part of its ${what} only, and it is not among them.`
+  return { kind: 'unclear', why, candidates: [], mayClear: true }
+}
+
+const claimed = ({ record, claimedBy }: Seen): Verdict => ({
+  kind: 'unclear',
+  why: `${idsIn([record])} could be this one, or that of change ${claimedBy}, whose fate is not known.`,
+  candidates: [record],
+  mayClear: true,
+})
+
+/** More new records than this are not read one by one. */
+const readsAtMost = 5
+
+/** New records with what only their own read shows, where the list leaves out what they are told by. @throws ApiError */
+export async function inFull(delivery: Delivery, sent: Sent, found: readonly Seen[]): Promise<readonly Seen[]> {
+  const { write } = delivery.change
+  const { shown = Object.keys(sent.body), kept = [] } = write.identity ?? {}
+  const needed = named(write, [...shown, ...kept.flat()]).filter(({ name }) => sent.body[name] !== undefined)
+  const lacks = ({ record }: Seen): boolean =>
+    idOf(record) !== undefined &&
+    needed.some((field) => field.readPath !== null && shownValue(field, record) === undefined)
+  const lacking = newAmong(found, sent).filter(lacks).slice(0, readsAtMost)
+  const read = await Promise.all(lacking.map(async (seen) => [seen, await itself(delivery, sent, seen)] as const))
+  const whole = new Map(read)
+  return found.map((seen) => whole.get(seen) ?? seen)
+}
+
+/** A record by its own read; as the list shows it, where that has none or another. @throws ApiError */
+async function itself({ context, change, signal }: Delivery, sent: Sent, seen: Seen): Promise<Seen> {
+  const [, param = ''] = /\{(\w+)\}$/.exec(singleRead(change.write)) ?? []
+  const params = { ...sent.params, [param]: idOf(seen.record) ?? '' }
+  try {
+    return (await readRecord(context, change.write, params, signal)) ?? seen
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'API_WRONG_RECORD') return seen
+    throw error
+  }
+}
+
+/**
+ * The records that may be this change's: without what other changes of this outbox made, since rentals and users are created
+ * side by side, and what was added a moment ago may have been missing from the look-up before. What another change may have
+ * made whose fate is not known is marked.
+ * @throws a database error
+ */
+export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly Seen[]): Promise<readonly Seen[]> {
+  const { change, context } = delivery
+  const fresh = newAmong(found, sent).flatMap(({ record }) => idOf(record) ?? [])
+  if (fresh.length === 0) return found
+  const { aggregate, operation } = change.write
+  const root = sent.params[rootOf(change.write).param]
+  const { rows } = await context.database.pool.query<{ id: string | null; change: string; request: string }>(
+    `select result->>'id' as id, id as change, request::text from outbox.queue
+     where operation = $1 and id <> $2 and aggregate = any($3) and status = 'done' and result->>'id' = any($4)
+     union all
+     select null, id, request::text from outbox.queue
+     where operation = $1 and id <> $2 and $5 and (status = 'unknown' or status = 'sending' and departed)`,
+    [
+      operation,
+      change.id,
+      (root === undefined ? fresh : [root]).map((id) => `${aggregate}:${id}`),
+      fresh,
+      root === undefined,
+    ],
+  )
+  const made = new Set(rows.map(({ id }) => id))
+  const rivals = rows.filter(({ id }) => id === null).map((row) => ({ ...row, body: bodyIn(row.request) }))
+  const likenessFor = (body: JsonObject, record: Json): Likeness =>
+    byIdentity(change.write, { body }, context.settings.timeZone).likenessOf(record)
+  return found.flatMap((seen): Seen[] => {
+    if (made.has(idOf(seen.record) ?? '')) return []
+    const own = likenessFor(sent.body, seen.record)
+    const rival = rivals.find(({ body }) => [own, 'same'].includes(likenessFor(body, seen.record)))
+    return own === 'differs' || own === 'unsaid' || rival === undefined
+      ? [seen]
+      : [{ ...seen, claimedBy: rival.change }]
+  })
+}
+
+const bodyIn = (request: string): JsonObject => {
+  const { value } = parseJson(request)
+  const body = get(value, 'body')
+  return isObject(body) ? body : {}
+}

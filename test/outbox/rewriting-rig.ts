@@ -1,0 +1,104 @@
+// A pusher between a real database and an API that rewrites, shows late and loses answers; time passes when a test says so.
+
+import { parseJson } from '../../src/api/wire/json.ts'
+import { streamNamed } from '../../src/catalog/catalog.ts'
+import { type Database, openDatabase } from '../../src/database/database.ts'
+import { createLogger } from '../../src/log.ts'
+import { applyWrites } from '../../src/mirror/writer.ts'
+import { canProgress } from '../../src/outbox/claim.ts'
+import { createPusher } from '../../src/outbox/pusher.ts'
+import { projectRecord } from '../../src/sync/records/project.ts'
+import { createTestDatabase } from '../helpers/database.ts'
+import { type RewritingApi, startRewritingApi } from './rewriting-api.ts'
+import { contextFor } from './rig.ts'
+
+/** A change that has come to its end. */
+export type Ended = {
+  readonly id: string
+  readonly operation: string
+  readonly status: string
+  readonly error: string | null
+  readonly request: { readonly path: string; readonly body: unknown } | null
+  readonly made: string | null
+}
+
+export type RewritingRig = AsyncDisposable & {
+  readonly database: Database
+  readonly api: RewritingApi
+  queue(operation: string, target: object, body: object): Promise<string>
+  /** Pushes until nothing can settle by itself. Before each round, `passes` says whether the time has passed by then. */
+  push(passes: () => boolean): Promise<void>
+  ended(): Promise<readonly Ended[]>
+  /** Slots that the mirror knows. */
+  mirrorSlots(slots: readonly { readonly resourceId: string; readonly slotId: string }[]): Promise<void>
+  clear(): Promise<void>
+}
+
+export const slotAt = (resourceId: string, departure: string) => ({ resourceId, slotId: `${resourceId}|${departure}` })
+
+export async function openRewritingRig(): Promise<RewritingRig> {
+  const testDatabase = await createTestDatabase()
+  const database = openDatabase({
+    url: testDatabase.url,
+    applicationName: 'outbox test',
+    max: 12,
+    log: createLogger('silent'),
+  })
+  const api = await startRewritingApi()
+  // Nothing but the passing of time, which tests decide about, ends a wait.
+  const patient = { timeoutMs: 30_000, settings: { showDelayMs: 5_000, leaseMs: 10_000 } }
+  const { context, close } = contextFor({ database, sandbox: api }, patient)
+  const pusher = createPusher(context)
+  const allDue = `update outbox.queue set next_attempt_at = clock_timestamp() where status in ('queued', 'sending')`
+  const allLate = `update outbox.queue set sent_at = sent_at - interval '2 minutes', settled_at = settled_at - interval '2 minutes',
+    proof = case when proof ? 'answeredAt'
+      then jsonb_set(proof, '{answeredAt}', to_jsonb((proof->>'answeredAt')::numeric - 120000)) else proof end`
+  return {
+    database,
+    api,
+    queue: async (operation, target, body) => {
+      const asked = [operation, JSON.stringify(target), JSON.stringify(body)]
+      const { rows } = await database.pool.query<{ id: string }>('select outbox.enqueue($1, $2, $3) as id', asked)
+      return String(rows[0]?.id)
+    },
+    push: async (passes) => {
+      do {
+        await pusher.runOnce(AbortSignal.timeout(60_000))
+        if (passes()) {
+          api.nextTurn()
+          await database.pool.query(allLate)
+        }
+        await database.pool.query(allDue)
+      } while (await canProgress(database.pool))
+    },
+    ended: async () => {
+      const { rows } = await database.pool.query<Ended>(
+        `select id, operation, status, error, request, result->>'id' as made from outbox.queue order by id`,
+      )
+      return rows
+    },
+    mirrorSlots: async (slots) => {
+      const stream = streamNamed('resource_slots')
+      const rows = slots.map(({ resourceId, slotId }) => {
+        const record = { id: slotId, departureDatetime: slotId.split('|')[1] }
+        const request = { resource_id: resourceId, date: '2026-07-14', duration: 'DAYS,1' }
+        const projected = projectRecord(stream, parseJson(JSON.stringify(record)).value, request, 'UTC')
+        if (!projected.ok) throw new Error(projected.reason)
+        return projected.row
+      })
+      const write = { stream, source: 'GET /v3', readAt: new Date(), rows, mode: 'record' } as const
+      await database.transaction((client) => applyWrites(client, { tables: [write] }))
+    },
+    clear: async () => {
+      api.clear()
+      await database.pool.query('truncate outbox.queue, outbox.dependencies restart identity')
+    },
+    [Symbol.asyncDispose]: async () => {
+      await pusher.close()
+      await close()
+      await database.close()
+      await api[Symbol.asyncDispose]()
+      await testDatabase[Symbol.asyncDispose]()
+    },
+  }
+}

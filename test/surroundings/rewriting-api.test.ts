@@ -1,0 +1,51 @@
+// An API that rewrites what it takes, shows it late and loses answers, while others make records like ours: a slice in the
+// gate, ten thousand runs with `npm run surroundings`.
+
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { runBusyAccount } from '../outbox/busy-account.ts'
+import { runBatch, sum } from '../outbox/rewriting-model.ts'
+import { openRewritingRig, type RewritingRig } from '../outbox/rewriting-rig.ts'
+
+const isFull = process.env.SURROUNDINGS === 'full'
+// Ten thousand runs take ten minutes, and longer beside others.
+vi.setConfig({ testTimeout: isFull ? 3_600_000 : 120_000 })
+
+const runsAtOnce = 20
+const batches = isFull ? 500 : 4
+const busyBatches = isFull ? 50 : 3
+/** The first of the seeds, each of which draws one batch. */
+const firstSeed = 1
+
+let rig: RewritingRig
+beforeAll(async () => {
+  rig = await openRewritingRig()
+})
+afterAll(() => rig[Symbol.asyncDispose]())
+
+/** What came of it, where somebody waits for it. */
+const tell = (result: object): void => {
+  if (isFull) process.stdout.write(`${JSON.stringify(result)}\n`)
+}
+
+describe('An API that rewrites what it takes, shows it late and loses answers', () => {
+  it('nothing takes effect twice, and what is done was done', async () => {
+    const results = []
+    for (let batch = 0; batch < batches; batch++) results.push(await runBatch(rig, firstSeed + batch, runsAtOnce))
+    const { violations, ...counts } = sum(results)
+    tell({ ...counts, violations: violations.length })
+    expect(violations).toEqual([])
+    expect(counts.runs).toBe(batches * runsAtOnce)
+  })
+
+  it('while others create ten records a minute, 95 of 100 creations whose answer was lost are done', async () => {
+    let [changes, done] = [0, 0]
+    for (let batch = 0; batch < busyBatches; batch++) {
+      const result = await runBusyAccount(rig, firstSeed + batch, runsAtOnce)
+      expect(result.twice).toBe(false)
+      changes += result.changes
+      done += result.done
+    }
+    tell({ changes, done })
+    expect(done).toBeGreaterThanOrEqual(0.95 * changes)
+  })
+})
