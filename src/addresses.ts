@@ -19,8 +19,34 @@ function withReadableLogin(address: string | undefined): string | undefined {
   }
 }
 
-/** A Postgres address. */
-export const parsePostgresAddress = addressWith('postgres:', 'postgresql:')
+const postgresAddress = addressWith('postgres:', 'postgresql:')
+
+/** What libpq's parameters take where pg would stumble over another value, or pass over it. */
+const postgresParameters: Readonly<Record<string, RegExp>> = {
+  sslmode: /^(disable|allow|prefer|require|verify-ca|verify-full|no-verify)$/,
+  sslnegotiation: /^(postgres|direct)$/,
+  port: /^\d{1,5}$/,
+  host: /^[^,]*$/,
+}
+
+/** A Postgres address: of one host, and with nothing in it that cannot be decoded. */
+export function parsePostgresAddress(value: string): string | undefined {
+  // A % that escapes nothing stands for itself, as pg has it.
+  const given = postgresAddress(value.replace(/%(?![0-9a-f]{2})/gi, '%25'))
+  if (given === undefined) return undefined
+  const { href, username, password, hostname, pathname, searchParams } = new URL(given)
+  for (const [name, pattern] of Object.entries(postgresParameters))
+    if (searchParams.getAll(name).some((given) => !pattern.test(given))) return undefined
+  // As libpq has it: TLS that nobody asked for cannot come first.
+  const mode = searchParams.get('sslmode') ?? ''
+  if (searchParams.get('sslnegotiation') === 'direct' && ['disable', 'allow', 'prefer'].includes(mode)) return undefined
+  try {
+    decodeURIComponent(username + password + pathname)
+    return decodeURIComponent(hostname).includes(',') ? undefined : href.replace(/\/+$/, '')
+  } catch {
+    return undefined // not to be decoded: the caller reports it with the variable's name
+  }
+}
 
 /** A proxy's address; without a scheme it is http, as everywhere. */
 export const parseProxy = (value: string): string | undefined =>

@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import { type Database, openDatabase } from './database/database.ts'
 import { followClock } from './database/database-clock.ts'
 import { assertSameDatabase, type Pooling, poolingOf } from './database/pooler.ts'
+import { withTls } from './database/tls.ts'
 import { type DatabaseServer, openDatabaseServer } from './embedded/embedded-postgres.ts'
 import { messageOf } from './errors.ts'
 import { migrateQueue, openBackend } from './jobs/backend.ts'
@@ -83,7 +84,7 @@ export async function prepareSchema(config: Config, url: string, log: Logger, si
 
 /** Where the database is. @throws BoatMirrorError CONFIG_INVALID when DATABASE_DIRECT_URL leads to another one. */
 export async function openServer(config: Config, log: Logger): Promise<DatabaseServer> {
-  const server = await openDatabaseServer(config, log)
+  const server = await withTls(await openDatabaseServer(config, log), log)
   if (server.directUrl !== server.url) await assertSameDatabase(server.url, server.directUrl)
   return server
 }

@@ -37,7 +37,9 @@ export const errorCodes = {
   PAGING_UNPROVEN: skip('Nothing proves that the list ended where it seemed to.'),
   PAGING_ENVELOPE: skip('The answer holds no array of records, or says that there are more and not where.'),
   DATABASE_UNREACHABLE: retry('No connection to Postgres.'),
-  DATABASE_REFUSED: fatal('Postgres refused the login, the database does not exist, or Postgres is too old.'),
+  DATABASE_REFUSED: fatal(
+    'Postgres refused the login, the database does not exist, there is no TLS where `sslmode` demands it, or Postgres is too old.',
+  ),
   DATABASE_UNSUITABLE: fatal(
     'The database cannot be worked with as it is: its encoding, read-only, schemas that others use, or a column of others that must be filled.',
   ),

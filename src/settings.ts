@@ -65,12 +65,16 @@ const onOff: Values<boolean> = {
   parse: (value) => (value === 'on' ? true : value === 'off' ? false : undefined),
 }
 
-const postgresAddress = { takes: 'a postgres:// address', parse: parsePostgresAddress }
+const postgresAddress = {
+  takes:
+    'a postgres:// address of one host, with sslmode disable, allow, prefer, require, verify-ca, verify-full or no-verify',
+  parse: parsePostgresAddress,
+}
 const proxy: Values<string> = { takes: 'an http(s) address such as http://proxy:3128', parse: parseProxy }
 
 function parseNames(value: string): readonly string[] | undefined {
   const names = value.split(',').map((name) => name.trim())
-  return names.every((name) => /^[a-z_]+$/.test(name)) ? [...new Set(names)] : undefined
+  return names.every((name) => /^[a-z][a-z0-9_]*$/.test(name)) ? [...new Set(names)] : undefined
 }
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }

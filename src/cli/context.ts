@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
+import { withTls } from '../database/tls.ts'
 import { openDatabaseServer } from '../embedded/embedded-postgres.ts'
 import { BoatMirrorError, exitCodeOf, messageOf } from '../errors.ts'
 import { asCalled } from '../hints.ts'
@@ -131,7 +132,7 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
 
 async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedDatabase> {
   await noteOtherDatabase(config, log)
-  const server = await openDatabaseServer(config, log)
+  const server = await withTls(await openDatabaseServer(config, log), log)
   const database = openDatabase({ url: server.url, applicationName: 'boat-mirror', max: 2, log })
   const dispose = async (): Promise<void> => {
     await database.close()

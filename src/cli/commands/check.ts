@@ -7,6 +7,7 @@ import { type Database, openDatabase, supportedVersion } from '../../database/da
 import { maxSkewMs, measureSkew } from '../../database/database-clock.ts'
 import type { Pooling } from '../../database/pooler.ts'
 import { translateDatabaseError } from '../../database/sql-states.ts'
+import { withTls } from '../../database/tls.ts'
 import type { FoundSetting } from '../../discovery/types.ts'
 import { openDatabaseServer } from '../../embedded/embedded-postgres.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -143,7 +144,7 @@ async function checkDatabase(config: Config, log: Logger, findings: Finding[]): 
   }
   let url: string | null = null
   try {
-    const server = await openDatabaseServer(config, log)
+    const server = await withTls(await openDatabaseServer(config, log), log)
     closers.push(() => server.close())
     url = server.url
     const database = openDatabase({ url, applicationName: 'boat-mirror check', max: 2, log })

@@ -4,19 +4,18 @@ import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Call, Failure, type Handler, type Handlers } from '../call.ts'
 import { type Operation, operations } from '../operations.ts'
-import type { SandboxOptions } from '../options.ts'
 import { listHandlers } from '../reads/lists.ts'
 import { resourceHandlers } from '../reads/resources.ts'
 import { rentalPartHandlers } from '../rules/rental-parts.ts'
 import { rentalHandlers } from '../rules/rentals.ts'
 import { userHandlers } from '../rules/users.ts'
+import type { Service } from '../service.ts'
 import { createRandom } from '../world/random.ts'
-import type { World } from '../world/world.ts'
 import { challengeOf, createAuthCheck, createRateLimit } from './admission.ts'
 import { brokenAnswer, sendBroken } from './broken.ts'
-import type { FaultAction, FaultSet } from './faults.ts'
+import type { FaultAction } from './faults.ts'
 import { type HttpAnswer, renderAnswer } from './render-answer.ts'
-import type { LoggedRequest, RequestLog } from './request-log.ts'
+import type { LoggedRequest } from './request-log.ts'
 
 /** All operations' handlers, by method and path template. */
 const handlers: Handlers = {
@@ -25,14 +24,6 @@ const handlers: Handlers = {
   ...resourceHandlers,
   ...rentalHandlers,
   ...rentalPartHandlers,
-}
-
-/** All the state that requests share. */
-export interface Service {
-  readonly world: World
-  readonly options: SandboxOptions
-  readonly faults: FaultSet
-  readonly log: RequestLog
 }
 
 type Query = Record<string, string | undefined>

@@ -1,0 +1,113 @@
+// Every form of address that libpq knows is taken, or refused by the name of its variable; and what its sslmode asks for.
+
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { streams } from '../../src/catalog/catalog.ts'
+import { readConfig } from '../../src/config.ts'
+import { clientConfig, openDatabase } from '../../src/database/database.ts'
+import { translateDatabaseError } from '../../src/database/sql-states.ts'
+import { withTls } from '../../src/database/tls.ts'
+import type { BoatMirrorError } from '../../src/errors.ts'
+import { assertKnownStreams } from '../../src/jobs/schedule.ts'
+import { recordingLog } from '../api/recording-log.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { quiet } from '../helpers/rows.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase({ migrated: false })
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+const part = fc.constantFrom('', 'db', 'a%20b', 'a b', '%', '%ff', 'ü', 'a@b', "o'b", '100%25')
+const parameter = fc.constantFrom(
+  ...['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify', 'on'].map(
+    (m) => `sslmode=${m}`,
+  ),
+  ...['host=/tmp', 'host=a,b', 'port=5433', 'port=x', 'port=1,2', 'dbname=x', 'user=x', 'password=%ff', 'ssl=true'],
+  ...['options=-c%20geqo%3Doff', 'target_session_attrs=read-write', 'application_name=x', 'connect_timeout=10'],
+  ...['sslrootcert=/nonexistent', 'sslrootcert=system', 'sslnegotiation=direct', 'sslnegotiation=x', 'keepalives=1'],
+  ...['channel_binding=prefer', 'gssencmode=disable', 'client_encoding=UTF8', 'passfile=/nonexistent', 'fallback=%'],
+)
+const address = fc
+  .tuple(
+    fc.constantFrom('postgres', 'postgresql', 'mysql'),
+    fc.option(fc.tuple(part, fc.option(part))),
+    fc.constantFrom('', 'h', '127.0.0.1:1', '[::1]:1', 'a,b', 'a:1,b:2', '%2Ftmp', 'h:99999', 'ü.test'),
+    fc.option(part),
+    fc.array(parameter, { maxLength: 3 }),
+  )
+  .map(([scheme, login, host, name, parameters]) => {
+    const who = login === null ? '' : `${login[0]}${login[1] === null ? '' : `:${login[1]}`}@`
+    return `${scheme}://${who}${host}${name === null ? '' : `/${name}`}${parameters.length === 0 ? '' : `?${parameters.join('&')}`}`
+  })
+
+describe('an address of a database', () => {
+  it('ends in a connection that can be tried, or in an error that names the variable', async () => {
+    await fc.assert(
+      fc.asyncProperty(address, async (url) => {
+        try {
+          const { databaseUrl } = readConfig({ DATABASE_URL: url }, '/nonexistent')
+          const mode = new URL(String(databaseUrl)).searchParams.get('sslmode') ?? ''
+          // The server is asked for TLS then, which is another test.
+          const given = { url: String(databaseUrl), directUrl: String(databaseUrl) }
+          const known = ['prefer', 'allow'].includes(mode) ? given : await withTls(given, quiet)
+          new pg.Client(clientConfig(known.url.replace(/sslrootcert=[^&]*/g, ''), 'test'))
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringMatching(/^DATABASE_URL /) })
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it.each(['postgres://u@h1:5432,h2:5432/db', 'postgres://u@h1,h2/db', 'postgres:///db?host=h1,h2'])(
+    '%s is refused because it names several hosts',
+    (url) => expect(() => readConfig({ DATABASE_URL: url }, '/nonexistent')).toThrow(/^DATABASE_URL .* of one host/),
+  )
+})
+
+describe('a Postgres without TLS', () => {
+  const connect = async (parameters: string): Promise<readonly string[]> => {
+    const { log, lines } = recordingLog()
+    const given = `${database.url}?${parameters}`
+    const { url } = await withTls({ url: given, directUrl: given }, log)
+    const opened = openDatabase({ url, applicationName: 'test', max: 1, log: quiet })
+    try {
+      await opened.pool.query('select 1')
+    } catch (error) {
+      throw translateDatabaseError(error, url)
+    } finally {
+      await opened.close()
+    }
+    return lines.map((line) => JSON.stringify(line))
+  }
+  it.each(['disable', 'prefer', 'allow'])(
+    'is taken with sslmode=%s, which says once what it does without',
+    async (mode) => {
+      const said = await connect(`sslmode=${mode}&application_name=x&connect_timeout=10&options=-c%20geqo%3Doff`)
+      expect(said.filter((line) => line.includes('has no TLS'))).toHaveLength(mode === 'disable' ? 0 : 1)
+    },
+  )
+  it.each(['require', 'verify-full', 'no-verify'])('is refused with sslmode=%s, and what helps', async (mode) => {
+    await expect(connect(`sslmode=${mode}`)).rejects.toMatchObject({
+      code: 'DATABASE_REFUSED',
+      remedy: expect.stringContaining('sslmode=prefer'),
+    } satisfies Partial<BoatMirrorError>)
+  })
+  it('a certificate that is not there is named', async () => {
+    await expect(connect('sslmode=verify-full&sslrootcert=/nonexistent/root.crt')).rejects.toThrow(
+      'DATABASE_URL names sslrootcert=/nonexistent/root.crt, which cannot be read.',
+    )
+  })
+})
+
+it('WEBHOOK_STREAMS takes every stream there is', () => {
+  const names = streams.map(({ name }) => name)
+  const secret = `whsec_${Buffer.alloc(32).toString('base64')}`
+  const env = { WEBHOOK_URL: 'http://127.0.0.1:9', WEBHOOK_SECRET: secret, WEBHOOK_STREAMS: names.join(',') }
+  const config = readConfig(env, '/nonexistent')
+  expect(config.webhookStreams).toEqual(names)
+  expect(() => assertKnownStreams(config)).not.toThrow()
+})
