@@ -22,6 +22,8 @@ export type OwnWrite = {
   readonly at: Date
   /** `there`: what shows it is as new, where `fields` say nothing else. `sent`: it is not known yet what came of it. */
   readonly state: 'there' | 'gone' | 'sent'
+  /** A change made it lately: no read showed it before. */
+  readonly made: boolean
   /** Members of the record, as the API showed them after it. */
   readonly fields: Readonly<Record<string, Json>>
 }
@@ -50,9 +52,11 @@ export async function ownWritesSince(
     const before = written.get(place)
     const left = fields === null ? null : parseJson(fields).value
     // What made it says less than what is shown since: columns that the answer left out.
-    const own = isObject(left) && kind !== 'create' && kind !== 'add' ? left : {}
+    const makes = kind === 'create' || kind === 'add'
+    const own = isObject(left) && !makes ? left : {}
     const state = sent ? 'sent' : kind === 'delete' || kind === 'remove' ? 'gone' : 'there'
-    written.set(place, { stream, key, at, state, fields: { ...before?.fields, ...own } })
+    const made = makes || before?.made === true
+    written.set(place, { stream, key, at, state, made, fields: { ...before?.fields, ...own } })
   }
   return [...written.values()]
 }

@@ -38,6 +38,9 @@ export function withoutEarly(
     byPlace.get(`${stream.name} ${keyText(key)}`)
   const isEarly = (write: OwnWrite | undefined, readAt: Date, afterMs = shownAfter.ms()): write is OwnWrite =>
     write !== undefined && readAt.getTime() < write.at.getTime() + afterMs
+  /** Absence proves less of what no read has shown yet than of what was only changed. */
+  const mayBeUnseen = (write: OwnWrite | undefined, readAt: Date): write is OwnWrite =>
+    isEarly(write, readAt, write?.made === true ? shownAfter.longestMs : shownAfter.ms())
   /** Records whose hashes must not be remembered: they are read again. */
   const early = new Set<string>()
 
@@ -56,7 +59,7 @@ export function withoutEarly(
         (write) =>
           write.stream === stream.name &&
           write.state !== 'gone' &&
-          isEarly(write, readAt, shownAfter.longestMs) &&
+          mayBeUnseen(write, readAt) &&
           !brought.has(write.key) &&
           isWithin(stream, keyParts(stream, write.key), scope),
       ),
@@ -71,7 +74,7 @@ export function withoutEarly(
     ...each,
     keys: each.keys.filter((key) => {
       const write = writeOf(each.stream, key)
-      return write?.state === 'gone' || !isEarly(write, each.readAt, shownAfter.longestMs)
+      return write?.state === 'gone' || !mayBeUnseen(write, each.readAt)
     }),
   }))
   const isKept = ({ stream, key }: { readonly stream: string; readonly key: string }): boolean =>

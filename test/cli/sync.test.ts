@@ -82,6 +82,7 @@ describe('sync', () => {
         'database',
         'queue',
         'workers',
+        'lastWorkerAt',
         'streams',
         'backlog',
         'estimate',

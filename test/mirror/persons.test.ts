@@ -247,4 +247,6 @@ it('whose id alone stands in a rental leaves that id there, and nothing else', a
   ])
   expect(redact({ id: 51, user: 50, message: canary })).toEqual({ id: 51, user: 50, message: null })
   expect(redact({ id: 51, user: { id: '50', name: canary } })).toEqual({ id: 51, user: { id: '50' }, message: null })
+  await mirror.all('delete from mirror.rentals where user_id = 50') // others look at all rentals
+  await mirror.all(`delete from sync.quarantine where key = '54'`)
 })

@@ -20,7 +20,7 @@ const rowOf = (orderLink: string | null) => {
   return projected.row
 }
 const written = (orderLink: string | null, more: Partial<OwnWrite> = {}): OwnWrite => ({
-  ...{ stream: 'rentals', key: '7', at, state: 'there', fields: { orderLink } },
+  ...{ stream: 'rentals', key: '7', at, state: 'there', made: false, fields: { orderLink } },
   ...more,
 })
 /** What is left of a read of rental 7 that began `ms` after the write. */
@@ -83,9 +83,16 @@ describe('absence after a change of ours', () => {
   const payment = (more: Partial<OwnWrite> = {}): OwnWrite =>
     written(null, { stream: 'rental_payments', key: '["7","1"]', ...more })
 
-  it('deletes nothing below a record, and no record, that a change wrote within a minute', () => {
-    expect(absent(59_000, payment())).toEqual({ scopes: 0, records: 0, keys: 1 })
-    expect(absent(59_000, written('a'))).toEqual({ scopes: 1, records: 1, keys: 0 })
+  it('deletes nothing below a record, and no record, that a change made within a minute', () => {
+    expect(absent(59_000, payment({ made: true }))).toEqual({ scopes: 0, records: 0, keys: 1 })
+    expect(absent(59_000, written('a', { made: true }))).toEqual({ scopes: 1, records: 1, keys: 0 })
+  })
+
+  it('deletes nothing of what a change wrote within the time the API needs to show it, and counts after that', () => {
+    expect(absent(4_900, payment())).toEqual({ scopes: 0, records: 0, keys: 1 })
+    expect(absent(4_900, written('a'))).toEqual({ scopes: 1, records: 1, keys: 0 })
+    expect(absent(5_000, payment())).toEqual({ scopes: 1, records: 1, keys: 1 })
+    expect(absent(5_000, written('a'))).toEqual({ scopes: 1, records: 1, keys: 1 })
   })
 
   it('counts after that, where the change deleted it, and elsewhere', () => {
