@@ -89,6 +89,8 @@ export function withoutLost(changes: ChangeSet, held: HeldRows): ChangeSet {
 export async function keepLost(client: PoolClient, { context, task }: TaskRun, held: HeldRows): Promise<void> {
   const { stream, keys, reason } = held
   const above = aboveOf(stream, keys)
+  // Whoever was let through meanwhile has committed then: its losses are among those that are asked for again.
+  await lockLosses(client, stream.name)
   if (stream.reads.kind !== 'inside') await makeDue(client, [stream.name], above)
   const what = `${counted(keys.length, 'row')} of ${stream.name}`
   if (task.kind === 'refresh') {
