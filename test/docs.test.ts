@@ -45,6 +45,27 @@ describe('docs/errors.md', () => {
   })
 })
 
+describe('docs/cases.md', () => {
+  const cases = read('docs/cases.md')
+    .split('\n')
+    .filter((line) => /^\| [A-D]\d/.test(line))
+  const commands = cases.flatMap((line) => [...line.matchAll(/`npx vitest run (\S+)(?: -t '([^']+)')?`/g)])
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+
+  it('shows each case by a command, or says why there is none', () => {
+    const shown = (line: string): boolean =>
+      /`npx vitest run |`npm run surroundings -- --only [\w-]+`|tried by hand, because/.test(line)
+    expect(cases.length).toBeGreaterThan(60)
+    expect(cases.filter((line) => !shown(line))).toEqual([])
+    expect(scripts).toHaveProperty('surroundings')
+  })
+
+  it.each(commands.map(([, file = '', name = '']) => [file, name]))('names a test that %s has: %s', (file, name) => {
+    expect(existsSync(new URL(`../${file}`, import.meta.url))).toBe(true)
+    expect(read(file)).toContain(name)
+  })
+})
+
 describe('the documents', () => {
   const names = ['', 'docs/'].flatMap((folder) =>
     readdirSync(new URL(`../${folder}`, import.meta.url)).flatMap((name) =>
