@@ -70,11 +70,17 @@ export function withoutEarly(
     for (const { values } of replace) early.add(`${stream.name} ${keyText(values)}`)
     return replace.length > 0 ? [] : [{ ...table, rows: rows.filter((row) => !out.has(row)) }]
   })
+  const warnings: string[] = []
   const tombstones = changes.tombstones.map((each) => ({
     ...each,
     keys: each.keys.filter((key) => {
       const write = writeOf(each.stream, key)
-      return write?.state === 'gone' || !mayBeUnseen(write, each.readAt)
+      const counts = write?.state === 'gone' || !mayBeUnseen(write, each.readAt)
+      if (!counts)
+        warnings.push(
+          `${each.stream.name} ${keyText(key)}: gone a moment after a change of ours; asked again by the next sync.`,
+        )
+      return counts
     }),
   }))
   const isKept = ({ stream, key }: { readonly stream: string; readonly key: string }): boolean =>
@@ -83,6 +89,7 @@ export function withoutEarly(
     ...changes,
     tables,
     tombstones,
+    warnings: [...changes.warnings, ...warnings],
     records: changes.records.filter(isKept),
     tagged: changes.tagged.filter(isKept),
   }

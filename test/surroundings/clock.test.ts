@@ -51,7 +51,7 @@ describe('the clock of a worker is set while it works', () => {
     const { pool } = mirror.app.database
     const { rows } = await pool.query<{ id: string; rental: string }>(
       `select outbox.enqueue('rental.update', jsonb_build_object('rentalId', id), $1) as id, id as rental
-       from mirror.rentals where _deleted_at is null order by id limit 1`,
+       from (select id from mirror.rentals where _deleted_at is null order by id limit 1) one`,
       [{ referenceId: `round ${round}` }],
     )
     const state = async (): Promise<string | undefined> =>
