@@ -145,6 +145,7 @@ describe('the package', () => {
   }, 90_000)
 
   it('fits a Kysely of another version in the program, and serves it', async () => {
+    await using own = await createTestDatabase()
     const other = await mkdtemp(join(tmpdir(), 'boat-mirror-kysely-'))
     try {
       await writeFile(join(other, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
@@ -158,7 +159,7 @@ describe('the package', () => {
       await writeFile(join(other, 'program.ts'), otherKysely)
       await writeFile(join(other, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
       await execute('node_modules/.bin/tsc', ['-p', other]).catch((error) => expect.fail(error.stdout))
-      const env = { DATABASE_URL: database.url }
+      const env = { DATABASE_URL: own.url }
       const { stdout } = await execute(process.execPath, ['program.js'], { cwd: other, env })
       expect(stdout).toMatch(/^queued \d+\ngiven \d+\nacknowledged\n$/)
     } finally {
