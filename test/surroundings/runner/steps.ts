@@ -1,15 +1,16 @@
-// What `npm run surroundings` consists of: the whole suite on each version of Postgres and in another time zone, and the groups
-// of test/surroundings.
+// What `npm run surroundings` consists of: the whole suite on each version of Postgres, on other versions of Node and in another
+// time zone, and the groups of test/surroundings.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { JsonTestResults } from 'vitest/reporters'
-import { type Outcome, runSuite } from '../../../scripts/proof-suite.ts'
 import { packageOf, postgresVersions } from '../../helpers/postgres-versions.ts'
+import { installNode, type Node, nodeVersions } from './node.ts'
+import { type Outcome, runSuite } from './suite.ts'
 import { groupRows, type Row, suiteRow } from './table.ts'
 
 export type Step = {
-  /** `postgres 14`, `time-zone`, `postgres-jit` or the name of a group. */
+  /** `postgres 14`, `node-22`, `time-zone`, `postgres-jit` or the name of a group. */
   readonly name: string
   /** Installs what it needs, runs it, and says which rows of the table it makes. */
   run(run: RunOf): Promise<StepResult>
@@ -20,7 +21,7 @@ export type RunOf = { readonly folder: string; readonly seed: number; readonly s
 
 export type StepResult = Pick<Outcome, 'green' | 'minutes' | 'failures'> & { readonly rows: readonly Row[] }
 
-const here = { folder: dirname(process.execPath), version: process.version }
+const here: Node = { folder: dirname(process.execPath), version: process.version }
 const groupFolder = 'test/surroundings'
 const groupEnd = '.test.ts'
 
@@ -28,7 +29,13 @@ const groupEnd = '.test.ts'
 export async function allSteps(): Promise<readonly Step[]> {
   const files = await readdir(groupFolder)
   const groups = files.filter((file) => file.endsWith(groupEnd)).map((file) => file.slice(0, -groupEnd.length))
-  return [...postgresVersions.map(suiteOnPostgres), suiteInTimeZone, suiteOnJit, ...groups.sort().map(group)]
+  return [
+    ...postgresVersions.map(suiteOnPostgres),
+    suiteInTimeZone,
+    suiteOnJit,
+    ...nodeVersions.map(suiteOnNode),
+    ...groups.sort().map(group),
+  ]
 }
 
 export const suiteName = (version: string): string => `postgres ${version}`
@@ -61,16 +68,27 @@ const suiteOnJit: Step = {
 
 const needsJit = { REQUIRE_POSTGRES_JIT: '1' }
 
+/** Another Node than the one at hand, from npm's registry. */
+function suiteOnNode(major: string): Step {
+  return {
+    name: `node-${major}`,
+    run: async (run) => {
+      const node = await installNode(major, run.folder, run.signal)
+      return suiteIn({ ...run, node }, `Node ${node.version.slice(1)}`, {})
+    },
+  }
+}
+
 /** Runs the suite, or these parts of it. */
 async function suiteIn(
-  { folder, seed, signal }: RunOf,
+  { folder, seed, signal, node = here }: RunOf & { readonly node?: Node },
   surroundings: string,
   env: Readonly<Record<string, string>>,
   parts: readonly string[] = [],
 ): Promise<StepResult> {
   const report = join(folder, 'suite.json')
   const files = parts.map((part) => `test/${part}`)
-  const outcome = await runSuite({ node: here, seed, files, report, env, signal })
+  const outcome = await runSuite({ node, seed, files, report, env, signal })
   const shown = parts.length === 0 ? 'the whole suite' : `the suites of ${parts.join(', ')}`
   return { ...outcome, rows: [suiteRow(surroundings, outcome, shown)] }
 }
