@@ -18,12 +18,10 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 COPY scripts/sbom.mjs ./
 COPY --from=build /app/all.spdx.json /app/bundled.json ./
-# The list of packages (SBOM) is made of what is installed, the queue board with it, and of what the build put into the
-# program; what only a compiler or a debugger reads is left out.
+# The list of packages (SBOM) is made of what is installed and of what the build put into the program; what only a
+# compiler or a debugger reads is left out.
 RUN npm ci --ignore-scripts --no-audit --no-fund --omit=dev --omit=optional \
-  && board="@bull-board/ui@$(node -p "require('./package.json').peerDependencies['@bull-board/ui']")" \
   && npm pkg delete devDependencies optionalDependencies peerDependencies \
-  && npm install --no-save --ignore-scripts --no-audit --no-fund "$board" \
   && npm sbom --sbom-format=spdx > installed.spdx.json \
   && node sbom.mjs installed.spdx.json all.spdx.json bundled.json > sbom.spdx.json \
   && npm cache clean --force \

@@ -25,6 +25,8 @@ export type Processor = (job: Job, signal: AbortSignal) => Promise<Record<string
 /** What we use of a BullMQ queue, on either backend. */
 export type JobQueue = {
   add(name: string, data: unknown, options?: JobsOptions): Promise<unknown>
+  /** Jobs by state. */
+  getJobCounts(): Promise<Readonly<Record<string, number>>>
   addBulk(jobs: { name: string; data: unknown; opts?: BulkJobOptions }[]): Promise<unknown>
   getJobSchedulers(start?: number, end?: number): Promise<readonly { key: string; every?: number | undefined }[]>
   upsertJobScheduler(
