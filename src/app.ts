@@ -14,7 +14,6 @@ import { type DatabaseServer, openDatabaseServer } from './embedded/embedded-pos
 import { messageOf } from './errors.ts'
 import { migrateQueue, openBackend } from './jobs/backend.ts'
 import type { QueueBackend } from './jobs/queues.ts'
-import { openTracing } from './jobs/tracing.ts'
 import { lazily } from './lazy.ts'
 import type { Logger } from './log.ts'
 import { createChangeNotifier } from './mirror/change-notifier.ts'
@@ -64,8 +63,6 @@ export type AppOptions = {
   readonly patienceMs: number | null
   /** Ends the wait for another process that migrates. */
   readonly signal?: AbortSignal
-  /** OpenTelemetry's variables; without them there are no traces. */
-  readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
 /** Stands in for the API's address where nothing is read from it: nothing listens on the discard port. */
@@ -198,11 +195,6 @@ export async function openApp(options: AppOptions): Promise<App> {
     }
     const showDelay = createShowDelay()
     const context = { database, api, clock, log, settings: config, onCommit }
-    const tracing = lazily(async () => {
-      const opened = await openTracing(options.environment ?? {}, log)
-      release.defer(() => opened?.close())
-      return opened
-    })
     return {
       config,
       log,
@@ -218,7 +210,6 @@ export async function openApp(options: AppOptions): Promise<App> {
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
         const backend = openBackend({
-          telemetry: (await tracing())?.telemetry,
           databaseUrl: server.directUrl,
           pooling: config.redisUrl === null ? await pooling() : 'none',
           redisUrl: config.redisUrl,
