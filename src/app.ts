@@ -24,7 +24,7 @@ import { assertSchemaCurrent, migrate } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
 import { createEndpointRecorder } from './state/endpoint-stats.ts'
 import { createGateStore } from './state/gate-store.ts'
-import { openSharedBudget } from './state/shared-budget.ts'
+import { createSharedBudget } from './state/request-budget.ts'
 import { createTrafficRecorder } from './state/traffic.ts'
 import type { SyncContext } from './sync/context.ts'
 import { projectRecord } from './sync/records/project.ts'
@@ -160,10 +160,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     release.defer(() => clock.stop())
 
     const ratePerSecond = config.api.rateLimit ?? (options.sandbox ? 0 : defaultRate)
-    const prefix = (): Promise<string> => queuePrefix(database)
-    const shared = openSharedBudget({ db: database.pool, redisUrl: config.redisUrl, prefix, ratePerSecond, log })
-    release.defer(() => shared.close())
-    const limiter = createRateLimiter(ratePerSecond, shared.budget)
+    const limiter = createRateLimiter(ratePerSecond, createSharedBudget(database.pool, ratePerSecond, log))
     release.defer(() => limiter.close())
     const gate = createGate({
       store: createGateStore(database.pool, options.apiUrl),
@@ -213,7 +210,7 @@ export async function openApp(options: AppOptions): Promise<App> {
           databaseUrl: server.directUrl,
           pooling: config.redisUrl === null ? await pooling() : 'none',
           redisUrl: config.redisUrl,
-          prefix: await prefix(),
+          prefix: await queuePrefix(database),
           log,
           patienceMs,
           signal,
