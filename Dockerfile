@@ -17,7 +17,7 @@ COPY package.json package-lock.json ./
 # npm lists what is installed (SBOM) once package.json asks for no more than that. What only a compiler or a debugger reads
 # is left out.
 RUN npm ci --ignore-scripts --no-audit --no-fund --omit=dev --omit=optional \
-  && npm pkg delete devDependencies optionalDependencies peerDependencies \
+  && npm pkg delete devDependencies optionalDependencies \
   && npm sbom --sbom-format=spdx > sbom.spdx.json \
   && npm cache clean --force \
   && find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete

@@ -57,11 +57,6 @@ export type RunOptions = {
 const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
   signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))
 
-/** OpenTelemetry reads the process's own variables: what stands in `.env` is set there, too. */
-function passOnToOpenTelemetry(environment: Readonly<Record<string, string | undefined>>): void {
-  for (const [name, value] of Object.entries(environment)) if (name.startsWith('OTEL_')) process.env[name] ??= value
-}
-
 /** What ends a command in order: told to, Ctrl-C, and its terminal was closed. */
 const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
@@ -79,7 +74,6 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
   let restoreWarnings = (): void => {}
   try {
     const environment = readEnvironment()
-    passOnToOpenTelemetry(environment)
     // Commands that only look at the mirror, and `check`, which finds out, need no token.
     const config = readConfig(environment, process.cwd(), { tokenOptional: true })
     assertKnownStreams(config)
