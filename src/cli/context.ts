@@ -139,23 +139,17 @@ async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedData
     await server.close()
   }
   try {
-    await assertSchemaCurrent(database)
+    await assertSchemaCurrent(database, config.autoMigrate ? firstSteps : undefined)
     return { database, url: server.url, directUrl: server.directUrl, [Symbol.asyncDispose]: dispose }
   } catch (error) {
     await dispose()
-    throw withFirstSteps(config, translateDatabaseError(error, server.url))
+    throw translateDatabaseError(error, server.url)
   }
 }
 
 /** Whoever looks before anything was mirrored is told how to begin. */
-function withFirstSteps(config: Config, error: unknown): unknown {
-  if (!(error instanceof BoatMirrorError) || error.code !== 'DATABASE_SCHEMA' || !config.autoMigrate) return error
-  return new BoatMirrorError(error.code, error.message, {
-    cause: error,
-    remedy:
-      'Begin with `boat-mirror worker` or `boat-mirror sync`, which bring it up to date, or run `boat-mirror migrate`.',
-  })
-}
+const firstSteps =
+  'Begin with `boat-mirror worker` or `boat-mirror sync`, which bring it up to date, or run `boat-mirror migrate`.'
 
 /** For commands that only look: their result is what counts. */
 export const quiet: RunOptions = { logLevel: 'warn' }
