@@ -200,5 +200,7 @@ export async function assertSchemaCurrent(
   })
   refuseNewer(status)
   if (isCurrent(status)) return
-  throw new BoatMirrorError('DATABASE_SCHEMA', `The database is not up to date: ${missingOf(status)} missing.`, { remedy })
+  throw new BoatMirrorError('DATABASE_SCHEMA', `The database is not up to date: ${missingOf(status)} missing.`, {
+    remedy,
+  })
 }
