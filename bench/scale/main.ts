@@ -141,7 +141,7 @@ async function measureWorkers({ databases, programs }: Tools): Promise<readonly 
     await forgetDetails(database)
     await forgetDetails(warmUp, 100)
     const results: WorkersResult[] = []
-    // A limit that they do not reach, so that each request is counted in Redis.
+    // A limit that they do not reach, so that each request is lent.
     const work = { redisUrl: redis.url, prepared: database, warmUp, streams, inFlight: 2, ratePerSecond: 1_000 }
     for (const workers of [1, 8]) results.push(await runWorkers(workers, work, place))
     return results

@@ -79,11 +79,6 @@ const faultOf = (thrown: unknown): BoatMirrorError =>
 const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
   signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))
 
-/** OpenTelemetry reads the process's own variables: what stands in `.env` is set there, too. */
-function passOnToOpenTelemetry(environment: Readonly<Record<string, string | undefined>>): void {
-  for (const [name, value] of Object.entries(environment)) if (name.startsWith('OTEL_')) process.env[name] ??= value
-}
-
 /** What ends a command in order: told to, Ctrl-C, and its terminal was closed. */
 const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
@@ -101,7 +96,6 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   let restoreWarnings = (): void => {}
   try {
     const environment = readEnvironment()
-    passOnToOpenTelemetry(environment)
     // Commands that only look at the mirror, and `check`, which finds out, need no token.
     const config = readConfig(environment, process.cwd(), { tokenOptional: true })
     assertKnownStreams(config)

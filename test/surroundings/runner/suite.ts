@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { delimiter, join, relative } from 'node:path'
 import type { JsonTestResults } from 'vitest/reporters'
-import type { Node } from './proof-node.ts'
+import type { Node } from './node.ts'
 
 export type Outcome = {
   readonly passed: number
