@@ -20,10 +20,17 @@ export type Record = {
 
 const execute = promisify(execFile)
 
-/** A short name of the committed project. @throws Error when something is not committed: what is shown must be there to look at. */
+/** What measurements are written into. */
+const reports = ['docs/reliability.md', 'docs/performance.md']
+
+/**
+ * A short name of the committed project, without its reports.
+ * @throws Error when something is not committed: what was shown must be there to look at.
+ */
 async function codeName(): Promise<string> {
+  const paths = ['.', ...reports.map((path) => `:(exclude)${path}`)]
   const git = async (...args: string[]): Promise<string> =>
-    (await execute('git', args, { maxBuffer: 16_000_000 })).stdout
+    (await execute('git', [...args, '--', ...paths], { maxBuffer: 16_000_000 })).stdout
   const changed = await git('status', '--porcelain')
   if (changed !== '') throw new Error(`Commit first, or the record would name other code:\n${changed}`)
   return createHash('sha256')

@@ -1,5 +1,5 @@
-// What `npm run surroundings` consists of: the whole suite on each version of Postgres, on other versions of Node and in another
-// time zone, and the groups of test/surroundings.
+// What `npm run surroundings` consists of: the whole suite on each version of Postgres, on other versions of Node and in
+// another time zone, and the groups of test/surroundings.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -29,13 +29,13 @@ const groupEnd = '.test.ts'
 export async function allSteps(): Promise<readonly Step[]> {
   const files = await readdir(groupFolder)
   const groups = files.filter((file) => file.endsWith(groupEnd)).map((file) => file.slice(0, -groupEnd.length))
-  return [
+  const suites = [
     ...postgresVersions.map(suiteOnPostgres),
+    ...nodeVersions.map(suiteOnNode),
     suiteInTimeZone,
     suiteOnJit,
-    ...nodeVersions.map(suiteOnNode),
-    ...groups.sort().map(group),
   ]
+  return [...suites, ...groups.sort().map(group)]
 }
 
 export const suiteName = (version: string): string => `postgres ${version}`
@@ -46,7 +46,18 @@ function suiteOnPostgres(version: string): Step {
     run: async (run) => {
       const { version: exact } = await packageOf(version, run.signal)
       const [major, minor] = exact.split('.')
-      return suiteIn(run, `Postgres ${major}.${minor}`, { TEST_POSTGRES_VERSION: version })
+      return suiteIn(run, `Postgres ${major}.${minor}`, { env: { TEST_POSTGRES_VERSION: version } })
+    },
+  }
+}
+
+/** That Node runs the tests and whatever they start as `node`. */
+function suiteOnNode(version: string): Step {
+  return {
+    name: `node-${version}`,
+    run: async (run) => {
+      const node = await installNode(version, run.folder, run.signal)
+      return suiteIn(run, `Node ${node.version.slice(1)}`, { node })
     },
   }
 }
@@ -54,7 +65,7 @@ function suiteOnPostgres(version: string): Step {
 /** A zone that is never UTC, and changes its clocks. */
 const suiteInTimeZone: Step = {
   name: 'time-zone',
-  run: (run) => suiteIn(run, 'The process in another time zone (`TZ=Europe/Paris`)', { TZ: 'Europe/Paris' }),
+  run: (run) => suiteIn(run, 'The process in another time zone (`TZ=Europe/Paris`)', { env: { TZ: 'Europe/Paris' } }),
 }
 
 /** The parts of the suite that ask most of Postgres. */
@@ -63,28 +74,27 @@ const onJit = ['mirror', 'reports', 'messages', 'inspect', 'access', 'cli/feed',
 /** A Postgres as distributions package it: it compiles what it expects to be expensive. */
 const suiteOnJit: Step = {
   name: 'postgres-jit',
-  run: (run) => suiteIn(run, 'Postgres of a distribution, with JIT', { ...needsJit, TEST_POSTGRES_JIT: '1' }, onJit),
+  run: (run) =>
+    suiteIn(run, 'Postgres of a distribution, with JIT', {
+      env: { ...needsJit, TEST_POSTGRES_JIT: '1' },
+      parts: onJit,
+    }),
 }
 
 const needsJit = { REQUIRE_POSTGRES_JIT: '1' }
 
-/** Another Node than the one at hand, from npm's registry. */
-function suiteOnNode(major: string): Step {
-  return {
-    name: `node-${major}`,
-    run: async (run) => {
-      const node = await installNode(major, run.folder, run.signal)
-      return suiteIn({ ...run, node }, `Node ${node.version.slice(1)}`, {})
-    },
-  }
+type SuiteOptions = {
+  readonly node?: Node
+  readonly env?: Readonly<Record<string, string>>
+  /** Folders and files of `test`; none: all. */
+  readonly parts?: readonly string[]
 }
 
 /** Runs the suite, or these parts of it. */
 async function suiteIn(
-  { folder, seed, signal, node = here }: RunOf & { readonly node?: Node },
+  { folder, seed, signal }: RunOf,
   surroundings: string,
-  env: Readonly<Record<string, string>>,
-  parts: readonly string[] = [],
+  { node = here, env = {}, parts = [] }: SuiteOptions,
 ): Promise<StepResult> {
   const report = join(folder, 'suite.json')
   const files = parts.map((part) => `test/${part}`)
