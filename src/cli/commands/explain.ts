@@ -1,6 +1,5 @@
 // `explain`: everything known of one record: values, reads, history, quarantine, changes, why it is or is not deleted.
 
-import type { Command } from 'commander'
 import { stringify } from 'lossless-json'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { existingStream } from '../../catalog/catalog.ts'
@@ -11,21 +10,9 @@ import { isDataError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { counted, instant } from '../../format.ts'
 import { type Explanation, explainRecord } from '../../inspect/explain.ts'
-import { action, type CommandContext, quiet, withJson } from '../context.ts'
+import type { CommandContext } from '../context.ts'
 import { recordKey } from '../record-key.ts'
 import { oneLine, print, printText, table } from '../terminal/output.ts'
-
-/** Registers `explain`. */
-export function registerExplain(program: Command): void {
-  withJson(
-    program
-      .command('explain')
-      .description('all that is known of one record, and why it is or is not deleted')
-      .argument('<stream>', 'named by its table, such as rentals')
-      .argument('<key...>', 'its key, such as 42; of several columns one after the other: rental_options 42 7')
-      .option('--payload', 'print the record as the API answered it, too', false),
-  ).action(action(runExplain, quiet))
-}
 
 type Options = { readonly json: boolean; readonly payload: boolean }
 
@@ -41,7 +28,7 @@ async function explained(database: Database, stream: StreamDef, key: readonly st
   }
 }
 
-async function runExplain(
+export async function runExplain(
   context: CommandContext,
   name: string,
   given: readonly string[],
