@@ -1,12 +1,12 @@
 // `npm run surroundings`: the whole suite on every version of Postgres and in another time zone, then what is shown in other
-// surroundings, each group in full. Writes the table "surroundings × result" into docs/reliability.md once everything has run.
+// surroundings, each group in full. Writes the table "surroundings × result" into the folder `results` once everything has run.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
 import { markdown, terminal } from '../../bench/report.ts'
-import { writeBlock } from '../helpers/doc-block.ts'
+import { writeResult } from '../../scripts/results.ts'
 import { postgresVersions } from '../helpers/postgres-versions.ts'
 import { clearLeftovers } from '../helpers/run-folder.ts'
 import { openRecord, type Record } from './runner/record.ts'
@@ -98,7 +98,9 @@ const open = all.filter(({ name }) => !record.results.has(name))
 if (stop.signal.aborted) process.stderr.write('\nStopped before the end. The same command goes on where it was.\n')
 else if (open.length > 0)
   say(`\nNo table is written before these have run: ${open.map(({ name }) => name).join(', ')}.`)
-else if (record.notKept === null)
-  writeBlock('docs/reliability.md', 'surroundings', ['`npm run surroundings`', '', markdown(tableHead, rowsOf(all))])
+else if (record.notKept === null) {
+  const file = writeResult('surroundings', 'npm run surroundings', [markdown(tableHead, rowsOf(all))])
+  say(`\nWritten to ${file}.`)
+}
 const failed = steps.filter(({ name }) => !record.results.get(name)?.green)
 process.exitCode = stop.signal.aborted ? 130 : failed.length > 0 ? 1 : 0
