@@ -34,6 +34,7 @@ import * as requestBudget from './0029_request_budget.ts'
 import * as changeLogMonths from './0030_change_log_months.ts'
 import * as statusAtSize from './0031_status_at_size.ts'
 import * as indexOfUnsettled from './0032_index_of_unsettled.ts'
+import * as dueByIndex from './0033_due_by_index.ts'
 
 /** One that would keep others waiting for long does its longest work before the transaction of all. */
 type PreparedMigration = Migration & {
@@ -77,4 +78,5 @@ export const migrations: Readonly<Record<string, PreparedMigration>> = {
   '0030_change_log_months': changeLogMonths,
   '0031_status_at_size': statusAtSize,
   '0032_index_of_unsettled': indexOfUnsettled,
+  '0033_due_by_index': dueByIndex,
 }
