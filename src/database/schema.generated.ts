@@ -1931,7 +1931,6 @@ export type MirrorDatabase = {
     hot_next_due_at: Timestamp | null
     hot_interval_s: Numeric | null
     rows_proven_at: Timestamp | null
-    planned_to: string | null
   }
   'sync.sweep_pages': {
     run_id: Int8

@@ -188,8 +188,6 @@ export const syncComments: Readonly<Record<string, string>> = {
     'Everything older than this upstream is in the mirror, of records that are new or lie in the hot window; null: the stream has no such window.',
   'column sync.streams.rows': 'Live rows, as of the last time that sync.row_changes was added up.',
   'column sync.streams.rows_proven_at': 'When they were last counted.',
-  'column sync.streams.planned_to':
-    'The record up to which its last scheduled run looked for details that are due, besides what changed; null: the next one begins anew.',
   'column sync.streams.last_run_id': 'sync.runs.id of the last complete run.',
   'column sync.streams.next_due_at': 'When its next complete run is due.',
   'column sync.streams.hot_next_due_at': 'When its next hot run is due.',

@@ -41,7 +41,7 @@ export function registerExplain(program: Command): void {
   withJson(
     program
       .command('explain')
-      .description('all that is known of one record, and why it is or is not deleted')
+      .description('all that is known of one record, why it is or is not deleted, and when it is read next')
       .argument('<stream>', 'named by its table, such as rentals')
       .argument('<key...>', 'its key, such as 42; of several columns one after the other: rental_options 42 7')
       .option('--payload', 'print the record as the API answered it, too', false),
