@@ -21,7 +21,7 @@ import { proxyFor } from './wire/proxy.ts'
 import { type BuiltRequest, buildRequest, buildTarget, linkedRequest, packageVersion } from './wire/request.ts'
 import { createTransport } from './wire/transport.ts'
 
-export type { Answer, Api, CallRecord, KeptPage, ListCall, Page, ReadCall, WriteCall } from './types.ts'
+export type { Api, CallRecord, KeptPage, ListCall, Page } from './types.ts'
 
 export type ApiOptions = {
   readonly settings: Pick<ApiSettings, 'token' | 'auth' | 'language' | 'concurrency' | 'timeoutMs' | 'proxies'> & {

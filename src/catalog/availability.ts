@@ -1,6 +1,16 @@
 // What changes with every booking: calendars, unavailabilities, availability and slots (docs/sources.md, 4.3).
 
-import { bigint, boolean, currency, fromRequest, numeric, reference, text, timestamp, unknownShape } from './columns.ts'
+import {
+  bigint,
+  boolean,
+  currency,
+  fromRequest,
+  keyedByContent,
+  numeric,
+  reference,
+  text,
+  timestamp,
+} from './columns.ts'
 import { belowResource, resourceId } from './resources.ts'
 import type { Column, StreamDef } from './types.ts'
 
@@ -73,13 +83,7 @@ export const resourceUnavailabilities: StreamDef = {
   keyed: 'content',
   passes: true,
   ...belowResource,
-  columns: [
-    resourceId,
-    fromRequest('key', 'text', "The record's own id, else a hash of its content."),
-    ...unknownShape(text('id', "The record's own id, where it has one.", { lenient: true })).filter(
-      (c) => c.name !== 'key',
-    ),
-  ],
+  columns: [resourceId, ...keyedByContent],
   reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/unavailabilities' },
   freshness: 'always',
   every: '6h',
@@ -151,14 +155,7 @@ export const resourceSlotTides: StreamDef = {
   key: ['resource_id', 'slot_id', 'key'],
   keyed: 'content',
   ...belowSlot,
-  columns: [
-    resourceId,
-    slotId,
-    fromRequest('key', 'text', "The record's own id, else a hash of its content."),
-    ...unknownShape(text('id', "The record's own id, where it has one.", { lenient: true })).filter(
-      (c) => c.name !== 'key',
-    ),
-  ],
+  columns: [resourceId, slotId, ...keyedByContent],
   reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/slots/{slotId}/tides' },
   freshness: 'detail',
   every: '10m',

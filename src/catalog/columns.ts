@@ -54,6 +54,13 @@ export const unknownShape = (id: Column): readonly Column[] => [
   text('name', 'Name, where the API gives one.', { lenient: true }),
 ]
 
+/** Columns of records of a collection whose shape is not published, after the keys of what they belong to. */
+export const keyedByContent: readonly Column[] = [
+  fromRequest('key', 'text', "The record's own id, else a hash of its content."),
+  text('id', "The record's own id, where it has one.", { lenient: true }),
+  text('name', 'Name, where the API gives one.', { lenient: true }),
+]
+
 /** The type of a stream's column by its name; text where it has none of that name. */
 export const columnType = (stream: StreamDef, column: string): ColumnType =>
   stream.columns.find(({ name }) => name === column)?.type ?? 'text'

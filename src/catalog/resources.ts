@@ -7,11 +7,11 @@ import {
   date,
   fromRequest,
   json,
+  keyedByContent,
   numeric,
   reference,
   text,
   timestamp,
-  unknownShape,
 } from './columns.ts'
 import type { Column, StreamDef } from './types.ts'
 
@@ -192,13 +192,7 @@ export const resourcePricings: StreamDef = {
   key: ['resource_id', 'key'],
   keyed: 'content',
   ...belowResource,
-  columns: [
-    resourceId,
-    fromRequest('key', 'text', "The record's own id, else a hash of its content."),
-    ...unknownShape(text('id', "The record's own id, where it has one.", { lenient: true })).filter(
-      (c) => c.name !== 'key',
-    ),
-  ],
+  columns: [resourceId, ...keyedByContent],
   reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/pricings' },
   freshness: 'detail',
   every: '1h',

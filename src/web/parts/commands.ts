@@ -35,6 +35,3 @@ export const streamPath = (name: string): string => `/streams/${name}`
 
 /** A link to the page of a stream. */
 export const streamLink = (name: string): Html => html`<a href="${streamPath(name)}">${name}</a>`
-
-/** A link to the page of a run. */
-export const runLink = (id: string | number): Html => html`<a href="/runs/${id}">${id}</a>`
