@@ -2,7 +2,8 @@
 // reading of the sources (docs/sources.md) of its own and shares no code with the rest of the product.
 
 import type { AddressInfo } from 'node:net'
-import Fastify, { type FastifyInstance, type HTTPMethods } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
+import type { InjectOptions } from 'light-my-request'
 import { Failure } from './call.ts'
 import type { Change } from './control/mutate.ts'
 import { registerControl } from './control/routes.ts'
@@ -98,7 +99,7 @@ export async function createSandbox(
   registerControl(server, sandbox)
   await prepare?.(sandbox, async ({ method, path, body }) => {
     const headers = { 'content-type': 'application/json' }
-    const verb = method as HTTPMethods
+    const verb = method as NonNullable<InjectOptions['method']>
     const answer = await server.inject({
       method: verb,
       url: path,
