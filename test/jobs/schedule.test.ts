@@ -22,6 +22,12 @@ const backends = [
 
 const open = (mirror: TestMirror): Promise<QueueBackend> => mirror.app.openQueue(new AbortController().signal)
 
+/** Of streams that are not the point, as if they had been read: a worker begins with what was never read. */
+const countAsRead = ({ app }: TestMirror): Promise<unknown> =>
+  app.database.pool.query(
+    `update sync.streams set as_of = now(), last_run_id = (select max(id) from sync.runs) where last_run_id is null`,
+  )
+
 /** Waits until a question is answered with yes. */
 async function until(question: () => Promise<boolean>): Promise<void> {
   while (!(await question())) await new Promise((resolve) => setTimeout(resolve, 50))
@@ -82,7 +88,8 @@ describe('a worker that finds the windows of a list to be honoured', () => {
   it('makes the sweeps of the whole list rarer at once', async () => {
     await using mirror = await openTestMirror({ size: 5 }, { READ_ECONOMY: 'off' })
     const { app, config } = mirror
-    await mirror.sync()
+    await mirror.sync({ streams: ['rentals', 'rental_options'] })
+    await countAsRead(mirror)
     const { pool } = app.database
     const worker = await startScheduledWorker({
       ...{ context: app.syncContext, backend: await open(mirror), log: app.log },
@@ -108,7 +115,8 @@ describe('a worker that begins after a pause', () => {
   it('runs what is overdue first, the longest overdue before the others', async () => {
     await using mirror = await openTestMirror({ size: 5 }, { READ_ECONOMY: 'off' })
     const { app, config } = mirror
-    await mirror.sync()
+    await mirror.sync({ streams: ['harbours'] })
+    await countAsRead(mirror)
     const { pool } = app.database
     const wanted = await effectiveIntervals(app.database, wantedIntervals(config), 0)
     const queue = await (await open(mirror)).openQueue(scheduleQueue)
@@ -230,14 +238,15 @@ describe('a queue that has gone silent', () => {
 
 describe('several workers', () => {
   it('share one sync; stopping some of them loses nothing', async () => {
-    await using mirror = await openTestMirror({ size: 60, latencyMs: 5 })
+    await using mirror = await openTestMirror({ size: 40, latencyMs: 5 })
     const { app } = mirror
     const more = await Promise.all(
       [1, 2, 3].map(async () =>
         startSyncWorker({ context: app.syncContext, backend: await open(mirror), log: app.log }),
       ),
     )
-    const syncing = mirror.sync()
+    const streams = ['rentals', 'rental_options', 'rental_payments', 'rental_crew_members', 'users']
+    const syncing = mirror.sync({ streams })
     await until(async () => {
       const { rows } = await app.database.pool.query<{ running: number }>(
         `select count(*)::int as running from sync.tasks where status = 'running' and kind = 'details'`,
@@ -248,6 +257,7 @@ describe('several workers', () => {
     const runs = await syncing
     await Promise.all(more.map((worker) => worker.stop()))
     expect(runs.filter((run) => run.status !== 'done').map((run) => `${run.stream}: ${run.error}`)).toEqual([])
-    expect(await mirror.differences()).toEqual([])
+    const differences = await mirror.differences()
+    expect(differences.filter((each) => streams.some((stream) => each.startsWith(`${stream} `)))).toEqual([])
   })
 })

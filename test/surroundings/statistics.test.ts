@@ -1,5 +1,6 @@
 // A Postgres that knows nothing of its tables: autovacuum is off, or the rows were loaded a moment ago. It takes every table
-// for a few rows, and a plan that is right for a few may compare each of thousands with each.
+// for a few rows, and a plan that is right for a few may compare each of thousands with each. With `npm test` the first sync is one
+// of rentals and what lies below them, which are the tables that it must analyse.
 
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -46,6 +47,7 @@ import { countInWindow, isPageKnown } from '../../src/state/windows.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { statementsBeyond } from '../helpers/plans.ts'
 import { type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
+import { isFull } from './extent.ts'
 
 // Tables of thousands of rows are filled and planned on, over and over.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
@@ -367,13 +369,17 @@ describe('Postgres without statistics', () => {
       })
 
   it('a first sync equals the truth, and analyses what it filled', async () => {
-    await using whole = await openTestMirror({ size: 300 })
+    await using whole = await openTestMirror({ size: isFull ? 300 : 120 })
+    const streams = isFull ? [] : ['rentals', 'rental_options', 'rental_payments']
     const { pool } = whole.app.database
     await turnOffAutovacuum(pool)
-    await whole.sync()
-    expect(await whole.differences()).toEqual([])
+    await whole.sync({ streams })
+    const differences = await whole.differences()
+    expect(
+      differences.filter((each) => streams.length === 0 || streams.some((stream) => each.startsWith(`${stream} `))),
+    ).toEqual([])
     // What another task of the first analysed before its rows were committed is seen by the next.
-    await whole.sync()
+    await whole.sync({ streams })
     const { rows } = await pool.query(
       `select relname, reltuples > 0 as analyzed from pg_class where oid = any('{mirror.rentals,sync.records}'::regclass[]) order by 1`,
     )
