@@ -1813,11 +1813,6 @@ export type MirrorDatabase = {
     times: Generated<Int8>
     request: Generated<Json>
   }
-  'sync.rate_limit': {
-    key: string
-    points: Generated<number>
-    expire: Int8 | null
-  }
   'sync.reads': {
     endpoint: string
     same_as: string
@@ -1936,7 +1931,6 @@ export type MirrorDatabase = {
     hot_next_due_at: Timestamp | null
     hot_interval_s: Numeric | null
     rows_proven_at: Timestamp | null
-    planned_to: string | null
   }
   'sync.sweep_pages': {
     run_id: Int8

@@ -3,6 +3,8 @@
 import { childrenOf, streamNamed, withAncestors } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isStubSource, type Queryable } from '../database/sql.ts'
+import { type DueSettings, type NextRead, nextRead } from '../state/due.ts'
+import { holderOf } from '../state/due-candidates.ts'
 import { type QuarantineFacts, quarantinedRecord } from '../state/quarantine.ts'
 import { keyText } from '../state/records.ts'
 import {
@@ -45,13 +47,23 @@ export type RecordFacts = {
   readonly heldBy: string | null
 }
 
-export type Explanation = RecordFacts & { readonly state: RecordState; readonly why: readonly string[] }
+export type Explanation = RecordFacts & {
+  readonly state: RecordState
+  readonly why: readonly string[]
+  /** Why and when its details, or those that it was answered with, are read next; null: none are. */
+  readonly next: NextRead | null
+}
 
 /** Entries of history and outbox at most. */
 const shownEntries = 50
 
 /** Gathers it all. Throws what Postgres says of a key of the wrong type (SQLSTATE class 22). */
-export async function explainRecord(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<Explanation> {
+export async function explainRecord(
+  db: Queryable,
+  stream: StreamDef,
+  key: readonly string[],
+  settings: DueSettings,
+): Promise<Explanation> {
   const text = keyText(key)
   const row = await recordRow(db, stream, key)
   const below: Below[] = []
@@ -72,11 +84,39 @@ export async function explainRecord(db: Queryable, stream: StreamDef, key: reado
   }
   const state = stateOf(row)
   const ahead = row?.isAhead === true ? [aheadOfClock(stream)] : []
-  return { ...facts, state, why: [...whyDeleted(stream, state, facts), ...ahead] }
+  const reading = streamNamed(runningStream(stream))
+  const next = await nextRead(db, reading, key.slice(0, holderOf(reading).key.length), settings)
+  return { ...facts, state, why: [...whyDeleted(stream, state, facts), ...ahead], next }
 }
 
 const aheadOfClock = (stream: StreamDef): string =>
   `It was read at a time that lies ahead of the database's clock; the next run of ${runningStream(stream)} repairs that and reads it anew.`
+
+/** Why and when details are read next, in a sentence. Pure. */
+export function whenNext(
+  { reason, readAt, changedAt, oldAt }: NextRead,
+  now: Date,
+  shown: (time: Date | null) => string,
+): string {
+  switch (reason) {
+    case 'always':
+      return `At each run, because others change it without a trace; last read ${readAt === null ? 'never' : shown(readAt)}.`
+    case 'new':
+      return 'At the next run: its details were never read.'
+    case 'changed':
+      return `At the next run: a change was seen ${shown(changedAt)}, after its details were read ${shown(readAt)}.`
+    case 'skipped':
+      return 'At the next run: reads that repeated others were skipped, and are needed by now.'
+    case 'listed':
+      return 'Its list says what its own read would, which is made for a sample.'
+    case 'old':
+      return oldAt !== null && oldAt <= now
+        ? `At the next run: its details were read ${shown(readAt)}, longer ago than DETAIL_MAX_AGE allows.`
+        : `From ${shown(oldAt)} on, or as soon as a change is seen: its details were read ${shown(readAt)}.`
+    default:
+      return reason satisfies never
+  }
+}
 
 /** The stream whose runs read this one. */
 const runningStream = (stream: StreamDef): string =>

@@ -11,7 +11,7 @@ import type { Logger } from '../log.ts'
 import { meant } from '../near-names.ts'
 import { parseDuration } from '../settings.ts'
 import { isAnythingDue } from '../state/due.ts'
-import { changedPortion, nextPortion, notePlanned } from '../state/portions.ts'
+import { hotSince, scheduledSince } from '../state/due-candidates.ts'
 import { createRequest, isRequested } from '../state/requests.ts'
 import {
   inheritFreshness,
@@ -210,8 +210,8 @@ async function tickMadeDue(context: SyncContext, stream: StreamDef): Promise<'as
   const { pool } = context.database
   const known = (await listStreams(pool)).find((state) => state.stream === stream.name)
   if (known?.as_of == null) return 'waiting'
-  const portion = await changedPortion(pool, stream)
-  if (!(await isAnythingDue(pool, stream, dueSettings(context, { scope: 'hot', portion })))) return 'fresh'
+  const since = await hotSince(pool, stream)
+  if (!(await isAnythingDue(pool, stream, dueSettings(context, { scope: 'hot', since })))) return 'fresh'
   await createRequest(pool, { trigger: 'schedule', streams: [stream.name], full: false, hot: true })
   return 'asked'
 }
@@ -227,9 +227,8 @@ async function mayReadWindows({ database, clock }: SyncContext, stream: string):
 
 async function isFresh(context: SyncContext, stream: StreamDef, parent: string): Promise<boolean> {
   const { pool } = context.database
-  const portion = await nextPortion(pool, stream)
-  if (await isAnythingDue(pool, stream, dueSettings(context, { portion }))) return false
-  if (portion !== null) await notePlanned(pool, stream, portion)
+  const since = await scheduledSince(pool, stream)
+  if (await isAnythingDue(pool, stream, dueSettings(context, { since }))) return false
   await inheritFreshness(pool, stream.name, parent)
   return true
 }

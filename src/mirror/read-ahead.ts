@@ -1,10 +1,9 @@
-// Repairs rows that were read later than now: the database's clock was set back since, or a version before this one wrote
-// the time of a host whose clock was ahead. What was read of them meanwhile was dropped as older, and remembered as known.
+// Repairs rows that were read later than now: the database's clock was set back since. What was read of them meanwhile was
+// dropped as older, and remembered as known.
 
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, isReadAhead, keySql, keyTextSql, type Queryable, toldRead } from '../database/sql.ts'
-import { holderOf, inRangeSql, type KeyRange } from '../state/portions.ts'
+import { identifier, isReadAhead, keyTextSql, type Queryable, toldRead } from '../database/sql.ts'
 import { columnList, sameKey } from './diff-sql.ts'
 
 /** Where hashes of rows are remembered: under which stream, and how many columns of the rows' key name the record. */
@@ -19,13 +18,13 @@ function remembered(stream: StreamDef): { readonly stream: string; readonly widt
  * Sets rows back to when they were last written, at the latest to before the run (its start is the parameter), which may
  * then find them missing; and forgets the hashes by which the next reads would be skipped.
  */
-function repairStatement(stream: StreamDef, within: string): string {
+function repairStatement(stream: StreamDef): string {
   const table = `mirror.${identifier(stream.name)}`
   const place = remembered(stream)
   const record = keyTextSql(stream.key.slice(0, place.width).map((name) => `t.${identifier(name)}`))
   return `with ahead as materialized (
       select ${columnList(stream.key, 't')}, t._deleted_at is null as alive, ${record} as record
-      from ${table} t where ${isReadAhead('t')} and ${within} order by ${columnList(stream.key, 't')} for no key update
+      from ${table} t where ${isReadAhead('t')} order by ${columnList(stream.key, 't')} for no key update
     ), repaired as (
       update ${table} t set _read_at = ${toldRead("least(t._changed_at, $1::timestamptz - interval '1 ms')")} from ahead a where ${sameKey(stream.key, 't', 'a')}
     ), forgotten as (
@@ -37,38 +36,21 @@ function repairStatement(stream: StreamDef, within: string): string {
 }
 
 /** Details that were read later than now would not fall due before that. */
-const repairRecords = (which: string): string =>
-  `update sync.records r set list_hash = null, detail_hash = null, detail_read_at = null,
+const repairRecords = `update sync.records r set list_hash = null, detail_hash = null, detail_read_at = null,
     listed_at = null, changed_at = ${toldRead('r.changed_at')}
-  ${which} r.stream = $1 and greatest(r.detail_read_at, r.listed_at, r.changed_at) > statement_timestamp()`
+  where r.stream = $1 and greatest(r.detail_read_at, r.listed_at, r.changed_at) > statement_timestamp()`
 
 /**
  * Repairs a stream and what stands inside its records, in the caller's transaction: they are read and compared anew.
- * `range`: of the rows that hold its details; null: all.
  * @returns how many rows, or records of which only hashes are kept, were ahead of the database's clock.
  */
-export async function repairReadAhead(
-  db: Queryable,
-  stream: StreamDef,
-  { runStartedAt, range = null }: { readonly runStartedAt: Date; readonly range?: KeyRange | null },
-): Promise<number> {
-  const holder = holderOf(stream)
-  const within = (alias: string, key: readonly string[], parameters: unknown[]): string => {
-    const columns = key.slice(0, holder.key.length).map((name) => `${alias}.${identifier(name)}`)
-    return inRangeSql(holder, range ?? { after: null, upTo: null }, { columns, parameters })
-  }
+export async function repairReadAhead(db: Queryable, stream: StreamDef, runStartedAt: Date): Promise<number> {
   const inside = descendantsOf(stream.name).filter((child) => child.reads.kind === 'inside')
   let repaired = 0
   for (const each of [stream, ...inside]) {
-    const parameters: unknown[] = [runStartedAt]
-    const statement = repairStatement(each, within('t', each.key, parameters))
-    const { rows } = await db.query<{ rows: number }>(statement, parameters)
+    const { rows } = await db.query<{ rows: number }>(repairStatement(each), [runStartedAt])
     repaired += rows[0]?.rows ?? 0
   }
-  const parameters: unknown[] = [stream.name]
-  const ofRange = `from mirror.${identifier(holder.name)} m
-    cross join lateral (select key from sync.records k where k.stream = $1 and k.key = ${keySql(holder, 'm')} offset 0) k
-    where ${within('m', holder.key, parameters)} and r.key = k.key and`
-  const { rowCount } = await db.query(repairRecords(range === null ? 'where' : ofRange), parameters)
+  const { rowCount } = await db.query(repairRecords, [stream.name])
   return Math.max(repaired, rowCount ?? 0)
 }

@@ -1,21 +1,34 @@
-// How old details may be, as SQL.
+// How old details may be, as SQL: DETAIL_MAX_AGE, times a share of 0.75 to 1 that follows from the key, so that records that
+// were read together do not fall due together. There are 32 shares, and an index (`records_read`) finds for each of them
+// what was read too long ago, whatever DETAIL_MAX_AGE is at the time.
 
 import type { StreamDef } from '../catalog/types.ts'
 
-/** A number from 0 to 1 that follows from the key, so that records of one age do not fall due together. */
-const spread = (key: string): string => `(('x' || substr(md5(${key}), 1, 4))::bit(16)::int / 65536.0)`
+/** As many as there are shares. */
+export const shareCount = 32
 
-/** Rentals about to depart or just back are read four times as often. */
-const soonerFor = ({ eventful }: StreamDef, alias: string): string =>
-  eventful === undefined
-    ? '1'
-    : `case when ${alias}.${eventful.begin} between now() and now() + interval '30 days'
-        or ${alias}.${eventful.end} between now() - interval '7 days' and now() then 0.25 else 1 end`
+/** Which of the shares belongs to a key: as in the index. */
+export const shareOf = (key: string): string => `(get_byte(decode(md5(${key}), 'hex'), 0) & ${shareCount - 1})`
 
-/** Is this instant longer ago than the age allowed to a row of `stream`, as SQL? Ages are spread over their last quarter. */
-export const isOlder = (
-  instant: string,
-  stream: StreamDef,
-  { row, key, maxAgeMs }: { readonly row: string; readonly key: string; readonly maxAgeMs: string },
-): string =>
-  `${instant} < now() - ${maxAgeMs} * ${soonerFor(stream, row)} * (0.75 + 0.25 * ${spread(key)}) * interval '1 ms'`
+/** The age that a share allows, as an interval. */
+export const ageOf = (share: string, maxAgeMs: string): string =>
+  `${maxAgeMs} * (0.75 + 0.25 * ${share} / ${shareCount}.0) * interval '1 ms'`
+
+/** Rentals about to depart or just back: they are read four times as often. Undefined: the stream has no such records. */
+export const isSoon = ({ eventful }: StreamDef, row: string): string | undefined =>
+  eventful &&
+  `(${row}.${eventful.begin} between now() and now() + interval '30 days'
+    or ${row}.${eventful.end} between now() - interval '7 days' and now())`
+
+type Aged = { readonly row: string; readonly key: string; readonly maxAgeMs: string }
+
+/** When details of a row of `stream`, read at this instant, are too old, as SQL. */
+export function oldAt(instant: string, stream: StreamDef, { row, key, maxAgeMs }: Aged): string {
+  const soon = isSoon(stream, row)
+  const sooner = soon === undefined ? '' : ` * case when ${soon} then 0.25 else 1 end`
+  return `${instant} + ${ageOf(shareOf(key), maxAgeMs)}${sooner}`
+}
+
+/** Are they too old by now? */
+export const isOlder = (instant: string, stream: StreamDef, aged: Aged): string =>
+  `${oldAt(instant, stream, aged)} < now()`

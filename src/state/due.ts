@@ -1,12 +1,32 @@
-// Which details are due, as SQL.
+// Why is this record read now? Which details are due, as SQL.
+//
+// Details are read for each row of their *holder*: of a list for its own rows, below a record for the row of that record
+// (`rental_payments`: once for each rental). Of a holder that is there, and no stub, details are due when they are
+//
+//   new      never read;
+//   changed  read before `changed_at` of its `sync.records`, which moves when a list shows a new or another record, when a
+//            change of ours is settled, and when rows below it are to be asked for again;
+//   old      read longer ago than `DETAIL_MAX_AGE` times the share of its key; of rentals about to depart or just back, a
+//            quarter of that (detail-age.ts);
+//   skipped  read without what repeated other reads (`partly`), which is no longer redundant (`sync.reads`);
+//   always   shared with others who change them without a trace, such as calendars: at each run, or, in hot runs, when a
+//            rental of the boat changed since (`dueBy`);
+//   asked    read before the run began, where it is a full one (`before`).
+//
+// Where the singles of a list are redundant, the list stands for them: seen by it (`listed_at`) is read, and what is old is
+// compared with the list, when it is read. A refresh reads its record whatever is due.
+//
+// A sync asks all rows. A run of the schedule asks those that may be due, by indexes (due-candidates.ts). What is found is
+// read in the order of use. `explain` says of a record why and when its details are read next (`nextRead`).
 
 import { sql } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import { isDetailOnSchedule, repeatsOf } from '../catalog/catalog.ts'
+import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { identifier, isStub, keySql, literal, on, type Queryable } from '../database/sql.ts'
-import { isOlder } from './detail-age.ts'
-import { holderOf, type Portion, portionSql } from './portions.ts'
+import { isOlder, oldAt } from './detail-age.ts'
+import { candidatesSql, holderOf } from './due-candidates.ts'
 
 export type DueSettings = {
   /** What asks: a one-off sync, the schedule, or a hot run. */
@@ -15,15 +35,13 @@ export type DueSettings = {
   readonly maxAgeMs: number
   /** Everything read before this instant is due as well (`--full`); null: only what is new, changed or old. */
   readonly before: Date | null
-  /** Of a hot run: only records of which a change was seen since then are due; null: all. */
-  readonly changedSince: Date | null
   /** First and last day of the horizon of slots, `YYYY-MM-DD`. */
   readonly from: string
   readonly to: string
   /** Reads that repeat others and are redundant are not due; false: what was left out is due. */
   readonly leavesOut: boolean
-  /** Only rows of this part are asked; null: all. */
-  readonly portion: Portion | null
+  /** Only rows that changed since then, and on the schedule what may be old, are asked; null: all. */
+  readonly since: Date | null
 }
 
 /**
@@ -61,32 +79,34 @@ export const isExpected = ({ dueBy }: StreamDef, key: string): string =>
         and x._changed_at > d.detail_read_at and x._read_at > d.detail_read_at - ${answeredWithin})`
 
 type DueQuery = {
-  readonly select: string
+  /** May name when a change was last seen. */
+  readonly select: string | ((changedAt: string) => string)
   readonly tail: string
   /** Of the tail: they begin with `$7`. */
   readonly values?: readonly unknown[]
   /** What follows the table's alias. */
   readonly sample?: string
+  /** Also rows of which nothing is due. */
+  readonly isDueOrNot?: boolean
 }
 
-/**
- * A list whose singles are redundant says itself what it changed, and its sweep compares old rows with it. Otherwise what
- * was left out is due again: `partly` tells of the reads that are left out one by one.
- */
 async function queryDue<R extends QueryResultRow>(
   db: Queryable,
   stream: StreamDef,
   settings: DueSettings,
-  { select, tail, values = [], sample }: DueQuery,
+  { select, tail, values = [], sample, isDueOrNot = false }: DueQuery,
 ): Promise<readonly R[]> {
-  const { scope, portion } = settings
+  const { scope, since } = settings
   const holder = holderOf(stream)
   const key = keySql(holder, 'm')
   const isList = stream.reads.kind === 'list'
-  const parameters = [...settingsValues(settings), ...values]
-  const rows = portion === null ? `mirror.${holder.name} m ${sample ?? ''}` : portionSql(stream, portion, parameters)
+  const isWhole = stream.freshness === 'always' && !(scope === 'schedule' && isDetailOnSchedule(stream))
+  const isMadeDue = scope === 'hot' && stream.dueBy !== undefined
+  const isAll = since === null || (isWhole && !isMadeDue)
+  const ages = scope === 'schedule' ? { maxAgeMs: '$2::float8', from: '$3::date', to: '$4::date' } : null
+  const rows = isAll ? `mirror.${holder.name} m ${sample ?? ''}` : candidatesSql(stream, '$5::timestamptz', ages)
   // What is known of a few rows is looked up; of all of them, both are read.
-  const known = portion === null && sample === undefined ? remembered : lookedUp
+  const known = isAll && sample === undefined ? remembered : lookedUp
   const changedAt = isList ? 'd.changed_at' : holder.reads.kind === 'list' ? 'p.changed_at' : 'm._changed_at'
   const parent = !isList && holder.reads.kind === 'list' ? known('p', holder, key) : ''
   const horizon = holder.horizon === 'date' ? 'm.date between w.first_day and w.last_day' : 'true'
@@ -95,25 +115,25 @@ async function queryDue<R extends QueryResultRow>(
     ? 'case when w.listed then greatest(d.detail_read_at, d.listed_at) else d.detail_read_at end'
     : 'd.detail_read_at'
   const aged = isOlder('d.detail_read_at', holder, { row: 'm', key, maxAgeMs: 'w.max_age_ms' })
-  const isWhole = stream.freshness === 'always' && !(scope === 'schedule' && isDetailOnSchedule(stream))
-  const isMadeDue = scope === 'hot' && stream.dueBy !== undefined
+  // A hot run of a list reads what its own sweep found.
+  const found = scope === 'hot' && isList ? 'd.changed_at >= w.since' : 'true'
   const stale = isMadeDue
     ? `(d.detail_read_at is null or d.detail_read_at < ${changedAt} or ${isExpected(stream, key)})`
     : isWhole
       ? 'true'
       : `(${seenAt} is null or ${seenAt} < ${changedAt} or ${seenAt} < w.before
          or not w.listed and ${aged} or d.partly and not w.partly)`
-  const found = await db.query<R>(
-    `with w(before, max_age_ms, first_day, last_day, changed_since, listed, partly) as (
+  const result = await db.query<R>(
+    `with w(before, max_age_ms, first_day, last_day, since, listed, partly) as (
       select $1::timestamptz, $2::float8, $3::date, $4::date, $5::timestamptz,
         ${isList} and $6::boolean and ${areRedundant(repeats)},
         $6::boolean and ${areRedundant(isList ? repeats.slice(1) : repeats)})
-    select ${select} from w cross join ${rows} ${parent} ${known('d', stream, key)}
+    select ${typeof select === 'string' ? select : select(changedAt)} from w cross join ${rows} ${parent} ${known('d', stream, key)}
     where m._deleted_at is null and not ${isStub('m')} and ${horizon}
-      and (w.changed_since is null or ${changedAt} >= w.changed_since) and ${stale} ${tail}`,
-    parameters,
+      and ${isDueOrNot ? 'true' : `${found} and ${stale}`} ${tail}`,
+    [...settingsValues(settings), ...values],
   )
-  return found.rows
+  return result.rows
 }
 
 /** Joins what is remembered of a record, under a key of SQL. */
@@ -135,7 +155,7 @@ const settingsValues = (settings: DueSettings): readonly unknown[] => [
   settings.maxAgeMs,
   settings.from,
   settings.to,
-  settings.changedSince,
+  settings.since,
   settings.leavesOut,
 ]
 
@@ -149,6 +169,38 @@ export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSet
     select: `${keySql(holder, 'm')} as key, ${useRank(holder)} as rank`,
     tail: `order by ${useOrder(holder)}`,
   })
+}
+
+export type NextRead = {
+  /** `skipped`: reads that repeat others were left out, and are wanted by now; `listed`: the list says what its single would. */
+  readonly reason: 'new' | 'changed' | 'skipped' | 'always' | 'listed' | 'old'
+  readonly readAt: Date | null
+  readonly changedAt: Date | null
+  /** From when on they are too old; null: never read. */
+  readonly oldAt: Date | null
+}
+
+/** Why and when the schedule reads the details of this holder next; null: it holds none that are read. */
+export async function nextRead(
+  db: Queryable,
+  stream: StreamDef,
+  parts: readonly string[],
+  settings: DueSettings,
+): Promise<NextRead | null> {
+  const holder = holderOf(stream)
+  const isAlways = stream.freshness === 'always' && !isDetailOnSchedule(stream)
+  const aged = { row: 'm', key: keySql(holder, 'm'), maxAgeMs: 'w.max_age_ms' }
+  const same = holder.key.map((name, index) => `m.${identifier(name)} = $${index + 7}::${columnType(holder, name)}`)
+  const [found] = await queryDue<NextRead>(db, stream, settings, {
+    select: (changedAt) => `case when ${isAlways} then 'always' when d.partly and not w.partly then 'skipped'
+        when w.listed and d.listed_at >= ${changedAt} then 'listed' when d.detail_read_at is null then 'new'
+        when d.detail_read_at < ${changedAt} then 'changed' else 'old' end as reason,
+      d.detail_read_at as "readAt", ${changedAt} as "changedAt", ${oldAt('d.detail_read_at', holder, aged)} as "oldAt"`,
+    tail: `and ${same.join(' and ')}`,
+    values: parts,
+    isDueOrNot: true,
+  })
+  return found ?? null
 }
 
 /** For so many records that are wanted at random, so many times as many are looked at: some are not to be read. */
@@ -167,7 +219,7 @@ export async function drawnKeys(
   const drawn = await queryDue<{ key: string }>(
     db,
     stream,
-    { ...settings, leavesOut: false, portion: null },
+    { ...settings, leavesOut: false, since: null },
     {
       select: `${keySql(stream, 'm')} as key`,
       tail: 'order by random() limit $7',
@@ -187,7 +239,7 @@ export async function countListed(
   const [row] = await queryDue<{ count: number }>(
     db,
     stream,
-    { ...settings, leavesOut: false, portion: { since, range: null } },
+    { ...settings, leavesOut: false, since },
     { select: 'count(*)::int as count', tail: 'and d.listed_at >= $7', values: [since] },
   )
   return row?.count ?? 0

@@ -4,6 +4,8 @@
 import type { Database } from '../database/database.ts'
 
 const key = 'database_clock'
+/** When it was last found to have been set back: whoever looks at a part of the rows looks at all of them once. */
+export const setBackKey = 'database_clock_set_back'
 /** Smaller steps only make somebody wait as long. Leases and wake-ups of a moment ago end within it, too. */
 const toleratedS = 10
 
@@ -36,7 +38,14 @@ export async function noteDatabaseTime(database: Database): Promise<number> {
     )
     const aheadS = rows[0]?.ahead_s ?? 0
     const isSetBack = aheadS > toleratedS
-    if (isSetBack) for (const statement of statements) await client.query(statement, [aheadS])
+    if (isSetBack) {
+      for (const statement of statements) await client.query(statement, [aheadS])
+      await client.query(
+        `insert into sync.pinned (key, value, probed_at) values ($1, 'true', clock_timestamp())
+         on conflict (key) do update set probed_at = excluded.probed_at`,
+        [setBackKey],
+      )
+    }
     await client.query('update sync.pinned set probed_at = clock_timestamp() where key = $1', [key])
     return isSetBack ? aheadS : 0
   })

@@ -14,9 +14,9 @@ import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
 import { detailStates, isSeenSince, listedRecords } from '../state/detail-states.ts'
 import { keepDetailTags } from '../state/detail-tags.ts'
 import { dueKeys } from '../state/due.ts'
+import { hotSince, scheduledSince } from '../state/due-candidates.ts'
 import { linkKeys } from '../state/links.ts'
 import { insertNewRecords } from '../state/new-records.ts'
-import { changedPortion, nextPortion, notePlanned, type Portion } from '../state/portions.ts'
 import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from '../state/quarantine.ts'
 import { noteReads, repeatingReadsOf } from '../state/reads.ts'
 import { keyText, keyTextOf, knownRecords, saveRecords } from '../state/records.ts'
@@ -59,9 +59,8 @@ export const committing: TaskWriter = {
   /** Rows whose reading time lies ahead of the database's clock are repaired, and a person is told. */
   begin: async ({ context, stream, task }) => {
     const rows = await context.database.transaction(async (client) => {
-      const isWhole = task.fullRead || !task.isScheduled
-      const range = isWhole ? null : ((await nextPortion(client, stream))?.range ?? null)
-      const repaired = await repairReadAhead(client, stream, { runStartedAt: task.runStartedAt, range })
+      const isAll = task.fullRead || !task.isScheduled || (await scheduledSince(client, stream)) === null
+      const repaired = isAll ? await repairReadAhead(client, stream, task.runStartedAt) : 0
       if (repaired > 0)
         await addWarnings(client, task.runId, [
           `${repaired} rows had a reading time ahead of the database's clock, which was set back, or was that of a host whose clock was ahead; they are read anew.`,
@@ -127,20 +126,15 @@ export const committing: TaskWriter = {
     const { context, stream, task } = run
     const { pool } = context.database
     await analyzeGrown(pool, context.log)
-    const portion = await portionOf(pool, run)
-    if (!isEnabled(stream, context.settings)) return { keys: [], portion }
+    const since = await sinceOf(pool, run)
+    if (!isEnabled(stream, context.settings)) return { keys: [], since }
     const { fullRead, hot, isScheduled, runStartedAt } = task
     const due = dueSettings(context, {
       scope: hot ? 'hot' : isScheduled ? 'schedule' : 'sync',
       ...(fullRead && { before: runStartedAt }),
-      // The changes that its own sweep found.
-      ...(hot && stream.reads.kind === 'list' && { changedSince: runStartedAt }),
-      portion,
+      since,
     })
-    const keys = await dueKeys(pool, stream, due)
-    // What changed is found again until a run has ended well: only the range goes on.
-    if (portion !== null) await notePlanned(pool, stream, portion)
-    return { keys, portion }
+    return { keys: await dueKeys(pool, stream, due), since }
   },
 
   linkKeys: async ({ context, stream }) => {
@@ -179,12 +173,11 @@ export const committing: TaskWriter = {
   },
 }
 
-/** What a run looks at: everything when somebody asked for it, else what may have become due since the last one. */
-async function portionOf(db: Queryable, { stream, task }: TaskRun): Promise<Portion | null> {
+/** Since when a run looks for changes; null: it looks at all rows, as where somebody asked for it. */
+async function sinceOf(db: Queryable, { stream, task }: TaskRun): Promise<Date | null> {
   if (task.fullRead) return null
-  if (!task.hot) return task.isScheduled ? await nextPortion(db, stream) : null
-  if (stream.dueBy !== undefined) return await changedPortion(db, stream)
-  return { since: task.runStartedAt, range: null }
+  if (!task.hot) return task.isScheduled ? await scheduledSince(db, stream) : null
+  return stream.dueBy === undefined ? task.runStartedAt : await hotSince(db, stream)
 }
 
 /** New rows alone: nothing that the commit before it writes, too, and in which order would matter. */

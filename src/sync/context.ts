@@ -11,7 +11,6 @@ import type { Logger } from '../log.ts'
 import type { DetailState, Listed, Seen } from '../state/detail-states.ts'
 import type { DueKey } from '../state/due.ts'
 import type { ShownAfter } from '../state/own-writes.ts'
-import type { Portion } from '../state/portions.ts'
 import type { KnownRecord } from '../state/records.ts'
 import type { NewTask, Task, Waiting } from '../state/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
@@ -100,8 +99,8 @@ export type CommitExtras = {
   readonly also?: (client: PoolClient) => Promise<void>
 }
 
-/** Whose details are due, of the rows that were looked at; `portion` null: of all of them. */
-export type Due = { readonly keys: readonly DueKey[]; readonly portion: Portion | null }
+/** Whose details are due; `since`: which rows were asked (`DueSettings`). */
+export type Due = { readonly keys: readonly DueKey[]; readonly since: Date | null }
 
 /**
  * What a task asks about earlier reads, and what becomes of what it finds. A sync commits it (`commit.ts`), a check

@@ -110,20 +110,15 @@ export const detailPriority = ({ stream, isAsked }: Pick<Task, 'stream' | 'isAsk
 /** What details of this priority make way for: everything that is no detail, and details of lower ranks. */
 export const moreUrgentThan = (priority: number): number => firstOfRank(Math.floor((priority - mostUrgentDetail) / 100))
 
-/** What decides which details are due now; `scope`, `before`, `changedSince` and `portion`: see `DueSettings`. */
+/** What decides which details are due now; `scope`, `before` and `since`: see `DueSettings`. */
 export function dueSettings(
   { settings, clock }: Pick<SyncContext, 'settings' | 'clock'>,
-  {
-    scope = 'schedule',
-    before = null,
-    changedSince = null,
-    portion = null,
-  }: Partial<Pick<DueSettings, 'scope' | 'before' | 'changedSince' | 'portion'>> = {},
+  { scope = 'schedule', before = null, since = null }: Partial<Pick<DueSettings, 'scope' | 'before' | 'since'>> = {},
 ): DueSettings {
   const from = dateIn(settings.timeZone, clock.now())
   const to = addDays(from, Math.max(0, settings.slotDays - 1))
   const leavesOut = settings.readEconomy && before === null
-  return { scope, maxAgeMs: settings.detailMaxAgeMs, before, changedSince, from, to, leavesOut, portion }
+  return { scope, maxAgeMs: settings.detailMaxAgeMs, before, from, to, leavesOut, since }
 }
 
 /** The share of the request budget that scheduled reads may take. */

@@ -3,8 +3,10 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
+import { readConfig } from '../../src/config.ts'
 import { explainRecord } from '../../src/inspect/explain.ts'
 import { quarantineRecords } from '../../src/state/quarantine.ts'
+import { dueSettings } from '../../src/sync/plan.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { type BarePages, openBarePages } from '../web/pages-rig.ts'
 import { text } from './generators.ts'
@@ -94,8 +96,10 @@ describe('hostile keys and reasons', () => {
     } finally {
       client.release()
     }
+    const settings = readConfig({}, '/nonexistent')
+    const due = dueSettings({ settings, clock: { now: () => new Date() } })
     for (const key of keys) {
-      const found = await explainRecord(database.pool, streamNamed('resources'), [key])
+      const found = await explainRecord(database.pool, streamNamed('resources'), [key], due)
       expect([found.quarantine?.reason, found.state]).toEqual([key, 'absent'])
     }
     const { rows } = await database.pool.query(

@@ -2,7 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { type Explanation, explainRecord, type RecordFacts, whyDeleted } from '../../src/inspect/explain.ts'
+import { type Explanation, explainRecord, type RecordFacts, whenNext, whyDeleted } from '../../src/inspect/explain.ts'
+import { dueSettings } from '../../src/sync/plan.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 let mirror: TestMirror
@@ -10,7 +11,7 @@ const rentals = { streams: ['rentals', 'rental_options', 'rental_payments', 'ren
 let ids: readonly string[]
 
 const explain = (stream: string, ...key: readonly string[]): Promise<Explanation> =>
-  explainRecord(mirror.app.database.pool, streamNamed(stream), key)
+  explainRecord(mirror.app.database.pool, streamNamed(stream), key, dueSettings(mirror.app.syncContext))
 const nth = (index: number): string => ids[index] ?? ''
 
 beforeAll(async () => {
@@ -42,6 +43,33 @@ describe('a record', () => {
     expect(explanation.row?.source).toMatch(/^GET \/v3\/rentals/)
     expect(explanation.remembered?.detailReadAt).toBeInstanceOf(Date)
     expect(explanation.why).toEqual([`Run ${explanation.lastSweep?.id} found it in the list.`])
+  })
+
+  it('says why and when its details are read next', async () => {
+    const { pool } = mirror.app.database
+    const [stream, id] = ['rental_payments', nth(2)] as const
+    const next = async (): Promise<unknown> => {
+      const { rows } = await pool.query<{ id: string }>('select id from mirror.rental_payments where rental_id = $1', [
+        id,
+      ])
+      const { next: told } = await explain(stream, id, rows[0]?.id ?? '')
+      return told === null ? null : whenNext(told, new Date(), (time) => (time === null ? 'never' : 'then'))
+    }
+    const set = (columns: string) =>
+      pool.query(`update sync.records set ${columns} where stream = $1 and key = $2`, [stream, id])
+    expect(await next()).toMatch(/^From then on, or as soon as a change is seen/)
+    await set(`detail_read_at = now() - interval '2 days'`)
+    expect(await next()).toMatch(/^At the next run: a change was seen then, after its details were read then/)
+    await pool.query(`update sync.records set changed_at = now() - interval '3 days' where key = $1`, [id])
+    expect(await next()).toMatch(/^At the next run: its details were read then, longer ago/)
+    await set('detail_read_at = null')
+    expect(await next()).toMatch(/^At the next run: its details were never read/)
+    await set('detail_read_at = now(), partly = true')
+    await pool.query(`update sync.reads set state = 'needed'`)
+    expect(await next()).toMatch(/^At the next run: reads that repeated others were skipped/)
+    await set('partly = false')
+    expect((await explain('rentals', nth(0))).next, 'deleted').toBeNull()
+    expect((await explain('resource_availability_years', 'none', '2026')).next, 'unknown').toBeNull()
   })
 
   it('shows what lies below it and when that was read', async () => {
@@ -124,7 +152,7 @@ describe('every stream', () => {
       const stream = streamNamed(name)
       const { rows } = await pool.query(`select ${stream.key.join(', ')} from mirror.${name} limit 1`)
       const key = stream.key.map((column) => String(rows[0]?.[column]))
-      expect((await explainRecord(pool, stream, key)).row, name).not.toBeNull()
+      expect((await explainRecord(pool, stream, key, dueSettings(mirror.app.syncContext))).row, name).not.toBeNull()
     }
   })
 })

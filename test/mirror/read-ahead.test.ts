@@ -88,8 +88,8 @@ describe('a row that is ahead already', () => {
       { stream: 'harbours', key: '41', listHash: 'b' },
     ])
     await leaveAhead(40)
-    expect(await repairReadAhead(mirror.db.pool, streamNamed('harbours'), { runStartedAt: new Date() })).toBe(1)
-    expect(await repairReadAhead(mirror.db.pool, streamNamed('harbours'), { runStartedAt: new Date() })).toBe(0)
+    expect(await repairReadAhead(mirror.db.pool, streamNamed('harbours'), new Date())).toBe(1)
+    expect(await repairReadAhead(mirror.db.pool, streamNamed('harbours'), new Date())).toBe(0)
     expect(await stored(40)).toEqual({ name: 'ahead', gone: false, ahead: false })
     expect(await mirror.all(`select key, list_hash from sync.records where key in ('40', '41') order by key`)).toEqual([
       { key: '40', list_hash: null },

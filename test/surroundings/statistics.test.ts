@@ -59,11 +59,10 @@ const due = {
   scope: 'schedule' as const,
   maxAgeMs: 86_400_000,
   before: null,
-  changedSince: null,
   from: '2026-01-01',
   to: '2027-01-01',
   leavesOut: true,
-  portion: null,
+  since: null,
 }
 
 const window = { column: 'departure_datetime', from: '2026-01-01', to: '2027-01-01', timeZone: 'UTC' }

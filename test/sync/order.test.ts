@@ -58,11 +58,10 @@ it('details are due by rank: what departs soonest, what is back since shortest, 
     const due = {
       scope: 'schedule' as const,
       before: new Date(Date.now() + dayMs),
-      changedSince: null,
       maxAgeMs: dayMs,
       from: '2000-01-01',
       to: '2000-01-01',
-      portion: null,
+      since: null,
       leavesOut: false,
     }
     const keys = await dueKeys(pool, streamNamed('rentals'), due)

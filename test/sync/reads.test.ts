@@ -75,11 +75,10 @@ describe('singles that repeat their list', () => {
       scope: 'sync',
       maxAgeMs: 86_400_000,
       before: new Date(Date.now() - 86_400_000),
-      changedSince: null,
       from: '2026-01-01',
       to: '2026-01-01',
       leavesOut: false,
-      portion: null,
+      since: null,
     } as const
     const drawn = new Set<number>()
     for (let draw = 0; draw < 100; draw++)

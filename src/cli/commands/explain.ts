@@ -1,37 +1,31 @@
 // `explain`: everything known of one record: values, reads, history, quarantine, changes, why it is or is not deleted.
 
-import type { Command } from 'commander'
 import { stringify } from 'lossless-json'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { existingStream } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
+import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
 import { isDataError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { counted, instant } from '../../format.ts'
-import { type Explanation, explainRecord } from '../../inspect/explain.ts'
-import { action, type CommandContext, quiet, withJson } from '../context.ts'
+import { type Explanation, explainRecord, whenNext } from '../../inspect/explain.ts'
+import { dueSettings } from '../../sync/plan.ts'
+import type { CommandContext } from '../context.ts'
 import { recordKey } from '../record-key.ts'
 import { oneLine, print, printText, table } from '../terminal/output.ts'
 
-/** Registers `explain`. */
-export function registerExplain(program: Command): void {
-  withJson(
-    program
-      .command('explain')
-      .description('all that is known of one record, and why it is or is not deleted')
-      .argument('<stream>', 'named by its table, such as rentals')
-      .argument('<key...>', 'its key, such as 42; of several columns one after the other: rental_options 42 7')
-      .option('--payload', 'print the record as the API answered it, too', false),
-  ).action(action(runExplain, quiet))
-}
-
 type Options = { readonly json: boolean; readonly payload: boolean }
 
-async function explained(database: Database, stream: StreamDef, key: readonly string[]): Promise<Explanation> {
+async function explained(
+  { config, database }: { readonly config: Config; readonly database: Database },
+  stream: StreamDef,
+  key: readonly string[],
+): Promise<Explanation> {
   try {
-    return await explainRecord(database.pool, stream, key)
+    const settings = dueSettings({ settings: config, clock: { now: () => new Date() } })
+    return await explainRecord(database.pool, stream, key, settings)
   } catch (cause) {
     if (!isDataError(cause)) throw cause
     const types = stream.key.map((name) => `${name} ${columnType(stream, name)}`)
@@ -41,7 +35,7 @@ async function explained(database: Database, stream: StreamDef, key: readonly st
   }
 }
 
-async function runExplain(
+export async function runExplain(
   context: CommandContext,
   name: string,
   given: readonly string[],
@@ -50,7 +44,7 @@ async function runExplain(
   const stream = existingStream(name)
   const key = recordKey(stream, given)
   await using opened = await context.openDatabase()
-  const explanation = await explained(opened.database, stream, key)
+  const explanation = await explained({ config: context.config, database: opened.database }, stream, key)
   const { state, history, quarantine, changes, why } = explanation
   if (state === 'absent' && history.total === 0 && quarantine === null && changes.length === 0)
     throw new BoatMirrorError('NOT_FOUND', `Nothing is known of ${name} ${key.join(' ')}. ${why.join(' ')}`, {
@@ -88,11 +82,12 @@ const stateWords = {
 } as const
 
 function printExplanation(explanation: Explanation, payload: boolean): void {
-  const { row, remembered, parent } = explanation
+  const { row, remembered, parent, next } = explanation
   const facts: readonly (readonly [string, string | null | undefined])[] = [
     ['Why', explanation.why.join(' ')],
     ['Read', row && `${instant(row.readAt)} UTC from ${row.source}`],
     ['Details', remembered?.detailReadAt && `read ${instant(remembered.detailReadAt)} UTC`],
+    ['Next', next && whenNext(next, new Date(), (time) => `${instant(time)} UTC`)],
     ['Changed', row && `${instant(row.changedAt)} UTC`],
     ['Deleted', row?.deletedAt && `${instant(row.deletedAt)} UTC`],
     ['Part of', parent && `${parent.stream} ${oneLine(parent.key)}, ${stateWords[parent.state]}`],

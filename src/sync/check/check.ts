@@ -191,7 +191,7 @@ class StreamComparison implements TaskWriter {
 
   async dueKeys({ stream }: TaskRun): Promise<Due> {
     const keys = [...(stream.reads.kind === 'list' ? this.#due : this.#parents)].map((key) => ({ key, rank: 0 }))
-    return { keys, portion: null }
+    return { keys, since: null }
   }
 
   async end(_: TaskRun, next?: { readonly tasks: readonly NewTask[] }): Promise<void> {

@@ -3,7 +3,7 @@
 // draw has two parts, each as large as its share: those that are coming, and, when these have all that is theirs, the others.
 
 import { countListed, type DueKey, drawnKeys, dueKeys, firstRankOver } from '../../state/due.ts'
-import { holderOf } from '../../state/portions.ts'
+import { holderOf } from '../../state/due-candidates.ts'
 import {
   concludeLearning,
   learnAnew,
@@ -32,7 +32,7 @@ import { isRestPlan, type Learned } from './learned.ts'
 export const leavesOut = ({ context, task }: TaskRun): boolean => context.settings.readEconomy && !task.fullRead
 
 /** Reads what is to be compared before the others of its kind; of records that are over it is read later, with their plan. */
-export async function learn(run: TaskRun, { keys, portion }: Due): Promise<Learned> {
+export async function learn(run: TaskRun, { keys, since }: Due): Promise<Learned> {
   const { context, stream } = run
   const isList = stream.reads.kind === 'list'
   const isOver = ({ rank }: DueKey): boolean => rank >= firstRankOver
@@ -60,7 +60,7 @@ export async function learn(run: TaskRun, { keys, portion }: Due): Promise<Learn
       await readDetails(run, keysOf(shuffled(coming).slice(0, share)), { sample: true })
       const learned = await learnedOf(run, [])
       if (learned.isProvisional) return { ...learned, hasRest: true }
-      return { due: await dueKeys(pool, stream, dueSettings(context, { portion })) }
+      return { due: await dueKeys(pool, stream, dueSettings(context, { since })) }
     }
     // A part of what is coming was compared; the rest of the sample is drawn from what is over.
     await learnFromList(run, wanted, isRestPlan(run) ? keysOf(shuffled(due.filter(isOver))) : null)
@@ -78,7 +78,7 @@ export async function learn(run: TaskRun, { keys, portion }: Due): Promise<Learn
       reads.map(({ endpoint }) => ({ endpoint, sampled: true })),
     )
   } else return { due }
-  return { due: await dueKeys(pool, stream, dueSettings(context, { portion })) }
+  return { due: await dueKeys(pool, stream, dueSettings(context, { since })) }
 }
 
 const keysOf = (due: readonly DueKey[]): readonly string[] => due.map(({ key }) => key)
