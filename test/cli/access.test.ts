@@ -1,11 +1,8 @@
 // `access` as people call it: what it says, and what it refuses.
 
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'
-
-// Commands load the program anew each time.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const mark = Math.random().toString(36).slice(2, 8)
 const [role, admin] = [`shop_${mark}`, `admin_${mark}`]

@@ -12,7 +12,7 @@ import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { findOnPath, startRedis } from '../helpers/redis-server.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'
 
-// Commands load the program anew each time, and some wait for servers that do not answer.
+// Some start the program, and some wait for servers that do not answer.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let database: TestDatabase

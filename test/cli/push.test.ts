@@ -1,13 +1,10 @@
-// `push` and `changes`, end to end: the built program, a database of its own, a sandbox.
+// `push` and `changes`, end to end: the command line, a database of its own, a sandbox.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { Planner } from '../outbox/plans.ts'
 import { type CommandLine, errorOf, openCommandLine } from './program.ts'
-
-// Commands load the program anew each time.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let database: TestDatabase
 let sandbox: Sandbox

@@ -1,12 +1,9 @@
 // The commands report, explain and drift as people call them: output, messages, exit codes.
 
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportViews } from '../../src/reports/report-views.ts'
 import { type CommandLine, errorOf, openCommandLine } from '../cli/program.ts'
 import { departing, openReports, type Reports } from '../reports/support.ts'
-
-// Commands load the program anew each time.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let reports: Reports
 let cli: CommandLine

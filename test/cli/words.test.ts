@@ -9,7 +9,7 @@ import { createTestDatabase } from '../helpers/database.ts'
 import { at, type Mirror, openMirror, rowOf } from '../helpers/rows.ts'
 import { type CommandLine, openCommandLine } from './program.ts'
 
-// Commands load the program anew each time.
+// Two of them start the program.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let mirror: Mirror

@@ -121,13 +121,18 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
   }
 }
 
-/** Each thing that is the matter by itself. The name of a field is the API's text, and not kept. */
-export const subjectsOf = (attention: readonly AttentionItem[]): readonly Subject[] =>
-  attention.flatMap(({ kind, about }) => {
+/**
+ * Each thing that is the matter by itself, once: several transactions may hold the feed back. The name of a field is the API's
+ * text, and not kept.
+ */
+export const subjectsOf = (attention: readonly AttentionItem[]): readonly Subject[] => {
+  const subjects = attention.flatMap(({ kind, about }): Subject[] => {
     if (about.length === 0) return [{ kind, about: '' }]
     if (kind !== 'fields') return about.map((name) => ({ kind, about: name }))
     return about.map((name) => ({ kind, about: `${name.split('.')[0]}.${fingerprint(name)}` }))
   })
+  return [...new Map(subjects.map((subject) => [subjectKey(subject), subject])).values()]
+}
 
 async function readMatters(client: Parameters<typeof knownMatters>[0]): Promise<readonly Matter[]> {
   const rows = await knownMatters(client)
