@@ -1,6 +1,5 @@
 # The image of boat-mirror: compiled in one stage, run in another with production packages only, as an unprivileged user.
-# The embedded Postgres is left out: a container gets its database from DATABASE_URL. `--target traces` builds the image
-# with OpenTelemetry's packages, for traces of jobs.
+# The embedded Postgres is left out: a container gets its database from DATABASE_URL.
 
 FROM node:22-alpine AS build
 WORKDIR /app
@@ -18,28 +17,16 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 COPY scripts/sbom.mjs ./
 COPY --from=build /app/all.spdx.json /app/bundled.json ./
-# The list of packages (SBOM) is made of what is installed, the queue board with it, and of what the build put into the
-# program; what only a compiler or a debugger reads is left out.
+# The list of packages (SBOM) is made of what is installed and of what the build put into the program; what only a
+# compiler or a debugger reads is left out.
 RUN npm ci --ignore-scripts --no-audit --no-fund --omit=dev --omit=optional \
-  && board="@bull-board/ui@$(node -p "require('./package.json').peerDependencies['@bull-board/ui']")" \
-  && npm pkg delete devDependencies optionalDependencies peerDependencies \
-  && npm install --no-save --ignore-scripts --no-audit --no-fund "$board" \
+  && npm pkg delete devDependencies optionalDependencies \
   && npm sbom --sbom-format=spdx > installed.spdx.json \
   && node sbom.mjs installed.spdx.json all.spdx.json bundled.json > sbom.spdx.json \
   && npm cache clean --force \
   && find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete
 
-FROM packages AS packages-for-traces
-COPY package.json ./
-RUN added=$(node -p "Object.entries(require('./package.json').peerDependencies).map((pair) => pair.join('@')).join(' ')") \
-  && npm pkg delete devDependencies optionalDependencies peerDependencies \
-  && npm install --no-save --ignore-scripts --no-audit --no-fund $added \
-  && npm sbom --sbom-format=spdx > installed.spdx.json \
-  && node sbom.mjs installed.spdx.json all.spdx.json bundled.json > sbom.spdx.json \
-  && npm cache clean --force \
-  && find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete
-
-FROM node:22-alpine AS program
+FROM node:22-alpine
 ARG VERSION=0.0.0
 ARG REVISION=unknown
 ARG SOURCE=unknown
@@ -60,6 +47,8 @@ RUN mkdir /data && chown 1000:1000 /data && ln -s /app/dist/src/cli/main.js /usr
 COPY package.json LICENSE README.md ./
 COPY docs docs
 COPY --from=build /app/dist dist
+COPY --from=packages /app/sbom.spdx.json ./
+COPY --from=packages /app/node_modules node_modules
 # A number, so that Kubernetes can see that it is not root; any other will do.
 USER 1000:1000
 EXPOSE 8484
@@ -69,11 +58,3 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["boat-mirror"]
 CMD ["worker"]
-
-FROM program AS traces
-COPY --from=packages-for-traces /app/sbom.spdx.json ./
-COPY --from=packages-for-traces /app/node_modules node_modules
-
-FROM program
-COPY --from=packages /app/sbom.spdx.json ./
-COPY --from=packages /app/node_modules node_modules

@@ -1,10 +1,11 @@
-// `npm run bench`: the same work by the product, by its floors and by the usual ways, in one run. Prints tables, writes JSON.
+// `npm run bench`: the same work by the product, by its floors and by the usual ways, in one run. Prints tables, and writes
+// them and their numbers into the folder `results`.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { writeBlock } from '../test/helpers/doc-block.ts'
+import { resultsFile, resultsFolder, writeResult } from '../scripts/results.ts'
 import { openTestRedis } from '../test/helpers/redis-server.ts'
 import { type AutovacuumResult, runAutovacuum } from './autovacuum.ts'
 import { prepareRounds, type Round, type Work } from './lists.ts'
@@ -47,8 +48,7 @@ type Flags = {
   readonly only: readonly Part[]
   readonly rounds: number
   readonly quick: boolean
-  readonly json: string
-  readonly docs: boolean
+  readonly json?: string
 }
 
 const program = new Command('bench')
@@ -56,8 +56,7 @@ const program = new Command('bench')
   .option('--only <parts>', `parts, separated by commas: ${parts.join(', ')}`, partsFrom(parts), parts)
   .option('--rounds <number>', 'repetitions; the order turns around in every other one', wholeNumber(1, 100), 3)
   .option('--quick', 'a tenth of the data, to see that everything works', false)
-  .option('--json <file>', 'where the numbers are written', 'bench-results.json')
-  .option('--docs', 'write the tables of each part into docs/performance.md', false)
+  .option('--json <file>', `where the numbers are written (default: ${resultsFolder}/bench.json)`)
   .parse()
 const flags = program.opts<Flags>()
 const scale = (size: number): number => (flags.quick ? Math.max(200, size / 10) : size)
@@ -85,7 +84,8 @@ const benches: Readonly<Record<Part, (tools: Tools) => Promise<void>>> = {
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 const print = (text: string): void => void process.stdout.write(`${text}\n\n`)
 
-const how = `Measured on ${new Date().toISOString().slice(0, 10)}: Node ${process.version}, ${cpus().length} processors, rounds: ${flags.rounds}.`
+const command = (part: string): string =>
+  `npm run bench -- --only ${part} --rounds ${flags.rounds}${flags.quick ? ' --quick' : ''}`
 await using programs = await buildPrograms()
 const databases = await openDatabases()
 const measured: Partial<Record<Part, Results>> = {}
@@ -97,20 +97,19 @@ try {
     measured[part] = results
     const tables = tablesOf(results)
     for (const { head, rows } of tables) print(terminal(head, rows))
-    if (flags.docs) {
-      const text = tables.flatMap(({ head, rows }) => ['', markdown(head, rows)])
-      writeBlock('docs/performance.md', `bench-${part}`, [how, ...text])
-    }
+    const text = tables.map(({ head, rows }) => `${markdown(head, rows)}\n`)
+    say(`Written to ${writeResult(`bench-${part}`, command(part), text)}.`)
   }
   const all = parts.flatMap((part) => measured[part] ?? [])
   const goals = all.flatMap(({ ratios }) => ratios.filter(({ isGoal }) => isGoal))
-  if (flags.docs && all.length === parts.length)
-    writeBlock('docs/performance.md', 'bench-goals', [how, '', markdown(ratioHead, ratioRows(goals))])
+  if (all.length === parts.length)
+    writeResult('bench-goals', command(parts.join(',')), [markdown(ratioHead, ratioRows(goals))])
 } finally {
   await databases.close()
 }
-await writeFile(flags.json, `${JSON.stringify({ machine: machine(), ...measured }, null, 2)}\n`)
-say(`Written to ${flags.json}${flags.docs ? ' and docs/performance.md' : ''}.`)
+const json = flags.json ?? resultsFile('bench.json')
+await writeFile(json, `${JSON.stringify({ machine: machine(), ...measured }, null, 2)}\n`)
+say(`Written to ${json}.`)
 
 function machine(): object {
   const [processor] = cpus()

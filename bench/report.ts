@@ -1,4 +1,4 @@
-// The tables of a bench, as text for a terminal and for docs/performance.md. Pure.
+// The tables of a bench, as text for a terminal and as Markdown. Pure.
 
 import Table from 'cli-table3'
 import type { AutovacuumResult } from './autovacuum.ts'

@@ -11,7 +11,7 @@ export type Ratio = {
   readonly value: number
   /** Null: it is stated, and nothing is asked of it. */
   readonly target: { readonly kind: 'at most' | 'at least'; readonly value: number } | null
-  /** One of those that tell how fast the program is to be: they stand together at the head of docs/performance.md. */
+  /** One of the targets that docs/performance.md states. */
   readonly isGoal?: true
 }
 

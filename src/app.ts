@@ -14,7 +14,6 @@ import { type DatabaseServer, openDatabaseServer } from './embedded/embedded-pos
 import { messageOf } from './errors.ts'
 import { migrateQueue, openBackend } from './jobs/backend.ts'
 import type { QueueBackend } from './jobs/queues.ts'
-import { openTracing } from './jobs/tracing.ts'
 import { lazily } from './lazy.ts'
 import type { Logger } from './log.ts'
 import { createChangeNotifier } from './mirror/change-notifier.ts'
@@ -25,7 +24,7 @@ import { assertSchemaCurrent, migrate } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
 import { createEndpointRecorder } from './state/endpoint-stats.ts'
 import { createGateStore } from './state/gate-store.ts'
-import { openSharedBudget } from './state/shared-budget.ts'
+import { createSharedBudget } from './state/request-budget.ts'
 import { createTrafficRecorder } from './state/traffic.ts'
 import type { SyncContext } from './sync/context.ts'
 import { projectRecord } from './sync/records/project.ts'
@@ -64,8 +63,6 @@ export type AppOptions = {
   readonly patienceMs: number | null
   /** Ends the wait for another process that migrates. */
   readonly signal?: AbortSignal
-  /** OpenTelemetry's variables; without them there are no traces. */
-  readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
 /** Stands in for the API's address where nothing is read from it: nothing listens on the discard port. */
@@ -163,10 +160,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     release.defer(() => clock.stop())
 
     const ratePerSecond = config.api.rateLimit ?? (options.sandbox ? 0 : defaultRate)
-    const prefix = (): Promise<string> => queuePrefix(database)
-    const shared = openSharedBudget({ db: database.pool, redisUrl: config.redisUrl, prefix, ratePerSecond, log })
-    release.defer(() => shared.close())
-    const limiter = createRateLimiter(ratePerSecond, shared.budget)
+    const limiter = createRateLimiter(ratePerSecond, createSharedBudget(database.pool, ratePerSecond, log))
     release.defer(() => limiter.close())
     const gate = createGate({
       store: createGateStore(database.pool, options.apiUrl),
@@ -198,11 +192,6 @@ export async function openApp(options: AppOptions): Promise<App> {
     }
     const showDelay = createShowDelay()
     const context = { database, api, clock, log, settings: config, onCommit }
-    const tracing = lazily(async () => {
-      const opened = await openTracing(options.environment ?? {}, log)
-      release.defer(() => opened?.close())
-      return opened
-    })
     return {
       config,
       log,
@@ -218,11 +207,10 @@ export async function openApp(options: AppOptions): Promise<App> {
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
         const backend = openBackend({
-          telemetry: (await tracing())?.telemetry,
           databaseUrl: server.directUrl,
           pooling: config.redisUrl === null ? await pooling() : 'none',
           redisUrl: config.redisUrl,
-          prefix: await prefix(),
+          prefix: await queuePrefix(database),
           log,
           patienceMs,
           signal,

@@ -114,7 +114,7 @@ describe('the documents', () => {
     expect([...(row ?? '').matchAll(/`(\d+)`/g)].map(([, version]) => version)).toEqual(postgresVersions)
   })
 
-  it('docs/decisions.md says of each decision when, what, why and at what cost, oldest first', () => {
+  it('docs/decisions.md says of each decision once when, what, why and at what cost, oldest first', () => {
     const [, ...decisions] = read('docs/decisions.md').split(/^### /m)
     expect(decisions.length).toBeGreaterThan(10)
     for (const decision of decisions)
@@ -123,5 +123,7 @@ describe('the documents', () => {
       )
     const days = decisions.map((decision) => decision.slice(0, 10))
     expect(days).toEqual([...days].sort())
+    const titles = decisions.map((decision) => decision.slice(12, decision.indexOf('\n')))
+    expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([])
   })
 })

@@ -167,7 +167,7 @@ describe('the package', () => {
     }
   }, 60_000)
 
-  it('says how to add the queue board', async () => {
+  it('runs a worker, which serves its pages', async () => {
     const main = 'node_modules/boat-mirror/dist/src/cli/main.js'
     const worker = spawn(process.execPath, [main, 'worker'], {
       cwd: folder,
@@ -186,9 +186,7 @@ describe('the package', () => {
           if (found !== undefined) resolve(found)
         })
       })
-      const answer = await fetch(`${url}/queues`)
-      expect(answer.status).toBe(404)
-      expect(await answer.text()).toContain('npm install @bull-board/ui')
+      expect((await fetch(url)).status).toBe(200)
     } finally {
       worker.kill('SIGKILL')
     }

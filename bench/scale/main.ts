@@ -1,10 +1,11 @@
-// `npm run scale`: what grows with the number of records, partners and syncs, and what must not. Prints tables, writes JSON.
+// `npm run scale`: what grows with the number of records, partners and syncs, and what must not. Prints tables, and writes
+// them and their numbers into the folder `results`.
 
 import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
-import { cpus, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { writeBlock } from '../../test/helpers/doc-block.ts'
+import { resultsFile, resultsFolder, writeResult } from '../../scripts/results.ts'
 import { openTestRedis } from '../../test/helpers/redis-server.ts'
 import { partsFrom, wholeNumber } from '../options.ts'
 import { prepared } from '../prepared.ts'
@@ -30,8 +31,7 @@ type Flags = {
   readonly rounds: number
   readonly syncs: number
   readonly changes: number
-  readonly json: string
-  readonly docs: boolean
+  readonly json?: string
 }
 
 /** Of whatever is counted; more takes days. */
@@ -45,8 +45,7 @@ const program = new Command('scale')
   .option('--rounds <number>', 'lists of a hundredth of that, of which the medians count', wholeNumber(1, most), 3)
   .option('--syncs <number>', 'syncs one after the other', wholeNumber(10, most), 1_000)
   .option('--changes <number>', 'changes that one partner queues at once', wholeNumber(100, most), 10_000)
-  .option('--json <file>', 'where the numbers are written', 'scale-results.json')
-  .option('--docs', 'write the tables of each part into docs/scaling.md', false)
+  .option('--json <file>', `where the numbers are written (default: ${resultsFolder}/scale.json)`)
   .parse()
 const flags = program.opts<Flags>()
 
@@ -82,8 +81,7 @@ const measures: Readonly<Record<Part, (tools: Tools) => Promise<Outcome>>> = {
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
-const how = (part: Part): string =>
-  `Measured on ${new Date().toISOString().slice(0, 10)} by \`npm run scale -- --only ${part}${sizesOf(part)}\`: Node ${process.version}, ${cpus().length} processors.`
+const command = (part: Part): string => `npm run scale -- --only ${part}${sizesOf(part)}`
 await using programs = await buildPrograms()
 const databases = await openDatabases()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop())
@@ -95,14 +93,15 @@ try {
     const { result, tables } = await measures[part]({ databases, programs })
     measured[part] = result
     for (const { head, rows } of tables) process.stdout.write(`${terminal(head, rows)}\n\n`)
-    const text = tables.flatMap(({ head, rows }) => ['', markdown(head, rows)])
-    if (flags.docs) writeBlock('docs/scaling.md', `scale-${part}`, [how(part), ...text])
+    const text = tables.map(({ head, rows }) => `${markdown(head, rows)}\n`)
+    say(`Written to ${writeResult(`scale-${part}`, command(part), text)}.`)
   }
 } finally {
   await databases.close()
 }
-await writeFile(flags.json, `${JSON.stringify(measured, null, 2)}\n`)
-say(`Written to ${flags.json}${flags.docs ? ' and docs/scaling.md' : ''}.`)
+const json = flags.json ?? resultsFile('scale.json')
+await writeFile(json, `${JSON.stringify(measured, null, 2)}\n`)
+say(`Written to ${json}.`)
 
 /** Ends before its time, and leaves nothing behind. */
 async function stop(): Promise<void> {
@@ -142,7 +141,7 @@ async function measureWorkers({ databases, programs }: Tools): Promise<readonly 
     await forgetDetails(database)
     await forgetDetails(warmUp, 100)
     const results: WorkersResult[] = []
-    // A limit that they do not reach, so that each request is counted in Redis.
+    // A limit that they do not reach, so that each request is lent.
     const work = { redisUrl: redis.url, prepared: database, warmUp, streams, inFlight: 2, ratePerSecond: 1_000 }
     for (const workers of [1, 8]) results.push(await runWorkers(workers, work, place))
     return results

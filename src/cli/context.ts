@@ -79,11 +79,6 @@ const faultOf = (thrown: unknown): BoatMirrorError =>
 const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
   signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))
 
-/** OpenTelemetry reads the process's own variables: what stands in `.env` is set there, too. */
-function passOnToOpenTelemetry(environment: Readonly<Record<string, string | undefined>>): void {
-  for (const [name, value] of Object.entries(environment)) if (name.startsWith('OTEL_')) process.env[name] ??= value
-}
-
 /** What ends a command in order: told to, Ctrl-C, and its terminal was closed. */
 const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
@@ -101,7 +96,6 @@ async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   let restoreWarnings = (): void => {}
   try {
     const environment = readEnvironment()
-    passOnToOpenTelemetry(environment)
     // Commands that only look at the mirror, and `check`, which finds out, need no token.
     const config = readConfig(environment, process.cwd(), { tokenOptional: true })
     assertKnownStreams(config)
@@ -139,23 +133,17 @@ async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedData
     await server.close()
   }
   try {
-    await assertSchemaCurrent(database)
+    await assertSchemaCurrent(database, config.autoMigrate ? firstSteps : undefined)
     return { database, url: server.url, directUrl: server.directUrl, [Symbol.asyncDispose]: dispose }
   } catch (error) {
     await dispose()
-    throw withFirstSteps(config, translateDatabaseError(error, server.url))
+    throw translateDatabaseError(error, server.url)
   }
 }
 
 /** Whoever looks before anything was mirrored is told how to begin. */
-function withFirstSteps(config: Config, error: unknown): unknown {
-  if (!(error instanceof BoatMirrorError) || error.code !== 'DATABASE_SCHEMA' || !config.autoMigrate) return error
-  return new BoatMirrorError(error.code, error.message, {
-    cause: error,
-    remedy:
-      'Begin with `boat-mirror worker` or `boat-mirror sync`, which bring it up to date, or run `boat-mirror migrate`.',
-  })
-}
+const firstSteps =
+  'Begin with `boat-mirror worker` or `boat-mirror sync`, which bring it up to date, or run `boat-mirror migrate`.'
 
 /** For commands that only look: their result is what counts. */
 export const quiet: RunOptions = { logLevel: 'warn' }

@@ -2,4 +2,5 @@
 // Where the command line starts. What is loaded from here on says in its stack traces where it stands in `src`.
 
 process.setSourceMapsEnabled(true)
-await import('./program.ts')
+const { startProgram } = await import('./program.ts')
+await startProgram()

@@ -21,8 +21,7 @@ export async function openFor(config: Config, log: Logger, { api = true, ...want
   const sandbox = config.api.baseUrl === null && api ? await attachSandbox(config.dataDir, log) : null
   const apiUrl = config.api.baseUrl ?? sandbox?.url ?? noApi
   try {
-    const environment = process.env
-    const app = await openApp({ config, log, apiUrl, sandbox: config.api.baseUrl === null, environment, ...wanted })
+    const app = await openApp({ config, log, apiUrl, sandbox: config.api.baseUrl === null, ...wanted })
     const dispose = async (): Promise<void> => {
       await app[Symbol.asyncDispose]()
       await sandbox?.close()

@@ -8,36 +8,6 @@ import type { CommandName } from '../hints.ts'
 import { nearest } from '../near-names.ts'
 import { printError } from './context.ts'
 
-/** Whatever slips through. */
-const onUncaught = (error: unknown): void => {
-  printError(error)
-  process.exit(1)
-}
-process.on('uncaughtException', onUncaught)
-process.on('unhandledRejection', onUncaught)
-/** A reader that went away (`status | head`) ends the command, which is no fault; after a terminal SIGHUP does. */
-const onUnwritten = (error: NodeJS.ErrnoException): void => {
-  if (error.code === 'EPIPE') process.exit(0)
-  if (error.code !== 'EIO') onUncaught(error)
-}
-process.stdout.on('error', onUnwritten)
-process.stderr.on('error', onUnwritten)
-
-// V8 lets the heap grow to several times what is alive before it collects; memory shall stay flat however much is mirrored.
-setFlagsFromString('--heap-growing-percent=70')
-
-const program = new Command('boat-mirror')
-  .description(
-    'Keeps a Postgres database equal to what a boat-rental API shows, and carries queued changes back to it.',
-  )
-  .version(packageVersion())
-  .showHelpAfterError('Add --help to see what it takes.')
-  .exitOverride()
-  .addHelpText(
-    'after',
-    '\nSettings come from the environment, then .env, then boat-mirror.yaml; README.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
-  )
-
 /** In the order of the help. */
 const commands: Readonly<Record<CommandName, () => Promise<(program: Command) => void>>> = {
   worker: async () => (await import('./commands/worker.ts')).registerWorker,
@@ -61,9 +31,19 @@ const commands: Readonly<Record<CommandName, () => Promise<(program: Command) =>
   db: async () => (await import('./commands/db.ts')).registerDb,
 }
 
-// A command that is named is loaded alone: what the others need takes a second to load. Without one, help names them all.
-const named = new Map(Object.entries(commands)).get(process.argv[2] ?? '')
-for (const load of named === undefined ? Object.values(commands) : [named]) (await load())(program)
+/** The program as help shows it, without its commands. */
+const withoutCommands = (): Command =>
+  new Command('boat-mirror')
+    .description(
+      'Keeps a Postgres database equal to what a boat-rental API shows, and carries queued changes back to it.',
+    )
+    .version(packageVersion())
+    .showHelpAfterError('Add --help to see what it takes.')
+    .exitOverride()
+    .addHelpText(
+      'after',
+      '\nSettings come from the environment, then .env, then boat-mirror.yaml; README.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
+    )
 
 /** A misspelt subcommand would be taken for an argument of the command above it. */
 function assertSubcommand(command: Command | undefined, given = ''): void {
@@ -72,20 +52,52 @@ function assertSubcommand(command: Command | undefined, given = ''): void {
     command?.error(`error: unknown command '${command.name()} ${given}'\n(Did you mean ${right}?)`)
 }
 
-try {
-  assertSubcommand(
-    program.commands.find((each) => each.name() === process.argv[2]),
-    process.argv[3],
-  )
-  await program.parseAsync()
-} catch (error) {
-  // commander has already said what is wrong; help and version are no errors.
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
-  else {
-    printError(error)
-    process.exitCode = exitCodeOf(error)
+/**
+ * Runs a command line, given without node and program, to its end; `process.exitCode` says how it ended. What belongs to the
+ * process alone, `startProgram` adds.
+ */
+export async function runProgram(args: readonly string[]): Promise<void> {
+  const program = withoutCommands()
+  // A command that is named is loaded alone: what the others need takes a second to load. Without one, help names them all.
+  const named = new Map(Object.entries(commands)).get(args[0] ?? '')
+  for (const load of named === undefined ? Object.values(commands) : [named]) (await load())(program)
+  try {
+    assertSubcommand(
+      program.commands.find((each) => each.name() === args[0]),
+      args[1],
+    )
+    await program.parseAsync(args, { from: 'user' })
+  } catch (error) {
+    // commander has already said what is wrong; help and version are no errors.
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
+    else {
+      printError(error)
+      process.exitCode = exitCodeOf(error)
+    }
   }
 }
 
-// Everything is closed by now. Should a connection that never answers hold the process, it is let go.
-setTimeout(() => process.stdout.writableLength === 0 && process.exit(), 5_000).unref()
+/** Whatever slips through. */
+const onUncaught = (error: unknown): void => {
+  printError(error)
+  process.exit(1)
+}
+
+/** A reader that went away (`status | head`) ends the command, which is no fault; after a terminal SIGHUP does. */
+const onUnwritten = (error: NodeJS.ErrnoException): void => {
+  if (error.code === 'EPIPE') process.exit(0)
+  if (error.code !== 'EIO') onUncaught(error)
+}
+
+/** Runs the command line that this process was started with, and sees to its end. */
+export async function startProgram(): Promise<void> {
+  process.on('uncaughtException', onUncaught)
+  process.on('unhandledRejection', onUncaught)
+  process.stdout.on('error', onUnwritten)
+  process.stderr.on('error', onUnwritten)
+  // V8 lets the heap grow to several times what is alive before it collects; memory shall stay flat however much is mirrored.
+  setFlagsFromString('--heap-growing-percent=70')
+  await runProgram(process.argv.slice(2))
+  // Everything is closed by now. Should a connection that never answers hold the process, it is let go.
+  setTimeout(() => process.stdout.writableLength === 0 && process.exit(), 5_000).unref()
+}

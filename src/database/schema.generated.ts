@@ -1813,11 +1813,6 @@ export type MirrorDatabase = {
     times: Generated<Int8>
     request: Generated<Json>
   }
-  'sync.rate_limit': {
-    key: string
-    points: Generated<number>
-    expire: Int8 | null
-  }
   'sync.reads': {
     endpoint: string
     same_as: string

@@ -89,7 +89,7 @@ export const keySql = (stream: StreamDef, alias: string): string =>
   keyTextSql(stream.key.map((name) => `${alias}.${name}`))
 
 // Reading times: none is stored later than the database's own clock, and one that is later all the same (that clock was set
-// back, or an older version wrote it) says nothing, or every later read would be dropped as older.
+// back) says nothing, or every later read would be dropped as older.
 
 const statementNow = 'statement_timestamp()'
 

@@ -53,6 +53,7 @@ export function openLate(backend: QueueBackend, log: Logger, signal: AbortSignal
       }
       return {
         add: (...job) => ask((there) => there.add(...job)),
+        getJobCounts: () => ask((there) => there.getJobCounts()),
         addBulk: (jobs) => ask((there) => there.addBulk(jobs)),
         getJobSchedulers: (...range) => ask((there) => there.getJobSchedulers(...range)),
         upsertJobScheduler: (...scheduler) => ask((there) => there.upsertJobScheduler(...scheduler)),

@@ -1,7 +1,7 @@
 // How our workers are set up and watched, on either backend.
 
-import type { Job, Telemetry } from 'bullmq'
-import type { BackendOptions, Processor } from './queues.ts'
+import type { Job } from 'bullmq'
+import type { Processor } from './queues.ts'
 
 export const workerOptions = {
   autorun: false,
@@ -17,10 +17,6 @@ export const workerOptions = {
 
 /** BullMQ keeps events of each queue for those who watch it: a few hundred are enough, ten thousand by default. */
 export const queueOptions = { streams: { events: { maxLen: 500 } } } as const
-
-/** BullMQ's option for traces, where they are wanted. */
-export const tracedBy = ({ telemetry }: BackendOptions): { telemetry?: Telemetry } =>
-  telemetry === undefined ? {} : { telemetry }
 
 export const processorOf = (processor: Processor) => (job: Job, _token?: string, signal?: AbortSignal) =>
   processor(job, signal ?? new AbortController().signal)

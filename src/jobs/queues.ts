@@ -1,7 +1,7 @@
 // The queues, what their jobs carry, and what we use of BullMQ, whichever backend stands behind it. A job carries ids,
 // never content: it is a wake-up, and the tables say what to do.
 
-import type { BulkJobOptions, Job, JobsOptions, RepeatOptions, Telemetry } from 'bullmq'
+import type { BulkJobOptions, Job, JobsOptions, RepeatOptions } from 'bullmq'
 import type { Pooling } from '../database/pooler.ts'
 import type { Logger } from '../log.ts'
 
@@ -25,6 +25,8 @@ export type Processor = (job: Job, signal: AbortSignal) => Promise<Record<string
 /** What we use of a BullMQ queue, on either backend. */
 export type JobQueue = {
   add(name: string, data: unknown, options?: JobsOptions): Promise<unknown>
+  /** Jobs by state. */
+  getJobCounts(): Promise<Readonly<Record<string, number>>>
   addBulk(jobs: { name: string; data: unknown; opts?: BulkJobOptions }[]): Promise<unknown>
   getJobSchedulers(start?: number, end?: number): Promise<readonly { key: string; every?: number | undefined }[]>
   upsertJobScheduler(
@@ -67,8 +69,6 @@ export type BackendOptions = {
   /** Names this installation's keys, so that several can share one Redis. */
   readonly prefix: string
   readonly log: Logger
-  /** BullMQ's hook for traces, where they are wanted. */
-  readonly telemetry?: Telemetry | undefined
   /** How long to wait for a backend that does not answer, in milliseconds. */
   readonly patienceMs: number
   readonly signal: AbortSignal

@@ -33,7 +33,6 @@ import {
   tick,
   wantedIntervals,
 } from './schedule.ts'
-import { wantsTraces } from './tracing.ts'
 
 /**
  * Tasks at once in one process; their requests share the process's request concurrency. More tasks than requests only make
@@ -60,7 +59,7 @@ export type SyncWorkerOptions = {
   readonly log: Logger
   /** An idle worker that finds tasks waiting this long does not wait for the queue any more, in milliseconds; 15,000 by default. */
   readonly neglectedAfterMs?: number
-  /** Lists that are found while there is place for tasks are begun at once; jobs wake others for the rest, and for all where jobs are traced. */
+  /** Lists that are found while there is place for tasks are begun at once; jobs wake others for the rest. */
   readonly beginsAtOnce?: boolean
 }
 
@@ -104,12 +103,11 @@ export async function startSyncWorker(
   const opening = backend.openQueue(syncQueue)
   let refused = false
   const wake: Wake = async (tasks) => {
-    const isTraced = wantsTraces(process.env)
     // Details are shared with other workers from the first one on: who begins some would take as many by jobs.
     const lists = tasks.filter(({ priority }) => priority < mostUrgentDetail).length
-    const own = beginsAtOnce && !isTraced ? Math.min(lists, Math.max(0, tasksAtOnce - running)) : 0
+    const own = beginsAtOnce ? Math.min(lists, Math.max(0, tasksAtOnce - running)) : 0
     // What somebody waits for does not wait for a place: those that are taken may be by sweeps that last for minutes.
-    const urgent = isTraced ? 0 : tasks.filter(({ priority }) => priority === priorities.asked).length
+    const urgent = tasks.filter(({ priority }) => priority === priorities.asked).length
     const begun = Math.max(own, Math.min(urgent, tasksAtOnce))
     for (const { id } of tasks.slice(0, begun)) begin(id)
     if (tasks.length <= begun) return

@@ -41,8 +41,6 @@ begin
   return false;
 end $$;
 
-drop function if exists mirror.drop_log_months(int); -- as versions before this one had it
-
 -- Drops a partition, and marks as lost the consumers that had not acknowledged what goes. False, and nothing is done, while
 -- another has the first entry of a record of which this one has later ones, as it may be after a clock was set back: first
 -- entries are told by means of later ones (feed.ts).

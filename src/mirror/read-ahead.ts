@@ -1,5 +1,5 @@
-// Repairs rows that were read later than now: the database's clock was set back since, or a version before this one wrote
-// the time of a host whose clock was ahead. What was read of them meanwhile was dropped as older, and remembered as known.
+// Repairs rows that were read later than now: the database's clock was set back since. What was read of them meanwhile was
+// dropped as older, and remembered as known.
 
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'

@@ -39,7 +39,6 @@ const openState = [
   'traffic',
   'row_changes',
   'gate',
-  'rate_limit',
   'pinned',
   'repeatable',
   'migrations',

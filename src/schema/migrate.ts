@@ -2,14 +2,13 @@
 
 import pg from 'pg'
 import { migrations } from '../../migrations/index.ts'
-import { clientConfig, type Database, openDatabase, supportedVersion } from '../database/database.ts'
+import { clientConfig, openDatabase, supportedVersion } from '../database/database.ts'
 import { watchLocks } from '../database/lock-wait.ts'
 import { kyselyOn, type Queryable } from '../database/sql.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
-import { BoatMirrorError, messageOf } from '../errors.ts'
+import { BoatMirrorError } from '../errors.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { makeLogMonths } from '../mirror/log-months.ts'
-import { assertLogMovable } from './change-log-users.ts'
 import { repeatableSteps, repeatableVersion } from './repeatable-steps.ts'
 import { replaceViews } from './replace-views.ts'
 import { roleGaps } from './roles.ts'
@@ -42,10 +41,22 @@ async function readState(db: Queryable): Promise<{ names: readonly string[]; ver
   return { names: names.map(({ name }) => name), version: versions[0]?.version ?? null }
 }
 
+/** The first of the migrations that the baseline replaced: a database that still lists it was never converted. */
+const beforeBaseline = '0001_sync'
+
+function refuseUnconverted(names: readonly string[]): void {
+  if (!names.includes(beforeBaseline)) return
+  throw new BoatMirrorError('DATABASE_SCHEMA', 'A version before 1.0.0-rc.1 migrated this database.', {
+    remedy:
+      'Stop its workers, back it up, and run deploy/upgrade-to-baseline.sql of the package (`boat-mirror db psql < FILE`), then `boat-mirror migrate`.',
+  })
+}
+
 async function readStatus(db: Queryable): Promise<MigrationStatus> {
   await supportedVersion(db)
   const known = Object.keys(migrations)
   const state = await readState(db)
+  refuseUnconverted(state.names)
   return {
     applied: state.names.filter((name) => known.includes(name)),
     pending: known.filter((name) => !state.names.includes(name)),
@@ -103,7 +114,14 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     refuseNewer(before)
     await assertSuitable(database.pool, 'migrate')
     const isDone = isCurrent(before) && (await roleGaps(database.pool)).ungranted.length === 0
-    const applied = isDone ? [] : await applyMissing(database, before.pending, { log, signal })
+    const applied = isDone
+      ? []
+      : await database.transaction((client) =>
+          watchLocks({ pool: database.pool, client, what: 'migrate', log, signal }, async () => {
+            await client.query(`select pg_advisory_xact_lock(${lockKey})`)
+            return await upgrade(client, signal)
+          }),
+        )
     await makeLogMonths(database.pool)
     if (applied.length > 0) log.info({ event: 'migrated', applied }, 'the database was brought up to date')
     return { applied }
@@ -114,42 +132,13 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   }
 }
 
-/** Prepares what would take long, then does all in one transaction; if that fails, the preparation is taken back. */
-async function applyMissing(
-  database: Database,
-  pending: readonly string[],
-  { log, signal }: { readonly log: Logger; readonly signal: AbortSignal | undefined },
-): Promise<string[]> {
-  const locked = <T>(work: (client: pg.PoolClient) => Promise<T>, until = signal): Promise<T> =>
-    database.transaction((client) =>
-      watchLocks({ pool: database.pool, client, what: 'migrate', log, signal: until }, async () => {
-        await client.query(`select pg_advisory_xact_lock(${lockKey})`)
-        return await work(client)
-      }),
-    )
-  const prepared = pending.flatMap((name) => migrations[name] ?? []).filter(({ prepare }) => prepare !== undefined)
-  await assertLogMovable(database.pool, pending)
-  try {
-    for (const { prepare = [] } of prepared)
-      for (const step of prepare) await locked((client) => step(kyselyOn<unknown>(client)))
-    return await locked((client) => upgrade(client, signal))
-  } catch (error) {
-    for (const { takeBack } of prepared)
-      await locked(async (client) => takeBack?.(kyselyOn<unknown>(client)), undefined).catch((failed: unknown) =>
-        log.warn({ event: 'not_taken_back', reason: messageOf(failed) }, 'run migrate again before a month has passed'),
-      )
-    throw error
-  }
-}
-
 /** All of a migrate, in the caller's transaction, under the lock. @returns the names of the migrations applied. */
 async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): Promise<string[]> {
   const status = await readStatus(client)
   const { pending } = status
   refuseNewer(status)
   if (isCurrent(status) && (await roleGaps(client)).ungranted.length === 0) return [] // another migrate was here
-  await assertNamesFree(client, pending)
-  await assertLogMovable(client, pending)
+  if (status.applied.length === 0) await assertNamesFree(client)
   // As Kysely's own Migrator keeps it. That one takes a lock of the session, which a pooler hands to whoever comes next.
   await client.query(`create schema if not exists sync;
     create table if not exists sync.migrations (name varchar(255) primary key, timestamp varchar(255) not null)`)
@@ -199,15 +188,19 @@ export async function migrationStatus(url: string): Promise<MigrationStatus> {
 
 /**
  * Checks, changes nothing: for processes that may not migrate (AUTO_MIGRATE=off).
+ * @param remedy what to do about a schema that is missing or older.
  * @throws BoatMirrorError DATABASE_SCHEMA when the schema is missing, older or newer than this program.
  */
-export async function assertSchemaCurrent(db: { readonly pool: pg.Pool }): Promise<void> {
+export async function assertSchemaCurrent(
+  db: { readonly pool: pg.Pool },
+  remedy = 'Run `boat-mirror migrate` with a role that may create tables.',
+): Promise<void> {
   const status = await readStatus(db.pool).catch((error: unknown) => {
     throw translateDatabaseError(error)
   })
   refuseNewer(status)
   if (isCurrent(status)) return
   throw new BoatMirrorError('DATABASE_SCHEMA', `The database is not up to date: ${missingOf(status)} missing.`, {
-    remedy: 'Run `boat-mirror migrate` with a role that may create tables.',
+    remedy,
   })
 }

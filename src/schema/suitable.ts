@@ -57,32 +57,19 @@ export async function assertSuitable(db: Queryable, purpose: 'migrate' | 'sync')
   }
 }
 
-/** Our schemas, and the migration that makes each: before it, something in a schema of that name is somebody else's. */
-const madeBy: Readonly<Record<string, string>> = {
-  sync: '0001_sync',
-  mirror: '0002_mirror',
-  mirror_views: '0002_mirror_change_log',
-  report: '0002_mirror_change_log',
-  outbox: '0002_mirror_change_log',
-  live: '0017_live',
-  company_access: '0026_company_access',
-  mirror_log: '0030_change_log_months',
-}
+/** The schemas that the baseline makes. */
+const ourSchemas = ['sync', 'mirror', 'mirror_log', 'mirror_views', 'live', 'report', 'outbox', 'company_access']
 
-// The two tables are what an earlier version may have left of a migrate that failed.
 const takenQuery = `select n.nspname as schema, pg_get_userbyid(n.nspowner) as owner, min(c.relname) as example
   from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p', 'v', 'm', 'f')
-    and not (n.nspname = 'sync' and c.relname in ('migrations', 'migrations_lock'))
   where n.nspname = any ($1) group by 1, 2 order by 1`
 
 /**
- * Schemas of our names may be there before the migration that makes them, but nothing in them.
- * @param pending the migrations that are still to be applied.
+ * Schemas of our names may be there before the first migrate, but nothing in them.
  * @throws BoatMirrorError DATABASE_UNSUITABLE
  */
-export async function assertNamesFree(db: Queryable, pending: readonly string[]): Promise<void> {
-  const schemas = Object.keys(madeBy).filter((schema) => pending.includes(madeBy[schema] ?? ''))
-  const { rows } = await db.query<{ schema: string; owner: string; example: string }>(takenQuery, [schemas])
+export async function assertNamesFree(db: Queryable): Promise<void> {
+  const { rows } = await db.query<{ schema: string; owner: string; example: string }>(takenQuery, [ourSchemas])
   if (rows.length === 0) return
   const taken = rows.map(({ schema, owner, example }) => `${schema} (of ${owner}, with ${example})`).join(', ')
   throw refused(

@@ -45,7 +45,7 @@ export async function keepDoneCount(database: Database, log: Logger): Promise<vo
     if (difference !== 0)
       log.warn(
         { event: 'changes_recounted', difference },
-        `the number of changes that are done was off by ${Math.abs(difference)} and is corrected: changes were written or deleted past the outbox, or by an earlier version`,
+        `the number of changes that are done was off by ${Math.abs(difference)} and is corrected: changes were written or deleted past the outbox`,
       )
   } catch (error) {
     log.warn(

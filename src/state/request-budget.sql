@@ -1,5 +1,4 @@
--- The budget of requests that workers without Redis borrow from: the rule of api/admission/request-budget.ts. Run by every
--- migrate. Its instants, in microseconds since 1970, stand in sequences, which are changed in place: a row that is written
+-- The budget of requests that all workers borrow from: the rule of api/admission/request-budget.ts. Run by every migrate. Its instants, in microseconds since 1970, stand in sequences, which are changed in place: a row that is written
 -- many times a second would leave a version each time, for as long as any transaction is open. Runs with its owner's rights,
 -- for whoever may carry out tasks: rights on tables do not include sequences.
 

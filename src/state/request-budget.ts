@@ -1,8 +1,9 @@
-// The budget of requests in Postgres, where workers without Redis borrow from.
+// The budget of requests in Postgres, from which all workers borrow, whichever queue they have.
 
-import { type RequestBudget, rule } from '../api/admission/request-budget.ts'
+import { createOwnBudget, type RequestBudget, rule, withFallback } from '../api/admission/request-budget.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql, type Queryable } from '../database/sql.ts'
+import type { Logger } from '../log.ts'
 import budget from './request-budget.sql'
 
 const microseconds = (ms: number): string => String(ms * 1000)
@@ -31,3 +32,7 @@ export function createPostgresBudget(db: Queryable, ratePerSecond: number): Requ
     },
   }
 }
+
+/** The same, and the budget of this process alone while Postgres does not answer. Never rejects. */
+export const createSharedBudget = (db: Queryable, ratePerSecond: number, log: Logger): RequestBudget =>
+  withFallback(createPostgresBudget(db, ratePerSecond), createOwnBudget(ratePerSecond), log)

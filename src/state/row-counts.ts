@@ -83,7 +83,7 @@ async function prove(database: Database, stream: string, log: Logger): Promise<v
     await noteRowChanges(client, new Map([[stream, counted - kept]]))
     log.warn(
       { event: 'rows_recounted', stream, kept, counted },
-      `${stream}: ${counted} live rows, ${kept} were known; the count is corrected. Rows came or went past the mirror, or an earlier version wrote them.`,
+      `${stream}: ${counted} live rows, ${kept} were known; the count is corrected. Rows came or went past the mirror.`,
     )
   })
 }

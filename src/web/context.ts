@@ -18,8 +18,10 @@ export type OperatorContext = {
   readonly queue: {
     /** Is the backend there? @throws BoatMirrorError QUEUE_* */
     ping(): Promise<void>
-    /** Opens a BullMQ queue that has answered. */
-    openQueue(name: string): Promise<{ close(): Promise<void> }>
+    /** Opens a queue; while the backend is not there, the queue refuses what it is asked for. */
+    openQueue(
+      name: string,
+    ): Promise<{ getJobCounts(): Promise<Readonly<Record<string, number>>>; close(): Promise<void> }>
   }
   readonly queueNames: readonly string[]
   readonly version: string

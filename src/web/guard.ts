@@ -12,19 +12,15 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answered without a token: nothing is told but that we live. */
     open?: boolean
-    /** Policy of a page that brings an interface of its own. */
-    contentPolicy?: string
   }
 }
 
-/**
- * Nothing but what this server itself sends, no inline script, no frame. `styles`: hashes of inline styles that may stay;
- * `base`: what may name the base of relative addresses.
- */
-export const contentPolicy = ({ styles = '', base = "'none'" } = {}): string =>
-  `default-src 'none'; script-src 'self'; style-src 'self'${styles && ` ${styles}`}; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri ${base}; frame-ancestors 'none'`
+/** Nothing but what this server itself sends, no inline script, no frame. */
+const contentPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 const headers = {
+  'content-security-policy': contentPolicy,
   'cache-control': 'no-store',
   // Without a referrer of the same origin, browsers would send "Origin: null" with our own forms.
   'referrer-policy': 'same-origin',
@@ -98,7 +94,6 @@ function refuse(request: FastifyRequest, reply: FastifyReply, { status, text, re
 export function guard(server: FastifyInstance, options: GuardOptions): void {
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(headers)
-    reply.header('content-security-policy', request.routeOptions.config?.contentPolicy ?? contentPolicy())
     const refused = await refusal(request, options)
     if (refused !== null) return refuse(request, reply, refused)
   })

@@ -10,6 +10,7 @@ import { isFailing } from '../inspect/status.ts'
 import { isFailure } from '../state/endpoint-stats.ts'
 import type { OperatorContext } from './context.ts'
 import { probe } from './health.ts'
+import type { JobCounts } from './job-counts.ts'
 import type { PageFacts } from './page-facts.ts'
 
 const freshnessStates = ['fresh', 'late', 'unknown', 'failing', 'reading'] as const
@@ -120,8 +121,7 @@ type Metrics = {
 type MetricsOptions = {
   readonly context: Pick<OperatorContext, 'log' | 'version' | 'queue'>
   readonly facts: () => Promise<PageFacts>
-  /** Jobs by queue and state; queues that do not answer are left out. */
-  readonly jobs: () => Promise<readonly { readonly queue: string; readonly state: string; readonly count: number }[]>
+  readonly jobs: JobCounts['read']
 }
 
 /** Makes the registry and its reader. */

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { messageOf } from '../errors.ts'
-import { type Board, registerBoard } from './board.ts'
 import { type OperatorContext, sharedRead } from './context.ts'
 import { isDetailRoute, registerDetailPages } from './detail-pages.ts'
 import { guard } from './guard.ts'
 import { createGuesses } from './guesses.ts'
 import { registerHealth } from './health.ts'
+import { type JobCounts, openJobCounts } from './job-counts.ts'
 import { createMetrics } from './metrics.ts'
 import { createFactsReader } from './page-facts.ts'
 import { renderPage, renderTrouble } from './pages/status-page.ts'
@@ -48,7 +48,7 @@ function registerAssets(server: FastifyInstance): void {
 }
 
 /** Puts all pages on a server that does not listen yet. */
-function registerPages(server: FastifyInstance, context: OperatorContext): Board {
+function registerPages(server: FastifyInstance, context: OperatorContext, jobs: JobCounts): void {
   const facts = sharedRead(createFactsReader(context), factsMaxAgeMs)
   const { host, adminToken } = context.config
   const guesses = createGuesses()
@@ -56,8 +56,7 @@ function registerPages(server: FastifyInstance, context: OperatorContext): Board
   registerAssets(server)
   registerSignIn(server, adminToken, guesses)
   registerHealth(server, context)
-  const board = registerBoard(server, context)
-  const metrics = createMetrics({ context, facts, jobs: board.jobs })
+  const metrics = createMetrics({ context, facts, jobs: jobs.read })
   context.onCall(metrics.observe)
 
   server.get('/', async (_request, reply) => {
@@ -83,7 +82,6 @@ function registerPages(server: FastifyInstance, context: OperatorContext): Board
       return reply.code(status).type('text/html; charset=utf-8').send(renderTrouble(message))
     return reply.code(status).send({ error: message })
   })
-  return board
 }
 
 /**
@@ -93,13 +91,13 @@ function registerPages(server: FastifyInstance, context: OperatorContext): Board
 export async function startOperatorServer(context: OperatorContext): Promise<OperatorServer> {
   const { config, log } = context
   const server = createServer()
-  let board: Board | undefined
+  const jobs = openJobCounts(context)
   const close = async (): Promise<void> => {
     await server.close()
-    await board?.close()
+    await jobs.close()
   }
   try {
-    board = registerPages(server, context)
+    registerPages(server, context, jobs)
     await server.listen({ host: config.host, port: config.port })
   } catch (error) {
     const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'

@@ -120,7 +120,7 @@ describe('each table and view of a restricted role', () => {
         } else expect((rows as unknown[]).length, where).toBe(numbers.length)
       }
     const open = ['streams', 'endpoints', 'reads', 'workers', 'senders', 'alerts', 'settings', 'traffic', 'row_changes']
-    const alsoOpen = ['gate', 'rate_limit', 'pinned', 'repeatable', 'migrations']
+    const alsoOpen = ['gate', 'pinned', 'repeatable', 'migrations']
     for (const { schema, name } of found) {
       const where = `${schema}.${name}`
       // What is empty answers so, before anybody is asked who he is.

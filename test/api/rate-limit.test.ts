@@ -1,27 +1,23 @@
-// The rate limit in one process and over several, that share Postgres or Redis. Times are only ever bounded from below: a slow
+// The rate limit in one process and over several that share a Postgres. Times are only ever bounded from below: a slow
 // machine may take longer, but nothing may leave too early.
 
 import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { mkdtemp } from 'node:fs/promises'
-import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { Priority } from '../../src/api/admission/priority-queue.ts'
 import { createRateLimiter, type Limiter } from '../../src/api/admission/rate-limit.ts'
-import { createRedisBudget } from '../../src/api/admission/redis-budget.ts'
 import { createOwnBudget } from '../../src/api/admission/request-budget.ts'
+import { type App, openApp } from '../../src/app.ts'
 import { sleep } from '../../src/clock.ts'
+import { readConfig } from '../../src/config.ts'
 import { migrate } from '../../src/schema/migrate.ts'
-import { createPostgresBudget } from '../../src/state/request-budget.ts'
-import { openSharedBudget } from '../../src/state/shared-budget.ts'
+import { createPostgresBudget, createSharedBudget } from '../../src/state/request-budget.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
-import { findOnPath, startRedis } from '../helpers/redis-server.ts'
+import { json, startServer } from './http-server.ts'
 import { recordingLog } from './recording-log.ts'
 
 /** Timers and clocks may differ by this much. */
 const slackMs = 10
-
-const nowhere = async (): Promise<string> => ''
 
 /** Draws `count` permits at once, and returns how many milliseconds later each was given. */
 async function draw(limiter: Limiter, count: number, priority: Priority = 'read'): Promise<number[]> {
@@ -93,95 +89,77 @@ beforeAll(async () => {
 })
 afterAll(() => database[Symbol.asyncDispose]())
 
-const redisUrl = inject('redisUrl')
-let keys = 0
-
 type Worker = ReturnType<typeof createRateLimiter>
-/** Opens workers that share a budget of nobody else. */
-type OpenWorkers = (count: number, ratePerSecond: number) => Promise<readonly Worker[]>
 
-const onPostgres: OpenWorkers = async (count, ratePerSecond) => {
+const sequences = ['requests_lent_until', 'changes_wait_until', 'reads_wait_until', 'details_lent_until']
+
+/** Opens workers that share a budget of nobody else. */
+async function open(count: number, ratePerSecond: number): Promise<readonly Worker[]> {
   await database.pool.query(`select setval('sync.' || name, 1) from unnest($1::text[]) name`, [sequences])
   return Array.from({ length: count }, () =>
     createRateLimiter(ratePerSecond, createPostgresBudget(database.pool, ratePerSecond)),
   )
 }
 
-const onRedis: OpenWorkers = async (count, ratePerSecond) => {
-  const prefix = `boat-mirror-test-${process.pid}-${keys++}`
-  const limiter = (): Worker => {
-    const budget = createRedisBudget({ url: redisUrl ?? '', prefix: async () => prefix, ratePerSecond })
-    const limiter = createRateLimiter(ratePerSecond, budget)
-    return { ...limiter, close: () => limiter.close().finally(budget.close) }
-  }
-  return Array.from({ length: count }, limiter)
-}
+describe('over several workers', () => {
+  let workers: readonly Worker[] = []
+  afterEach(() => Promise.all(workers.map((worker) => worker.close())))
 
-const sequences = ['requests_lent_until', 'changes_wait_until', 'reads_wait_until', 'details_lent_until']
-
-for (const [store, open] of [
-  ['Postgres', onPostgres],
-  ['Redis', onRedis],
-] as const)
-  describe.skipIf(store === 'Redis' && redisUrl === null)(`over several workers, on ${store}`, () => {
-    let workers: readonly Worker[] = []
-    afterEach(() => Promise.all(workers.map((worker) => worker.close())))
-
-    it('workers draw on one count', async () => {
-      workers = await open(3, 100)
-      const instants = await drawByAll(workers, 20)
-      // 60 permits, one each 10 ms; each for itself, the three would take 200 ms.
-      expect(instants).toHaveLength(60)
-      expect(Math.max(...instants)).toBeGreaterThanOrEqual(500 - slackMs)
-    })
-
-    it('one a second is one a second', async () => {
-      workers = await open(2, 1)
-      const instants = await drawByAll(workers, 1)
-      expect(Math.max(...instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
-    })
-
-    it('thousands a second take few round trips', async () => {
-      workers = await open(1, 5_000)
-      const [limiter] = workers as [Worker]
-      expect(Math.max(...(await draw(limiter, 2_500)))).toBeGreaterThanOrEqual(400 - slackMs)
-    })
-
-    for (const [waiting, urgent] of [
-      ['read', 'write'],
-      ['detail', 'read'],
-    ] as const)
-      it(`each ${waiting} of one worker makes way for a ${urgent} of another`, async () => {
-        workers = await open(2, 10)
-        const [busy, other] = workers as [Worker, Worker]
-        const given: Priority[] = []
-        const all = Array.from({ length: 15 }, () => busy.acquire(waiting).then(() => given.push(waiting)))
-        await all[1]
-        await other.acquire(urgent).then(() => given.push(urgent))
-        expect(given.indexOf(urgent)).toBeLessThanOrEqual(5)
-        await Promise.all(all)
-      })
-
-    it('the details of one worker go on while another has lists for ever', async () => {
-      workers = await open(2, 100)
-      const [details, lists] = workers as [Worker, Worker]
-      let listed = 0
-      const stop = new AbortController()
-      setMaxListeners(0, stop.signal)
-      const sweeping = Array.from({ length: 30 }, async () => {
-        for (;;) {
-          await lists.acquire('read', stop.signal)
-          listed++
-        }
-      })
-      await expect.poll(() => listed).toBeGreaterThan(0)
-      const before = listed
-      await draw(details, 2, 'detail')
-      expect(listed - before).toBeGreaterThan(2)
-      stop.abort()
-      await Promise.allSettled(sweeping)
-    })
+  it('workers draw on one count', async () => {
+    workers = await open(3, 100)
+    const instants = await drawByAll(workers, 20)
+    // 60 permits, one each 10 ms; each for itself, the three would take 200 ms.
+    expect(instants).toHaveLength(60)
+    expect(Math.max(...instants)).toBeGreaterThanOrEqual(500 - slackMs)
   })
+
+  it('one a second is one a second', async () => {
+    workers = await open(2, 1)
+    const instants = await drawByAll(workers, 1)
+    expect(Math.max(...instants)).toBeGreaterThanOrEqual(1_000 - slackMs)
+  })
+
+  it('thousands a second take few round trips', async () => {
+    workers = await open(1, 5_000)
+    const [limiter] = workers as [Worker]
+    expect(Math.max(...(await draw(limiter, 2_500)))).toBeGreaterThanOrEqual(400 - slackMs)
+  })
+
+  for (const [waiting, urgent] of [
+    ['read', 'write'],
+    ['detail', 'read'],
+  ] as const)
+    it(`each ${waiting} of one worker makes way for a ${urgent} of another`, async () => {
+      workers = await open(2, 10)
+      const [busy, other] = workers as [Worker, Worker]
+      const given: Priority[] = []
+      const all = Array.from({ length: 15 }, () => busy.acquire(waiting).then(() => given.push(waiting)))
+      await all[1]
+      await other.acquire(urgent).then(() => given.push(urgent))
+      expect(given.indexOf(urgent)).toBeLessThanOrEqual(5)
+      await Promise.all(all)
+    })
+
+  it('the details of one worker go on while another has lists for ever', async () => {
+    workers = await open(2, 100)
+    const [details, lists] = workers as [Worker, Worker]
+    let listed = 0
+    const stop = new AbortController()
+    setMaxListeners(0, stop.signal)
+    const sweeping = Array.from({ length: 30 }, async () => {
+      for (;;) {
+        await lists.acquire('read', stop.signal)
+        listed++
+      }
+    })
+    await expect.poll(() => listed).toBeGreaterThan(0)
+    const before = listed
+    await draw(details, 2, 'detail')
+    expect(listed - before).toBeGreaterThan(2)
+    stop.abort()
+    await Promise.allSettled(sweeping)
+  })
+})
 
 /** Lets workers draw with ten requests each for so long, and counts what leaves each of them. */
 async function drawHungrily(workers: readonly Worker[], ms: number): Promise<{ left: number[]; seconds: number }> {
@@ -205,13 +183,32 @@ async function drawHungrily(workers: readonly Worker[], ms: number): Promise<{ l
   return { left, seconds }
 }
 
-it('eight hungry workers together keep the rate, and each has its share, on either store', async () => {
-  const opened = await Promise.all([onPostgres(8, 200), ...(redisUrl === null ? [] : [onRedis(8, 200)])])
-  for (const { left, seconds } of await Promise.all(opened.map((workers) => drawHungrily(workers, 10_000)))) {
-    const all = left.reduce((sum, one) => sum + one, 0)
-    expect(all).toBeLessThanOrEqual(200 * seconds * 1.05)
-    for (const one of left) expect(Math.abs(one / (all / 8) - 1)).toBeLessThan(0.2)
+it('eight hungry workers together keep the rate, and each has its share', async () => {
+  const { left, seconds } = await drawHungrily(await open(8, 200), 10_000)
+  const all = left.reduce((sum, one) => sum + one, 0)
+  expect(all).toBeLessThanOrEqual(200 * seconds * 1.05)
+  for (const one of left) expect(Math.abs(one / (all / 8) - 1)).toBeLessThan(0.2)
+})
+
+it('workers draw on one count, whichever queue they have', async () => {
+  await using server = await startServer((response) => json(response, []))
+  const redisUrl = inject('redisUrl')
+  const queues = [{}, redisUrl === null ? {} : { REDIS_URL: redisUrl }]
+  await using own = await createTestDatabase()
+  const openOn = async (queue: object): Promise<App> => {
+    const config = readConfig({ DATABASE_URL: own.url, API_RATE_LIMIT: '20', ...queue }, '/nonexistent')
+    const { log } = recordingLog()
+    return await openApp({ config, log, apiUrl: server.url, sandbox: false, schema: 'none', patienceMs: 5_000 })
   }
+  await using first = await openOn(queues[0] ?? {})
+  await using second = await openOn(queues[1] ?? {})
+  const start = performance.now()
+  const reads = [first, second].flatMap(({ api }) =>
+    Array.from({ length: 10 }, () => api.read({ endpoint: 'GET /v3/users' })),
+  )
+  await Promise.all(reads)
+  // 20 permits, one each 50 ms; each for itself, the two would take 450 ms.
+  expect(performance.now() - start).toBeGreaterThanOrEqual(900 - slackMs)
 })
 
 it('no connection is held while waiting', async () => {
@@ -235,8 +232,7 @@ it('while the store is out each process keeps the limit for itself, and says so 
   const pool = createTestPool(database.url, 1)
   await pool.end()
   const { log, lines } = recordingLog()
-  const { budget } = openSharedBudget({ db: pool, redisUrl: null, prefix: nowhere, ratePerSecond: 100, log })
-  const limiter = createRateLimiter(100, budget)
+  const limiter = createRateLimiter(100, createSharedBudget(pool, 100, log))
   expect(Math.max(...(await draw(limiter, 40)))).toBeGreaterThanOrEqual(300 - slackMs)
   expect(lines.map((line) => line.event)).toEqual(['limiter_alone'])
 })
@@ -245,8 +241,7 @@ it('while the store is out each process keeps the limit for itself, and says so 
 it('a store that comes back is used again', { timeout: 60_000 }, async () => {
   await using empty = await createTestDatabase({ migrated: false })
   const { log, lines } = recordingLog()
-  const { budget } = openSharedBudget({ db: empty.pool, redisUrl: null, prefix: nowhere, ratePerSecond: 1_000, log })
-  const limiter = createRateLimiter(1_000, budget)
+  const limiter = createRateLimiter(1_000, createSharedBudget(empty.pool, 1_000, log))
   await limiter.acquire('read')
   await migrate(empty.url)
   await expect
@@ -263,39 +258,6 @@ it('a store that comes back is used again', { timeout: 60_000 }, async () => {
   const { rows } = await empty.pool.query('select last_value > 1 as used from sync.requests_lent_until')
   expect(rows).toEqual([{ used: true }])
 })
-
-const redisServer = findOnPath('redis-server')
-it.skipIf(redisUrl === null || redisServer === undefined)(
-  'without its Redis the count goes on in Postgres, over all workers, and returns to Redis',
-  { timeout: 60_000 },
-  async () => {
-    const redis = await startRedis(redisServer ?? '', await mkdtemp(join(inject('runFolder'), 'budget-redis-')))
-    const { log, lines } = recordingLog()
-    const options = { db: database.pool, redisUrl: redis.url, prefix: async () => 'boat-mirror-test', log }
-    const budgets = [1, 2].map(() => openSharedBudget({ ...options, ratePerSecond: 100 }))
-    try {
-      const workers = budgets.map(({ budget }) => createRateLimiter(100, budget))
-      await Promise.all(workers.map((worker) => draw(worker, 2)))
-      expect(lines).toEqual([])
-      const restarted = redis.restartEmpty(1_500)
-      await sleep(500)
-      const instants = await drawByAll(workers, 30)
-      expect(Math.max(...instants)).toBeGreaterThanOrEqual(590 - slackMs)
-      expect(lines.map((line) => line.event)).toEqual(['limiter_on_postgres', 'limiter_on_postgres'])
-      await restarted
-      await vi.waitFor(
-        async () => {
-          await Promise.all(workers.map((worker) => worker.acquire('read')))
-          expect(lines.filter((line) => line.event === 'limiter_on_redis')).toHaveLength(2)
-        },
-        { timeout: 30_000, interval: 100 },
-      )
-    } finally {
-      for (const { close } of budgets) close()
-      await redis.close()
-    }
-  },
-)
 
 it('instants that were set by a clock a day ahead hold nobody up for a day', async () => {
   await using own = await createTestDatabase()

@@ -196,7 +196,7 @@ describe('what is not needed', () => {
   })
 })
 
-describe('a store that another one stands in for', () => {
+describe('a budget that the own one stands in for', () => {
   it('is given back only what it has lent itself', async () => {
     const asked: string[] = []
     let isOut = false
@@ -207,10 +207,12 @@ describe('a store that another one stands in for', () => {
         return { granted: wanted, waitMs: 0 }
       },
     })
-    const words = { event: 'switched', text: 'another store lends' }
     const { log } = recordingLog()
-    const [first, second] = [store('first', () => isOut), store('second', () => false)]
-    const budget = withFallback({ first, second, out: words, back: words, log })
+    const budget = withFallback(
+      store('shared', () => isOut),
+      store('own', () => false),
+      log,
+    )
     const wish = { priority: 'read', wanted: 5, unused: 2, more: false } as const
     await budget.lend(wish)
     isOut = true
@@ -218,11 +220,11 @@ describe('a store that another one stands in for', () => {
     await budget.lend(wish)
     isOut = false
     await vi.advanceTimersByTimeAsync(2_000)
-    await budget.lend(wish) // by the second still: it finds out that the first is back
+    await budget.lend(wish) // by its own still: it finds out that the shared one is back
     await vi.advanceTimersByTimeAsync(0)
     await budget.lend(wish)
     await budget.lend(wish)
-    expect(asked).toEqual(['first 2', 'second 0', 'second 2', 'second 2', 'first 0', 'first 2'])
+    expect(asked).toEqual(['shared 2', 'own 0', 'own 2', 'own 2', 'shared 0', 'shared 2'])
   })
 })
 

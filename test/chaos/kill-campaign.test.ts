@@ -43,7 +43,7 @@ describe('syncs killed with SIGKILL at random moments', () => {
 
 afterAll(() => {
   results.sort((a, b) => a.backend.localeCompare(b.backend) || a.workers - b.workers)
-  report('kills', [
+  report('syncs', [
     '| queue | workers a sync | seed | killed with SIGKILL | violations |',
     '|---|---|---|---|---|',
     ...results.map(

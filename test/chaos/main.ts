@@ -6,9 +6,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { writeResult } from '../../scripts/results.ts'
 import { messageOf } from '../../src/errors.ts'
 import { makeRunFolder } from '../helpers/run-folder.ts'
-import { writeBlock } from './report.ts'
 import { runStorm, type StormResult } from './storm/campaign.ts'
 import type { Queue } from './storm/stage.ts'
 import { summary } from './storm/table.ts'
@@ -76,15 +76,15 @@ async function runStorms({ minutes, seed = randomInt(1, 1_000_000), queue, worke
     )
   }
   rmSync(folder, { recursive: true, force: true })
-  const { lines, violations } = summary(results, `npm run chaos -- --minutes ${minutes} --seed ${seed}`)
+  const { lines, violations } = summary(results)
   say(`\n${lines.join('\n')}`)
+  say(`\nWritten to ${writeResult('chaos-storm', again, lines)}.`)
   if (violations.length > 0) {
     say(`\n${violations.length} violations, seed ${seed}. Logs of the workers: ${kept}. Repeat it with: ${again}`)
     for (const violation of violations) say(`  ${violation}`)
     return 1
   }
   rmSync(kept, { recursive: true, force: true })
-  if (minutes >= defaultMinutes && queue === 'both') writeBlock('storm', lines)
   return 0
 }
 

@@ -103,7 +103,7 @@ afterAll(async () => {
     ordered.flatMap(({ batches }) => batches),
     (batch) => batch.runs,
   )
-  report('push', [
+  report('changes', [
     '| fault | queue | seed | changes | done | unknown | violations |',
     '|---|---|---|---|---|---|---|',
     ...ordered.map(({ fault, queue, seed, batches }) => {

@@ -1,16 +1,12 @@
-// Campaigns have two sizes: a slice in CI, and the full number with `npm run chaos`, which writes what came of it into
-// docs/reliability.md.
+// Campaigns have two sizes: a slice in CI, and the full number with `npm run chaos`, which writes what came of it into the
+// folder `results`.
 
-import { writeBlock as writeBlockOf } from '../helpers/doc-block.ts'
+import { writeResult } from '../../scripts/results.ts'
 
 /** True in a full campaign of one fault at a time. */
 export const isFull = process.env.CHAOS === 'full'
 
-/** Replaces the block of that name in docs/reliability.md; run from the project's folder. */
-export const writeBlock = (block: string, lines: readonly string[]): void =>
-  writeBlockOf('docs/reliability.md', block, lines)
-
-/** In a full campaign, replaces the block of that name. */
-export function report(block: string, lines: readonly string[]): void {
-  if (isFull) writeBlock(block, lines)
+/** In a full campaign, writes its result. */
+export function report(campaign: 'syncs' | 'changes', lines: readonly string[]): void {
+  if (isFull) writeResult(`chaos-${campaign}`, `npm run chaos -- --only ${campaign}`, lines)
 }

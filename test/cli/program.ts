@@ -1,4 +1,5 @@
-// The built program as a process of its own, for tests of exit codes and messages. `npm run build` makes it.
+// The command line, for tests of exit codes and messages: in the process of the test, or as the built program, a process of
+// its own, which `npm run build` makes and which takes a second to start. test/surroundings/built.test.ts compares the two.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -6,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { runInProcess } from './in-process.ts'
 
 const main = resolve('dist/src/cli/main.js')
 
@@ -24,21 +26,29 @@ export type Started = { readonly process: ChildProcess; readonly ended: Promise<
 export type CommandLine = AsyncDisposable & {
   /** An empty folder in which the commands run, so that no `.env` of the project is read. */
   readonly folder: string
-  /** `stdin`: nothing to read, or what the test writes. */
+  /** Starts the built program. `stdin`: nothing to read, or what the test writes. */
   start(args: readonly string[], env?: Readonly<Record<string, string>>, stdin?: 'ignore' | 'pipe'): Started
+  /** Runs a command to its end: in this process, but for those whose NODE_OPTIONS need one of their own. */
   run(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended>
 }
 
 /** Opens a folder for commands; `settings` are the environment of each of them. */
 export async function openCommandLine(settings: Readonly<Record<string, string>> = {}): Promise<CommandLine> {
-  if (!existsSync(main)) throw new Error('dist is missing: run `npm run build` first')
   const folder = await mkdtemp(join(tmpdir(), 'boat-mirror-cli-'))
   const running = new Set<ChildProcess>()
+  const environment = (env: Readonly<Record<string, string>>): Record<string, string> => ({
+    PATH: process.env.PATH ?? '',
+    HOME: folder,
+    DATA_DIR: join(folder, 'data'),
+    ...settings,
+    ...env,
+  })
 
   const start: CommandLine['start'] = (args, env = {}, stdin = 'ignore') => {
+    if (!existsSync(main)) throw new Error('dist is missing: run `npm run build` first')
     const child = spawn(process.execPath, [main, ...args], {
       cwd: folder,
-      env: { PATH: process.env.PATH ?? '', HOME: folder, DATA_DIR: join(folder, 'data'), ...settings, ...env },
+      env: environment(env),
       stdio: [stdin, 'pipe', 'pipe'],
     })
     running.add(child)
@@ -56,7 +66,10 @@ export async function openCommandLine(settings: Readonly<Record<string, string>>
   return {
     folder,
     start,
-    run: (args, env) => start(args, env).ended,
+    run: (args, env = {}) => {
+      const { NODE_OPTIONS, ...inProcess } = environment(env)
+      return NODE_OPTIONS === undefined ? runInProcess(args, { folder, env: inProcess }) : start(args, env).ended
+    },
     [Symbol.asyncDispose]: async () => {
       for (const child of running) child.kill('SIGKILL')
       await rm(folder, { recursive: true, force: true })

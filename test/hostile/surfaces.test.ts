@@ -1,4 +1,4 @@
-// Enough hostile cases in each run, and docs/reliability.md says how many by surface.
+// Enough hostile cases in each run, on every surface, and docs/reliability.md says how many.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
@@ -8,8 +8,10 @@ const here = new URL('./', import.meta.url)
 const names = Object.keys(surfaces) as (keyof typeof surfaces)[]
 
 describe('hostile input', () => {
+  const cases = names.reduce((sum, name) => sum + surfaces[name], 0)
+
   it('is at least 100,000 cases in one run of the tests', () => {
-    expect(names.reduce((sum, name) => sum + surfaces[name], 0)).toBeGreaterThanOrEqual(100_000)
+    expect(cases).toBeGreaterThanOrEqual(100_000)
   })
 
   it('reaches every surface', () => {
@@ -20,10 +22,8 @@ describe('hostile input', () => {
     for (const name of names) expect(tests).toMatch(new RegExp(`(settingsOf|sampleOf|casesOf)\\(\\s*'${name}'`))
   })
 
-  it('is listed in docs/reliability.md as it is', () => {
+  it('has as many cases as docs/reliability.md says', () => {
     const document = readFileSync(new URL('../../docs/reliability.md', here), 'utf8')
-    const [, found = ''] = /<!-- hostile -->\n([\s\S]*?)\n<!-- \/hostile -->/.exec(document) ?? []
-    const rows = names.map((name) => `| ${name} | ${surfaces[name].toLocaleString('en-US')} |`)
-    expect(found).toBe(['| surface | cases |', '|---|---|', ...rows].join('\n'))
+    expect(document).toContain(`${cases.toLocaleString('en-US')} cases`)
   })
 })

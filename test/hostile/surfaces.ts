@@ -1,5 +1,5 @@
 // How many hostile cases each surface gets, and how they are drawn: the same ones in every run, unless asked otherwise.
-// FUZZ_RUNS multiplies the numbers, FUZZ_SEED draws others; docs/reliability.md shows this table.
+// FUZZ_RUNS multiplies the numbers, FUZZ_SEED draws others; docs/reliability.md states their sum.
 
 import fc from 'fast-check'
 

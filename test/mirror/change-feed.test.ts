@@ -156,7 +156,7 @@ describe('mirror.changes_since', () => {
     })
   })
 
-  it('gives entries from before an upgrade as they stand: what was taken from them is not found again in the row', async () => {
+  it('gives whole entries as they stand: what was taken from them is not found again in the row', async () => {
     await mirror.write({ tables: [tableOf('harbours', 1, [rowOf('harbours', { id: 51, name: 'Brest' })])] })
     await mirror.db.pool.query(`update mirror.change_log set whole = true, diff = '{"id": [null, 51]}'`)
     expect(await mirror.all('select diff from mirror.changes')).toEqual([{ diff: { id: [null, 51] } }])

@@ -1,13 +1,14 @@
-// Migrating: from nothing, from each older version, twice, twenty at once, with few rights; and what a check says.
+// Migrating: from nothing, from the migration before, twice, twenty at once, with few rights; and what a check says.
 
-import { Kysely, Migrator, PostgresDialect } from 'kysely'
+import { readdirSync } from 'node:fs'
+import { type Migration, sql } from 'kysely'
 import { pino } from 'pino'
 import { describe, expect, it, vi } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
 import { readEndpoints } from '../../src/catalog/catalog.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { assertSchemaCurrent, migrate, migrationStatus } from '../../src/schema/migrate.ts'
-import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { quiet } from '../helpers/rows.ts'
 
 // Databases are migrated from nothing, several at once, and wait for each other.
@@ -16,7 +17,7 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 const names = Object.keys(migrations)
 const empty = (): Promise<TestDatabase> => createTestDatabase({ migrated: false })
 
-/** A dump of what migrations make: columns, indexes, functions, comments, grants; not the table that only earlier versions had. */
+/** A dump of what migrations make: columns, indexes, functions, comments, grants. */
 const shape = async (database: TestDatabase): Promise<unknown> => {
   const { rows } = await database.pool.query(
     `select * from (select table_schema || '.' || table_name || '.' || column_name as name, data_type || coalesce(column_default, '') as what
@@ -25,9 +26,21 @@ const shape = async (database: TestDatabase): Promise<unknown> => {
      union all select p.oid::regprocedure::text, md5(prosrc) from pg_proc p
        where pronamespace in ('mirror'::regnamespace, 'outbox'::regnamespace)
      union all select relname, relacl::text from pg_class where relnamespace in ('mirror'::regnamespace, 'sync'::regnamespace)
-     ) parts where name not like '%migrations_lock%' order by 1, 2`,
+     ) parts order by 1, 2`,
   )
   return rows
+}
+
+/** Runs with one more migration, the newest. */
+async function withMigration(statement: string, work: (name: string) => Promise<void>): Promise<void> {
+  const name = `${String(names.length + 1).padStart(4, '0')}_made_up`
+  const list = migrations as Record<string, Migration>
+  list[name] = { up: async (db) => void (await sql.raw(statement).execute(db)) }
+  try {
+    await work(name)
+  } finally {
+    delete list[name]
+  }
 }
 
 describe('migrate', () => {
@@ -71,17 +84,15 @@ describe('migrate', () => {
     expect(rows).toEqual([{ comment: expect.stringContaining('Rentals.'), endpoints: readEndpoints.length }])
   })
 
-  it('leaves a schema alone that somebody else has by a name that is new', async () => {
+  it('leaves a schema alone that somebody else has by one of our names', async () => {
     await using database = await empty()
-    await migrate(database.url)
-    await database.pool.query(`delete from sync.migrations where name = '0017_live';
-      drop schema live cascade; create schema live; create table live.prices (boat text)`)
+    await database.pool.query('create schema live; create table live.prices (boat text)')
     await expect(migrate(database.url)).rejects.toMatchObject({
       code: 'DATABASE_UNSUITABLE',
       message: expect.stringMatching(/live \(of \w+, with prices\)/),
     })
     await database.pool.query('drop table live.prices')
-    expect((await migrate(database.url)).applied).toEqual(['0017_live'])
+    expect((await migrate(database.url)).applied).toEqual(names)
   })
 
   it('does not depend on the search path', async () => {
@@ -92,31 +103,45 @@ describe('migrate', () => {
     expect((await migrate(database.url)).applied).toEqual(names)
   })
 
-  for (const [index, name] of names.entries())
-    it(`goes on from ${name} with rows in it`, async () => {
-      await using older = await empty()
-      await using fresh = await createTestDatabase()
-      const db = new Kysely<unknown>({
-        dialect: new PostgresDialect({ pool: createTestPool(older.url, 1) }),
-      })
-      const migrator = new Migrator({
-        db,
-        provider: { getMigrations: async () => Object.fromEntries(Object.entries(migrations).slice(0, index + 1)) },
-        migrationTableSchema: 'sync',
-        migrationTableName: 'migrations',
-        migrationLockTableName: 'migrations_lock',
-      })
-      expect((await migrator.migrateToLatest()).error).toBeUndefined()
-      await db.destroy()
-      await older.pool.query(`insert into sync.runs (stream, trigger) values ('rentals', 'test')`)
-      if (index > 0)
-        await older.pool.query(
-          `insert into mirror.rentals (id, _payload, _source, _read_at) values (1, '{}', 'GET /v3/rentals', now())`,
-        )
-      expect((await migrate(older.url)).applied).toEqual(names.slice(index + 1))
-      expect(await shape(older)).toEqual(await shape(fresh))
-      expect((await older.pool.query('select stream from sync.runs')).rows).toEqual([{ stream: 'rentals' }])
+  it('applies a new migration once, on top of rows that are there, and the repeatable steps with it', async () => {
+    await using database = await createTestDatabase()
+    await database.pool.query(`insert into sync.runs (stream, trigger) values ('rentals', 'test');
+      comment on table mirror.rentals is null`)
+    await withMigration('create table sync.made_up (n int)', async (name) => {
+      expect(await migrationStatus(database.url)).toMatchObject({ applied: names, pending: [name] })
+      await expect(assertSchemaCurrent(database)).rejects.toMatchObject({ message: expect.stringContaining(name) })
+      const results = await Promise.all([migrate(database.url), migrate(database.url)])
+      expect(results.flatMap(({ applied }) => applied)).toEqual([name])
+      expect(await migrationStatus(database.url)).toMatchObject({ applied: [...names, name], pending: [] })
+      await expect(assertSchemaCurrent(database)).resolves.toBeUndefined()
     })
+    const { rows } = await database.pool.query(
+      `select r.stream, (select count(*)::int from sync.made_up) as made_up, obj_description('mirror.rentals'::regclass) as comment
+       from sync.runs r`,
+    )
+    expect(rows).toEqual([{ stream: 'rentals', made_up: 0, comment: expect.stringContaining('Rentals.') }])
+    // The program that does not know it refuses the database.
+    await expect(migrate(database.url)).rejects.toMatchObject({ code: 'DATABASE_SCHEMA' })
+  })
+
+  it('applies nothing of a new migration that fails, and can be run again', async () => {
+    await using database = await createTestDatabase()
+    await withMigration('create table sync.made_up (n int); select 1 / 0', async () => {
+      await expect(migrate(database.url)).rejects.toMatchObject({
+        message: expect.stringContaining('division by zero'),
+      })
+    })
+    expect(await migrationStatus(database.url)).toMatchObject({ applied: names, unknown: [] })
+    await withMigration('create table sync.made_up (n int)', async (name) => {
+      expect((await migrate(database.url)).applied).toEqual([name])
+    })
+  })
+
+  it('has every file of the folder in its list, in the order of their numbers', () => {
+    const files = readdirSync('migrations').filter((file) => /^\d/.test(file) && file.endsWith('.ts'))
+    expect(names).toEqual(files.map((file) => file.replace(/\.ts$/, '')).sort())
+    expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1))
+  })
 
   it('says whom it waits for, and a signal ends the wait with nothing applied', async () => {
     await using database = await empty()
@@ -169,6 +194,16 @@ describe('migrate', () => {
     const failure = { code: 'DATABASE_SCHEMA', message: expect.stringContaining('9999_future') }
     await expect(migrate(database.url)).rejects.toMatchObject(failure)
     await expect(assertSchemaCurrent(database)).rejects.toMatchObject(failure)
+  })
+
+  it('refuses a database of before the baseline, and names the file that upgrades it', async () => {
+    await using database = await createTestDatabase()
+    await database.pool.query(`update sync.migrations set name = '0001_sync'`)
+    const failure = { code: 'DATABASE_SCHEMA', remedy: expect.stringContaining('deploy/upgrade-to-baseline.sql') }
+    await expect(migrate(database.url)).rejects.toMatchObject(failure)
+    await expect(migrationStatus(database.url)).rejects.toMatchObject(failure)
+    await expect(assertSchemaCurrent(database)).rejects.toMatchObject(failure)
+    expect((await database.pool.query('select name from sync.migrations')).rows).toEqual([{ name: '0001_sync' }])
   })
 
   it('works for a role that may not create roles', async () => {

@@ -1,12 +1,16 @@
-// An API that answers in another character set than UTF-8, or marks its text.
+// An API that answers in another character set than UTF-8, or marks its text. With `npm test` persons and harbours stand for all
+// that is read: every answer is decoded at one place.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { answerIn, charsets } from '../helpers/charset-front.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { isFull } from './extent.ts'
 
 // A whole world is synced for each character set, also in the hooks.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
+
+const streams = isFull ? [] : ['users', 'harbours']
 
 /** In Latin-1, in windows-1252 only, in neither; what Postgres can't store comes as escapes. */
 const lastName = 'Dupré-Œuvre “€”'
@@ -31,9 +35,12 @@ for (const [name, charset] of Object.entries(charsets))
     afterAll(() => mirror?.[Symbol.asyncDispose]())
 
     it('a first sync equals the truth, and warns of nothing', async () => {
-      const runs = await mirror.sync()
+      const runs = await mirror.sync({ streams })
       expect(runs.filter((run) => run.status !== 'done' || run.warnings.length > 0)).toEqual([])
-      expect(await mirror.differences()).toEqual([])
+      const differences = await mirror.differences()
+      expect(
+        differences.filter((each) => streams.length === 0 || streams.some((stream) => each.startsWith(`${stream} `))),
+      ).toEqual([])
     })
 
     it('an update leaves what it does not touch as it was, to the last character', async () => {

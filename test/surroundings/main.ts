@@ -1,14 +1,15 @@
-// `npm run surroundings`: the whole suite on every version of Postgres and in another time zone, then what is shown in other
-// surroundings, each group in full. Writes the table "surroundings × result" into docs/reliability.md once everything has run.
+// `npm run surroundings`: the whole suite on every version of Postgres, on Node 22 and 24 and in another time zone, then what is shown in other
+// surroundings, each group in full. Writes the table "surroundings × result" into the folder `results` once everything has run.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
 import { markdown, terminal } from '../../bench/report.ts'
-import { writeBlock } from '../helpers/doc-block.ts'
+import { writeResult } from '../../scripts/results.ts'
 import { postgresVersions } from '../helpers/postgres-versions.ts'
 import { clearLeftovers } from '../helpers/run-folder.ts'
+import { nodeVersions } from './runner/node.ts'
 import { openRecord, type Record } from './runner/record.ts'
 import { allSteps, type Step, suiteName } from './runner/steps.ts'
 import { cellsOf, tableHead } from './runner/table.ts'
@@ -41,7 +42,7 @@ const all = await allSteps()
 const groups = all.map(({ name }) => name).filter((name) => !postgresVersions.map(suiteName).includes(name))
 const program = new Command('npm run surroundings --')
   .description(
-    `Runs the suite on Postgres ${postgresVersions.join(', ')} and once under another time zone (time-zone), what asks most of Postgres on one with JIT (postgres-jit), and the groups of test/surroundings in full. Needs \`redis-server\`, \`pgbouncer\` and \`chromium\` on the path, the package \`postgresql\` of the distribution, and npm's registry for the other versions of Postgres. What was green of the same, committed code is not run again.`,
+    `Runs the suite on Postgres ${postgresVersions.join(', ')}, on Node ${nodeVersions.join(' and ')} (node-24) and once under another time zone (time-zone), what asks most of Postgres on one with JIT (postgres-jit), and the groups of test/surroundings in full. Needs \`redis-server\`, \`pgbouncer\` and \`chromium\` on the path, the package \`postgresql\` of the distribution, and npm's registry for the other versions of Postgres and Node. What was green of the same, committed code is not run again.`,
   )
   .option('--only <groups>', `only these groups, with commas between: ${groups.join(', ')}`, listOf(groups))
   .option('--postgres <versions>', 'only the suite on these, such as 14,18', listOf(postgresVersions))
@@ -98,7 +99,9 @@ const open = all.filter(({ name }) => !record.results.has(name))
 if (stop.signal.aborted) process.stderr.write('\nStopped before the end. The same command goes on where it was.\n')
 else if (open.length > 0)
   say(`\nNo table is written before these have run: ${open.map(({ name }) => name).join(', ')}.`)
-else if (record.notKept === null)
-  writeBlock('docs/reliability.md', 'surroundings', ['`npm run surroundings`', '', markdown(tableHead, rowsOf(all))])
+else if (record.notKept === null) {
+  const file = writeResult('surroundings', 'npm run surroundings', [markdown(tableHead, rowsOf(all))])
+  say(`\nWritten to ${file}.`)
+}
 const failed = steps.filter(({ name }) => !record.results.get(name)?.green)
 process.exitCode = stop.signal.aborted ? 130 : failed.length > 0 ? 1 : 0

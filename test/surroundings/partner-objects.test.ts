@@ -58,8 +58,8 @@ describe('Objects of a partner among ours', () => {
     expect(checked.code).toBe(1)
 
     await pool.query(`alter table mirror.harbours alter column "Note" set default ''`)
-    for (const run of await mirror.sync()) expect(run).toMatchObject({ error: null })
-    expect(await mirror.differences()).toEqual([])
+    expect(await harbours(mirror)).toMatchObject({ error: null })
+    expect((await mirror.differences()).filter((line) => line.startsWith('harbours '))).toEqual([])
   })
 
   it('a unique index: records that it refuses are in quarantine with its name, the others are mirrored', async () => {

@@ -129,7 +129,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
         await page.keyboard.press('Tab')
         stops.push(await page.evaluate<string>(activeLabel))
       }
-      expect(stops.slice(0, 4)).toEqual(['Skip to the status', 'Queues', 'JSON', 'Metrics'])
+      expect(stops.slice(0, 3)).toEqual(['Skip to the status', 'JSON', 'Metrics'])
       expect(stops).toEqual(expect.arrayContaining(['rentals', 'companies', 'resource_slots']))
       expect(isDone()).toBe(true)
       await page.close()
@@ -195,18 +195,6 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     expect(await page.locator('h1').textContent()).toBe('Nothing has been read yet')
     expect(await poorContrast(page)).toEqual([])
     await picture(page, 'empty')
-    expect(complaints).toEqual([])
-    await page.close()
-  })
-
-  it('the queue board wants nothing from the network and finds its way', async () => {
-    await using pages = await openBarePages()
-    const page = await browser.newPage({ viewport: wide })
-    const complaints = watchPage(page, pages.url)
-    await page.goto(`${pages.url}/queues/`)
-    await page.getByText('boat-mirror-sync').first().click()
-    await expect.poll(() => page.url()).toContain('/queues/queue/boat-mirror-sync')
-    await picture(page, 'board')
     expect(complaints).toEqual([])
     await page.close()
   })

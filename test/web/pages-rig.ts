@@ -4,6 +4,7 @@ import { type App, openApp } from '../../src/app.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { readStatus } from '../../src/inspect/read-status.ts'
 import type { StatusFacts } from '../../src/inspect/status.ts'
+import { openLate } from '../../src/jobs/backend.ts'
 import { queueNames } from '../../src/jobs/queues.ts'
 import { createLogger } from '../../src/log.ts'
 import { type OperatorServer, startOperatorServer } from '../../src/web/server.ts'
@@ -39,18 +40,23 @@ async function servePages(
 ): Promise<Omit<Pages, typeof Symbol.asyncDispose> & { readonly server: OperatorServer }> {
   const status = (): Promise<StatusFacts> =>
     readStatus(config, { database: app.database, url: app.databaseUrl }, sandboxUrl)
+  const stop = new AbortController()
   const server = await startOperatorServer({
     config,
     log,
     database: app.database,
     readStatus: status,
     onCall: app.onCall,
-    queue: await app.openQueue(new AbortController().signal),
+    queue: openLate(await app.openQueue(stop.signal), log, stop.signal),
     queueNames,
     version: '1.2.3',
   })
   const url = served(server)
-  return { url, server, get: readerOf(url), status }
+  const close = (): Promise<void> => {
+    stop.abort()
+    return server.close()
+  }
+  return { url, server: { ...server, close }, get: readerOf(url), status }
 }
 
 /** The address of pages that must be there. */

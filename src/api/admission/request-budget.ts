@@ -1,6 +1,6 @@
 // The budget of requests that all workers borrow from: shares of it, one after the other, each with the instant from which
-// it may be used. Here its rule, and the budget of one process; ../../state/request-budget.sql and redis-budget.ts say the
-// same in the words of their stores. Instants and lengths are milliseconds.
+// it may be used. Here its rule, and the budget of one process; ../../state/request-budget.sql says the same in SQL. Instants
+// and lengths are milliseconds.
 
 import { withDeadline } from '../../clock.ts'
 import type { Logger } from '../../log.ts'
@@ -92,40 +92,30 @@ export function createOwnBudget(ratePerSecond: number, now: () => number = () =>
   }
 }
 
-/** A store slower than this is as good as out, and one that is out is looked for this often. */
+/** Postgres that lends more slowly than this counts as absent, and while it is absent it is asked again this often. */
 const patienceMs = 2_000
 
-type Words = { readonly event: string; readonly text: string }
-
-export type Fallback = {
-  readonly first: RequestBudget
-  readonly second: RequestBudget
-  readonly out: Words
-  readonly back: Words
-  readonly log: Logger
-}
-
-/** The first budget; while it does not answer, the second. Each change is said once. */
-export function withFallback({ first, second, out, back, log }: Fallback): RequestBudget {
+/** The shared budget; while it does not answer, the process's own. Each change is logged once. Never rejects. */
+export function withFallback(shared: RequestBudget, own: RequestBudget, log: Logger): RequestBudget {
   let isOut = false
   let knockAt = 0
-  let lender = first
+  let lender = shared
 
-  /** What another store has lent is not given back to this one, which would lend it a second time: it is lost. */
-  const lendFrom = (store: RequestBudget, wish: Wish): Promise<Loan> => {
-    const unused = store === lender ? wish.unused : 0
-    lender = store
-    return store.lend({ ...wish, unused })
+  /** What the other budget has lent is not given back to this one, which would lend it a second time: it is lost. */
+  const lendFrom = (budget: RequestBudget, wish: Wish): Promise<Loan> => {
+    const unused = budget === lender ? wish.unused : 0
+    lender = budget
+    return budget.lend({ ...wish, unused })
   }
 
-  /** Nobody waits for a store that is out: now and then one look finds out whether it is back. */
+  /** No request waits for a budget that is out: one look now and then finds out whether it is back. */
   const knock = async (): Promise<void> => {
     if (performance.now() < knockAt) return
     knockAt = Number.POSITIVE_INFINITY
     try {
-      await withDeadline(first.lend({ priority: 'detail', wanted: 0, unused: 0, more: false }), patienceMs)
+      await withDeadline(shared.lend({ priority: 'detail', wanted: 0, unused: 0, more: false }), patienceMs)
       isOut = false
-      log.info({ event: back.event }, back.text)
+      log.info({ event: 'limiter_shared' }, 'the rate limit is counted over all workers again')
     } catch {
       knockAt = performance.now() + patienceMs // still out: said when it went
     }
@@ -135,14 +125,18 @@ export function withFallback({ first, second, out, back, log }: Fallback): Reque
     lend: async (wish) => {
       if (!isOut)
         try {
-          return await withDeadline(lendFrom(first, wish), patienceMs)
+          return await withDeadline(lendFrom(shared, wish), patienceMs)
         } catch (error) {
-          if (!isOut) log.warn({ event: out.event, error }, out.text)
+          if (!isOut)
+            log.warn(
+              { event: 'limiter_alone', error },
+              'Postgres does not answer: until it does, each process keeps the rate limit for itself',
+            )
           isOut = true
           knockAt = 0
         }
       void knock()
-      return lendFrom(second, wish)
+      return lendFrom(own, wish)
     },
   }
 }

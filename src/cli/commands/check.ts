@@ -155,7 +155,7 @@ async function checkDatabase(config: Config, log: Logger, findings: Finding[]): 
     if (pooler.finding !== null) findings.push(pooler.finding)
     const direct: Direct = { databaseUrl: server.directUrl, pooling: pooler.direct }
     const schema = await migrationStatus(direct.databaseUrl)
-    await assertNamesFree(database.pool, schema.pending)
+    if (schema.applied.length === 0) await assertNamesFree(database.pool)
     findings.push(await schemaFinding(config, database, schema))
     if (isCurrent(schema)) findings.push(await rolesFinding(database), await columnsFinding(database))
     findings.push(await clockFinding(database, config))

@@ -70,6 +70,7 @@ async function runWorker(context: CommandContext): Promise<void> {
   const backend = await app.openQueue(signal)
   const { syncContext, ratePerSecond } = app
   await tryQueue(backend, log)
+  const late = openLate(backend, log, signal)
   const facts = (): Promise<StatusFacts> =>
     readStatus(config, { database: app.database, url: app.databaseUrl }, app.apiUrl)
   // Before anybody looks: what is late is no alarm while a worker catches up.
@@ -80,11 +81,10 @@ async function runWorker(context: CommandContext): Promise<void> {
     database: app.database,
     readStatus: facts,
     onCall: app.onCall,
-    queue: backend,
+    queue: late,
     queueNames,
     version: packageVersion(),
   })
-  const late = openLate(backend, log, signal)
   const listenUrl = await app.listenUrl()
   const worker = await startScheduledWorker({
     ...{ context: syncContext, backend: late, log, config, ratePerSecond, listenUrl },

@@ -1,7 +1,7 @@
 // BullMQ on Postgres. The queue has a pool of its own.
 
 import { createPostgresBackend, Queue, Worker } from 'bullmq'
-import { listening, processorOf, queueOptions, running, tracedBy, workerOptions } from '../bull-worker.ts'
+import { listening, processorOf, queueOptions, running, workerOptions } from '../bull-worker.ts'
 import type { BackendOptions, QueueBackend } from '../queues.ts'
 import { postgresQueueError, quietly, untilReady } from './backend-ready.ts'
 import { bullPool, schema } from './queue-tables.ts'
@@ -14,7 +14,6 @@ export function postgresBackend(options: BackendOptions): QueueBackend {
   // Where nobody is notified, an idle worker asks: every second instead of every five.
   const asking = options.pooling === 'transaction' ? { drainDelay: 1 } : {}
   const onError = quietly(options.log)
-  const traced = tracedBy(options)
   return {
     kind: 'postgres',
     openQueue: (name) =>
@@ -22,11 +21,7 @@ export function postgresBackend(options: BackendOptions): QueueBackend {
         postgresQueueError,
         options,
         () => {
-          const queue = new Queue(
-            name,
-            { ...queueOptions, ...traced, connection: pool.connection() },
-            createPostgresBackend,
-          )
+          const queue = new Queue(name, { ...queueOptions, connection: pool.connection() }, createPostgresBackend)
           queue.on('error', onError)
           return queue
         },
@@ -41,7 +36,7 @@ export function postgresBackend(options: BackendOptions): QueueBackend {
             new Worker(
               name,
               processorOf(processor),
-              { ...workerOptions, ...asking, ...traced, concurrency, connection: pool.connection() },
+              { ...workerOptions, ...asking, concurrency, connection: pool.connection() },
               createPostgresBackend,
             ),
             onError,

@@ -4,7 +4,7 @@ import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { withDeadline } from '../../clock.ts'
 import type { BoatMirrorError } from '../../errors.ts'
-import { listening, processorOf, queueOptions, running, tracedBy, workerOptions } from '../bull-worker.ts'
+import { listening, processorOf, queueOptions, running, workerOptions } from '../bull-worker.ts'
 import { quietly, untilReady } from '../postgres/backend-ready.ts'
 import type { BackendOptions, BackendRisk, QueueBackend } from '../queues.ts'
 import { probeRedis, redisError } from './probe.ts'
@@ -16,7 +16,6 @@ const longestTryMs = 10_000
 
 export function redisBackend(options: BackendOptions, url: string): QueueBackend {
   const onError = quietly(options.log)
-  const traced = tracedBy(options)
   const connections = new Set<Redis>()
   /** `waits`: commands wait for a connection that is gone, as a worker's do; what a queue is asked for fails instead, and its caller tries again. */
   const connect = (waits: boolean): Redis => {
@@ -57,7 +56,7 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
         options,
         () =>
           withConnection(connect(false), (connection) => {
-            const queue = new Queue(name, { ...queueOptions, ...traced, connection, prefix: options.prefix })
+            const queue = new Queue(name, { ...queueOptions, connection, prefix: options.prefix })
             queue.on('error', onError)
             return queue
           }),
@@ -69,7 +68,7 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
         options,
         () =>
           withConnection(connect(true), (connection) => {
-            const settings = { ...workerOptions, ...traced, concurrency, connection, prefix: options.prefix }
+            const settings = { ...workerOptions, concurrency, connection, prefix: options.prefix }
             return listening(new Worker(name, processorOf(processor), settings), onError)
           }),
         answered,

@@ -1,8 +1,6 @@
 -- Which changes a claim may take. The planner is held to the indexes in the order of the ids, whatever is known of the table:
 -- one that was never analysed it takes for so small that it would sort all of the queue for each claim.
 
-drop function if exists outbox.due_changes(int); -- as versions before this one had it
-
 create or replace function outbox.due_of_role(role name, most int, but bigint[]) returns bigint[]
 language sql stable
 set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off

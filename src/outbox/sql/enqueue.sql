@@ -107,8 +107,6 @@ end $$;
 comment on function outbox.mirrored(outbox.operations, jsonb, jsonb) is
   'What the mirror shows for the fields of an update: the base of the three-way merge. Empty while the record is not mirrored.';
 
-drop function if exists outbox.same_record(text, outbox.operations, jsonb, text); -- as versions before this one had it
-
 create or replace function outbox.same_record(place text, target jsonb, aggregate text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -7,6 +7,7 @@ import type { RepeatableStep } from '../../database/repeatable-step.ts'
 import { fillSql } from '../../database/sql.ts'
 import { dueConditions } from '../claim.ts'
 import { isUnsettled, stateLists } from '../states.ts'
+import comments from './comments.sql'
 import dependants from './dependants.sql'
 import due from './due.sql'
 import enqueue from './enqueue.sql'
@@ -67,5 +68,6 @@ export const outboxSteps: readonly RepeatableStep[] = [
   { name: 'outbox-due', sql: fillSql(due, dueConditions) },
   { name: 'outbox-operations', sql: operations, values: [JSON.stringify(writes.map(operationRow))] },
   outboxViews,
+  { name: 'outbox-comments', sql: comments },
   { name: 'outbox-grants', sql: grants },
 ]

@@ -9,7 +9,7 @@ import { type Checkpoint, judgePass, nextPass, nextVariant, passNumber } from '.
 export async function endPass(run: TaskRun, at: Checkpoint): Promise<Checkpoint> {
   const { context, task } = run
   const pass = passNumber(at)
-  const ranges = Math.max(1, Math.ceil((at.keys ?? 0) / stepSize.rows))
+  const ranges = Math.max(1, Math.ceil(at.keys / stepSize.rows))
   const facts = await addUpRanges(run, at, {
     ranges,
     division: async () => byHash(pass, ranges),

@@ -13,7 +13,7 @@ import { type KnownRecord, keyText, type RecordState } from '../../state/records
 import { answerFound, type ChangeSet, changeSet, type Found, nothing, projected } from '../change-set.ts'
 import type { TaskRun } from '../context.ts'
 import { foundInside, personRedaction } from '../details/embeds.ts'
-import { hashOf, isHashOfText, keyOf, projectionVersion } from '../records/project.ts'
+import { hashOf, keyOf, projectionVersion } from '../records/project.ts'
 import { overlay } from './summary.ts'
 
 /** A record of a page, not decoded yet. */
@@ -25,7 +25,7 @@ type Entry = {
   readonly key: string | null
 }
 
-/** A record that is new or changed, or was hashed or projected by an earlier version. */
+/** A record that is new or changed, or was projected by an earlier version. */
 type Decoded = {
   readonly record: Json
   readonly text: string
@@ -71,21 +71,21 @@ export async function changesOfPages(
   const { pool } = context.database
   const entriesOfPage = pages.map(({ items }) => entriesOf(items, stream, context.settings.timeZone))
   const known = await writer.knownRecords(run, keysOf(entriesOfPage.flat()), comparesAged)
-  const decodedOfPage: ReturnType<typeof decodeChanged>[] = []
+  const changedOfPage: (readonly Decoded[])[] = []
   for (const entries of entriesOfPage) {
-    decodedOfPage.push(decodeChanged(stream.name, entries, known))
+    changedOfPage.push(decodeChanged(entries, known))
     await othersTurn()
   }
-  const all = decodedOfPage.flatMap(({ changed }) => changed)
+  const all = changedOfPage.flat()
   const payloads = await readPayloads(pool, stream, summary ? keysOf(parted(all).there) : [])
   const redact = await personRedaction(pool, stream, all)
 
   const found: Found[] = []
   for (const [index, page] of pages.entries()) {
-    const { changed, records } = decodedOfPage[index] ?? { changed: [], records: [] }
+    const changed = changedOfPage[index] ?? []
     const read = page.unchanged?.keys.length ?? entriesOfPage[index]?.length ?? 0
     if (page.first) found.push(answerFound(page), { counts: { pages: 1 } })
-    found.push({ counts: { read, unchanged: read - changed.length }, records })
+    found.push({ counts: { read, unchanged: read - changed.length } })
     const { there, missing } = parted(changed)
     const of = { readAt: page.startedAt, payloads, redact }
     found.push(changedRecords(run, there, { ...of, newKeys: false }))
@@ -130,28 +130,18 @@ const keyOfContent = ({ items, index }: Entry): string => contentKey(hashOf(stri
 
 const keyOrContent = (entry: Entry): string => entry.key ?? keyOfContent(entry)
 
-/**
- * Decodes the records whose row may have to change. `records`: the new hashes of those that only have one of an earlier
- * form, which were hashed as we write them.
- */
-function decodeChanged(
-  stream: string,
-  entries: readonly Entry[],
-  known: ReadonlyMap<string, KnownRecord>,
-): { readonly changed: readonly Decoded[]; readonly records: readonly RecordState[] } {
+/** Decodes the records whose row may have to change. */
+function decodeChanged(entries: readonly Entry[], known: ReadonlyMap<string, KnownRecord>): readonly Decoded[] {
   const changed: Decoded[] = []
-  const records: RecordState[] = []
   for (const { items, index, hash, key } of entries) {
     const state = key === null ? undefined : known.get(key)
     const isOwn = state?.alive === true && !state.stub
-    const isProjected = isOwn && state.projection === projectionVersion
-    if (isProjected && state.listHash === hash && !state.aged) continue
+    const isSame = isOwn && state.listHash === hash
+    if (isSame && state.projection === projectionVersion && !state.aged) continue
     const { value: record, text } = items.decoded(index)
-    const isSame = isOwn && (state.listHash === hash || isHashOfText(state.listHash, record))
-    if (isProjected && isSame && !state.aged && key !== null) records.push({ stream, key, listHash: hash })
-    else changed.push({ record, text, hash, key, changed: !isSame, isThere: key === null || state?.exists === true })
+    changed.push({ record, text, hash, key, changed: !isSame, isThere: key === null || state?.exists === true })
   }
-  return { changed, records }
+  return changed
 }
 
 type OfPage = {

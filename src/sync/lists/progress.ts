@@ -13,8 +13,8 @@ export type Checkpoint = {
   /** The last page of the pass is committed; what is left is to judge it. */
   readonly ended: boolean
   readonly totals: readonly number[]
-  /** Keys on the pages of this pass; undefined: a version before this one began it. */
-  readonly keys?: number
+  /** Keys on the pages of this pass. */
+  readonly keys: number
   /** Why nothing proves that the list ended where this pass did; null: it is proven, or the pass goes on. */
   readonly unproven?: string | null
   /** How far the end of the pass or of the sweep has come, where it takes several steps. */

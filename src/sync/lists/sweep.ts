@@ -131,7 +131,7 @@ async function recordsAhead(
 ): Promise<ListCall['ahead']> {
   if (part !== undefined) return undefined
   const live = at.variant === 0 ? await liveRows(context.database.pool, stream.name) : 0
-  return { records: live === 0 ? null : Math.max(0, live - (at.keys ?? 0)) }
+  return { records: live === 0 ? null : Math.max(0, live - at.keys) }
 }
 
 /** The newest records are never all of a list: there is nothing to count. */

@@ -37,10 +37,6 @@ function stepsOf(path: string): readonly string[] {
 /** A short hash of a record's content, as text. Key order matters: a reordered record costs a comparison, never a write. */
 export const hashOf = (text: string): string => createHash('md5').update(text).digest('base64url')
 
-/** Whether a remembered hash is of the form that hashes had before they were of the bytes as received: of the record as we write it. */
-export const isHashOfText = (hash: string | null, record: Json): boolean =>
-  hash?.length === 22 && hash === hashOf(stringifyJson(record))
-
 /** The present value of a column without a path, or of its path. */
 const sourceOf = (column: Column, record: Json, request: RequestValues): Json | undefined =>
   column.path === null ? request[column.name] : valueAt(record, column.path)

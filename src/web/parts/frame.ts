@@ -21,7 +21,7 @@ export function frame({ title, signedIn, now, version, sections, isHome = false 
   const body = html`<a class="skip" href="#main">Skip to the ${isHome ? 'status' : 'content'}</a>
 <header>
 <p class="brand">Boat Mirror</p>
-<nav aria-label="Pages">${!isHome && html`<a href="/">Status</a> `}<a href="/queues/">Queues</a> <a href="/api/status">JSON</a> <a href="/metrics">Metrics</a>${
+<nav aria-label="Pages">${!isHome && html`<a href="/">Status</a> `}<a href="/api/status">JSON</a> <a href="/metrics">Metrics</a>${
     signedIn && html` <form method="post" action="/sign-out"><button>Sign out</button></form>`
   }</nav>
 </header>

@@ -1,4 +1,4 @@
-// What a storm comes to, as lines of Markdown: for the terminal and for docs/reliability.md.
+// What a storm comes to, as lines of Markdown.
 
 import { memoryBoundMb, type StormResult } from './campaign.ts'
 import { allKinds } from './schedule.ts'
@@ -6,10 +6,10 @@ import { allKinds } from './schedule.ts'
 const queueName = { postgres: 'Postgres', redis: 'Redis' } as const
 
 /** The tables of one or more storms, and all their violations with queue and time. */
-export function summary(
-  results: readonly StormResult[],
-  command: string,
-): { readonly lines: readonly string[]; readonly violations: readonly string[] } {
+export function summary(results: readonly StormResult[]): {
+  readonly lines: readonly string[]
+  readonly violations: readonly string[]
+} {
   const total = (of: (result: StormResult) => number): string => results.map((result) => of(result)).join(' | ')
   const row = (name: string, of: (result: StormResult) => number): string => `| ${name} | ${total(of)} |`
   const text = (name: string, of: (result: StormResult) => string): string =>
@@ -25,8 +25,6 @@ export function summary(
   ]
   return {
     lines: [
-      `\`${command}\``,
-      '',
       `| fault ${header}`,
       rule,
       ...allKinds.map((kind) =>

@@ -1,15 +1,16 @@
-// What `npm run surroundings` consists of: the whole suite on each version of Postgres and in another time zone, and the groups
-// of test/surroundings.
+// What `npm run surroundings` consists of: the whole suite on each version of Postgres, on other versions of Node and in
+// another time zone, and the groups of test/surroundings.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { JsonTestResults } from 'vitest/reporters'
-import { type Outcome, runSuite } from '../../../scripts/proof-suite.ts'
 import { packageOf, postgresVersions } from '../../helpers/postgres-versions.ts'
+import { installNode, type Node, nodeVersions } from './node.ts'
+import { type Outcome, runSuite } from './suite.ts'
 import { groupRows, type Row, suiteRow } from './table.ts'
 
 export type Step = {
-  /** `postgres 14`, `time-zone`, `postgres-jit` or the name of a group. */
+  /** `postgres 14`, `node-22`, `time-zone`, `postgres-jit` or the name of a group. */
   readonly name: string
   /** Installs what it needs, runs it, and says which rows of the table it makes. */
   run(run: RunOf): Promise<StepResult>
@@ -20,7 +21,7 @@ export type RunOf = { readonly folder: string; readonly seed: number; readonly s
 
 export type StepResult = Pick<Outcome, 'green' | 'minutes' | 'failures'> & { readonly rows: readonly Row[] }
 
-const here = { folder: dirname(process.execPath), version: process.version }
+const here: Node = { folder: dirname(process.execPath), version: process.version }
 const groupFolder = 'test/surroundings'
 const groupEnd = '.test.ts'
 
@@ -28,7 +29,13 @@ const groupEnd = '.test.ts'
 export async function allSteps(): Promise<readonly Step[]> {
   const files = await readdir(groupFolder)
   const groups = files.filter((file) => file.endsWith(groupEnd)).map((file) => file.slice(0, -groupEnd.length))
-  return [...postgresVersions.map(suiteOnPostgres), suiteInTimeZone, suiteOnJit, ...groups.sort().map(group)]
+  const suites = [
+    ...postgresVersions.map(suiteOnPostgres),
+    ...nodeVersions.map(suiteOnNode),
+    suiteInTimeZone,
+    suiteOnJit,
+  ]
+  return [...suites, ...groups.sort().map(group)]
 }
 
 export const suiteName = (version: string): string => `postgres ${version}`
@@ -39,7 +46,18 @@ function suiteOnPostgres(version: string): Step {
     run: async (run) => {
       const { version: exact } = await packageOf(version, run.signal)
       const [major, minor] = exact.split('.')
-      return suiteIn(run, `Postgres ${major}.${minor}`, { TEST_POSTGRES_VERSION: version })
+      return suiteIn(run, `Postgres ${major}.${minor}`, { env: { TEST_POSTGRES_VERSION: version } })
+    },
+  }
+}
+
+/** That Node runs the tests and whatever they start as `node`. */
+function suiteOnNode(version: string): Step {
+  return {
+    name: `node-${version}`,
+    run: async (run) => {
+      const node = await installNode(version, run.folder, run.signal)
+      return suiteIn(run, `Node ${node.version.slice(1)}`, { node })
     },
   }
 }
@@ -47,7 +65,7 @@ function suiteOnPostgres(version: string): Step {
 /** A zone that is never UTC, and changes its clocks. */
 const suiteInTimeZone: Step = {
   name: 'time-zone',
-  run: (run) => suiteIn(run, 'The process in another time zone (`TZ=Europe/Paris`)', { TZ: 'Europe/Paris' }),
+  run: (run) => suiteIn(run, 'The process in another time zone (`TZ=Europe/Paris`)', { env: { TZ: 'Europe/Paris' } }),
 }
 
 /** The parts of the suite that ask most of Postgres. */
@@ -56,21 +74,31 @@ const onJit = ['mirror', 'reports', 'messages', 'inspect', 'access', 'cli/feed',
 /** A Postgres as distributions package it: it compiles what it expects to be expensive. */
 const suiteOnJit: Step = {
   name: 'postgres-jit',
-  run: (run) => suiteIn(run, 'Postgres of a distribution, with JIT', { ...needsJit, TEST_POSTGRES_JIT: '1' }, onJit),
+  run: (run) =>
+    suiteIn(run, 'Postgres of a distribution, with JIT', {
+      env: { ...needsJit, TEST_POSTGRES_JIT: '1' },
+      parts: onJit,
+    }),
 }
 
 const needsJit = { REQUIRE_POSTGRES_JIT: '1' }
+
+type SuiteOptions = {
+  readonly node?: Node
+  readonly env?: Readonly<Record<string, string>>
+  /** Folders and files of `test`; none: all. */
+  readonly parts?: readonly string[]
+}
 
 /** Runs the suite, or these parts of it. */
 async function suiteIn(
   { folder, seed, signal }: RunOf,
   surroundings: string,
-  env: Readonly<Record<string, string>>,
-  parts: readonly string[] = [],
+  { node = here, env = {}, parts = [] }: SuiteOptions,
 ): Promise<StepResult> {
   const report = join(folder, 'suite.json')
   const files = parts.map((part) => `test/${part}`)
-  const outcome = await runSuite({ node: here, seed, files, report, env, signal })
+  const outcome = await runSuite({ node, seed, files, report, env, signal })
   const shown = parts.length === 0 ? 'the whole suite' : `the suites of ${parts.join(', ')}`
   return { ...outcome, rows: [suiteRow(surroundings, outcome, shown)] }
 }

@@ -1,7 +1,7 @@
 // The table "surroundings × result", from what the test runner reports.
 
 import type { JsonTestResults } from 'vitest/reporters'
-import type { Outcome } from '../../../scripts/proof-suite.ts'
+import type { Outcome } from './suite.ts'
 
 /** One of the surroundings: what was shown there, and whether it held. */
 export type Row = { readonly surroundings: string; readonly shown: readonly string[]; readonly result: string }
