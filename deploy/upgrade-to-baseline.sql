@@ -6,7 +6,8 @@
 --
 -- It replaces the list of 33 migrations with the baseline that they lead to, adds two indexes by which details that are due are
 -- found, and drops two tables and a column that nothing uses any more. The mirror, the outbox, the change log, consumers, grants
--- and whatever you built on them stay as they are. It is one statement, so one transaction: it does all of this or, with a reason, nothing. On a database that is upgraded already it does nothing.
+-- and whatever you built on them stay as they are. It is one statement, so one transaction: it does all of
+-- this or, with a reason, nothing. On a database that is upgraded already it does nothing.
 
 \set ON_ERROR_STOP on
 \set SHOW_CONTEXT never
