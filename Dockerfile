@@ -9,20 +9,16 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY scripts/build.mjs scripts/bundle.mjs scripts/
 COPY migrations migrations
 COPY src src
-RUN npm run build && mv dist/bundled.json . && find dist -name '*.d.ts' -delete
-RUN npm sbom --sbom-format=spdx > all.spdx.json
+RUN npm run build && find dist -name '*.d.ts' -delete
 
 FROM node:22-alpine AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
-COPY scripts/sbom.mjs ./
-COPY --from=build /app/all.spdx.json /app/bundled.json ./
-# The list of packages (SBOM) is made of what is installed and of what the build put into the program; what only a
-# compiler or a debugger reads is left out.
+# npm lists what is installed (SBOM) once package.json asks for no more than that. What only a compiler or a debugger reads
+# is left out.
 RUN npm ci --ignore-scripts --no-audit --no-fund --omit=dev --omit=optional \
   && npm pkg delete devDependencies optionalDependencies \
-  && npm sbom --sbom-format=spdx > installed.spdx.json \
-  && node sbom.mjs installed.spdx.json all.spdx.json bundled.json > sbom.spdx.json \
+  && npm sbom --sbom-format=spdx > sbom.spdx.json \
   && npm cache clean --force \
   && find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete
 
@@ -46,9 +42,9 @@ WORKDIR /app
 RUN mkdir /data && chown 1000:1000 /data && ln -s /app/dist/src/cli/main.js /usr/local/bin/boat-mirror
 COPY package.json LICENSE README.md ./
 COPY docs docs
-COPY --from=build /app/dist dist
 COPY --from=packages /app/sbom.spdx.json ./
 COPY --from=packages /app/node_modules node_modules
+COPY --from=build /app/dist dist
 # A number, so that Kubernetes can see that it is not root; any other will do.
 USER 1000:1000
 EXPOSE 8484

@@ -4,10 +4,10 @@
 --
 -- Before: stop all workers and commands, and back up. After: `boat-mirror migrate` of the new version.
 --
--- It replaces the list of 33 migrations with the baseline that they lead to, adds two indexes by which details that are due are
--- found, and drops two tables and a column that nothing uses any more. The mirror, the outbox, the change log, consumers, grants
--- and whatever you built on them stay as they are. It is one statement, so one transaction: it does all of
--- this or, with a reason, nothing. On a database that is upgraded already it does nothing.
+-- It replaces the list of 33 migrations with the baseline that they lead to, adds two indexes, and drops two tables and a column
+-- that nothing uses any more. The mirror, the outbox, the change log, consumers, grants and whatever you built on them stay as
+-- they are. It is one statement, so one transaction: it does all of this or, with a reason, nothing. On a database that is
+-- upgraded already it does nothing.
 
 \set ON_ERROR_STOP on
 \set SHOW_CONTEXT never
@@ -63,15 +63,15 @@ begin
   exception when dependent_objects_still_exist then
     raise info 'sync.rate_limit stays, because something of yours depends on it. Boat Mirror does not use it.';
   end;
-  drop table if exists sync.migrations_lock;
   begin
-    alter table sync.streams drop column planned_to;
+    alter table sync.streams drop column if exists planned_to;
   exception when dependent_objects_still_exist then
     raise info 'sync.streams.planned_to stays, because something of yours depends on it. Boat Mirror does not use it.';
   end;
-  create index records_read on sync.records (stream, (get_byte(decode(md5(key), 'hex'), 0) & 31), detail_read_at)
+  create index if not exists records_read on sync.records (stream, (get_byte(decode(md5(key), 'hex'), 0) & 31), detail_read_at)
     where detail_read_at is not null;
-  create index rentals_arrival on mirror.rentals (arrival_datetime) where _deleted_at is null;
+  create index if not exists rentals_arrival on mirror.rentals (arrival_datetime) where _deleted_at is null;
+  drop table if exists sync.migrations_lock;
   delete from sync.migrations;
   insert into sync.migrations (name, timestamp)
     values ('0001_baseline', to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'));

@@ -12,7 +12,7 @@ const cache = resolve('node_modules/.cache')
 mkdirSync(cache, { recursive: true })
 const outDir = mkdtempSync(join(cache, 'run-')) // below the project, so that packages are found
 process.on('exit', () => rmSync(outDir, { recursive: true, force: true }))
-await bundle({ entries: { program: resolve(entry) }, outDir, packages: 'outside' })
+await bundle({ entries: { program: resolve(entry) }, outDir })
 const child = spawn(process.execPath, ['--enable-source-maps', join(outDir, 'program.js'), ...args], {
   stdio: 'inherit',
 })

@@ -262,7 +262,7 @@ create index rentals_resource_id on mirror.rentals (resource_id);
 create index rentals_company_id on mirror.rentals (company_id);
 create index rentals_gone on mirror.rentals (_deleted_at) where _deleted_at is not null;
 create index rentals_departure on mirror.rentals (departure_datetime) where _deleted_at is null;
--- Rentals that are about to depart or just back are read more often.
+-- Rentals that are just back are read more often.
 create index rentals_arrival on mirror.rentals (arrival_datetime) where _deleted_at is null;
 -- The newest of a list are compared with the newest that are known.
 create index rentals_created on mirror.rentals (creation_datetime) where _deleted_at is null;

@@ -1,20 +1,18 @@
 // What every command shares: settings read once, the log, the sandbox where no API is configured, and how a command ends.
 
 import { setMaxListeners } from 'node:events'
-import { type Command, InvalidArgumentError } from 'commander'
 import { type Config, readConfig, readEnvironment } from '../config.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { withTls } from '../database/tls.ts'
 import { openDatabaseServer } from '../embedded/embedded-postgres.ts'
-import { BoatMirrorError, exitCodeOf, messageOf } from '../errors.ts'
-import { asCalled } from '../hints.ts'
+import { BoatMirrorError, exitCodeOf } from '../errors.ts'
 import { assertKnownStreams } from '../jobs/schedule.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
 import { logForeignWarnings } from './foreign-warnings.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
-import { printNote } from './terminal/output.ts'
+import { printError } from './print-error.ts'
 import { noteOtherDatabase } from './worker-mark.ts'
 
 export type { OpenedApp } from './open.ts'
@@ -44,37 +42,17 @@ export type OpenedDatabase = {
 }
 
 /** What a command does; without an exit code it ends with 0. */
-type Run<Given extends unknown[] = []> = (context: CommandContext, ...given: Given) => Promise<ExitCode> | Promise<void>
+export type Run<Given extends unknown[] = []> = (
+  context: CommandContext,
+  ...given: Given
+) => Promise<ExitCode> | Promise<void>
 
-type RunOptions = {
+export type RunOptions = {
   /** Instead of LOG_LEVEL's default; a LOG_LEVEL that is set wins. */
   readonly logLevel?: string
   /** Exit code when a signal ends the command before it is done: 1, because it is not done. */
   readonly stoppedCode?: ExitCode
 }
-
-/**
- * Says what ended a command: to a person on a terminal its message, then what to do; else as a line of the log. Of a fault of
- * ours, the stack for whoever debugs.
- */
-export function printError(thrown: unknown): void {
-  const error = thrown instanceof BoatMirrorError ? thrown : faultOf(thrown)
-  const { code, message, remedy } = error
-  const isDebugging = process.env.LOG_LEVEL === 'debug' || process.env.LOG_LEVEL === 'trace'
-  const stack = code === 'INTERNAL' && isDebugging && thrown instanceof Error ? thrown.stack : undefined
-  if (process.stderr.isTTY === true) {
-    printNote([`boat-mirror: ${message} [${code}]`, remedy, stack].filter((part) => part !== undefined).join('\n'))
-    return
-  }
-  const typed = (text: string): string => asCalled(text, process.env)
-  createLogger('fatal').fatal(
-    { event: 'command_failed', code, remedy: remedy === undefined ? undefined : typed(remedy), stack },
-    typed(message),
-  )
-}
-
-const faultOf = (thrown: unknown): BoatMirrorError =>
-  new BoatMirrorError('INTERNAL', messageOf(thrown), { remedy: 'Report it with the output of LOG_LEVEL=debug.' })
 
 const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
   signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))
@@ -83,7 +61,7 @@ const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
 const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /** Runs a command to its exit code: settings, signals, errors. A second signal ends the process at once. */
-async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
+export async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal) // every request under way listens to it
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -145,47 +123,11 @@ async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedData
 const firstSteps =
   'Begin with `boat-mirror worker` or `boat-mirror sync`, which bring it up to date, or run `boat-mirror migrate`.'
 
-/** For commands that only look: their result is what counts. */
-export const quiet: RunOptions = { logLevel: 'warn' }
-
-/**
- * What commander calls for a command: `run` gets its arguments, then its flags; those that a subcommand shares with the
- * command above it, as `--json`, may stand before or after its name.
- */
-export const action =
-  <Given extends unknown[]>(run: Run<Given>, options: RunOptions = {}) =>
-  (...given: unknown[]): Promise<void> => {
-    const flags = (given.at(-1) as Command).optsWithGlobals()
-    return runCommand((context) => run(context, ...([...given.slice(0, -2), flags] as Given)), options)
-  }
-
-/** The flag of {@link withJson}. */
+/** The flag of every command that prints facts. */
 export type Json = { readonly json: boolean }
-
-/** A command that takes `--json`. */
-export const withJson = (command: Command): Command => command.option('--json', 'print JSON instead of text', false)
-
-/** Parses an option that takes a whole number within bounds. @throws InvalidArgumentError, which commander reports. */
-export const wholeNumber =
-  (from: number, to: number) =>
-  (text: string): number => {
-    const value = Number(text)
-    if (!/^\d+$/.test(text) || value < from || value > to)
-      throw new InvalidArgumentError(`It takes a whole number from ${from} to ${to}.`)
-    return value
-  }
 
 /** What was found. @throws BoatMirrorError NOT_FOUND when it was not: `There is no ${what}.` */
 export function present<T>(found: T | null, what: string, remedy: string): T {
   if (found !== null) return found
   throw new BoatMirrorError('NOT_FOUND', `There is no ${what}.`, { remedy })
 }
-
-/** Parses the number of a run, change or quarantined record. @throws InvalidArgumentError, which commander reports. */
-export function recordNumber(text: string): string {
-  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It takes a number as the list shows it.')
-  return text
-}
-
-/** Collects several of them. */
-export const recordNumbers = (text: string, before: readonly string[]): string[] => [...before, recordNumber(text)]

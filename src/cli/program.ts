@@ -6,29 +6,42 @@ import { packageVersion } from '../api/wire/request.ts'
 import { exitCodeOf } from '../errors.ts'
 import type { CommandName } from '../hints.ts'
 import { nearest } from '../near-names.ts'
-import { printError } from './context.ts'
+import { printError } from './print-error.ts'
+import { registerChanges, registerPush } from './usage/outbox.ts'
+import { registerDrift, registerExplain, registerFeed, registerReport } from './usage/reading.ts'
+import { registerSandbox } from './usage/sandbox.ts'
+import { registerAccess, registerAlert, registerCheck, registerDb, registerMigrate } from './usage/set-up.ts'
+import {
+  registerQuarantine,
+  registerRefresh,
+  registerRuns,
+  registerSchedule,
+  registerStatus,
+  registerSync,
+  registerWorker,
+} from './usage/sync.ts'
 
 /** In the order of the help. */
-const commands: Readonly<Record<CommandName, () => Promise<(program: Command) => void>>> = {
-  worker: async () => (await import('./commands/worker.ts')).registerWorker,
-  sync: async () => (await import('./commands/sync.ts')).registerSync,
-  refresh: async () => (await import('./commands/refresh.ts')).registerRefresh,
-  push: async () => (await import('./commands/push.ts')).registerPush,
-  changes: async () => (await import('./commands/changes.ts')).registerChanges,
-  status: async () => (await import('./commands/status.ts')).registerStatus,
-  runs: async () => (await import('./commands/runs.ts')).registerRuns,
-  schedule: async () => (await import('./commands/schedule.ts')).registerSchedule,
-  quarantine: async () => (await import('./commands/quarantine.ts')).registerQuarantine,
-  report: async () => (await import('./commands/report.ts')).registerReport,
-  explain: async () => (await import('./commands/explain.ts')).registerExplain,
-  feed: async () => (await import('./commands/feed.ts')).registerFeed,
-  drift: async () => (await import('./commands/drift.ts')).registerDrift,
-  check: async () => (await import('./commands/check.ts')).registerCheck,
-  alert: async () => (await import('./commands/alert.ts')).registerAlert,
-  access: async () => (await import('./commands/access.ts')).registerAccess,
-  migrate: async () => (await import('./commands/migrate.ts')).registerMigrate,
-  sandbox: async () => (await import('./commands/sandbox.ts')).registerSandbox,
-  db: async () => (await import('./commands/db.ts')).registerDb,
+const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
+  worker: registerWorker,
+  sync: registerSync,
+  refresh: registerRefresh,
+  push: registerPush,
+  changes: registerChanges,
+  status: registerStatus,
+  runs: registerRuns,
+  schedule: registerSchedule,
+  quarantine: registerQuarantine,
+  report: registerReport,
+  explain: registerExplain,
+  feed: registerFeed,
+  drift: registerDrift,
+  check: registerCheck,
+  alert: registerAlert,
+  access: registerAccess,
+  migrate: registerMigrate,
+  sandbox: registerSandbox,
+  db: registerDb,
 }
 
 /** The program as help shows it, without its commands. */
@@ -58,9 +71,7 @@ function assertSubcommand(command: Command | undefined, given = ''): void {
  */
 export async function runProgram(args: readonly string[]): Promise<void> {
   const program = withoutCommands()
-  // A command that is named is loaded alone: what the others need takes a second to load. Without one, help names them all.
-  const named = new Map(Object.entries(commands)).get(args[0] ?? '')
-  for (const load of named === undefined ? Object.values(commands) : [named]) (await load())(program)
+  for (const register of Object.values(commands)) register(program)
   try {
     assertSubcommand(
       program.commands.find((each) => each.name() === args[0]),

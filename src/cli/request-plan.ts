@@ -1,13 +1,11 @@
 // `schedule --plan`: what a first sync and a day need in requests, against the rate limit.
 
-import { InvalidArgumentError } from 'commander'
-import { findStream, streams, windowsOf } from '../catalog/catalog.ts'
+import { streams, windowsOf } from '../catalog/catalog.ts'
 import { turnName } from '../catalog/turns.ts'
 import type { Config } from '../config.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { count, duration } from '../format.ts'
 import { type ScheduleFacts, wantedIntervals } from '../jobs/schedule.ts'
-import { meant } from '../near-names.ts'
 import { type DetectedSetting, isContradicted } from '../state/detected-settings.ts'
 import type { RepeatingRead } from '../state/reads.ts'
 import { atOnceSetting, type PricesAtOnce } from '../sync/details/readers/prices.ts'
@@ -15,21 +13,6 @@ import { scheduledShare, stretchFactor } from '../sync/plan.ts'
 import { type Costs, listRequests, type RowsOf } from '../sync/read-costs.ts'
 import { changedADay, planRequests, scaledRows, soonShare } from '../sync/request-plan.ts'
 import { print, printJson, table } from './terminal/output.ts'
-
-/** Collects `--rows STREAM=N`. */
-export function collectRows(text: string, before: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
-  const [, name = '', number = ''] = /^(\w+)=(\d{1,9})$/.exec(text) ?? []
-  if (findStream(name) === undefined)
-    throw new InvalidArgumentError(
-      name === ''
-        ? 'It takes STREAM=N.'
-        : `There is no stream "${name}"${meant(
-            name,
-            streams.map((each) => each.name),
-          )}.`,
-    )
-  return new Map([...before, [name, Number(number)]])
-}
 
 export type PlanFacts = {
   readonly config: Config

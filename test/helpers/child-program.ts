@@ -15,7 +15,7 @@ export async function buildProgram(entry: string): Promise<Program> {
   const root = resolve('node_modules/.cache')
   await mkdir(root, { recursive: true })
   const outDir = await mkdtemp(join(root, 'program-')) // below the project, so that packages are found
-  await bundle({ entries: { program: resolve(entry) }, outDir, packages: 'inside' })
+  await bundle({ entries: { program: resolve(entry) }, outDir })
   const dispose = (): Promise<void> => rm(outDir, { recursive: true, force: true })
   return { file: join(outDir, 'program.js'), [Symbol.asyncDispose]: dispose }
 }

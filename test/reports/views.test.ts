@@ -47,7 +47,7 @@ describe('schema report', () => {
   })
 
   it('says of money and days what the API does not tell', async () => {
-    const comments = new Map(reportViews.map(({ name, comment }) => [name, comment]))
+    const comments = new Map<string, string>(reportViews.map(({ name, comment }) => [name, comment]))
     for (const name of ['rentals', 'revenue', 'balances', 'cancellations'])
       expect(comments.get(name), name).toContain("the one a rental's payments agree on, else the deposit's, else null")
     for (const name of ['rentals', 'revenue', 'departures', 'cancellations'])

@@ -2,7 +2,7 @@
 
 import { Command } from 'commander'
 import { describe, expect, it, vi } from 'vitest'
-import { registerSandbox } from '../../src/cli/commands/sandbox.ts'
+import { registerSandbox } from '../../src/cli/usage/sandbox.ts'
 import { buildProgram, startProgram } from '../helpers/child-program.ts'
 import { openSandbox } from './client.ts'
 

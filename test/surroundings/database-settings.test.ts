@@ -10,6 +10,7 @@ import { errorOf, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, createTestPool, type TestDatabase } from '../helpers/database.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { openOwnPostgres } from '../helpers/postgres-server.ts'
+import { ranges } from './extent.ts'
 
 // Servers of its own, and commands that load the program anew.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
@@ -56,7 +57,7 @@ describe('Databases with settings that make no difference', () => {
   it(`${settings.length} of them at once, DateStyle German among them: a first sync equals the truth`, async () => {
     const database = await createTestDatabase({ migrated: false })
     for (const setting of settings.filter((each) => !each.includes('SQL, MDY'))) await set(database, setting)
-    await using mirror = await openTestMirror({ size: 3 }, {}, database)
+    await using mirror = await openTestMirror({ size: 3 }, ranges, database)
     for (const run of await mirror.sync()) expect(run).toMatchObject({ error: null })
     expect(await mirror.differences()).toEqual([])
   })
@@ -64,7 +65,7 @@ describe('Databases with settings that make no difference', () => {
   it('DateStyle SQL: a first sync equals the truth', async () => {
     const database = await createTestDatabase()
     await set(database, `DateStyle = 'SQL, MDY'`)
-    await using mirror = await openTestMirror({ size: 3 }, {}, database)
+    await using mirror = await openTestMirror({ size: 3 }, ranges, database)
     await mirror.sync()
     expect(await mirror.differences()).toEqual([])
   })
@@ -74,7 +75,7 @@ describe('Databases with settings that make no difference', () => {
     vi.stubEnv('PGTZ', 'America/New_York')
     vi.stubEnv('PGDATESTYLE', 'SQL, DMY')
     vi.stubEnv('PGCLIENTENCODING', 'LATIN1')
-    await using mirror = await openTestMirror({ size: 3 })
+    await using mirror = await openTestMirror({ size: 3 }, ranges)
     for (const run of await mirror.sync()) expect(run).toMatchObject({ error: null })
     expect(await mirror.differences()).toEqual([])
   })

@@ -5,11 +5,12 @@ import { createTestPool } from '../helpers/database.ts'
 import { statementsOf } from '../helpers/plans.ts'
 import { type Mirror, openMirror } from '../helpers/rows.ts'
 import { filling, needStatistics, works } from '../helpers/statements.ts'
+import { isFull } from './extent.ts'
 
 // Hundreds of thousands of rows are filled.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
-const sizes = [20_000, 200_000] as const
+const sizes = isFull ? ([20_000, 200_000] as const) : ([10_000, 100_000] as const)
 let mirrors: readonly Mirror[] = []
 beforeAll(async () => {
   mirrors = await Promise.all(

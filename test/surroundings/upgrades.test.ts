@@ -149,14 +149,14 @@ describe.skipIf(psql === undefined)('deploy/upgrade-to-baseline.sql', () => {
     const queued = await update(one, 'queued')
     const taken = await update(two, 'taken')
     const lost = await update(three, 'lost')
-    const unknown = await update(four, 'nobody knows')
+    const undecided = await update(four, 'nobody knows')
     const behind = await update(four, 'behind it')
     const request = await markSending(rig, taken, two, 'taken')
     await markSending(rig, lost, three, 'lost')
-    await markSending(rig, unknown, four, 'nobody knows')
+    await markSending(rig, undecided, four, 'nobody knows')
     await pool.query(
       `update outbox.queue set status = 'unknown', error = 'no proof', settled_at = now() where id = $1`,
-      [unknown],
+      [undecided],
     )
     await fetch(`${rig.sandbox.url}/v3/rentals/${two.id}`, {
       method: 'PUT',
@@ -180,11 +180,11 @@ describe.skipIf(psql === undefined)('deploy/upgrade-to-baseline.sql', () => {
     expect(await migrationStatus(database.url)).toEqual(current)
 
     const statuses = async (): Promise<unknown> =>
-      Promise.all([queued, taken, lost, unknown, behind].map(async (id) => (await rig.change(id)).status))
+      Promise.all([queued, taken, lost, undecided, behind].map(async (id) => (await rig.change(id)).status))
     await rig.push()
     expect(await statuses()).toEqual(['done', 'done', 'done', 'unknown', 'queued'])
     expect([...linksSent(rig)].sort()).toEqual(['lost', 'queued', 'taken'])
-    await resolveTookEffect(rig.database, unknown, null, rig.readBack)
+    await resolveTookEffect(rig.database, undecided, null, rig.readBack)
     await rig.push()
     expect(await statuses()).toEqual(['done', 'done', 'done', 'done', 'done'])
     expect([...linksSent(rig)].sort()).toEqual(['behind it', 'lost', 'queued', 'taken'])

@@ -1,6 +1,5 @@
 // `access`: roles that see the rows of some companies alone, and nothing that is not told by company.
 
-import { type Command, InvalidArgumentError } from 'commander'
 import { type Database, openDatabase } from '../../database/database.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -14,39 +13,8 @@ import {
   revokeCompanies,
   unknownCompanies,
 } from '../../state/company-access.ts'
-import { action, type CommandContext, type Json, quiet, withJson } from '../context.ts'
+import type { CommandContext, Json } from '../context.ts'
 import { print, printJson, printNote, table } from '../terminal/output.ts'
-
-/** Registers `access grant`, `access revoke` and `access list`. */
-export function registerAccess(program: Command): void {
-  const access = program.command('access').description('roles that see the rows of some companies alone')
-  withJson(
-    access
-      .command('grant')
-      .description('restrict a role, and whoever is a member of it, to companies; instead of those it had')
-      .argument('<role>', 'role of the database, which may have been granted boat_mirror_partner and the like')
-      .requiredOption('--companies <ids>', 'companies.id, separated by commas', companyIds),
-  ).action(action(runGrant, quiet))
-  withJson(
-    access
-      .command('revoke')
-      .description('lift the restriction: the role sees whatever it was granted otherwise')
-      .argument('<role>', 'role as `access list` shows it'),
-  ).action(action(runRevoke, quiet))
-  withJson(access.command('list').description('the restricted roles and their companies')).action(
-    action(runList, quiet),
-  )
-}
-
-const largestId = 9_223_372_036_854_775_807n
-
-/** Parses ids of companies. @throws InvalidArgumentError, which commander reports. */
-function companyIds(text: string): readonly string[] {
-  const ids = text.split(',').map((part) => part.trim())
-  const wrong = ids.find((id) => !/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
-  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is no id of a company; it takes numbers: 1,2.`)
-  return [...new Set(ids.map((id) => BigInt(id).toString()))]
-}
 
 /** Runs in one transaction past a pooler, as who owns the tables. */
 async function changing<T>(context: CommandContext, change: (db: Queryable) => Promise<T>): Promise<T> {
@@ -90,7 +58,7 @@ async function assertRestrictable(db: Queryable, role: string): Promise<void> {
   )
 }
 
-async function runGrant(
+export async function runGrant(
   context: CommandContext,
   role: string,
   { companies, json }: Json & { readonly companies: readonly string[] },
@@ -105,7 +73,7 @@ async function runGrant(
   print(`${role} and its members see companies ${companies.join(', ')} alone.`)
 }
 
-async function runRevoke(context: CommandContext, role: string, { json }: Json): Promise<void> {
+export async function runRevoke(context: CommandContext, role: string, { json }: Json): Promise<void> {
   if (!(await changing(context, (db) => revokeCompanies(db, role))))
     throw new BoatMirrorError('NOT_FOUND', `Role ${role} is not restricted.`, {
       remedy: 'See which are with: boat-mirror access list',
@@ -120,7 +88,7 @@ function faultOf({ exists, bypasses }: CompanyGrant): string | null {
   return 'there is no role of this name'
 }
 
-async function runList(context: CommandContext, { json }: Json): Promise<void> {
+export async function runList(context: CommandContext, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const grants = await listCompanyGrants(opened.database.pool)
   if (json) return printJson(grants)

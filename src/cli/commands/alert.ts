@@ -1,23 +1,13 @@
 // `alert --test`: a message to ALERT_URL, to see that it arrives.
 
-import type { Command } from 'commander'
 import { BoatMirrorError } from '../../errors.ts'
 import { bodyFor, testMessage } from '../../messages/alerts/message.ts'
 import { createPost } from '../../messages/post.ts'
 import { shownReceiver } from '../../text.ts'
-import { action, type CommandContext, quiet } from '../context.ts'
+import type { CommandContext } from '../context.ts'
 import { print } from '../terminal/output.ts'
 
-/** Registers `alert`. */
-export function registerAlert(program: Command): void {
-  program
-    .command('alert')
-    .description('send a message to ALERT_URL, as a worker does when something begins to need a person')
-    .requiredOption('--test', 'send one that says it is a test')
-    .action(action(runAlert, quiet))
-}
-
-async function runAlert({ config, signal }: CommandContext): Promise<void> {
+export async function runAlert({ config, signal }: CommandContext): Promise<void> {
   const { alertUrl: address, api } = config
   if (address === null)
     throw new BoatMirrorError('USAGE', 'ALERT_URL is not set: there is nobody to tell.', {

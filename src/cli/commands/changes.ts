@@ -1,6 +1,5 @@
 // `changes`: the outbox for people: list, show, enqueue, retry, cancel, resolve.
 
-import { type Command, InvalidArgumentError } from 'commander'
 import { writes } from '../../catalog/writes.ts'
 import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -17,102 +16,15 @@ import {
   neighboursOf,
 } from '../../outbox/inspect.ts'
 import { readBackFrom } from '../../outbox/read-back.ts'
-import { type Status, statuses } from '../../outbox/states.ts'
-import {
-  action,
-  type CommandContext,
-  type Json,
-  type OpenedDatabase,
-  present,
-  quiet,
-  recordNumber,
-  recordNumbers,
-  wholeNumber,
-  withJson,
-} from '../context.ts'
+import type { Status } from '../../outbox/states.ts'
+import { type CommandContext, type Json, type OpenedDatabase, present } from '../context.ts'
 import { refusalWords } from '../refusal-words.ts'
 import { oneLine, print, printJson, printText, table } from '../terminal/output.ts'
 import { changesTable } from './push.ts'
 
-/** Registers `changes` and its subcommands. */
-export function registerChanges(program: Command): void {
-  const changes = program.command('changes').description('the outbox: changes queued for the API')
-  withJson(
-    changes
-      .command('list', { isDefault: true })
-      .description('changes, oldest first')
-      .option('--status <status...>', `only these: ${statuses.join(', ')}`, statusNames, [])
-      .option('--aggregate <name>', 'only of this record, such as rental:42', aggregateName)
-      .option('--limit <n>', 'the newest n', wholeNumber(1, 100_000), 50),
-  ).action(action(runList, quiet))
-  withJson(
-    changes.command('show').description('all that is known of one change').argument('<id>', 'number', recordNumber),
-  ).action(action(runShow, quiet))
-  withJson(
-    changes
-      .command('enqueue')
-      .description('queue a change, as outbox.enqueue(operation, target, body, options) does')
-      .argument('<operation>', 'such as rental.update')
-      .argument('[target]', 'path parameters as JSON, such as \'{"rentalId": 42}\'', jsonText, '{}')
-      .argument('[body]', 'fields as JSON', jsonText, '{}')
-      .argument('[options]', 'reference, expires_at, on_conflict, base as JSON', jsonText, '{}')
-      .option('--target <json>', 'instead of the argument', jsonText)
-      .option('--body <json>', 'instead of the argument', jsonText)
-      .option('--options <json>', 'instead of the argument', jsonText),
-  ).action(action(runEnqueue, quiet))
-  withJson(
-    changes
-      .command('retry')
-      .description('queue failed, expired, canceled or conflicting changes again')
-      .argument('[id...]', 'numbers', recordNumbers, [])
-      .option('--all', 'every failed and expired one', false),
-  ).action(action(runRetry, quiet))
-  withJson(
-    changes
-      .command('cancel')
-      .description('cancel changes that are not on their way; what refers to them is blocked')
-      .argument('<id...>', 'numbers', recordNumbers, []),
-  ).action(action(runCancel, quiet))
-  withJson(
-    changes
-      .command('resolve')
-      .description('decide a conflict (--take) or a change whose effect is not known (--took-effect, --did-not)')
-      .argument('<id>', 'number', recordNumber)
-      .option('--take <side>', 'local or remote: whose values the conflicting fields get', side)
-      .option('--took-effect', 'it did: the change is done', false)
-      .option('--did-not', 'it did not: the change is sent again', false)
-      .option('--id <id>', 'with --took-effect: id of the record it made'),
-  ).action(action(runResolve, quiet))
-}
-
-function statusNames(text: string, before: readonly Status[]): readonly Status[] {
-  const found = statuses.find((status) => status === text)
-  if (found === undefined) throw new InvalidArgumentError(`It takes ${statuses.join(', ')}.`)
-  return [...before, found]
-}
-
-function side(text: string): 'local' | 'remote' {
-  if (text !== 'local' && text !== 'remote') throw new InvalidArgumentError('It takes local or remote.')
-  return text
-}
-
-function aggregateName(text: string): string {
-  if (/^(rental|user|change):-?\d{1,18}$/.test(text)) return text
-  throw new InvalidArgumentError('It takes rental:ID, user:ID, or change:ID of the change that creates the record.')
-}
-
-function jsonText(text: string): string {
-  try {
-    JSON.parse(text)
-  } catch {
-    throw new InvalidArgumentError('It takes JSON.')
-  }
-  return text
-}
-
 type ListOptions = { readonly status: readonly Status[]; readonly aggregate?: string; readonly limit: number }
 
-async function runList(context: CommandContext, options: ListOptions & Json): Promise<void> {
+export async function runList(context: CommandContext, options: ListOptions & Json): Promise<void> {
   await using opened = await context.openDatabase()
   const changes = await listChanges(opened.database.pool, {
     limit: options.limit,
@@ -127,7 +39,7 @@ async function runList(context: CommandContext, options: ListOptions & Json): Pr
 const existing = async (database: Database, id: string): Promise<ChangeInfo> =>
   present(await findChange(database.pool, id), `change ${id}`, 'See them with: boat-mirror changes list')
 
-async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
+export async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const change = await existing(opened.database, id)
   const neighbours = await neighboursOf(opened.database.pool, id)
@@ -191,7 +103,7 @@ function assertOperation(name: string): void {
   })
 }
 
-async function runEnqueue(
+export async function runEnqueue(
   context: CommandContext,
   ...given: [operation: string, target: string, body: string, options: string, flags: EnqueueFlags & Json]
 ): Promise<void> {
@@ -212,7 +124,7 @@ async function runEnqueue(
   }
 }
 
-async function runRetry(
+export async function runRetry(
   context: CommandContext,
   ids: readonly string[],
   { all, json }: { readonly all: boolean } & Json,
@@ -232,7 +144,7 @@ async function runRetry(
   )
 }
 
-async function runCancel(context: CommandContext, ids: readonly string[], { json }: Json): Promise<void> {
+export async function runCancel(context: CommandContext, ids: readonly string[], { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   return await decideEach(opened, ids, json, (id) => cancelChange(opened.database, id))
 }
@@ -260,7 +172,7 @@ type ResolveFlags = {
   readonly id?: string
 }
 
-async function runResolve(context: CommandContext, id: string, flags: ResolveFlags & Json): Promise<void> {
+export async function runResolve(context: CommandContext, id: string, flags: ResolveFlags & Json): Promise<void> {
   const chosen = [flags.take !== undefined, flags.tookEffect, flags.didNot].filter(Boolean)
   if (chosen.length !== 1)
     throw new BoatMirrorError('USAGE', 'Give one of --take local, --take remote, --took-effect, --did-not.')

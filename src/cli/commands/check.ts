@@ -1,6 +1,5 @@
 // `check`: tries configuration, database, queue and API, and says what is right, what is wrong and what to set.
 
-import type { Command } from 'commander'
 import { queuePrefix } from '../../app.ts'
 import type { Config } from '../../config.ts'
 import { type Database, openDatabase, supportedVersion } from '../../database/database.ts'
@@ -26,36 +25,17 @@ import { unguarded } from '../../web/guard.ts'
 import { checkPooler } from '../check-pooler.ts'
 import { searchAndCheckApi } from '../check-search.ts'
 import { linesText, placesOf, type SettingToWrite, writeSettings, writtenText } from '../check-settings.ts'
-import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
+import type { CommandContext, ExitCode, Json } from '../context.ts'
 import { type Finding, failed, findingsText, ok, warn } from '../findings.ts'
 import { printJson, printText } from '../terminal/output.ts'
 import { otherDatabase } from '../worker-mark.ts'
 
-/** Registers `check`. */
-export function registerCheck(program: Command): void {
-  withJson(
-    program
-      .command('check')
-      .description(
-        'try configuration, database, queue, API address and credentials, say how paging and envelopes are read, and find the settings that are not set; exit code 1 if anything fails',
-      )
-      .option(
-        '--write [file]',
-        'add the settings that were found, and where API and database are, to a file (default: .env); no secret',
-      )
-      .option('--with-secrets', 'with --write: also API_TOKEN, and addresses with their passwords', false)
-      .option('--try-query', 'also try the secret in the address, where logs may keep it', false)
-      .addHelpText(
-        'after',
-        '\nExit code with --write: 0 a sync would work with what was found, 3 a line that is there or the environment' +
-          '\ncontradicts, 1 not found. A search makes at most 40 reads, at most 4 of them refused.',
-      ),
-  ).action(action(runCheck, { logLevel: 'error' }))
-}
-
 type Flags = Json & { readonly write?: string | true; readonly withSecrets: boolean; readonly tryQuery: boolean }
 
-async function runCheck(context: CommandContext, { json, write, withSecrets, tryQuery }: Flags): Promise<ExitCode> {
+export async function runCheck(
+  context: CommandContext,
+  { json, write, withSecrets, tryQuery }: Flags,
+): Promise<ExitCode> {
   const { config, log, signal } = context
   if (write !== undefined && config.api.baseUrl === null)
     throw new BoatMirrorError('USAGE', 'There is nothing to find: API_BASE_URL is not set.', {

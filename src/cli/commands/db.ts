@@ -1,30 +1,23 @@
 // `db`: prints the database's address; `db psql` opens psql on it.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { Command } from 'commander'
 import type { Config } from '../../config.ts'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../embedded/embedded-postgres.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
-import { action, type ExitCode, quiet } from '../context.ts'
+import type { CommandContext, ExitCode } from '../context.ts'
 import { print, tell } from '../terminal/output.ts'
 import { noteOtherDatabase } from '../worker-mark.ts'
 
-/** Registers `db` and `db psql`. */
-export function registerDb(program: Command): void {
-  const run = (psql: boolean) => action(({ config, log, signal }) => runDb(config, { psql, log, signal }), quiet)
-  const db = program
-    .command('db')
-    .description("print the database's postgres:// address, password included; `db psql` opens it")
-    .action(run(false))
-  db.command('psql')
-    .description(
-      'open psql (from the path) on the database, without its pager; without a worker it runs as long as psql does',
-    )
-    .action(run(true))
-}
-
 type DbOptions = { readonly psql: boolean; readonly log: Logger; readonly signal: AbortSignal }
+
+/** Runs `db`. */
+export const runAddress = ({ config, log, signal }: CommandContext): Promise<ExitCode> =>
+  runDb(config, { psql: false, log, signal })
+
+/** Runs `db psql`. */
+export const runPsql = ({ config, log, signal }: CommandContext): Promise<ExitCode> =>
+  runDb(config, { psql: true, log, signal })
 
 /**
  * Prints the address as one line on stdout, or runs psql to its end. The embedded database is started when none runs,

@@ -1,23 +1,11 @@
 // `drift`: fields seen upstream that no column shows, new or of another shape; they stay in `_payload`.
 
-import type { Command } from 'commander'
 import { instant } from '../../format.ts'
 import { readDrift } from '../../state/unknown-fields.ts'
-import { action, type CommandContext, type Json, quiet, withJson } from '../context.ts'
+import type { CommandContext, Json } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
 
-/** Registers `drift`. */
-export function registerDrift(program: Command): void {
-  withJson(
-    program
-      .command('drift')
-      .description(
-        'fields seen upstream that no column shows, new or of another shape: since when, how often, with a sample',
-      ),
-  ).action(action(runDrift, quiet))
-}
-
-async function runDrift(context: CommandContext, { json }: Json): Promise<void> {
+export async function runDrift(context: CommandContext, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const fields = await readDrift(opened.database.pool)
   if (json) return printJson(fields)

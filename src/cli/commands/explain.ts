@@ -1,6 +1,5 @@
 // `explain`: everything known of one record: values, reads, history, quarantine, changes, why it is or is not deleted.
 
-import type { Command } from 'commander'
 import { stringify } from 'lossless-json'
 import { type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { existingStream } from '../../catalog/catalog.ts'
@@ -13,21 +12,9 @@ import { BoatMirrorError } from '../../errors.ts'
 import { counted, instant } from '../../format.ts'
 import { type Explanation, explainRecord, whenNext } from '../../inspect/explain.ts'
 import { dueSettings } from '../../sync/plan.ts'
-import { action, type CommandContext, quiet, withJson } from '../context.ts'
+import type { CommandContext } from '../context.ts'
 import { recordKey } from '../record-key.ts'
 import { oneLine, print, printText, table } from '../terminal/output.ts'
-
-/** Registers `explain`. */
-export function registerExplain(program: Command): void {
-  withJson(
-    program
-      .command('explain')
-      .description('all that is known of one record, why it is or is not deleted, and when it is read next')
-      .argument('<stream>', 'named by its table, such as rentals')
-      .argument('<key...>', 'its key, such as 42; of several columns one after the other: rental_options 42 7')
-      .option('--payload', 'print the record as the API answered it, too', false),
-  ).action(action(runExplain, quiet))
-}
 
 type Options = { readonly json: boolean; readonly payload: boolean }
 
@@ -48,7 +35,7 @@ async function explained(
   }
 }
 
-async function runExplain(
+export async function runExplain(
   context: CommandContext,
   name: string,
   given: readonly string[],

@@ -1,32 +1,11 @@
 // `feed`: the changes of the mirror, one JSON object a line.
 
-import { type Command, InvalidArgumentError, Option } from 'commander'
 import { existingStream } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { changeText, followFeed, placeOf } from '../../mirror/follow.ts'
 import { waitForChanges } from '../../mirror/wait-for-changes.ts'
-import { action, type CommandContext, quiet } from '../context.ts'
+import type { CommandContext } from '../context.ts'
 import { acknowledgeLines, createAcknowledger } from '../feed/acknowledge.ts'
-
-/** Registers `feed`. */
-export function registerFeed(program: Command): void {
-  program
-    .command('feed')
-    .description('the changes of the mirror in order, one JSON object a line')
-    .option(
-      '--consumer <name>',
-      'go on where this consumer acknowledged; each cursor read from standard input is acknowledged',
-    )
-    .addOption(
-      new Option('--ack <how>', 'printed: acknowledge what was written out, which a reader that dies may lose').choices(
-        ['printed'],
-      ),
-    )
-    .option('--streams <a,b>', 'only the changes of these streams', (text) => text.split(','))
-    .option('--from <place>', 'start, now or a cursor; a consumer begins there only when it is new', placeName)
-    .option('--follow', 'wait for more until Ctrl-C', false)
-    .action(action(runFeed, quiet))
-}
 
 type FeedOptions = {
   readonly consumer?: string
@@ -36,12 +15,7 @@ type FeedOptions = {
   readonly follow: boolean
 }
 
-function placeName(text: string): string {
-  if (/^(start|now|1(\.-?\d+){3})$/.test(text)) return text
-  throw new InvalidArgumentError('It takes start, now, or a cursor as the feed gives it.')
-}
-
-async function runFeed(context: CommandContext, options: FeedOptions): Promise<void> {
+export async function runFeed(context: CommandContext, options: FeedOptions): Promise<void> {
   if (options.ack !== undefined && options.consumer === undefined)
     throw new BoatMirrorError('USAGE', '--ack acknowledges for a consumer.', { remedy: 'Name it with --consumer.' })
   try {

@@ -1,28 +1,15 @@
 // `migrate`: brings the database up to date, BullMQ's own tables too; `--status` only looks.
 
-import type { Command } from 'commander'
 import { openServer, prepareSchema } from '../../app.ts'
 import type { Config } from '../../config.ts'
 import { openDatabase } from '../../database/database.ts'
 import type { Logger } from '../../log.ts'
 import { saveOutboxLimit } from '../../outbox/limit.ts'
 import { isCurrent, type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
-import { action, type CommandContext, type ExitCode, type Json, withJson } from '../context.ts'
+import type { CommandContext, ExitCode, Json } from '../context.ts'
 import { print, printJson, printText, table } from '../terminal/output.ts'
 
-/** Registers `migrate`. */
-export function registerMigrate(program: Command): void {
-  withJson(
-    program
-      .command('migrate')
-      .description(
-        "bring the database up to date: schemas, functions, grants, and BullMQ's tables where it has no Redis",
-      )
-      .option('--status', 'only say what is applied and what is missing; exit code 1 if anything is missing', false),
-  ).action(action(runMigrate))
-}
-
-async function runMigrate(
+export async function runMigrate(
   { config, log, signal }: CommandContext,
   options: Json & { readonly status: boolean },
 ): Promise<ExitCode> {

@@ -1,6 +1,5 @@
 // `push`: sends what is queued and waits until it is settled; `--dry-run` shows what would be sent, field by field.
 
-import type { Command } from 'commander'
 import { messageOf } from '../../errors.ts'
 import { counted, relative } from '../../format.ts'
 import { outboxFacts } from '../../inspect/queries.ts'
@@ -8,32 +7,17 @@ import type { Logger } from '../../log.ts'
 import { type ChangeInfo, changeFacts, changesForPerson, listChanges } from '../../outbox/inspect.ts'
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
-import { action, type CommandContext, type ExitCode, type OpenedApp, quiet, wholeNumber, withJson } from '../context.ts'
+import type { CommandContext, ExitCode, OpenedApp } from '../context.ts'
 import { refusalWords } from '../refusal-words.ts'
 import { oneLine, print, printJson, printText, table, tell } from '../terminal/output.ts'
 
 type PushOptions = { readonly dryRun: boolean; readonly limit: number; readonly json: boolean }
 
-/** Registers `push`. */
-export function registerPush(program: Command): void {
-  withJson(
-    program
-      .command('push')
-      .description('send what is queued in the outbox, wait until it is settled, print a table')
-      .option('--dry-run', 'send nothing; show what would be sent, field by field', false)
-      .option('--limit <n>', 'changes at most in the table', wholeNumber(1, 100_000), 1_000)
-      .addHelpText(
-        'after',
-        '\nExit codes: 0 all done, 1 a change was refused, expired or is blocked, or the API refuses the account, 3 a conflict or an unknown outcome needs a person.\nIt shares the work with a running worker; ended early, the next push or worker carries on.',
-      ),
-  ).action(action(runPush, quiet))
-}
-
 /** How long a read waits while the API is paused; the change is tried again after that. */
 const patienceMs = 20_000
 const tellEveryMs = 5_000
 
-async function runPush(context: CommandContext, options: PushOptions): Promise<ExitCode> {
+export async function runPush(context: CommandContext, options: PushOptions): Promise<ExitCode> {
   await using app = await context.open({ schema: options.dryRun ? 'check' : 'migrate', patienceMs })
   if (options.dryRun) return await dryRun(app, options, context.signal)
   const since = app.clock.now()

@@ -1,6 +1,5 @@
 // `quarantine`: what could not be mirrored and why; `retry` projects the stored payloads again.
 
-import type { Command } from 'commander'
 import { existingStream } from '../../catalog/catalog.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -13,49 +12,12 @@ import {
   quarantineTotals,
 } from '../../state/quarantine.ts'
 import { type Replayed, replayRecord } from '../../sync/replay.ts'
-import {
-  action,
-  type CommandContext,
-  type ExitCode,
-  type Json,
-  present,
-  quiet,
-  recordNumber,
-  recordNumbers,
-  wholeNumber,
-  withJson,
-} from '../context.ts'
+import { type CommandContext, type ExitCode, type Json, present } from '../context.ts'
 import { oneLine, print, printJson, printText, table } from '../terminal/output.ts'
 
 type ListOptions = Json & { readonly limit: number }
 
-/** Registers `quarantine`, `quarantine show` and `quarantine retry`. */
-export function registerQuarantine(program: Command): void {
-  const quarantine = withJson(
-    program
-      .command('quarantine')
-      .description(
-        'records that cannot be mirrored, with the reason; a good version from the API clears them by itself',
-      )
-      .argument('[stream]', 'only of this stream')
-      .option('--limit <n>', 'entries at most', wholeNumber(1, 10_000), 50),
-  ).action(action(runList, quiet))
-  withJson(
-    quarantine
-      .command('show')
-      .description('one entry with its payload as received')
-      .argument('<id>', 'number', recordNumber),
-  ).action(action(runShow, quiet))
-  withJson(
-    quarantine
-      .command('retry')
-      .description('project stored payloads again and mirror them; helps when the program or a setting has changed')
-      .argument('[id...]', 'numbers of entries', recordNumbers, [])
-      .option('--all', 'every entry', false),
-  ).action(action(runRetry, quiet))
-}
-
-async function runList(
+export async function runList(
   context: CommandContext,
   stream: string | undefined,
   { limit, json }: ListOptions,
@@ -91,7 +53,7 @@ async function runList(
 const existing = async (db: Queryable, id: string): Promise<QuarantineEntry> =>
   present(await getQuarantined(db, id), `entry ${id} in quarantine`, 'See what is there with: boat-mirror quarantine')
 
-async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
+export async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const { payload, request, ...facts } = await existing(opened.database.pool, id)
   if (json) {
@@ -107,7 +69,7 @@ async function runShow(context: CommandContext, id: string, { json }: Json): Pro
 
 type Result = { readonly entry: QuarantineEntry; readonly replayed: Replayed }
 
-async function runRetry(
+export async function runRetry(
   context: CommandContext,
   ids: readonly string[],
   options: Json & { readonly all: boolean },

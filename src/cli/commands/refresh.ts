@@ -1,6 +1,5 @@
 // `refresh`: a stream, or one record with its details, read now, before everything scheduled.
 
-import type { Command } from 'commander'
 import { existingStream } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -10,34 +9,16 @@ import { quarantineTotals } from '../../state/quarantine.ts'
 import { askRefresh, findRefresh } from '../../state/refreshes.ts'
 import { streamsToSync } from '../../sync/plan.ts'
 import { preflight } from '../../sync/preflight.ts'
-import { action, type CommandContext, type ExitCode, type Json, quiet, withJson } from '../context.ts'
+import type { CommandContext, ExitCode, Json } from '../context.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
 import { recordKey } from '../record-key.ts'
 import { print, printJson, printText } from '../terminal/output.ts'
 import { watchRequest } from '../terminal/progress.ts'
 
-/** Registers `refresh`. */
-export function registerRefresh(program: Command): void {
-  withJson(
-    program
-      .command('refresh')
-      .description(
-        'read a stream, or one record and its details, now: after queued changes, before everything scheduled',
-      )
-      .argument('<stream>', 'named by its table, such as rentals; what it hangs below is read with it')
-      .argument('[key...]', 'one record, such as 42; of several columns one after the other: rental_options 42 7')
-      .option('--wait', 'work on it here as well, and wait until it is over', false)
-      .addHelpText(
-        'after',
-        '\nWithout --wait a running worker carries it out at once; the same while it is open is asked for once.\nExit codes with --wait: 0 done, 1 failed or partly read, 3 deletions are held or records are in quarantine.',
-      ),
-  ).action(action(runRefresh, quiet))
-}
-
 type Options = Json & { readonly wait: boolean }
 type Wanted = { readonly stream: StreamDef; readonly key: Readonly<Record<string, string>> | null }
 
-async function runRefresh(
+export async function runRefresh(
   context: CommandContext,
   name: string,
   given: readonly string[],

@@ -1,14 +1,14 @@
 // `report`: prints a view of schema report, for people, as CSV or as JSON. Amounts are printed digit by digit.
 
-import { type Command, InvalidArgumentError } from 'commander'
 import { BoatMirrorError } from '../../errors.ts'
 import { type ReportRequest, readReport } from '../../inspect/report-queries.ts'
 import { meant } from '../../near-names.ts'
 import type { ReportView } from '../../reports/pieces.ts'
 import { reportViews } from '../../reports/report-views.ts'
 import { withoutControls } from '../../text.ts'
-import { action, type CommandContext, quiet, wholeNumber, withJson } from '../context.ts'
+import type { CommandContext } from '../context.ts'
 import { oneLine, print, printJson, table } from '../terminal/output.ts'
+import { shownRows } from '../usage/arguments.ts'
 
 type Options = {
   readonly json: boolean
@@ -17,40 +17,6 @@ type Options = {
   readonly limit?: number
   readonly from?: string
   readonly to?: string
-}
-
-/** Rows shown to a person unless asked otherwise; CSV and JSON are whole. */
-const shownRows = 100
-
-/** Registers `report`. */
-export function registerReport(program: Command): void {
-  withJson(
-    program
-      .command('report')
-      .description('prints a report; without a name: which there are')
-      .argument('[name]', reportViews.map(({ name }) => name).join(', '))
-      .option(
-        '--csv',
-        'print CSV with a header; texts that a spreadsheet would take for a formula begin with an apostrophe',
-        false,
-      )
-      .option('--raw', 'with --csv: every text as it is', false)
-      .option(
-        '--limit <n>',
-        `rows at most (default: ${shownRows}, with --csv and --json all)`,
-        wholeNumber(1, 10_000_000),
-      )
-      .option('--from <date>', 'calendar only: the first day, YYYY-MM-DD', calendarDate)
-      .option('--to <date>', 'calendar only: the last day (default: the first)', calendarDate),
-  ).action(action(runReport, quiet))
-}
-
-/** Parses a day. @throws InvalidArgumentError, which commander reports. */
-function calendarDate(text: string): string {
-  const instant = new Date(`${text}T00:00:00Z`)
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(instant.getTime()) || !instant.toISOString().startsWith(text))
-    throw new InvalidArgumentError('It takes a day as YYYY-MM-DD.')
-  return text
 }
 
 /** Longest span of a calendar: ten years of days, as long as calendars are read at most. */
@@ -79,7 +45,7 @@ function findView(name: string): ReportView {
   })
 }
 
-async function runReport(context: CommandContext, name: string | undefined, options: Options): Promise<void> {
+export async function runReport(context: CommandContext, name: string | undefined, options: Options): Promise<void> {
   if (options.json && options.csv) throw new BoatMirrorError('USAGE', '--json and --csv exclude each other.')
   if (options.raw && !options.csv) throw new BoatMirrorError('USAGE', '--raw needs --csv.')
   if (name === undefined) return listReports(options)

@@ -1,6 +1,5 @@
 // `runs`: the history of runs; `show` explains one, `release` lets held deletions happen.
 
-import type { Command } from 'commander'
 import { existingStream, findStream } from '../../catalog/catalog.ts'
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -12,18 +11,7 @@ import { startSyncWorker } from '../../jobs/worker.ts'
 import { findRun, listRuns, type Run } from '../../state/runs.ts'
 import { startRelease } from '../../sync/deletions/confirm.ts'
 import { preflight } from '../../sync/preflight.ts'
-import {
-  action,
-  type CommandContext,
-  type ExitCode,
-  type Json,
-  type OpenedApp,
-  present,
-  quiet,
-  recordNumber,
-  wholeNumber,
-  withJson,
-} from '../context.ts'
+import { type CommandContext, type ExitCode, type Json, type OpenedApp, present } from '../context.ts'
 import { exitCodeOfSync } from '../outcome.ts'
 import {
   type Columns,
@@ -39,32 +27,7 @@ import {
 
 type ListOptions = Json & { readonly limit: number }
 
-/** Registers `runs`, `runs show` and `runs release`. */
-export function registerRuns(program: Command): void {
-  const runs = withJson(
-    program
-      .command('runs')
-      .description('history of runs, newest first')
-      .argument('[stream]', 'only of this stream')
-      .option('--limit <n>', 'runs at most', wholeNumber(1, 10_000), 30),
-  ).action(action(runList, quiet))
-  withJson(
-    runs
-      .command('show')
-      .description('one run: counts, errors, warnings, plan of held deletions')
-      .argument('<id>', 'number', recordNumber),
-  ).action(action(runShow, quiet))
-  withJson(
-    runs
-      .command('release')
-      .description(
-        'let the held deletions of a run happen: each record, or the one above it, is asked for again, and what is still gone gets a tombstone',
-      )
-      .argument('<id>', 'number of the held run', recordNumber),
-  ).action(action(runRelease, quiet))
-}
-
-async function runList(
+export async function runList(
   context: CommandContext,
   stream: string | undefined,
   { limit, json }: ListOptions,
@@ -116,7 +79,7 @@ const existing = async ({ database }: Pick<OpenedApp, 'database'>, id: string): 
 /** Held keys that are shown. */
 const shownKeys = 50
 
-async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
+export async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const { pool } = opened.database
   const run = await existing(opened, id)
@@ -150,7 +113,7 @@ const busyPollMs = 1_000
 /** Confirmations of a release wait at a paused API as long as a sync does. */
 const patienceMs = 75_000
 
-async function runRelease(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
+export async function runRelease(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
   const { config, log, signal } = context
   await using app = await context.open({ schema: 'migrate', patienceMs })
   const held = await existing(app, id)

@@ -1,12 +1,9 @@
 // `sandbox`: serves the imitation API until a signal; every choice of the sandbox is a flag.
 
 import { once } from 'node:events'
-import { type Command, InvalidArgumentError, Option } from 'commander'
-import { BoatMirrorError, messageOf } from '../../errors.ts'
-import { parseFaultRule } from '../../sandbox/http/faults.ts'
+import { BoatMirrorError } from '../../errors.ts'
 import { createSandbox, type FaultRule, type SandboxOptions } from '../../sandbox/index.ts'
-import { beforeFirstAnswers, defaultOptions, envelopes, pagingStyles } from '../../sandbox/options.ts'
-import { action, type CommandContext, type Json, wholeNumber, withJson } from '../context.ts'
+import type { CommandContext, Json } from '../context.ts'
 import { print } from '../terminal/output.ts'
 
 /** What commander makes of the flags; times in milliseconds. */
@@ -21,94 +18,6 @@ type Flags = Json &
     readonly jitter: number
     readonly fault: readonly FaultRule[]
   }
-
-const maxWhole = Number.MAX_SAFE_INTEGER
-
-function parseInstant(text: string): Date {
-  const instant = new Date(text)
-  if (Number.isNaN(instant.getTime()))
-    throw new InvalidArgumentError('It takes a date-time such as 2026-07-14T08:00:00Z.')
-  return instant
-}
-
-/** Collects repeated `--fault` flags. */
-function collectFault(text: string, before: readonly FaultRule[]): readonly FaultRule[] {
-  try {
-    return [...before, parseFaultRule(JSON.parse(text))]
-  } catch (error) {
-    throw new InvalidArgumentError(messageOf(error))
-  }
-}
-
-/** Registers `sandbox`. */
-export function registerSandbox(program: Command): void {
-  const d = defaultOptions
-  const command = program
-    .command('sandbox')
-    .description('serve an imitation of the whole API, with made-up data, until it is stopped')
-    .option('--port <number>', 'port; 0 takes a free one', wholeNumber(0, 65_535), 8080)
-    .option('--host <address>', 'address to listen on', d.host)
-    .option('--size <rentals>', 'number of rentals; all else is in proportion', wholeNumber(0, 10_000_000), d.size)
-    .option(
-      '--held-at-most <rentals>',
-      'of more, each is made when it is asked for, in flat memory',
-      wholeNumber(0, 10_000_000),
-      d.heldAtMost,
-    )
-    .option('--seed <number>', 'the same seed, size and day give the same data', wholeNumber(0, maxWhole), d.seed)
-    .option('--now <date-time>', 'stop the clock there (default: it runs with the host)', parseInstant)
-    .option('--auth <kind>', 'none, bearer, basic, header:NAME or query:NAME', d.auth)
-    .option('--token <text>', 'the token to expect; user:password for basic', d.token)
-    .addOption(new Option('--paging <style>', 'how lists are paged').choices(pagingStyles).default(d.paging))
-    .addOption(new Option('--page-base <number>', 'number of the first page').choices(['0', '1']).default('1'))
-    .option('--page-param <name>', 'query parameter of the page (also offset or cursor)', d.pageParam)
-    .option('--size-param <name>', 'query parameter of the page size', d.sizeParam)
-    .option(
-      '--default-page-size <records>',
-      'page size if none is asked for',
-      wholeNumber(1, 10_000),
-      d.defaultPageSize,
-    )
-    .option('--max-page-size <records>', 'larger page sizes are lowered to it', wholeNumber(1, 10_000), d.maxPageSize)
-    .addOption(
-      new Option('--before-first <answer>', 'what page 0 gets where pages begin with 1')
-        .choices(beforeFirstAnswers)
-        .default(d.beforeFirst),
-    )
-    .addOption(new Option('--envelope <name>', 'what lists are wrapped in').choices(envelopes).default(d.envelope))
-    .option('--envelope-everywhere', 'wrap the lists below a record, too', false)
-    .option('--no-totals', 'envelopes do not say the total')
-    .option('--total-header <name>', 'also say the total in this header, such as X-Total-Count')
-    .option('--page-references', 'page the reference lists, too', false)
-    .option('--summary', 'list items are only a summary of the records', false)
-    .option('--no-touch', 'a change below a record does not move its lastModificationDatetime')
-    .option('--only-status-changes', 'updating a rental changes nothing but its status', false)
-    .option('--no-unique-emails', 'let two users have the same e-mail address (default: 409)')
-    .option('--latency <ms>', 'milliseconds before each answer', wholeNumber(0, 600_000), d.latencyMs)
-    .option('--jitter <ms>', 'up to so many milliseconds more, seeded', wholeNumber(0, 600_000), d.jitterMs)
-    .option(
-      '--rate-limit <requests>',
-      'requests per second, more get 429; 0: no limit',
-      wholeNumber(0, 1_000_000),
-      d.rateLimit,
-    )
-    .option('--entity-tags', 'answers carry an entity tag, and one that is asked for with its tag is 304', d.entityTags)
-    .addOption(
-      new Option('--retry-after <form>', 'form of Retry-After').choices(['seconds', 'date']).default(d.retryAfter),
-    )
-    .option(
-      '--fault <json>',
-      'a fault rule, may be repeated: {"op":"GET /v3/rentals","after":1,"times":2,"respond":{"status":503}}',
-      collectFault,
-      [],
-    )
-    .addHelpText(
-      'after',
-      '\nWhile it runs: GET /openapi.json describes the API; under /_sandbox/ it takes faults, clock, mutate, raw' +
-        '\nand singles (POST), and gives requests, stats and truth (GET).',
-    )
-  withJson(command).action(action(runSandbox, { stoppedCode: 0 }))
-}
 
 function optionsOf(flags: Flags): SandboxOptions {
   const { now, pageBase, totalHeader, latency, jitter, fault, json: _json, ...same } = flags
@@ -135,7 +44,7 @@ function startFailure(error: unknown, { host, port }: Flags): unknown {
 }
 
 /** Serves until the signal; prints the address, or `{"url": …}`, as one line on stdout once it answers. */
-async function runSandbox({ signal }: CommandContext, flags: Flags): Promise<void> {
+export async function runSandbox({ signal }: CommandContext, flags: Flags): Promise<void> {
   await using sandbox = await createSandbox(optionsOf(flags)).catch((error: unknown) => {
     throw startFailure(error, flags)
   })

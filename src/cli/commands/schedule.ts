@@ -1,6 +1,5 @@
 // `schedule`: which stream is due when, and how the intervals are stretched to fit the rate limit.
 
-import type { Command } from 'commander'
 import { turnName, turns } from '../../catalog/turns.ts'
 import { count, duration, relative } from '../../format.ts'
 import { effectiveIntervals, scheduleFacts, wantedIntervals } from '../../jobs/schedule.ts'
@@ -9,22 +8,9 @@ import { listDetected } from '../../state/detected-settings.ts'
 import { repeatingReads } from '../../state/reads.ts'
 import { listStreams, turnCosts } from '../../state/stream-state.ts'
 import { scheduledShare, stretchFactor } from '../../sync/plan.ts'
-import { action, type CommandContext, type Json, quiet, withJson } from '../context.ts'
-import { collectRows, printRequestPlan } from '../request-plan.ts'
+import type { CommandContext, Json } from '../context.ts'
+import { printRequestPlan } from '../request-plan.ts'
 import { type Columns, fittingTable, lineWidth, print, printJson } from '../terminal/output.ts'
-
-/** Registers `schedule`. */
-export function registerSchedule(program: Command): void {
-  withJson(
-    program
-      .command('schedule')
-      .description(
-        'the plan of the worker: wanted and effective intervals, next times, and the share of the rate limit',
-      )
-      .option('--plan', 'the requests that a first sync and a day need with these settings', false)
-      .option('--rows <stream=n>', 'with --plan: as if there were so many; may be repeated', collectRows, new Map()),
-  ).action(action(runSchedule, quiet))
-}
 
 const seconds = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
 
@@ -32,7 +18,7 @@ const times = (ms: number | undefined, by: number): number | undefined => (ms ==
 
 type ScheduleOptions = Json & { readonly plan: boolean; readonly rows: ReadonlyMap<string, number> }
 
-async function runSchedule(
+export async function runSchedule(
   { config, open }: CommandContext,
   { json, plan, rows: given }: ScheduleOptions,
 ): Promise<void> {

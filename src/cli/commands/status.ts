@@ -1,6 +1,5 @@
 // `status`: how old each stream is, what runs, what waits, what needs a person.
 
-import type { Command } from 'commander'
 import { sleep } from '../../clock.ts'
 import { about, bytes, count, counted, duration, freshAsOf, relative } from '../../format.ts'
 import { alertsText } from '../../inspect/alerts.ts'
@@ -10,23 +9,9 @@ import { readStatus } from '../../inspect/read-status.ts'
 import { readsSummary } from '../../inspect/reads.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
 import { webhookText } from '../../inspect/webhook.ts'
-import { action, type CommandContext, type ExitCode, quiet, withJson } from '../context.ts'
+import type { CommandContext, ExitCode } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
 import { type Columns, fittingTable, lineWidth, oneLine, print, printText, table } from '../terminal/output.ts'
-
-/** Registers `status`. */
-export function registerStatus(program: Command): void {
-  withJson(
-    program
-      .command('status')
-      .description(
-        'per stream: rows, age, last and next run; queue, outbox, quarantine; per endpoint: last call and result',
-      )
-      .option('--exit-code', 'end with 3 when something needs a person', false)
-      .option('--watch', 'show it again every two seconds until Ctrl-C', false)
-      .option('--endpoints', 'list every endpoint, not only those that failed', false),
-  ).action(action(runStatus, { ...quiet, stoppedCode: 0 }))
-}
 
 type StatusOptions = {
   readonly json: boolean
@@ -38,7 +23,7 @@ type StatusOptions = {
 const watchMs = 2_000
 const clearScreen = '\u001b[H\u001b[2J\u001b[3J'
 
-async function runStatus(context: CommandContext, options: StatusOptions): Promise<ExitCode> {
+export async function runStatus(context: CommandContext, options: StatusOptions): Promise<ExitCode> {
   await using opened = await context.openDatabase()
   for (;;) {
     const sandbox = context.config.api.baseUrl === null ? await knownSandbox(context.config.dataDir) : null

@@ -1,6 +1,5 @@
 // `sync`: one complete sync now, in this process, with progress and a table at the end.
 
-import type { Command } from 'commander'
 import { existingStream } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { type Outcome, quarantinedOf, runFacts } from '../../inspect/outcome.ts'
@@ -9,33 +8,21 @@ import { quarantineTotals } from '../../state/quarantine.ts'
 import { streamsToSync } from '../../sync/plan.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { runCheckSync } from '../check-sync.ts'
-import { action, type CommandContext, type ExitCode, type OpenedApp, withJson } from '../context.ts'
+import type { CommandContext, ExitCode, OpenedApp } from '../context.ts'
 import { advice, exitCodeOfSync, outcomeTable } from '../outcome.ts'
 import { print, printJson, printText, tell } from '../terminal/output.ts'
 import { watchRequest } from '../terminal/progress.ts'
 
 type SyncOptions = { readonly full: boolean; readonly check: boolean; readonly json: boolean }
 
-/** Registers `sync`. */
-export function registerSync(program: Command): void {
-  withJson(
-    program
-      .command('sync')
-      .description('one complete sync now, with progress, then a table per stream')
-      .argument('[stream...]', 'streams, named by their tables; what they hang below is read too (default: all)')
-      .option('--full', 'read every detail again, also of records that did not change', false)
-      .option('--check', 'read and compare everything, change no record, report differences; exit code 1 if any', false)
-      .addHelpText(
-        'after',
-        '\nExit codes: 0 done, 1 a stream failed or is partly read, 3 deletions are held or records are in quarantine.\nIt carries on what a killed sync left, and shares the work with a running worker.',
-      ),
-  ).action(action(runSync))
-}
-
 /** How long a read waits while the API is paused: longer than the breaker's slowest probe. */
 const patienceMs = 75_000
 
-async function runSync(context: CommandContext, names: readonly string[], options: SyncOptions): Promise<ExitCode> {
+export async function runSync(
+  context: CommandContext,
+  names: readonly string[],
+  options: SyncOptions,
+): Promise<ExitCode> {
   const { config, log, signal } = context
   if (options.check && options.full)
     throw new BoatMirrorError('USAGE', '--check and --full exclude each other: --check reads everything anyway.')

@@ -1,7 +1,6 @@
 // `worker`: migrations, schedules, workers; runs until told to stop. `npm start` runs it.
 
 import { once } from 'node:events'
-import type { Command } from 'commander'
 import { packageVersion } from '../../api/wire/request.ts'
 import type { App } from '../../app.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -23,24 +22,10 @@ import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { probe } from '../../web/health.ts'
 import { startOperatorServer } from '../../web/server.ts'
-import { action, type CommandContext, type OpenedApp } from '../context.ts'
+import type { CommandContext, OpenedApp } from '../context.ts'
 import { print, printText } from '../terminal/output.ts'
 import { watchFirstSync } from '../terminal/progress.ts'
 import { markDatabase } from '../worker-mark.ts'
-
-/** Registers `worker`. */
-export function registerWorker(program: Command): void {
-  program
-    .command('worker')
-    .description(
-      'run schedules and workers until told to stop; the first complete sync starts at once on an empty mirror',
-    )
-    .addHelpText(
-      'after',
-      '\nSIGTERM, Ctrl-C and closing its terminal end it within seconds: tasks reach their checkpoint or are given back.',
-    )
-    .action(action(runWorker, { stoppedCode: 0 }))
-}
 
 /**
  * Says what may cost jobs later, and that a backend is not there yet: until it is, the work is done without it.
@@ -60,7 +45,7 @@ async function tryQueue(backend: QueueBackend, log: Logger): Promise<void> {
   }
 }
 
-async function runWorker(context: CommandContext): Promise<void> {
+export async function runWorker(context: CommandContext): Promise<void> {
   const { config, log, signal } = context
   const open = unguarded(config)
   if (open !== null) throw open

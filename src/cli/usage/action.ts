@@ -1,0 +1,24 @@
+// From the command line to the command: what it needs is loaded when it runs, so that help needs none of it.
+
+import type { Command } from 'commander'
+import type { Run, RunOptions } from '../context.ts'
+
+/** For commands that only look: their result is what counts. */
+export const quiet: RunOptions = { logLevel: 'warn' }
+
+/**
+ * What commander calls for a command: the function `name` of a module gets its arguments, then its flags; those that a
+ * subcommand shares with the command above it, as `--json`, may stand before or after its name.
+ */
+export const action =
+  <Name extends string>(
+    load: () => Promise<Readonly<Record<Name, Run<never>>>>,
+    name: Name,
+    options: RunOptions = {},
+  ) =>
+  async (...given: unknown[]): Promise<void> => {
+    const flags = (given.at(-1) as Command).optsWithGlobals()
+    const [{ runCommand }, command] = await Promise.all([import('../context.ts'), load()])
+    const run: Run<never> = command[name]
+    return runCommand((context) => run(context, ...([...given.slice(0, -2), flags] as never)), options)
+  }

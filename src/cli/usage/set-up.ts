@@ -1,0 +1,92 @@
+// How the commands are called that set up and look after a database.
+
+import { type Command, InvalidArgumentError } from 'commander'
+import { action, quiet } from './action.ts'
+import { withJson } from './arguments.ts'
+
+/** Registers `check`. */
+export function registerCheck(program: Command): void {
+  withJson(
+    program
+      .command('check')
+      .description(
+        'try configuration, database, queue, API address and credentials, say how paging and envelopes are read, and find the settings that are not set; exit code 1 if anything fails',
+      )
+      .option(
+        '--write [file]',
+        'add the settings that were found, and where API and database are, to a file (default: .env); no secret',
+      )
+      .option('--with-secrets', 'with --write: also API_TOKEN, and addresses with their passwords', false)
+      .option('--try-query', 'also try the secret in the address, where logs may keep it', false)
+      .addHelpText(
+        'after',
+        '\nExit code with --write: 0 a sync would work with what was found, 3 a line that is there or the environment' +
+          '\ncontradicts, 1 not found. A search makes at most 40 reads, at most 4 of them refused.',
+      ),
+  ).action(action(() => import('../commands/check.ts'), 'runCheck', { logLevel: 'error' }))
+}
+
+/** Registers `alert`. */
+export function registerAlert(program: Command): void {
+  program
+    .command('alert')
+    .description('send a message to ALERT_URL, as a worker does when something begins to need a person')
+    .requiredOption('--test', 'send one that says it is a test')
+    .action(action(() => import('../commands/alert.ts'), 'runAlert', quiet))
+}
+
+/** Registers `access grant`, `access revoke` and `access list`. */
+export function registerAccess(program: Command): void {
+  const access = program.command('access').description('roles that see the rows of some companies alone')
+  withJson(
+    access
+      .command('grant')
+      .description('restrict a role, and whoever is a member of it, to companies; instead of those it had')
+      .argument('<role>', 'role of the database, which may have been granted boat_mirror_partner and the like')
+      .requiredOption('--companies <ids>', 'companies.id, separated by commas', companyIds),
+  ).action(action(() => import('../commands/access.ts'), 'runGrant', quiet))
+  withJson(
+    access
+      .command('revoke')
+      .description('lift the restriction: the role sees whatever it was granted otherwise')
+      .argument('<role>', 'role as `access list` shows it'),
+  ).action(action(() => import('../commands/access.ts'), 'runRevoke', quiet))
+  withJson(access.command('list').description('the restricted roles and their companies')).action(
+    action(() => import('../commands/access.ts'), 'runList', quiet),
+  )
+}
+
+const largestId = 9_223_372_036_854_775_807n
+
+/** Parses ids of companies. @throws InvalidArgumentError, which commander reports. */
+function companyIds(text: string): readonly string[] {
+  const ids = text.split(',').map((part) => part.trim())
+  const wrong = ids.find((id) => !/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
+  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is no id of a company; it takes numbers: 1,2.`)
+  return [...new Set(ids.map((id) => BigInt(id).toString()))]
+}
+
+/** Registers `migrate`. */
+export function registerMigrate(program: Command): void {
+  withJson(
+    program
+      .command('migrate')
+      .description(
+        "bring the database up to date: schemas, functions, grants, and BullMQ's tables where it has no Redis",
+      )
+      .option('--status', 'only say what is applied and what is missing; exit code 1 if anything is missing', false),
+  ).action(action(() => import('../commands/migrate.ts'), 'runMigrate'))
+}
+
+/** Registers `db` and `db psql`. */
+export function registerDb(program: Command): void {
+  const db = program
+    .command('db')
+    .description("print the database's postgres:// address, password included; `db psql` opens it")
+    .action(action(() => import('../commands/db.ts'), 'runAddress', quiet))
+  db.command('psql')
+    .description(
+      'open psql (from the path) on the database, without its pager; without a worker it runs as long as psql does',
+    )
+    .action(action(() => import('../commands/db.ts'), 'runPsql', quiet))
+}
