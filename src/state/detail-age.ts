@@ -12,7 +12,7 @@ export const shareOf = (key: string): string => `(get_byte(decode(md5(${key}), '
 
 /** The age that a share allows, as an interval. */
 export const ageOf = (share: string, maxAgeMs: string): string =>
-  `${maxAgeMs} * (0.75 + 0.25 * ${share} / ${shareCount}.0) * interval '1 ms'`
+  `${maxAgeMs} * (0.75 + 0.25 * (${share} + 0.5) / ${shareCount}) * interval '1 ms'`
 
 /** Rentals about to depart or just back: they are read four times as often. Undefined: the stream has no such records. */
 export const isSoon = ({ eventful }: StreamDef, row: string): string | undefined =>

@@ -169,6 +169,7 @@ describe.skipIf(psql === undefined)('deploy/upgrade-to-baseline.sql', () => {
     expect(new Set(before.things.map(({ kind }) => kind)).size).toBe(6)
     const upgraded = await upgrade(database)
     expect(upgraded.text).toContain('sync.rate_limit stays')
+    expect(upgraded.text).toContain('sync.streams.planned_to stays')
     expect(upgraded).toMatchObject({ code: 0, text: expect.stringContaining('is upgraded. Now run') })
     expect({ things: await partnersThings(database), rows: await kept(database) }).toEqual(before)
     expect(await migrate(database.url)).toEqual({ applied: [] })
