@@ -3,8 +3,8 @@
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'
 import { counted, relative } from '../format.ts'
-import { knownMatters } from '../state/matters.ts'
-import { type SenderState, senderState } from '../state/senders.ts'
+import { knownMatters } from '../state/shared/matters.ts'
+import { type SenderState, senderState } from '../state/shared/senders.ts'
 import { shownReceiver } from '../text.ts'
 import { unsent } from './webhook.ts'
 

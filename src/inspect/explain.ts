@@ -3,10 +3,10 @@
 import { childrenOf, streamNamed, withAncestors } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { isStubSource, type Queryable } from '../database/sql.ts'
-import { type DueSettings, type NextRead, nextRead } from '../state/due.ts'
-import { holderOf } from '../state/due-candidates.ts'
+import { holderOf } from '../state/due/candidates.ts'
+import { type DueSettings, type NextRead, nextRead } from '../state/due/due.ts'
 import { type QuarantineFacts, quarantinedRecord } from '../state/quarantine.ts'
-import { keyText } from '../state/records.ts'
+import { keyText } from '../state/remembered/records.ts'
 import {
   type Below,
   type HistoryEntry,

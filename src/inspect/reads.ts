@@ -1,7 +1,7 @@
 // What is said of the reads that repeat others. Pure.
 
 import { count, counted } from '../format.ts'
-import type { RepeatingRead } from '../state/reads.ts'
+import type { RepeatingRead } from '../state/due/reads.ts'
 
 const meanings: Readonly<Record<RepeatingRead['state'], string>> = {
   redundant: 'left out but for samples',

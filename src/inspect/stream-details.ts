@@ -4,7 +4,7 @@ import { readsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Queryable } from '../database/sql.ts'
 import { type QuarantineFacts, quarantineFacts } from '../state/quarantine.ts'
-import { listRuns, type Run } from '../state/runs.ts'
+import { listRuns, type Run } from '../state/runs/runs.ts'
 
 export type StreamDetails = {
   readonly stream: StreamDef

@@ -3,7 +3,7 @@
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'
 import { counted, duration, relative } from '../format.ts'
-import { type SenderState, senderState } from '../state/senders.ts'
+import { type SenderState, senderState } from '../state/shared/senders.ts'
 import { shownReceiver } from '../text.ts'
 import type { ConsumerStatus } from './consumers.ts'
 

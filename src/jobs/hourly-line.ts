@@ -6,7 +6,7 @@ import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { AttentionItem } from '../inspect/status.ts'
 import { atMostEvery, type Logger } from '../log.ts'
-import { takeLineTurn } from '../state/senders.ts'
+import { takeLineTurn } from '../state/shared/senders.ts'
 
 type HourlyOptions = {
   readonly db: Queryable

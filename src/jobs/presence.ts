@@ -6,7 +6,7 @@ import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { processLife } from '../process-name.ts'
-import { forgetWorker, noteWorker } from '../state/workers.ts'
+import { forgetWorker, noteWorker } from '../state/shared/workers.ts'
 
 const everyMs = 5_000
 

@@ -10,9 +10,9 @@ import { BoatMirrorError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { meant } from '../near-names.ts'
 import { parseDuration } from '../settings.ts'
-import { isAnythingDue } from '../state/due.ts'
-import { hotSince, scheduledSince } from '../state/due-candidates.ts'
-import { createRequest, isRequested } from '../state/requests.ts'
+import { hotSince, scheduledSince } from '../state/due/candidates.ts'
+import { isAnythingDue } from '../state/due/due.ts'
+import { createRequest, isRequested } from '../state/due/requests.ts'
 import {
   inheritFreshness,
   listStreams,
@@ -21,7 +21,7 @@ import {
   takeTurn,
   turnCosts,
   unexpectedShares,
-} from '../state/stream-state.ts'
+} from '../state/due/stream-state.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { readWindows } from '../sync/lists/windows.ts'
 import { dueSettings, isEnabled, stretchFactor } from '../sync/plan.ts'

@@ -6,7 +6,7 @@ import { sleep } from '../clock.ts'
 import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { giveLeaseBack, type SenderName } from '../state/senders.ts'
+import { giveLeaseBack, type SenderName } from '../state/shared/senders.ts'
 
 /** `more`: there may be something to send at once. */
 export type StepResult = 'more' | 'idle'

@@ -4,7 +4,7 @@
 import type { PoolClient } from 'pg'
 import { copiedColumns } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { keyText } from '../state/records.ts'
+import { keyText } from '../state/remembered/records.ts'
 import { lockStatement } from './change-statements.ts'
 import type { MirrorWrites } from './rows.ts'
 

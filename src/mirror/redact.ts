@@ -4,7 +4,7 @@
 import { type EmbeddedPerson, embeddedPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { literal, type Queryable, textArray } from '../database/sql.ts'
-import { askedJoin } from '../state/records.ts'
+import { askedJoin } from '../state/remembered/records.ts'
 import { redactLog } from './feed.ts'
 
 /** Which of these users are gone: whatever still embeds them must not bring them back. Ids as text. */

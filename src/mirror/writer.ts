@@ -7,7 +7,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import { type Database, queryPrepared } from '../database/database.ts'
 import { isDataError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
-import { forgetRecords, makeDue, type RecordKeys } from '../state/records.ts'
+import { forgetRecords, makeDue, type RecordKeys } from '../state/remembered/records.ts'
 import { noteRowChanges } from '../state/row-counts.ts'
 import {
   confirmTombstones,

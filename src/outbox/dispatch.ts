@@ -2,7 +2,7 @@
 
 import { asRead } from '../api/wire/json.ts'
 import type { Queryable } from '../database/sql.ts'
-import { keyText } from '../state/records.ts'
+import { keyText } from '../state/remembered/records.ts'
 import { type Change, storedEvidence } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { Sent } from './kinds/kind.ts'

@@ -1,7 +1,7 @@
 // How long the API needs to show what was written. Within that time after a write of ours, a record that is not there and a
 // record as it was before prove nothing: they are looked at again.
 
-import { assumedShownAfter, type ShownAfter } from '../state/own-writes.ts'
+import { assumedShownAfter, type ShownAfter } from '../state/remembered/own-writes.ts'
 import type { Outcome, Unseen } from './outcome.ts'
 
 /** The delay grows with what was seen, up to so many times what is assumed at first: from 5 s to a minute. */

@@ -5,9 +5,17 @@ import type { PoolClient } from 'pg'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import { type Turn, turnName } from '../catalog/turns.ts'
 import type { Database } from '../database/database.ts'
-import { finishRequests, type OpenStream, openStreams } from '../state/requests.ts'
-import { finishRun, idleRuns, type Run, type RunStatus, refreshTrigger, runningRuns, startRun } from '../state/runs.ts'
-import { addTasks, releasePlans } from '../state/tasks.ts'
+import { finishRequests, type OpenStream, openStreams } from '../state/due/requests.ts'
+import {
+  finishRun,
+  idleRuns,
+  type Run,
+  type RunStatus,
+  refreshTrigger,
+  runningRuns,
+  startRun,
+} from '../state/runs/runs.ts'
+import { addTasks, releasePlans } from '../state/runs/tasks.ts'
 import {
   isInTheWay,
   type PlanSettings,

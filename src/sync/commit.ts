@@ -11,17 +11,17 @@ import { repairReadAhead } from '../mirror/read-ahead.ts'
 import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
 import { analyzeGrown } from '../mirror/statistics.ts'
 import { applyWrites, DataRefused, findRefusedRows } from '../mirror/writer.ts'
-import { detailStates, isSeenSince, listedRecords } from '../state/detail-states.ts'
-import { keepDetailTags } from '../state/detail-tags.ts'
-import { dueKeys } from '../state/due.ts'
-import { hotSince, scheduledSince } from '../state/due-candidates.ts'
-import { linkKeys } from '../state/links.ts'
-import { insertNewRecords } from '../state/new-records.ts'
+import { hotSince, scheduledSince } from '../state/due/candidates.ts'
+import { dueKeys } from '../state/due/due.ts'
+import { linkKeys } from '../state/due/links.ts'
+import { noteReads, repeatingReadsOf } from '../state/due/reads.ts'
 import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from '../state/quarantine.ts'
-import { noteReads, repeatingReadsOf } from '../state/reads.ts'
-import { keyText, keyTextOf, knownRecords, saveRecords } from '../state/records.ts'
-import { addWarnings, markSwept, noteRunError } from '../state/runs.ts'
-import { saveSweepPages } from '../state/sweeps.ts'
+import { detailStates, isSeenSince, listedRecords } from '../state/remembered/detail-states.ts'
+import { keepDetailTags } from '../state/remembered/detail-tags.ts'
+import { insertNewRecords } from '../state/remembered/new-records.ts'
+import { keyText, keyTextOf, knownRecords, saveRecords } from '../state/remembered/records.ts'
+import { addWarnings, markSwept, noteRunError } from '../state/runs/runs.ts'
+import { saveSweepPages } from '../state/runs/sweeps.ts'
 import {
   addTasks,
   areDetailsOpen,
@@ -30,7 +30,7 @@ import {
   hasOpenTasks,
   returnTask,
   waitingTasks,
-} from '../state/tasks.ts'
+} from '../state/runs/tasks.ts'
 import { noteUnknownFields } from '../state/unknown-fields.ts'
 import { type ChangeSet, changeSet } from './change-set.ts'
 import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.ts'

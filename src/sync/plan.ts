@@ -5,9 +5,9 @@ import type { Turn } from '../catalog/turns.ts'
 import type { StreamDef, StreamSetting } from '../catalog/types.ts'
 import { addDays, dateIn } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
-import type { DueSettings } from '../state/due.ts'
-import type { RunningRun } from '../state/runs.ts'
-import type { NewTask, Task } from '../state/tasks.ts'
+import type { DueSettings } from '../state/due/due.ts'
+import type { RunningRun } from '../state/runs/runs.ts'
+import type { NewTask, Task } from '../state/runs/tasks.ts'
 import type { SyncContext } from './context.ts'
 
 export type PlanSettings = Readonly<Record<StreamSetting, boolean | number>>

@@ -3,7 +3,7 @@
 import { setMaxListeners } from 'node:events'
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } from '../state/tasks.ts'
+import { claimTask, endTask, heartbeatMs, renewLease, returnTask, type Task } from '../state/runs/tasks.ts'
 import { committing } from './commit.ts'
 import { listReading, type SyncContext, type TaskRun, taskRun } from './context.ts'
 import { runConfirm, runRelease } from './deletions/confirm.ts'

@@ -8,7 +8,7 @@ import { openDatabase } from '../../src/database/database.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { companyPolicies } from '../../src/schema/company-policies.ts'
 import { grantCompanies, revokeCompanies } from '../../src/state/company-access.ts'
-import { insertNewRecords } from '../../src/state/new-records.ts'
+import { insertNewRecords } from '../../src/state/remembered/new-records.ts'
 import { type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 
 const denied = '42501'

@@ -14,7 +14,7 @@ import { lineView } from '../../src/cli/terminal/progress.ts'
 import { asCalled } from '../../src/hints.ts'
 import { quarantinedOf, runLine } from '../../src/inspect/outcome.ts'
 import type { LoggedRequest } from '../../src/sandbox/index.ts'
-import type { Run } from '../../src/state/runs.ts'
+import type { Run } from '../../src/state/runs/runs.ts'
 
 const run = (facts: Partial<Run>): Run => ({
   id: '7',

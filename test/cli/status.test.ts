@@ -6,7 +6,7 @@ import { readConfig } from '../../src/config.ts'
 import type { Backlog, StreamStatus } from '../../src/inspect/queries.ts'
 import { readStatus } from '../../src/inspect/read-status.ts'
 import type { StatusFacts } from '../../src/inspect/status.ts'
-import { createGateStore } from '../../src/state/gate-store.ts'
+import { createGateStore } from '../../src/state/shared/gate-store.ts'
 import { openMirror } from '../helpers/rows.ts'
 import { statusFacts } from '../inspect/status-facts.ts'
 

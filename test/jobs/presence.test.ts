@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { startPresence } from '../../src/jobs/presence.ts'
 import { createLogger } from '../../src/log.ts'
-import { listWorkers, noteWorker } from '../../src/state/workers.ts'
+import { listWorkers, noteWorker } from '../../src/state/shared/workers.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 
 let database: TestDatabase

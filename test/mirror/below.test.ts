@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { streamNamed, streams } from '../../src/catalog/catalog.ts'
 import type { MirrorWrites, Scope, Written } from '../../src/mirror/rows.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { keyText, saveRecords } from '../../src/state/records.ts'
+import { keyText, saveRecords } from '../../src/state/remembered/records.ts'
 import { at, changeLog, type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 let mirror: Mirror

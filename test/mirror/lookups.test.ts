@@ -6,9 +6,9 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import { tombstonedUsers } from '../../src/mirror/redact.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { listedRecords } from '../../src/state/detail-states.ts'
-import { readPayloads } from '../../src/state/payloads.ts'
-import { knownRecords, knownSources } from '../../src/state/records.ts'
+import { listedRecords } from '../../src/state/remembered/detail-states.ts'
+import { readPayloads } from '../../src/state/remembered/payloads.ts'
+import { knownRecords, knownSources } from '../../src/state/remembered/records.ts'
 import { type Mirror, openMirror, rowOf, tableOf } from '../helpers/rows.ts'
 
 const rentals = streamNamed('rentals')

@@ -4,11 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { keyTextSql } from '../../src/database/sql.ts'
-import { contradictDetected, listDetected, readDetected, saveDetected } from '../../src/state/detected-settings.ts'
-import { createEndpointRecorder } from '../../src/state/endpoint-stats.ts'
-import { createGateStore } from '../../src/state/gate-store.ts'
-import { insertNewRecords } from '../../src/state/new-records.ts'
-import { readPayloads } from '../../src/state/payloads.ts'
+import { failingHotRuns } from '../../src/state/due/stream-state.ts'
 import {
   type BadRecord,
   clearQuarantine,
@@ -17,6 +13,8 @@ import {
   quarantineRecords,
   quarantineTotals,
 } from '../../src/state/quarantine.ts'
+import { insertNewRecords } from '../../src/state/remembered/new-records.ts'
+import { readPayloads } from '../../src/state/remembered/payloads.ts'
 import {
   doubtDetails,
   forgetRecords,
@@ -25,8 +23,15 @@ import {
   knownRecords,
   type RecordState,
   saveRecords,
-} from '../../src/state/records.ts'
-import { failingHotRuns } from '../../src/state/stream-state.ts'
+} from '../../src/state/remembered/records.ts'
+import {
+  contradictDetected,
+  listDetected,
+  readDetected,
+  saveDetected,
+} from '../../src/state/shared/detected-settings.ts'
+import { createEndpointRecorder } from '../../src/state/shared/endpoint-stats.ts'
+import { createGateStore } from '../../src/state/shared/gate-store.ts'
 import { listUnknownFields, noteUnknownFields } from '../../src/state/unknown-fields.ts'
 import { at, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 

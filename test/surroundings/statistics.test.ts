@@ -24,14 +24,15 @@ import { analyzeGrown } from '../../src/mirror/statistics.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
 import { canProgress, claimChanges, nextDueAt, renewLeases, tidy } from '../../src/outbox/claim.ts'
 import { changesForPerson, listChanges } from '../../src/outbox/inspect.ts'
-import { detailStates, isSeenSince } from '../../src/state/detail-states.ts'
-import { countListed, drawnKeys, dueKeys, isAnythingDue } from '../../src/state/due.ts'
-import { linkedValues, linkKeys } from '../../src/state/links.ts'
-import { listedPayloads } from '../../src/state/payloads.ts'
-import { forgetRecords, saveRecords } from '../../src/state/records.ts'
-import { finishRequests, isRequested, openStreams } from '../../src/state/requests.ts'
+import { countListed, drawnKeys, dueKeys, isAnythingDue } from '../../src/state/due/due.ts'
+import { linkedValues, linkKeys } from '../../src/state/due/links.ts'
+import { finishRequests, isRequested, openStreams } from '../../src/state/due/requests.ts'
+import { countInWindow, isPageKnown } from '../../src/state/due/windows.ts'
+import { detailStates, isSeenSince } from '../../src/state/remembered/detail-states.ts'
+import { listedPayloads } from '../../src/state/remembered/payloads.ts'
+import { forgetRecords, saveRecords } from '../../src/state/remembered/records.ts'
 import { addUpRowChanges, liveRows } from '../../src/state/row-counts.ts'
-import { idleRuns, listRuns, runsOfRequest } from '../../src/state/runs.ts'
+import { idleRuns, listRuns, runsOfRequest } from '../../src/state/runs/runs.ts'
 import {
   beforePages,
   byHash,
@@ -40,10 +41,9 @@ import {
   dividePages,
   findRanges,
   passCounts,
-} from '../../src/state/sweep-ranges.ts'
-import { deletedLately, heldRuns } from '../../src/state/sweeps.ts'
-import { countTasks, neglectedTasks, releasePlans, takeWakeable, waitingTasks } from '../../src/state/tasks.ts'
-import { countInWindow, isPageKnown } from '../../src/state/windows.ts'
+} from '../../src/state/runs/sweep-ranges.ts'
+import { deletedLately, heldRuns } from '../../src/state/runs/sweeps.ts'
+import { countTasks, neglectedTasks, releasePlans, takeWakeable, waitingTasks } from '../../src/state/runs/tasks.ts'
 import { openTestMirror } from '../helpers/mirror.ts'
 import { statementsBeyond } from '../helpers/plans.ts'
 import { type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'

@@ -3,8 +3,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
 import { applyWrites } from '../../src/mirror/writer.ts'
-import { listRuns, type Run } from '../../src/state/runs.ts'
-import { heldRuns } from '../../src/state/sweeps.ts'
+import { listRuns, type Run } from '../../src/state/runs/runs.ts'
+import { heldRuns } from '../../src/state/runs/sweeps.ts'
 import { startRelease } from '../../src/sync/deletions/confirm.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

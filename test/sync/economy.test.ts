@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { createRandom } from '../../src/sandbox/world/random.ts'
-import type { RepeatingRead } from '../../src/state/reads.ts'
+import type { RepeatingRead } from '../../src/state/due/reads.ts'
 import { dailySample, economyOf, isSampleDue, learningSample, shuffled } from '../../src/sync/economy.ts'
 
 const now = new Date('2026-07-01T12:00:00Z')

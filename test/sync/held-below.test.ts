@@ -1,8 +1,8 @@
 // Rows below records that their answers do not bring any more: few go at once, many wait for a person.
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { listRuns, type Run } from '../../src/state/runs.ts'
-import { type HeldRun, heldRuns } from '../../src/state/sweeps.ts'
+import { listRuns, type Run } from '../../src/state/runs/runs.ts'
+import { type HeldRun, heldRuns } from '../../src/state/runs/sweeps.ts'
 import { startRelease } from '../../src/sync/deletions/confirm.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

@@ -2,9 +2,9 @@
 
 import { describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { drawnKeys } from '../../src/state/due.ts'
-import type { RepeatingRead } from '../../src/state/reads.ts'
-import { repeatingReads } from '../../src/state/reads.ts'
+import { drawnKeys } from '../../src/state/due/due.ts'
+import type { RepeatingRead } from '../../src/state/due/reads.ts'
+import { repeatingReads } from '../../src/state/due/reads.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })

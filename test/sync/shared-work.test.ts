@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { messageOf } from '../../src/errors.ts'
-import { startRun } from '../../src/state/runs.ts'
-import { addTasks, claimTask, hasOpenTasks, takeWakeable } from '../../src/state/tasks.ts'
+import { startRun } from '../../src/state/runs/runs.ts'
+import { addTasks, claimTask, hasOpenTasks, takeWakeable } from '../../src/state/runs/tasks.ts'
 import { runTask } from '../../src/sync/run-task.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

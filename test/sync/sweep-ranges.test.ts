@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { stepSize } from '../../src/state/sweep-ranges.ts'
-import { addTasks, claimTask, type Task } from '../../src/state/tasks.ts'
+import { stepSize } from '../../src/state/runs/sweep-ranges.ts'
+import { addTasks, claimTask, type Task } from '../../src/state/runs/tasks.ts'
 import { committing } from '../../src/sync/commit.ts'
 import { listReading, type TaskRun, taskRun } from '../../src/sync/context.ts'
 import { endSweep } from '../../src/sync/deletions/missing.ts'

@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { addDays, dateIn } from '../../src/clock.ts'
 import { scheduleFacts, tick } from '../../src/jobs/schedule.ts'
-import { listRuns, type Run } from '../../src/state/runs.ts'
-import { heldRuns } from '../../src/state/sweeps.ts'
+import { listRuns, type Run } from '../../src/state/runs/runs.ts'
+import { heldRuns } from '../../src/state/runs/sweeps.ts'
 import { readWindows } from '../../src/sync/lists/windows.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 

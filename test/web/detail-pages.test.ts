@@ -1,7 +1,7 @@
 // The pages about one thing say what the database says; every link leads somewhere, and none of them shows a person.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { noteWorker } from '../../src/state/workers.ts'
+import { noteWorker } from '../../src/state/shared/workers.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, textOf } from './pages-rig.ts'
 

@@ -6,7 +6,7 @@ import type { PoolClient } from 'pg'
 import type { Database } from '../../database/database.ts'
 import { webhookConsumer } from '../../inspect/webhook.ts'
 import { placeOf } from '../../mirror/follow.ts'
-import { holdLease, type Lease, noteDelivered } from '../../state/senders.ts'
+import { holdLease, type Lease, noteDelivered } from '../../state/shared/senders.ts'
 import { batchOf, batchSize, type ReadEntry } from './batch.ts'
 import type { Selection } from './selection.ts'
 

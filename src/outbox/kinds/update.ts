@@ -3,7 +3,7 @@
 
 import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '../../api/wire/json.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
-import { keyText } from '../../state/records.ts'
+import { keyText } from '../../state/remembered/records.ts'
 import type { Change } from '../change.ts'
 import { showDelayOf } from '../context.ts'
 import { isStoredAs } from '../likeness.ts'

@@ -1,7 +1,7 @@
 // The tasks that ask for the records a sweep missed: each for itself, all before any goes, or a sample of which none goes.
 
-import type { KeyPortions } from '../../state/sweep-ranges.ts'
-import type { NewTask } from '../../state/tasks.ts'
+import type { KeyPortions } from '../../state/runs/sweep-ranges.ts'
+import type { NewTask } from '../../state/runs/tasks.ts'
 import { keyBatches, priorities } from '../plan.ts'
 import { sampleSize, type Verdict } from './threshold.ts'
 

@@ -1,9 +1,10 @@
 // The end of a sweep: what it missed is to be confirmed, or held for a person; then the details are planned.
 
 import { analyzeGrown } from '../../mirror/statistics.ts'
+import type { Window } from '../../state/due/windows.ts'
 import { clearUnseen } from '../../state/quarantine.ts'
 import { liveRows } from '../../state/row-counts.ts'
-import { addCounts, addWarnings, insertedBy, markSwept, noteRunError } from '../../state/runs.ts'
+import { addCounts, addWarnings, insertedBy, markSwept, noteRunError } from '../../state/runs/runs.ts'
 import {
   byRange,
   type Compared,
@@ -13,10 +14,9 @@ import {
   findRanges,
   missedKeys,
   stepSize,
-} from '../../state/sweep-ranges.ts'
-import { deletedLately, holdDeletions } from '../../state/sweeps.ts'
-import { addTasks, checkpointTask, endTask } from '../../state/tasks.ts'
-import type { Window } from '../../state/windows.ts'
+} from '../../state/runs/sweep-ranges.ts'
+import { deletedLately, holdDeletions } from '../../state/runs/sweeps.ts'
+import { addTasks, checkpointTask, endTask } from '../../state/runs/tasks.ts'
 import type { TaskRun } from '../context.ts'
 import { addUpRanges } from '../lists/end-steps.ts'
 import type { Checkpoint } from '../lists/progress.ts'

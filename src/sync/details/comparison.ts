@@ -2,7 +2,7 @@
 
 import { isObject, type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { listedPayload } from '../../state/payloads.ts'
+import { listedPayload } from '../../state/remembered/payloads.ts'
 import type { Found } from '../change-set.ts'
 import type { Reading } from '../context.ts'
 import { valueAt } from '../records/project.ts'

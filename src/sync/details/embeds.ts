@@ -7,7 +7,7 @@ import type { StreamDef } from '../../catalog/types.ts'
 import { type Queryable, stubSource } from '../../database/sql.ts'
 import { tombstonedUsers } from '../../mirror/redact.ts'
 import type { SourcedRow, TableWrite } from '../../mirror/rows.ts'
-import { keyText, keyTextOf, knownSources } from '../../state/records.ts'
+import { keyText, keyTextOf, knownSources } from '../../state/remembered/records.ts'
 import {
   type ChangeSet,
   type Embedded,

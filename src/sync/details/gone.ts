@@ -1,8 +1,8 @@
 // The read of a child answered 404: is the parent gone, or only what was asked for?
 
-import { keyParts } from '../../state/records.ts'
+import { keyParts } from '../../state/remembered/records.ts'
 import { liveRows } from '../../state/row-counts.ts'
-import { deletedLately } from '../../state/sweeps.ts'
+import { deletedLately } from '../../state/runs/sweeps.ts'
 import { changeSet, type Found } from '../change-set.ts'
 import { listReading, type Reading, type TaskRun } from '../context.ts'
 import { beyondLimit } from '../deletions/threshold.ts'

@@ -2,8 +2,8 @@
 // drawn at random, are read and compared first; what nobody needs is then left out. Of records that depart and return the
 // draw has two parts, each as large as its share: those that are coming, and, when these have all that is theirs, the others.
 
-import { countListed, type DueKey, drawnKeys, dueKeys, firstRankOver } from '../../state/due.ts'
-import { holderOf } from '../../state/due-candidates.ts'
+import { holderOf } from '../../state/due/candidates.ts'
+import { countListed, type DueKey, drawnKeys, dueKeys, firstRankOver } from '../../state/due/due.ts'
 import {
   concludeLearning,
   learnAnew,
@@ -11,7 +11,7 @@ import {
   type ReadCount,
   type RepeatingRead,
   repeatingReadsOf,
-} from '../../state/reads.ts'
+} from '../../state/due/reads.ts'
 import { liveRows } from '../../state/row-counts.ts'
 import type { Found } from '../change-set.ts'
 import type { Due, TaskRun } from '../context.ts'

@@ -1,7 +1,7 @@
 // What a plan hands on when some of its reads repeat others: to its details, and to the plan of what is over. Pure.
 
-import type { DueKey } from '../../state/due.ts'
-import type { Task } from '../../state/tasks.ts'
+import type { DueKey } from '../../state/due/due.ts'
+import type { Task } from '../../state/runs/tasks.ts'
 
 /** What a plan does next, and what it leaves to a later one. */
 export type Learned = {

@@ -1,7 +1,7 @@
 // The answers that make up the details of one record: asked for with the entity tags that are kept of them, and told apart by
 // whether they are the same. No I/O.
 
-import type { KeptAnswer, KeptAnswers } from '../../state/detail-tags.ts'
+import type { KeptAnswer, KeptAnswers } from '../../state/remembered/detail-tags.ts'
 
 /** Where an answer stands and its entity tag, as far as it has them. */
 export type Tagged = { readonly name?: string | undefined; readonly tag?: string | undefined }

@@ -1,6 +1,6 @@
 // The end of a pass: were all its records answered, each once?
 
-import { byHash, passCounts, stepSize } from '../../state/sweep-ranges.ts'
+import { byHash, passCounts, stepSize } from '../../state/runs/sweep-ranges.ts'
 import type { TaskRun } from '../context.ts'
 import { addUpRanges } from './end-steps.ts'
 import { type Checkpoint, judgePass, nextPass, nextVariant, passNumber } from './progress.ts'

@@ -2,8 +2,8 @@
 // whoever resumes the task goes on where it stopped.
 
 import type { Queryable } from '../../database/sql.ts'
-import { beforePages, type Division, dividePages, stepSize } from '../../state/sweep-ranges.ts'
-import { checkpointTask } from '../../state/tasks.ts'
+import { beforePages, type Division, dividePages, stepSize } from '../../state/runs/sweep-ranges.ts'
+import { checkpointTask } from '../../state/runs/tasks.ts'
 import type { TaskRun } from '../context.ts'
 import type { Checkpoint, EndProgress } from './progress.ts'
 

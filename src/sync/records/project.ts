@@ -5,7 +5,7 @@ import { fieldAt, isObject, type Json, stringifyJson, textOf } from '../../api/w
 import type { Column, StreamDef } from '../../catalog/types.ts'
 import type { Row } from '../../mirror/rows.ts'
 import { contentKey } from '../../state/quarantine.ts'
-import { keyText } from '../../state/records.ts'
+import { keyText } from '../../state/remembered/records.ts'
 import { convertValue } from './convert.ts'
 
 /** Raised whenever a row would come out differently for the same record: everything is then projected anew. */

@@ -2,7 +2,7 @@
 
 import { count, counted, duration, instant } from '../../format.ts'
 import { planFacts, type RunDetails } from '../../inspect/run-details.ts'
-import { countNames, type Run } from '../../state/runs.ts'
+import { countNames, type Run } from '../../state/runs/runs.ts'
 import { oneLine } from '../../text.ts'
 import { commandRow, streamLink } from '../parts/commands.ts'
 import { cell, frame, headline, listing } from '../parts/frame.ts'

@@ -1,0 +1,290 @@
+// Why is this record read now? Which details are due, as SQL.
+//
+// Details are read for each row of their *holder*: of a list for its own rows, below a record for the row of that record
+// (`rental_payments`: once for each rental). Of a holder that is there, and no stub, details are due when they are
+//
+//   new      never read;
+//   changed  read before `changed_at` of its `sync.records`, which moves when a list shows a new or another record, when a
+//            change of ours is settled, and when rows below it are to be asked for again;
+//   old      read longer ago than `DETAIL_MAX_AGE` times the share of its key; of rentals about to depart or just back, a
+//            quarter of that (ages.ts);
+//   skipped  read without what repeated other reads (`partly`), which is no longer redundant (`sync.reads`);
+//   always   shared with others who change them without a trace, such as calendars: at each run, or, in hot runs, when a
+//            rental of the boat changed since (`dueBy`);
+//   asked    read before the run began, where it is a full one (`before`).
+//
+// Where the singles of a list are redundant, the list stands for them: seen by it (`listed_at`) is read, and what is old is
+// compared with the list, when it is read. A refresh reads its record whatever is due.
+//
+// A sync asks all rows. A run of the schedule asks those that may be due, by indexes (candidates.ts). What is found is
+// read in the order of use. `explain` says of a record why and when its details are read next (`nextRead`).
+
+import { sql } from 'kysely'
+import type { QueryResultRow } from 'pg'
+import { isDetailOnSchedule, repeatsOf } from '../../catalog/catalog.ts'
+import { columnType } from '../../catalog/columns.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { identifier, isStub, keySql, literal, on, type Queryable } from '../../database/sql.ts'
+import { isOlder, oldAt } from './ages.ts'
+import { candidatesSql, holderOf } from './candidates.ts'
+
+export type DueSettings = {
+  /** What asks: a one-off sync, the schedule, or a hot run. */
+  readonly scope: 'sync' | 'schedule' | 'hot'
+  /** Details older than this are read again, in milliseconds; ages are spread over its last quarter. */
+  readonly maxAgeMs: number
+  /** Everything read before this instant is due as well (`--full`); null: only what is new, changed or old. */
+  readonly before: Date | null
+  /** First and last day of the horizon of slots, `YYYY-MM-DD`. */
+  readonly from: string
+  readonly to: string
+  /** Reads that repeat others and are redundant are not due; false: what was left out is due. */
+  readonly leavesOut: boolean
+  /** Only rows that changed since then, and on the schedule what may be old, are asked; null: all. */
+  readonly since: Date | null
+}
+
+/**
+ * What is of use first: 0 under way or departing within 30 days, 1 departing later, 2 just back, 3 past. What has no such
+ * dates stands with 1.
+ */
+const useRank = ({ eventful }: StreamDef): string =>
+  eventful === undefined
+    ? '1'
+    : `case when m.${eventful.end} >= now() then case when m.${eventful.begin} <= now() + interval '30 days' then 0 else 1 end
+        when m.${eventful.end} < now() - interval '7 days' then 3 else 2 end`
+
+/** The first rank of what is over: nobody waits for it today. */
+export const firstRankOver = 2
+
+/** Within a rank: what departs soonest, then what is back since shortest. */
+const useOrder = ({ eventful, key }: StreamDef): string => {
+  const byKey = key.map((name) => `m.${name}`)
+  if (eventful === undefined) return byKey.join(', ')
+  const begin = `case when m.${eventful.end} >= now() then m.${eventful.begin} end`
+  return ['rank', begin, `m.${eventful.end} desc`, ...byKey].join(', ')
+}
+
+/** A read is answered this long after it started, at most, as an interval of SQL. */
+const answeredWithin = `interval '10 s'`
+
+/**
+ * Did a row that makes this stream due change since its details `d` below the record of this key were read? One that was
+ * read before them and only learned later which record it belongs to did not.
+ */
+export const isExpected = ({ dueBy }: StreamDef, key: string): string =>
+  dueBy === undefined
+    ? 'false'
+    : `exists (select from mirror.${identifier(dueBy.stream)} x where x.${identifier(dueBy.column)} = ${key}
+        and x._changed_at > d.detail_read_at and x._read_at > d.detail_read_at - ${answeredWithin})`
+
+type DueQuery = {
+  /** May name when a change was last seen. */
+  readonly select: string | ((changedAt: string) => string)
+  readonly tail: string
+  /** Of the tail: they begin with `$7`. */
+  readonly values?: readonly unknown[]
+  /** What follows the table's alias. */
+  readonly sample?: string
+  /** Also rows of which nothing is due. */
+  readonly isDueOrNot?: boolean
+}
+
+async function queryDue<R extends QueryResultRow>(
+  db: Queryable,
+  stream: StreamDef,
+  settings: DueSettings,
+  { select, tail, values = [], sample, isDueOrNot = false }: DueQuery,
+): Promise<readonly R[]> {
+  const { scope, since } = settings
+  const holder = holderOf(stream)
+  const key = keySql(holder, 'm')
+  const isList = stream.reads.kind === 'list'
+  const isWhole = stream.freshness === 'always' && !(scope === 'schedule' && isDetailOnSchedule(stream))
+  const isMadeDue = scope === 'hot' && stream.dueBy !== undefined
+  const isAll = since === null || (isWhole && !isMadeDue)
+  const ages = scope === 'schedule' ? { maxAgeMs: '$2::float8', from: '$3::date', to: '$4::date' } : null
+  const rows = isAll ? `mirror.${holder.name} m ${sample ?? ''}` : candidatesSql(stream, '$5::timestamptz', ages)
+  // What is known of a few rows is looked up; of all of them, both are read.
+  const known = isAll && sample === undefined ? remembered : lookedUp
+  const changedAt = isList ? 'd.changed_at' : holder.reads.kind === 'list' ? 'p.changed_at' : 'm._changed_at'
+  const parent = !isList && holder.reads.kind === 'list' ? known('p', holder, key) : ''
+  const horizon = holder.horizon === 'date' ? 'm.date between w.first_day and w.last_day' : 'true'
+  const repeats = repeatsOf(stream).map(({ endpoint }) => endpoint)
+  const seenAt = isList
+    ? 'case when w.listed then greatest(d.detail_read_at, d.listed_at) else d.detail_read_at end'
+    : 'd.detail_read_at'
+  const aged = isOlder('d.detail_read_at', holder, { row: 'm', key, maxAgeMs: 'w.max_age_ms' })
+  // A hot run of a list reads what its own sweep found.
+  const found = scope === 'hot' && isList ? 'd.changed_at >= w.since' : 'true'
+  const stale = isMadeDue
+    ? `(d.detail_read_at is null or d.detail_read_at < ${changedAt} or ${isExpected(stream, key)})`
+    : isWhole
+      ? 'true'
+      : `(${seenAt} is null or ${seenAt} < ${changedAt} or ${seenAt} < w.before
+         or not w.listed and ${aged} or d.partly and not w.partly)`
+  const result = await db.query<R>(
+    `with w(before, max_age_ms, first_day, last_day, since, listed, partly) as (
+      select $1::timestamptz, $2::float8, $3::date, $4::date, $5::timestamptz,
+        ${isList} and $6::boolean and ${areRedundant(repeats)},
+        $6::boolean and ${areRedundant(isList ? repeats.slice(1) : repeats)})
+    select ${typeof select === 'string' ? select : select(changedAt)} from w cross join ${rows} ${parent} ${known('d', stream, key)}
+    where m._deleted_at is null and not ${isStub('m')} and ${horizon}
+      and ${isDueOrNot ? 'true' : `${found} and ${stale}`} ${tail}`,
+    [...settingsValues(settings), ...values],
+  )
+  return result.rows
+}
+
+/** Joins what is remembered of a record, under a key of SQL. */
+const remembered = (alias: string, { name }: StreamDef, key: string): string =>
+  `left join sync.records ${alias} on ${alias}.stream = '${name}' and ${alias}.key = ${key}`
+
+/** The same, record by record, whatever Postgres believes of their number. */
+const lookedUp = (alias: string, { name }: StreamDef, key: string): string =>
+  `left join lateral (select * from sync.records r where r.stream = '${name}' and r.key = ${key} offset 0) ${alias} on true`
+
+/** Are all of these reads left out? */
+const areRedundant = (endpoints: readonly string[]): string =>
+  endpoints.length === 0
+    ? 'false'
+    : `coalesce((select bool_and(state = 'redundant') from sync.reads where endpoint in (${endpoints.map(literal).join(', ')})), false)`
+
+const settingsValues = (settings: DueSettings): readonly unknown[] => [
+  settings.before,
+  settings.maxAgeMs,
+  settings.from,
+  settings.to,
+  settings.since,
+  settings.leavesOut,
+]
+
+/** A record (for streams below another: a parent) whose details are due. `rank`: lower ranks are of use sooner. */
+export type DueKey = { readonly key: string; readonly rank: number }
+
+/** Whose details are due, in the order of use. */
+export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSettings): Promise<readonly DueKey[]> {
+  const holder = holderOf(stream)
+  return await queryDue<DueKey>(db, stream, settings, {
+    select: `${keySql(holder, 'm')} as key, ${useRank(holder)} as rank`,
+    tail: `order by ${useOrder(holder)}`,
+  })
+}
+
+export type NextRead = {
+  /** `skipped`: reads that repeat others were left out, and are wanted by now; `listed`: the list says what its single would. */
+  readonly reason: 'new' | 'changed' | 'skipped' | 'always' | 'listed' | 'old'
+  readonly readAt: Date | null
+  readonly changedAt: Date | null
+  /** From when on they are too old; null: never read. */
+  readonly oldAt: Date | null
+}
+
+/** Why and when the schedule reads the details of this holder next; null: it holds none that are read. */
+export async function nextRead(
+  db: Queryable,
+  stream: StreamDef,
+  parts: readonly string[],
+  settings: DueSettings,
+): Promise<NextRead | null> {
+  const holder = holderOf(stream)
+  const isAlways = stream.freshness === 'always' && !isDetailOnSchedule(stream)
+  const aged = { row: 'm', key: keySql(holder, 'm'), maxAgeMs: 'w.max_age_ms' }
+  const same = holder.key.map((name, index) => `m.${identifier(name)} = $${index + 7}::${columnType(holder, name)}`)
+  const [found] = await queryDue<NextRead>(db, stream, settings, {
+    select: (changedAt) => `case when ${isAlways} then 'always' when d.partly and not w.partly then 'skipped'
+        when w.listed and d.listed_at >= ${changedAt} then 'listed' when d.detail_read_at is null then 'new'
+        when d.detail_read_at < ${changedAt} then 'changed' else 'old' end as reason,
+      d.detail_read_at as "readAt", ${changedAt} as "changedAt", ${oldAt('d.detail_read_at', holder, aged)} as "oldAt"`,
+    tail: `and ${same.join(' and ')}`,
+    values: parts,
+    isDueOrNot: true,
+  })
+  return found ?? null
+}
+
+/** For so many records that are wanted at random, so many times as many are looked at: some are not to be read. */
+const drawnFrom = 5
+/** And no fewer than these: blocks are drawn, not rows, and of a few blocks none may fall to a draw. */
+const fewestDrawnFrom = 1_000
+
+/** Keys of records of a list that were not read singly since then, at random; of so many `rows`, some blocks are looked at. */
+export async function drawnKeys(
+  db: Queryable,
+  stream: StreamDef,
+  settings: DueSettings,
+  { count, rows }: { readonly count: number; readonly rows: number },
+): Promise<readonly string[]> {
+  const percent = (100 * Math.max(fewestDrawnFrom, drawnFrom * count)) / rows
+  const drawn = await queryDue<{ key: string }>(
+    db,
+    stream,
+    { ...settings, leavesOut: false, since: null },
+    {
+      select: `${keySql(stream, 'm')} as key`,
+      tail: 'order by random() limit $7',
+      ...(percent < 100 ? { values: [count, percent], sample: 'tablesample system ($8)' } : { values: [count] }),
+    },
+  )
+  return drawn.map(({ key }) => key)
+}
+
+/** How many records of a list would be due, had they not been listed since then. */
+export async function countListed(
+  db: Queryable,
+  stream: StreamDef,
+  settings: DueSettings,
+  since: Date,
+): Promise<number> {
+  const [row] = await queryDue<{ count: number }>(
+    db,
+    stream,
+    { ...settings, leavesOut: false, since },
+    { select: 'count(*)::int as count', tail: 'and d.listed_at >= $7', values: [since] },
+  )
+  return row?.count ?? 0
+}
+
+/**
+ * Keys of live rows of a stream that begin with these values of its key columns: one row, or all below a record above it; of
+ * past and far days none.
+ */
+export async function keysBelow(
+  db: Queryable,
+  stream: StreamDef,
+  parts: readonly string[],
+  { from, to }: Pick<DueSettings, 'from' | 'to'>,
+): Promise<readonly string[]> {
+  const same = parts.map((_, index) => `m.${stream.key[index]}::text = $${index + 3}`)
+  const horizon = stream.horizon === 'date' ? 'm.date between w.first_day and w.last_day' : 'true'
+  const { rows } = await db.query<{ key: string }>(
+    `with w(first_day, last_day) as (select $1::date, $2::date)
+     select ${keySql(stream, 'm')} as key from w cross join mirror.${stream.name} m
+     where ${same.join(' and ')} and m._deleted_at is null and ${horizon} order by key`,
+    [from, to, ...parts],
+  )
+  return rows.map(({ key }) => key)
+}
+
+/** True when at least one record is due. */
+export async function isAnythingDue(db: Queryable, stream: StreamDef, settings: DueSettings): Promise<boolean> {
+  const found = await queryDue(db, stream, settings, { select: '1', tail: 'limit 1' })
+  return found.length > 0
+}
+
+/** Durations of resources in the order they were answered: resource id → `TYPE,VALUE`, the first `count` of each. */
+export async function firstDurations(
+  db: Queryable,
+  resourceIds: readonly string[],
+  count: number,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = await on(db)
+    .selectFrom('mirror.resource_durations')
+    .select('resource_id')
+    .select(sql<string[]>`(array_agg(type || ',' || value order by position))[1:${count}::int]`.as('durations'))
+    .where((eb) => eb('resource_id', '=', eb.fn.any(eb.val(resourceIds))))
+    .where('_deleted_at', 'is', null)
+    .groupBy('resource_id')
+    .execute()
+  return new Map(rows.map((row) => [row.resource_id, row.durations]))
+}

@@ -1,0 +1,108 @@
+// sync.reads: reads that repeat a record which another read has brought, and whether they ever told more.
+
+import { repeatsOf } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { inMs, now, on, type Queryable } from '../../database/sql.ts'
+
+export type RepeatingRead = {
+  readonly endpoint: string
+  /** The read that brings the same record; behind a `#` its place inside. */
+  readonly sameAs: string
+  readonly state: 'learning' | 'redundant' | 'needed'
+  /** Since learning last began. */
+  readonly compared: number
+  readonly differed: number
+  readonly skipped: number
+  readonly since: Date
+  readonly sampledAt: Date | null
+}
+
+/** What came of reads that repeat another; what is left out is nothing. */
+export type ReadCount = {
+  readonly endpoint: string
+  readonly compared?: number
+  readonly differed?: number
+  readonly skipped?: number
+  /** It was read as a sample. */
+  readonly sampled?: boolean
+}
+
+/** How long a read that told more is taken to be needed, in milliseconds. */
+const neededMs = 7 * 24 * 3_600_000
+
+/** All reads that repeat others, in the order of their names. */
+export async function repeatingReads(db: Queryable): Promise<readonly RepeatingRead[]> {
+  return await on(db)
+    .selectFrom('sync.reads')
+    .select((eb) => [
+      'endpoint',
+      'same_as as sameAs',
+      'state',
+      eb.cast<number>('compared', 'float8').as('compared'),
+      eb.cast<number>('differed', 'float8').as('differed'),
+      eb.cast<number>('skipped', 'float8').as('skipped'),
+      'since',
+      'sampled_at as sampledAt',
+    ])
+    .orderBy('endpoint')
+    .$narrowType<{ state: RepeatingRead['state'] }>()
+    .execute()
+}
+
+/** Those of one stream, its single first. */
+export async function repeatingReadsOf(db: Queryable, stream: StreamDef): Promise<readonly RepeatingRead[]> {
+  const own = endpointsOf(stream)
+  return own.length === 0 ? [] : (await repeatingReads(db)).filter(({ endpoint }) => own.includes(endpoint))
+}
+
+/** Adds counts to the rows, locked in the order of their names. One that differed is needed from now on. */
+export async function noteReads(db: Queryable, counts: readonly ReadCount[]): Promise<void> {
+  if (counts.length === 0) return
+  await db.query(
+    `with given as (
+       select endpoint, sum(compared) as compared, sum(differed) as differed, sum(skipped) as skipped, bool_or(sampled) as sampled
+       from unnest($1::text[], $2::int[], $3::int[], $4::int[], $5::boolean[]) as g(endpoint, compared, differed, skipped, sampled)
+       group by endpoint
+     ), locked as materialized (
+       select r.endpoint from sync.reads r join given g on g.endpoint = r.endpoint order by r.endpoint for no key update of r
+     )
+     update sync.reads r set compared = r.compared + g.compared, differed = r.differed + g.differed,
+       skipped = r.skipped + g.skipped, sampled_at = case when g.sampled then clock_timestamp() else r.sampled_at end,
+       since = case when g.differed > 0 and r.state <> 'needed' then clock_timestamp() else r.since end,
+       state = case when g.differed > 0 then 'needed' else r.state end
+     from given g join locked l on l.endpoint = g.endpoint where r.endpoint = g.endpoint`,
+    [
+      counts.map(({ endpoint }) => endpoint),
+      counts.map(({ compared = 0 }) => compared),
+      counts.map(({ differed = 0 }) => differed),
+      counts.map(({ skipped = 0 }) => skipped),
+      counts.map(({ sampled = false }) => sampled),
+    ],
+  )
+}
+
+const endpointsOf = (stream: StreamDef): readonly string[] => repeatsOf(stream).map(({ endpoint }) => endpoint)
+
+/** The verdict over a stream's reads of which at least so many were compared, and none differed. */
+export async function concludeLearning(db: Queryable, stream: StreamDef, compared: number): Promise<void> {
+  await on(db)
+    .updateTable('sync.reads')
+    .set({ state: 'redundant', since: now, sampled_at: null })
+    .where('endpoint', 'in', endpointsOf(stream))
+    .where('state', '=', 'learning')
+    .where('differed', '=', '0')
+    .where('compared', '>=', String(compared))
+    .execute()
+}
+
+/** What told more seven days ago may not do so any longer. */
+export async function learnAnew(db: Queryable, stream: StreamDef): Promise<void> {
+  if (endpointsOf(stream).length === 0) return
+  await on(db)
+    .updateTable('sync.reads')
+    .set({ state: 'learning', since: now, compared: '0', differed: '0', sampled_at: null })
+    .where('endpoint', 'in', endpointsOf(stream))
+    .where('state', '=', 'needed')
+    .where('since', '<', inMs(-neededMs))
+    .execute()
+}

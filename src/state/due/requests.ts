@@ -1,0 +1,100 @@
+// Requests: which streams somebody wants read.
+
+import { sql } from 'kysely'
+import type { Turn } from '../../catalog/turns.ts'
+import { now, on, type Queryable } from '../../database/sql.ts'
+import type { RunStatus } from '../runs/runs.ts'
+
+/** One stream of an open request, with the state of its run. */
+export type OpenStream = {
+  readonly request_id: string
+  readonly trigger: string
+  readonly full_read: boolean
+  readonly hot: boolean
+  readonly stream: string
+  readonly run_id: string | null
+  readonly run_status: RunStatus | null
+  readonly swept: boolean
+}
+
+type RequestedSync = {
+  readonly trigger: string
+  readonly streams: readonly string[]
+  readonly full: boolean
+  /** Only what is most likely to have changed. */
+  readonly hot?: boolean
+}
+
+/** Asks for a sync of streams. Returns the request's id. */
+export async function createRequest(
+  db: Queryable,
+  { trigger, streams, full, hot = false }: RequestedSync,
+): Promise<string> {
+  const { id } = await on(db)
+    .with('r', (q) => q.insertInto('sync.requests').values({ trigger, full_read: full, hot }).returning('id'))
+    .with('s', (q) =>
+      q
+        .insertInto('sync.request_streams')
+        .columns(['request_id', 'stream'])
+        .expression(q.selectFrom('r').select(['r.id', sql<string>`unnest(${streams}::text[])`.as('stream')])),
+    )
+    .selectFrom('r')
+    .select('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+/** True when an open request already waits to start this run. */
+export async function isRequested(db: Queryable, { stream, hot }: Turn): Promise<boolean> {
+  const waiting = await on(db)
+    .selectFrom('sync.request_streams as s')
+    .innerJoin('sync.requests as r', 'r.id', 's.request_id')
+    .select('s.stream')
+    .where('r.finished_at', 'is', null)
+    .where('r.hot', '=', hot)
+    .where('s.stream', '=', stream)
+    .where('s.run_id', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return waiting !== undefined
+}
+
+/** All streams of all open requests. */
+export async function openStreams(db: Queryable): Promise<readonly OpenStream[]> {
+  return await on(db)
+    .selectFrom('sync.requests as q')
+    .innerJoin('sync.request_streams as s', 's.request_id', 'q.id')
+    .leftJoin('sync.runs as r', 'r.id', 's.run_id')
+    .select(['s.request_id', 'q.trigger', 'q.full_read', 'q.hot', 's.stream', 's.run_id', 'r.status as run_status'])
+    .select(sql<boolean>`r.swept_at is not null`.as('swept'))
+    .where('q.finished_at', 'is', null)
+    .orderBy('q.id')
+    .execute()
+}
+
+/** Ends the requests all of whose runs have ended; a refresh that nobody has looked at has none yet. */
+export async function finishRequests(db: Queryable): Promise<void> {
+  await on(db)
+    .updateTable('sync.requests as q')
+    .set({ finished_at: now })
+    .where('finished_at', 'is', null)
+    .where((eb) =>
+      eb.or([
+        eb('q.stream', 'is', null),
+        eb.exists(eb.selectFrom('sync.request_streams as p').select('p.stream').whereRef('p.request_id', '=', 'q.id')),
+      ]),
+    )
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('sync.request_streams as s')
+            .leftJoin('sync.runs as r', 'r.id', 's.run_id')
+            .select('s.stream')
+            .whereRef('s.request_id', '=', 'q.id')
+            .where((e) => e.or([e('r.id', 'is', null), e('r.status', '=', 'running')])),
+        ),
+      ),
+    )
+    .execute()
+}

@@ -1,0 +1,207 @@
+// When streams are due: sync.streams holds the schedule's truth, BullMQ's schedulers only wake us.
+
+import { type Selectable, sql } from 'kysely'
+import { followersOf } from '../../catalog/catalog.ts'
+import { type Turn, turnName } from '../../catalog/turns.ts'
+import type { MirrorDatabase } from '../../database/schema.generated.ts'
+import { inMs, on, type Queryable } from '../../database/sql.ts'
+
+type StreamState = Readonly<Selectable<MirrorDatabase['sync.streams']>>
+
+/** All streams with what is known of them. */
+export async function listStreams(db: Queryable): Promise<readonly StreamState[]> {
+  return await on(db).selectFrom('sync.streams').selectAll().orderBy('stream').execute()
+}
+
+type Intervals = {
+  readonly stream: string
+  readonly intervalS: number | null
+  readonly hotIntervalS?: number | null
+  readonly targetS: number | null
+}
+
+/** Stores effective intervals and targets, in seconds; a turn without an interval is on no schedule. Due times already set stay. */
+export async function saveIntervals(db: Queryable, streams: readonly Intervals[]): Promise<void> {
+  await db.query(
+    `update sync.streams s set interval_s = t.interval_s, hot_interval_s = t.hot_interval_s, target_s = t.target_s,
+       next_due_at = case when t.interval_s is null then null
+         else least(s.next_due_at, clock_timestamp() + t.interval_s * interval '1 s') end,
+       hot_next_due_at = case when t.hot_interval_s is null then null
+         else least(s.hot_next_due_at, clock_timestamp() + t.hot_interval_s * interval '1 s') end
+     from jsonb_to_recordset($1::jsonb) as t(stream text, interval_s numeric, hot_interval_s numeric, target_s numeric)
+     where s.stream = t.stream
+       and (s.interval_s, s.hot_interval_s, s.target_s) is distinct from (t.interval_s, t.hot_interval_s, t.target_s)`,
+    [
+      JSON.stringify(
+        streams.map(({ stream, intervalS, hotIntervalS = null, targetS }) => {
+          return { stream, interval_s: intervalS, hot_interval_s: hotIntervalS, target_s: targetS }
+        }),
+      ),
+    ],
+  )
+}
+
+/** Where the schedule of a turn stands. */
+const columnsOf = ({ hot }: Pick<Turn, 'hot'>) =>
+  hot
+    ? ({ dueAt: 'hot_next_due_at', interval: 'hot_interval_s' } as const)
+    : ({ dueAt: 'next_due_at', interval: 'interval_s' } as const)
+
+/**
+ * Takes a turn if it is due (at most `earlyS` seconds early) and sets the next one; turns missed meanwhile count as one.
+ * Two callers never both get it.
+ */
+export async function takeTurn(db: Queryable, turn: Turn, earlyS: number): Promise<boolean> {
+  const { dueAt, interval } = columnsOf(turn)
+  const { numUpdatedRows } = await on(db)
+    .updateTable('sync.streams')
+    .set({ [dueAt]: sql`greatest(${sql.ref(dueAt)}, clock_timestamp()) + ${sql.ref(interval)} * interval '1 s'` })
+    .where('stream', '=', turn.stream)
+    .where(interval, 'is not', null)
+    .where((eb) => eb.or([eb(dueAt, 'is', null), eb(dueAt, '<=', inMs(earlyS * 1_000))]))
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** Names of the turns that came more than `lateS` seconds ago: their wake-up was lost. */
+export async function overdueTurns(db: Queryable, lateS: number): Promise<readonly string[]> {
+  const overdue = (hot: boolean) => {
+    const { dueAt, interval } = columnsOf({ hot })
+    return on(db)
+      .selectFrom('sync.streams')
+      .select((eb) => ['stream', eb.lit(hot).as('hot'), `${dueAt} as dueAt`])
+      .where(interval, 'is not', null)
+      .where(dueAt, '<', inMs(-lateS * 1_000))
+  }
+  const rows = await overdue(false).unionAll(overdue(true)).orderBy('dueAt').execute()
+  return rows.map(turnName)
+}
+
+/** Nothing below the parent is due: the stream is as fresh as its parent. */
+export async function inheritFreshness(db: Queryable, stream: string, parent: string): Promise<void> {
+  await on(db)
+    .updateTable('sync.streams as s')
+    .from('sync.streams as p')
+    .set({ as_of: sql`greatest(s.as_of, p.as_of)` })
+    .where('s.stream', '=', stream)
+    .where('p.stream', '=', parent)
+    .execute()
+}
+
+/** Average requests of the last ten runs within a week: what a turn costs, by its name. */
+export async function turnCosts(db: Queryable): Promise<ReadonlyMap<string, number>> {
+  const rows = await on(db)
+    .selectFrom((q) =>
+      q
+        .selectFrom('sync.runs')
+        .select(['stream', 'hot', 'requests'])
+        .select(sql<string>`row_number() over (partition by stream, hot order by id desc)`.as('recent'))
+        .where('status', 'in', ['done', 'partial', 'held'])
+        .where('trigger', '=', 'schedule')
+        .where('started_at', '>', sql<Date>`now() - interval '7 days'`)
+        .as('r'),
+    )
+    .select(['stream', 'hot'])
+    .select(sql<number>`avg(requests)::float8`.as('cost'))
+    .where('recent', '<=', '10')
+    .groupBy(['stream', 'hot'])
+    .execute()
+  return new Map(rows.map((row) => [turnName(row), row.cost]))
+}
+
+/** Pages of the last complete sweep of a list; null: there was none. */
+export async function pagesOfList(db: Queryable, stream: string): Promise<number | null> {
+  const run = await on(db)
+    .selectFrom('sync.runs')
+    .select('pages')
+    .where('stream', '=', stream)
+    .where('hot', '=', false)
+    .where('record_key', 'is', null)
+    .where('status', 'in', ['done', 'held'])
+    .where('trigger', '<>', 'release')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return run === undefined ? null : Number(run.pages)
+}
+
+/** Above this share of unexpected changes a stream is read as often as if nothing made it due; known after so many reads. */
+const unexpectedAllowed = 0.01
+const readsToTell = 100
+
+export type UnexpectedShare = { readonly stream: string; readonly share: number }
+
+/** Streams of whose details, as the schedule read them within a week, too many had changed although nothing had made them due. */
+export async function unexpectedShares(db: Queryable): Promise<readonly UnexpectedShare[]> {
+  return await on(db)
+    .selectFrom('sync.runs')
+    .select('stream')
+    .select(sql<number>`sum(unexpected)::float8 / sum(total)::float8`.as('share'))
+    .where('trigger', '=', 'schedule')
+    .where('hot', '=', false)
+    .where('started_at', '>', inMs(-7 * 86_400_000))
+    .groupBy('stream')
+    .having(sql<number>`sum(total)`, '>=', readsToTell)
+    .having(sql<boolean>`sum(unexpected) > sum(total) * ${unexpectedAllowed}::float8`)
+    .orderBy('stream')
+    .execute()
+}
+
+/** Hot runs that failed one after the other: so many are no accident. */
+const failuresToTell = 3
+
+/** A stream whose last hot runs all failed. */
+export type FailingHotRuns = {
+  readonly stream: string
+  /** The last of them. */
+  readonly runId: number
+  readonly error: string | null
+}
+
+/** Streams whose last hot runs of a day all failed; one that goes well ends it. */
+export async function failingHotRuns(db: Queryable): Promise<readonly FailingHotRuns[]> {
+  return await on(db)
+    .selectFrom('sync.streams as s')
+    .innerJoinLateral(
+      (q) =>
+        q
+          .selectFrom((last) =>
+            last
+              .selectFrom('sync.runs')
+              .select(['id', 'status', 'error'])
+              .whereRef('stream', '=', 's.stream')
+              .where('hot', '=', true)
+              .where('finished_at', '>', inMs(-86_400_000))
+              .orderBy('id', 'desc')
+              .limit(failuresToTell)
+              .as('l'),
+          )
+          .select(({ fn }) => [
+            fn.max('l.id').as('id'),
+            sql<string | null>`(array_agg(l.error order by l.id desc))[1]`.as('error'),
+          ])
+          .having(sql<boolean>`count(*) filter (where l.status in ('failed', 'partial')) = ${failuresToTell}`)
+          .as('f'),
+      (join) => join.onTrue(),
+    )
+    .select((eb) => ['s.stream', eb.cast<number>('f.id', 'float8').as('runId'), 'f.error'])
+    .where('s.hot_interval_s', 'is not', null)
+    .orderBy('s.stream')
+    .execute()
+}
+
+/** Makes the turns due that follow from changed rows of a stream. */
+export async function makeFollowersDue(db: Queryable, stream: string): Promise<void> {
+  const followers = followersOf(stream)
+  for (const hot of [false, true]) {
+    const names = hot ? followers.hot : followers.details
+    const { dueAt, interval } = columnsOf({ hot })
+    if (names.length === 0) continue
+    await on(db)
+      .updateTable('sync.streams')
+      .set({ [dueAt]: sql`least(${sql.ref(dueAt)}, clock_timestamp())` })
+      .where('stream', 'in', names)
+      .where(interval, 'is not', null)
+      .execute()
+  }
+}

@@ -1,0 +1,77 @@
+// Rows below records that went because an answer did not bring them, within 24 hours: what the delete threshold of a stream
+// below another counts.
+
+import { parentOf } from '../../catalog/catalog.ts'
+import { columnType } from '../../catalog/columns.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { identifier, keyTextSql, type Queryable } from '../../database/sql.ts'
+
+/** Whoever counts losses of a stream and may add to them holds this until its transaction ends. */
+export const lockLosses = (db: Queryable, stream: string): Promise<unknown> =>
+  db.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.losses'), hashtext($1))`, [stream])
+
+/** True of a row `t` all of whose dates lie before the day `$2`, or on it. */
+const hasPassed = `coalesce((select max(left(v #>> '{}', 10)) <= $2 from jsonb_path_query(t._payload, 'strict $.**') v
+  where jsonb_typeof(v) = 'string' and v #>> '{}' ~ '^\\d{4}-\\d\\d-\\d\\d'), false)`
+
+/**
+ * How many rows of a stream were lost within 24 hours, with those of the present transaction: they went, have not come back,
+ * and the record above them is there. A record without an id of its own is known by its content: where an answer brought
+ * others in the place of those that went, they were changed. Each row is looked up by index, whatever the statistics.
+ * @param today `YYYY-MM-DD`
+ */
+export async function lostLately(db: Queryable, stream: StreamDef, today: string): Promise<number> {
+  const parent = parentOf(stream)
+  if (parent === undefined) throw new Error(`${stream.name} hangs below nothing.`)
+  const own = stream.key.map((name) => `t.${identifier(name)} = (g.key ->> '${name}')::${columnType(stream, name)}`)
+  const above = parent.key.map((name, index) => `p.${identifier(name)} = t.${identifier(stream.key[index] ?? '')}`)
+  const passed = stream.passes === true ? `and not ${hasPassed}` : 'and $2::text is not null'
+  const below = `g.key - '${stream.key.at(-1)}'`
+  const lost = `gone as (
+      select distinct on (l.key) l.key, l.epoch, l.xid from mirror.change_log l
+      where l.stream = $1 and l.operation = 'delete' and l.changed_at > statement_timestamp() - interval '24 hours'
+      order by l.key, l.seq desc
+    ), lost as (
+      select g.epoch, g.xid, ${below} as above from gone g
+      cross join lateral (select ${identifier(stream.key[0] ?? '')} from mirror.${identifier(stream.name)} t
+        where ${own.join(' and ')} and t._deleted_at is not null ${passed}
+          and exists (select from mirror.${identifier(parent.name)} p where ${above.join(' and ')} and p._deleted_at is null offset 0)
+        offset 0) t
+    )`
+  const came = `(select count(*) from mirror.change_log i where i.epoch = l.epoch and i.xid = l.xid
+      and i.stream = $1 and i.operation = 'insert' and i.key - '${stream.key.at(-1)}' = l.above)`
+  const counted =
+    stream.keyed === 'content'
+      ? `select coalesce(sum(greatest(0, rows - ${came})), 0)::int as lost from (
+          select epoch, xid, above, count(*) as rows from lost group by 1, 2, 3) l`
+      : 'select count(*)::int as lost from lost'
+  const { rows } = await db.query<{ lost: number }>(`with ${lost} ${counted}`, [stream.name, today])
+  return rows[0]?.lost ?? 0
+}
+
+/** Keys of the records above rows that went within 24 hours. */
+export async function aboveLostLately(db: Queryable, { name, parentKey = [] }: StreamDef): Promise<readonly string[]> {
+  const { rows } = await db.query<{ key: string }>(
+    `select distinct ${keyTextSql(parentKey.map((column) => `l.key ->> '${column}'`))} as key from mirror.change_log l
+     where l.stream = $1 and l.operation = 'delete' and l.changed_at > statement_timestamp() - interval '24 hours'`,
+    [name],
+  )
+  return rows.map(({ key }) => key)
+}
+
+/**
+ * How many rows of a stream wait for a person, besides these: runs hold them back, nobody released them, and the record
+ * above them was not read well since.
+ */
+export async function heldBelow(db: Queryable, stream: StreamDef, except: readonly string[]): Promise<number> {
+  const width = parentOf(stream)?.key.length ?? 0
+  const above = keyTextSql(Array.from({ length: width }, (_, index) => `h.key::jsonb ->> ${index}`))
+  const { rows } = await db.query<{ held: number }>(
+    `select count(distinct h.key)::int as held from sync.runs r
+     join sync.held h on h.run_id = r.id and h.released_at is null and not h.key = any($2)
+     cross join lateral (select from sync.records d where d.stream = $1 and d.key = ${above} and d.detail_read_at is null offset 0) d
+     where r.stream = $1 and (r.status = 'held' or r.status = 'running' and r.held > 0) and r.record_key is null`,
+    [stream.name, except],
+  )
+  return rows[0]?.held ?? 0
+}

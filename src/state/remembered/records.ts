@@ -1,0 +1,313 @@
+// sync.records: what is known of each record between reads (hashes, when its details were read), beside the mirror
+// because it changes at every read. Also keys as one text, as every table of `sync` has them.
+
+import { descendantsOf, streamNamed } from '../../catalog/catalog.ts'
+import { columnType } from '../../catalog/columns.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { identifier, isStub, now, on, type Queryable, textArray, toldRead } from '../../database/sql.ts'
+import { isOlder } from '../due/ages.ts'
+
+/** The key of a record or a row as one text. */
+export const keyTextOf = ({ key }: { readonly key: readonly string[] }): string => keyText(key)
+
+/** A key as one text: a single column as it is, several as a JSON array of texts. */
+export function keyText(parts: readonly string[]): string {
+  const [first] = parts
+  return first !== undefined && parts.length === 1 ? first : JSON.stringify(parts)
+}
+
+/** The parts of a key of `stream` from its text. @throws Error when the text is no such key: a slip of ours. */
+export function keyParts(stream: StreamDef, text: string): readonly string[] {
+  if (stream.key.length === 1) return [text]
+  const parts: unknown = JSON.parse(text)
+  if (Array.isArray(parts) && parts.every((part) => typeof part === 'string')) return parts
+  throw new Error(`${text} is no key of ${stream.name}.`)
+}
+
+export type KnownRecord = {
+  readonly key: string
+  readonly listHash: string | null
+  readonly detailHash: string | null
+  readonly detailReadAt: Date | null
+  /** 0: never projected. */
+  readonly projection: number
+  /** A row is there. */
+  readonly exists: boolean
+  /** A row is there, and it is no tombstone. */
+  readonly alive: boolean
+  /** The row is known only from inside another record. */
+  readonly stub: boolean
+  /** Time to compare the row with its list again, because its single is left out. */
+  readonly aged: boolean
+}
+
+/**
+ * Joins a text array of keys ($1) with the mirror table: `asked(key, k0, k1 …)` and `t`. Of tables that were never analysed
+ * Postgres knows nothing, and would read them whole for every page of a first sync; `offset 0` keeps this a lookup by index.
+ */
+export function askedJoin(stream: StreamDef): string {
+  const parts = stream.key.map((_, index) =>
+    stream.key.length === 1 ? `a.key as k0` : `a.key::jsonb ->> ${index} as k${index}`,
+  )
+  const same = stream.key.map((column, index) => {
+    return `t.${identifier(column)} = asked.k${index}::${columnType(stream, column)}`
+  })
+  return `(select a.key, ${parts.join(', ')} from unnest($1::text[]) as a(key)) asked
+    left join lateral (select * from mirror.${identifier(stream.name)} t where ${same.join(' and ')} offset 0) t on true`
+}
+
+/** What is remembered of the asked keys of a stream ($2), as `r`. */
+export const rememberedJoin =
+  'left join lateral (select * from sync.records r where r.stream = $2 and r.key = asked.key offset 0) r on true'
+
+/**
+ * What is known of these keys, in one query. Keys of which nothing is known are there too, with `exists: false`.
+ * @param listAgeMs rows that were compared with list and single longer ago than this are `aged`; null: none is.
+ */
+export async function knownRecords(
+  db: Queryable,
+  stream: StreamDef,
+  keys: readonly string[],
+  listAgeMs: number | null = null,
+): Promise<Map<string, KnownRecord>> {
+  if (keys.length === 0) return new Map()
+  const { rows } = await db.query<KnownRecord>(
+    `select asked.key, r.list_hash as "listHash", r.detail_hash as "detailHash", r.detail_read_at as "detailReadAt",
+       coalesce(r.projection, 0) as projection, t._read_at is not null as exists,
+       t._read_at is not null and t._deleted_at is null as alive,
+       coalesce(${isStub('t')}, false) as stub,
+       $3::float8 is not null and coalesce(${isOlder('greatest(r.detail_read_at, r.listed_at)', stream, { row: 't', key: 'asked.key', maxAgeMs: '$3::float8' })}, true) as aged
+     from ${askedJoin(stream)} ${rememberedJoin}`,
+    [textArray([...new Set(keys)]), stream.name, listAgeMs],
+  )
+  const known = new Map<string, KnownRecord>()
+  for (const row of rows) known.set(row.key, row)
+  return known
+}
+
+/**
+ * Which of these keys have a row, alive or a tombstone, and whether it comes from a read of its own (`direct`: a stub
+ * changes nothing there) or from inside another record (`stub`). By stream name and key.
+ */
+export async function knownSources(
+  db: Queryable,
+  asked: readonly { readonly stream: StreamDef; readonly keys: readonly string[] }[],
+): Promise<ReadonlyMap<string, ReadonlyMap<string, 'direct' | 'stub'>>> {
+  const found = new Map<string, Map<string, 'direct' | 'stub'>>(asked.map(({ stream }) => [stream.name, new Map()]))
+  if (asked.length === 0) return found
+  const selects = asked.map(({ stream }, index) => {
+    const [key = ''] = stream.key
+    return `select '${stream.name}' as stream, a.key, ${isStub('t')} as stub
+      from unnest($${index + 1}::text[]) as a(key)
+      cross join lateral (select _source from mirror.${identifier(stream.name)} t where t.${identifier(key)} = a.key::${columnType(stream, key)} offset 0) t`
+  })
+  const { rows } = await db.query<{ stream: string; key: string; stub: boolean }>(
+    selects.join(' union all '),
+    asked.map(({ keys }) => textArray(keys)),
+  )
+  for (const { stream, key, stub } of rows) found.get(stream)?.set(key, stub ? 'stub' : 'direct')
+  return found
+}
+
+/** What is to be remembered of a record; what is left out or null keeps its value. */
+export type RecordState = {
+  readonly stream: string
+  readonly key: string
+  readonly listHash?: string | null
+  readonly detailHash?: string | null
+  readonly detailReadAt?: Date | null
+  readonly projection?: number | null
+  /** A change was seen: details older than now are due. */
+  readonly changed?: boolean
+  /** Nobody knew the record a moment ago: see `insertNewRecords`. */
+  readonly isNew?: boolean
+  /** The row is written from, or compared with, the record of its list. */
+  readonly listed?: boolean
+  /** Whether reads that repeat others were left out. */
+  readonly partly?: boolean
+  /** Details were read and equal those of `detailHash`: to be remembered only where that is what is known still. */
+  readonly unchanged?: boolean
+}
+
+/** Longer keys do not fit into an index: such a record is read anew each time. */
+const maxKeyBytes = 2_000
+export const isKept = ({ key }: RecordState): boolean => Buffer.byteLength(key) <= maxKeyBytes
+
+/** Several states of one record become one; the later ones win. */
+function mergedStates(states: readonly RecordState[]): readonly RecordState[] {
+  const byKey = new Map<string, RecordState>()
+  for (const state of states) {
+    if (!isKept(state)) continue
+    const id = `${state.stream} ${state.key}`
+    const before = byKey.get(id)
+    byKey.set(id, before === undefined ? state : laterState(before, state))
+  }
+  return [...byKey.values()].sort(compareStates)
+}
+
+function laterState(before: RecordState, state: RecordState): RecordState {
+  const known = Object.entries(state).filter(([, value]) => value !== null && value !== undefined)
+  const changed = state.changed === true || before.changed === true
+  return { ...before, ...(Object.fromEntries(known) as RecordState), changed }
+}
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** In key order, so that two transactions meet in the same order. */
+export const compareStates = (a: RecordState, b: RecordState): number =>
+  compareText(a.stream, b.stream) || compareText(a.key, b.key)
+
+/** Details that were read before a change was seen may be older than the rows: what they said is no ground to skip a later read. */
+const savedDetailHash = `case when excluded.detail_hash is null then r.detail_hash
+      when excluded.detail_read_at < r.changed_at then null else excluded.detail_hash end`
+
+const saveStatement = (changed: boolean): string => `insert into sync.records as r
+    (stream, key, list_hash, detail_hash, detail_read_at, projection, listed_at, partly, changed_at)
+  select g.stream, g.key, g.list_hash, g.detail_hash, ${toldRead('g.detail_read_at')}, coalesce(g.projection, 0),
+    case when g.listed then moment end, g.partly, moment
+  from (select clock_timestamp()) as m(moment),
+    unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[], $7::boolean[], $8::boolean[])
+    with ordinality as g(stream, key, list_hash, detail_hash, detail_read_at, projection, listed, partly, place) order by place
+  on conflict (stream, key) do update set
+    list_hash = coalesce(excluded.list_hash, r.list_hash),
+    detail_hash = ${savedDetailHash},
+    detail_read_at = greatest(excluded.detail_read_at, r.detail_read_at),
+    projection = case when excluded.projection = 0 then r.projection else excluded.projection end,
+    listed_at = coalesce(excluded.listed_at, r.listed_at),
+    partly = coalesce(excluded.partly, r.partly)
+    ${changed ? ', changed_at = excluded.changed_at' : unlessSame}`
+
+const unlessSame = `where (coalesce(excluded.list_hash, r.list_hash), ${savedDetailHash},
+      greatest(excluded.detail_read_at, r.detail_read_at), coalesce(excluded.partly, r.partly))
+    is distinct from (r.list_hash, r.detail_hash, r.detail_read_at, r.partly)
+    or (excluded.projection <> 0 and excluded.projection <> r.projection) or excluded.listed_at is not null`
+
+/** Parameters: streams, keys, hashes, reading times, whether reads were left out. */
+const renewStatement = `update sync.records r set detail_read_at = greatest(${toldRead('k.read_at')}, r.detail_read_at),
+    partly = coalesce(k.partly, r.partly)
+  from (select r.stream, r.key, g.read_at, g.partly from sync.records r
+      join unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::boolean[]) as g(stream, key, hash, read_at, partly)
+        on g.stream = r.stream and g.key = r.key and g.hash = r.detail_hash
+      order by r.stream, r.key for no key update of r) k
+  where r.stream = k.stream and r.key = k.key`
+
+/**
+ * Remembers states; rows that would stay as they are are not written. Details below a record that is gone are not
+ * remembered: what was read of them was not written. Call it after writing, in the same transaction.
+ * @param wereGone records that were gone when the writing began (`Written.gone`): somebody may have brought them back since
+ */
+export async function saveRecords(
+  db: Queryable,
+  states: readonly RecordState[],
+  wereGone: ReadonlyMap<string, ReadonlySet<string>> = new Map(),
+): Promise<void> {
+  const renewed = mergedStates(states.filter((state) => state.unchanged === true))
+  if (renewed.length > 0)
+    await db.query(renewStatement, [
+      renewed.map((state) => state.stream),
+      renewed.map((state) => state.key),
+      renewed.map((state) => state.detailHash ?? null),
+      renewed.map((state) => state.detailReadAt ?? null),
+      renewed.map((state) => state.partly ?? null),
+    ])
+  const merged = await belowLiving(db, mergedStates(states.filter((state) => state.unchanged !== true)), wereGone)
+  for (const changed of [true, false]) {
+    const group = merged.filter((state) => (state.changed === true) === changed)
+    if (group.length === 0) continue
+    await db.query(saveStatement(changed), [
+      group.map((state) => state.stream),
+      group.map((state) => state.key),
+      group.map((state) => state.listHash ?? null),
+      group.map((state) => state.detailHash ?? null),
+      group.map((state) => state.detailReadAt ?? null),
+      group.map((state) => state.projection ?? null),
+      group.map((state) => state.listed ?? false),
+      group.map((state) => state.partly ?? null),
+    ])
+  }
+}
+
+/** The rows below records are no longer as their details were last read: the next answer is written, whatever it equals. */
+export async function doubtDetails(
+  db: Queryable,
+  records: readonly { readonly stream: string; readonly key: string }[],
+): Promise<void> {
+  if (records.length === 0) return
+  await on(db)
+    .insertInto('sync.records')
+    .values(records)
+    .onConflict((conflict) => conflict.columns(['stream', 'key']).doUpdateSet({ detail_hash: null, changed_at: now }))
+    .execute()
+}
+
+/** Details below these records are due, in whatever run asks first. */
+export async function makeDue(db: Queryable, names: readonly string[], keys: readonly string[]): Promise<void> {
+  if (names.length === 0 || keys.length === 0) return
+  await db.query(
+    `update sync.records r set detail_read_at = null, changed_at = clock_timestamp() from (
+       select stream, key from sync.records where stream = any($1) and key = any($2)
+       order by stream, key for no key update) d
+     where r.stream = d.stream and r.key = d.key`,
+    [names, keys],
+  )
+}
+
+/** The states but those of details below a record that is gone, or was; they are kept under the key of that record. */
+async function belowLiving(
+  db: Queryable,
+  states: readonly RecordState[],
+  wereGone: ReadonlyMap<string, ReadonlySet<string>>,
+): Promise<readonly RecordState[]> {
+  const living = new Set(states)
+  for (const name of new Set(states.map((state) => state.stream))) {
+    const { parent } = streamNamed(name)
+    if (parent === undefined) continue
+    const own = states.filter((state) => state.stream === name)
+    const { rows } = await db.query<{ key: string }>(
+      `select asked.key from ${askedJoin(streamNamed(parent))} where t._deleted_at is not null`,
+      [own.map((state) => state.key)],
+    )
+    const gone = new Set(rows.map((row) => row.key))
+    const were = wereGone.get(parent)
+    for (const state of own) if (gone.has(state.key) || were?.has(state.key)) living.delete(state)
+  }
+  return states.filter((state) => living.has(state))
+}
+
+/** Records of one stream by their keys. */
+export type RecordKeys = { readonly stream: StreamDef; readonly keys: readonly (readonly string[])[] }
+
+/** Forgets gone records and the details below them, so that everything is read and written anew when one comes back. */
+export async function forgetRecords(db: Queryable, gone: readonly RecordKeys[]): Promise<void> {
+  const exact: { readonly stream: string; readonly key: string }[] = []
+  const leading: { readonly stream: string; readonly key: string }[] = []
+  for (const { stream, keys } of gone) {
+    const texts = keys.map(keyText)
+    const add = (name: string): void => void exact.push(...texts.map((key) => ({ stream: name, key })))
+    if (stream.reads.kind === 'list') add(stream.name)
+    for (const below of descendantsOf(stream.name)) {
+      // Details are remembered under the key of the record that they hang below.
+      if (below.parent === stream.name) add(below.name)
+      else leading.push(...keys.map((key) => ({ stream: below.name, key: `${JSON.stringify(key).slice(0, -1)},` })))
+    }
+  }
+  await forget(db, 'r.key = g.key', exact)
+  await forget(db, 'starts_with(r.key, g.key)', leading)
+}
+
+/** In key order, as they are saved. */
+async function forget(
+  db: Queryable,
+  matches: string,
+  what: readonly { readonly stream: string; readonly key: string }[],
+): Promise<void> {
+  if (what.length === 0) return
+  await db.query(
+    `delete from sync.records r using (
+       select r.stream, r.key from sync.records r
+       where exists (select from unnest($1::text[], $2::text[]) as g(stream, key) where g.stream = r.stream and ${matches})
+       order by r.stream, r.key for update of r) d
+     where r.stream = d.stream and r.key = d.key`,
+    [what.map((each) => each.stream), what.map((each) => each.key)],
+  )
+}

@@ -1,0 +1,157 @@
+// The pages of sweeps, and the deletions that wait for a person.
+
+import { sql } from 'kysely'
+import { streams, windowsOf } from '../../catalog/catalog.ts'
+import { now, on, type Queryable } from '../../database/sql.ts'
+import type { KeyPortions } from './sweep-ranges.ts'
+
+/** Stores the keys of pages that follow one another, in the pages' own transaction. */
+export async function saveSweepPages(
+  db: Queryable,
+  pass: { readonly runId: string; readonly pass: number; readonly first: number },
+  pages: readonly (readonly string[])[],
+): Promise<void> {
+  await db.query(
+    `insert into sync.sweep_pages (run_id, pass, page, keys)
+     select $1, $2, $3 + place - 1, array(select jsonb_array_elements_text(keys))
+     from jsonb_array_elements($4::jsonb) with ordinality as given(keys, place)
+     on conflict (run_id, pass, page) do update set keys = excluded.keys`,
+    [pass.runId, pass.pass, pass.first, JSON.stringify(pages)],
+  )
+}
+
+/** How many records of a stream were tombstoned within 24 hours; an index takes no time that changes while it is read. */
+export async function deletedLately(db: Queryable, stream: string): Promise<number> {
+  const { rows } = await db.query<{ deleted: number }>(
+    `select count(*)::int as deleted from mirror.change_log
+     where stream = $1 and operation = 'delete' and changed_at > statement_timestamp() - interval '24 hours'`,
+    [stream],
+  )
+  return rows[0]?.deleted ?? 0
+}
+
+/** Adds to what a run holds back. */
+async function addHeld(db: Queryable, runId: string, keys: readonly string[]): Promise<void> {
+  await on(db)
+    .insertInto('sync.held')
+    .columns(['run_id', 'key'])
+    .expression(
+      on(db).selectNoFrom((eb) => [eb.val(runId).as('run_id'), sql<string>`unnest(${keys}::text[])`.as('key')]),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** What a person reads of rows that are held below some records. */
+export type PlanBelow = {
+  readonly reason: string
+  /** Records whose answers did not bring rows. */
+  readonly parents: number
+  readonly rows: number
+  readonly sample: readonly unknown[]
+}
+
+/**
+ * Holds rows below records back, in the order in which a run comes upon them: its plan adds up.
+ * @returns whether the run held nothing before
+ */
+export async function holdBelow(
+  db: Queryable,
+  runId: string,
+  keys: readonly string[],
+  { reason, parents, rows, sample }: PlanBelow,
+): Promise<boolean> {
+  await addHeld(db, runId, keys)
+  const { rows: runs } = await db.query<{ first: boolean }>(
+    `update sync.runs r set held = r.held + $2, plan = coalesce(r.plan, '{}') || jsonb_build_object(
+       'reason', coalesce(r.plan ->> 'reason', $3), 'parents', coalesce((r.plan ->> 'parents')::bigint, 0) + $4,
+       'rows', coalesce((r.plan ->> 'rows')::bigint, 0) + $2,
+       'sample', (select jsonb_agg(one order by place) from (select one, place
+         from jsonb_array_elements(coalesce(r.plan -> 'sample', '[]') || $5::jsonb) with ordinality as given(one, place)
+         order by place limit 20) shown))
+     where r.id = $1 returning r.held = $2 as first`,
+    [runId, rows, reason, parents, JSON.stringify(sample)],
+  )
+  return runs[0]?.first ?? false
+}
+
+/** Holds deletions back until a person decides; keys come in portions, and the plan is what that person reads. */
+export async function holdDeletions(db: Queryable, runId: string, keys: KeyPortions, plan: unknown): Promise<void> {
+  for await (const portion of keys) await addHeld(db, runId, portion)
+  await on(db)
+    .updateTable('sync.runs')
+    .set({ plan: sql`coalesce(plan, '{}') || ${JSON.stringify(plan)}::jsonb` })
+    .where('id', '=', runId)
+    .execute()
+}
+
+/** The held keys of a run that nobody has released. */
+export async function heldKeys(db: Queryable, runId: string): Promise<readonly string[]> {
+  const rows = await on(db)
+    .selectFrom('sync.held')
+    .select('key')
+    .where('run_id', '=', runId)
+    .where('released_at', 'is', null)
+    .orderBy('key')
+    .execute()
+  return rows.map((row) => row.key)
+}
+
+/** Takes back what a run holds: its list was wrong. */
+export async function takeBackHeld(db: Queryable, runId: string): Promise<void> {
+  await on(db).deleteFrom('sync.held').where('run_id', '=', runId).execute()
+  await on(db).updateTable('sync.runs').set({ held: '0', plan: null }).where('id', '=', runId).execute()
+}
+
+/** Marks held keys as released. */
+export async function markReleased(db: Queryable, runId: string): Promise<void> {
+  await on(db)
+    .updateTable('sync.held')
+    .set({ released_at: now })
+    .where('run_id', '=', runId)
+    .where('released_at', 'is', null)
+    .execute()
+}
+
+export type HeldRun = {
+  readonly id: number
+  readonly stream: string
+  readonly held: number
+  readonly startedAt: Date
+  readonly plan: unknown
+}
+
+/** Their hot runs see no more than their complete ones, which settle what those hold. */
+const withoutWindows = streams.flatMap((stream) => (windowsOf(stream) === undefined ? stream.name : []))
+
+/** Of the newest complete run and the newest hot run of each stream those that still hold deletions. */
+export async function heldRuns(db: Queryable): Promise<readonly HeldRun[]> {
+  return await on(db)
+    .selectFrom('sync.runs as r')
+    .innerJoin('sync.held as h', (join) => join.onRef('h.run_id', '=', 'r.id').on('h.released_at', 'is', null))
+    .select((eb) => [eb.cast<number>('r.id', 'float8').as('id'), 'r.stream', 'r.started_at as startedAt', 'r.plan'])
+    .select(sql<number>`count(h.key)::int`.as('held'))
+    .where('r.status', '=', sql.lit('held')) // as in the predicate of its index
+    .where('r.record_key', 'is', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('sync.runs as n')
+            .select('n.id')
+            .whereRef('n.stream', '=', 'r.stream')
+            .whereRef('n.id', '>', 'r.id')
+            .where((eb) =>
+              eb.or([
+                eb('n.hot', '=', eb.ref('r.hot')),
+                eb.and([eb('n.hot', '=', false), eb('r.stream', 'in', withoutWindows)]),
+              ]),
+            )
+            .where('n.status', '<>', 'running')
+            .where('n.record_key', 'is', null),
+        ),
+      ),
+    )
+    .groupBy(['r.id', 'r.stream', 'r.started_at', 'r.plan'])
+    .orderBy('r.id')
+    .execute()
+}

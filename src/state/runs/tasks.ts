@@ -1,0 +1,286 @@
+// Tasks: the units of work of a run, claimed under a lease with a fencing number.
+
+import { type QueryCreator, type RawBuilder, type SqlBool, sql, type UpdateResult } from 'kysely'
+import type { MirrorDatabase } from '../../database/schema.generated.ts'
+import { inMs, now, on, type Queryable } from '../../database/sql.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import { addingCounts, type RunCounts, refreshTrigger } from './runs.ts'
+
+/** A lease without heartbeat for this long may be taken over. */
+const leaseMs = 10_000
+/** How often a lease is renewed. */
+export const heartbeatMs = 3_000
+
+type TaskKind = 'sweep' | 'plan' | 'links' | 'details' | 'confirm' | 'release' | 'refresh'
+
+export type NewTask = {
+  readonly kind: TaskKind
+  readonly payload?: unknown
+  readonly priority: number
+  /** Not to be claimed for so many milliseconds. */
+  readonly delayMs?: number
+}
+
+export type Task = {
+  readonly id: string
+  readonly runId: string
+  readonly stream: string
+  readonly kind: TaskKind
+  readonly payload: unknown
+  readonly priority: number
+  readonly fence: string
+  readonly attempts: number
+  readonly checkpoint: unknown
+  /** Milliseconds since the last checkpoint, on the database's clock; null without one. */
+  readonly checkpointAgeMs: number | null
+  readonly runStartedAt: Date
+  readonly fullRead: boolean
+  /** Its run reads only what is most likely to have changed. */
+  readonly hot: boolean
+  /** A worker's schedule asked for its run. */
+  readonly isScheduled: boolean
+  /** Somebody asked for its run, to have it before everything scheduled. */
+  readonly isAsked: boolean
+}
+
+/** Adds tasks to a run. Returns their ids. */
+export async function addTasks(
+  db: Queryable,
+  runId: string,
+  stream: string,
+  tasks: readonly NewTask[],
+): Promise<string[]> {
+  if (tasks.length === 0) return []
+  const { rows } = await db.query<{ id: string }>(
+    `insert into sync.tasks (run_id, stream, kind, payload, priority, not_before)
+     select $1, $2, t ->> 'kind', t -> 'payload', (t ->> 'priority')::int,
+       coalesce(clock_timestamp() + (t ->> 'delayMs')::float8 * interval '1 ms', '-infinity')
+     from jsonb_array_elements($3::jsonb) with ordinality as e(t, n) order by n
+     returning id`,
+    [runId, stream, JSON.stringify(tasks.map((task) => ({ payload: {}, ...task })))],
+  )
+  return rows.map((row) => row.id)
+}
+
+/** Can be claimed: waiting and due, or running under a lease that ran out; for so many milliseconds. */
+const claimable = (forMs = 0): RawBuilder<SqlBool> => {
+  const then = forMs === 0 ? now : inMs(-forMs)
+  return sql`(status = 'waiting' and ${forMs === 0 ? sql`not_before` : sql`greatest(created_at, not_before)`} <= ${then}
+    or status = 'running' and lease_until < ${then})`
+}
+
+/** Claims one task that can be claimed. Raises its fencing number; null when another has it. */
+export async function claimTask(db: Queryable, id: string, owner: string): Promise<Task | null> {
+  const row = await on(db)
+    .with('claimed', (q) =>
+      q
+        .updateTable('sync.tasks')
+        .set({
+          status: 'running',
+          owner,
+          fence: sql`fence + 1`,
+          attempts: sql`attempts + 1`,
+          lease_until: inMs(leaseMs),
+        })
+        .where('id', '=', id)
+        .where(claimable())
+        .returningAll(),
+    )
+    .selectFrom('claimed as c')
+    .innerJoin('sync.runs as r', 'r.id', 'c.run_id')
+    .select(['c.id', 'c.run_id as runId', 'c.stream', 'c.kind', 'c.payload', 'c.priority', 'c.fence', 'c.attempts'])
+    .select('c.checkpoint')
+    .select(['r.started_at as runStartedAt', 'r.full_read as fullRead', 'r.hot'])
+    .select(sql<boolean>`r.trigger = 'schedule'`.as('isScheduled'))
+    .select(sql<boolean>`r.trigger = ${refreshTrigger}`.as('isAsked'))
+    .select(
+      sql<number | null>`extract(epoch from clock_timestamp() - c.checkpoint_at)::float8 * 1000`.as('checkpointAgeMs'),
+    )
+    .$narrowType<{ kind: TaskKind }>()
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** A task for as long as it is ours: nobody claimed it since. */
+const ours = (q: Pick<QueryCreator<MirrorDatabase>, 'updateTable'>, task: Task) =>
+  q.updateTable('sync.tasks').where('id', '=', task.id).where('fence', '=', task.fence).where('status', '=', 'running')
+
+/** Extends the lease. False when the task was taken over. */
+export async function renewLease(db: Queryable, task: Task): Promise<boolean> {
+  const { numUpdatedRows } = await ours(on(db), task)
+    .set({ lease_until: inMs(leaseMs) })
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+const assertOurs = ({ numUpdatedRows }: UpdateResult, task: Task): void => {
+  if (numUpdatedRows !== 1n)
+    throw new BoatMirrorError(
+      'LEASE_LOST',
+      `Task ${task.id} (${task.kind} of ${task.stream}) was taken over by another worker.`,
+    )
+}
+
+/**
+ * Part of every commit: proves that the task is still ours, extends the lease, stores the checkpoint, and adds to the
+ * counts of its run what was done up to there.
+ * @throws LEASE_LOST
+ */
+export async function checkpointTask(
+  db: Queryable,
+  task: Task,
+  { checkpoint, counts }: { readonly checkpoint: unknown; readonly counts: Partial<RunCounts> },
+): Promise<void> {
+  const stored = checkpoint === undefined ? {} : { checkpoint: JSON.stringify(checkpoint) }
+  const counting = addingCounts(on(db), task.runId, counts)
+  const q = counting === undefined ? on(db) : on(db).with('counted', () => counting)
+  const updated = await ours(q, task)
+    .set({ lease_until: inMs(leaseMs), checkpoint_at: now, ...stored })
+    .executeTakeFirst()
+  assertOurs(updated, task)
+}
+
+/** Ends a task, in the transaction of its last commit or alone. @throws LEASE_LOST */
+export async function endTask(db: Queryable, task: Task, { error }: { readonly error: string | null }): Promise<void> {
+  const updated = await ours(on(db), task)
+    .set({ status: error === null ? 'done' : 'failed', error, finished_at: now, lease_until: null })
+    .executeTakeFirst()
+  assertOurs(updated, task)
+}
+
+/** Is anything of this run still to be done, or under way? */
+export async function hasOpenTasks(db: Queryable, runId: string): Promise<boolean> {
+  const open = await on(db)
+    .selectFrom('sync.tasks')
+    .select('id')
+    .where('run_id', '=', runId)
+    .where('status', 'in', ['waiting', 'running'])
+    .limit(1)
+    .executeTakeFirst()
+  return open !== undefined
+}
+
+/** Gives a task back, to be claimed again after `delayMs`; what it committed stays. A stop costs no attempt. */
+export async function returnTask(
+  db: Queryable,
+  task: Task,
+  { delayMs, error }: { readonly delayMs: number; readonly error: string | null },
+): Promise<void> {
+  await ours(on(db), task)
+    .set({ status: 'waiting', owner: null, lease_until: null, error, woken_at: null, not_before: inMs(delayMs) })
+    .set({ attempts: error === null ? sql`attempts - 1` : sql`attempts` })
+    .execute()
+}
+
+/** Tasks that can be claimed and were not woken lately, most urgent first; marks them as woken. */
+export async function takeWakeable(
+  db: Queryable,
+  limit: number,
+): Promise<readonly { id: string; fence: string; priority: number }[]> {
+  return await on(db)
+    .with('woken', (q) =>
+      q
+        .updateTable('sync.tasks')
+        .set({ woken_at: now })
+        .where('id', 'in', (open) =>
+          open
+            .selectFrom('sync.tasks')
+            .select('id')
+            .where(claimable())
+            .where((eb) => eb.or([eb('woken_at', 'is', null), eb('woken_at', '<', inMs(-5_000))]))
+            .orderBy('priority')
+            .orderBy('id')
+            .limit(limit)
+            .forUpdate()
+            .skipLocked(),
+        )
+        .returning(['id', 'fence', 'priority']),
+    )
+    .selectFrom('woken')
+    .selectAll()
+    .orderBy('priority')
+    .orderBy('id') // a plan puts first what is of use first
+    .execute()
+}
+
+/** Tasks that could have been claimed for this long, most urgent first: their wake-ups did not arrive. */
+export async function neglectedTasks(db: Queryable, forMs: number, limit: number): Promise<readonly string[]> {
+  const rows = await on(db)
+    .selectFrom('sync.tasks')
+    .select('id')
+    .where(claimable(forMs))
+    .orderBy('priority')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * Lets go of the plans that wait for the other lists of their requests: those of which no list is still to be read.
+ * A list whose stream is busy with the details of an earlier run is not waited for.
+ */
+export async function releasePlans(db: Queryable, lists: readonly string[]): Promise<void> {
+  await db.query(
+    `update sync.tasks t set not_before = clock_timestamp()
+     where t.status = 'waiting' and t.kind = 'plan' and t.attempts = 0 and t.not_before > clock_timestamp()
+       and not exists (
+         select from sync.request_streams mine
+         join sync.request_streams other on other.request_id = mine.request_id and other.stream = any($1)
+         left join sync.runs own on own.id = other.run_id
+         left join sync.runs earlier on other.run_id is null and earlier.stream = other.stream and earlier.status = 'running'
+         where mine.run_id = t.run_id and coalesce(own.swept_at, earlier.swept_at) is null)`,
+    [lists],
+  )
+}
+
+export type Waiting = {
+  /** A task of a lower priority number has waited for so long that no worker has a place for it. */
+  readonly urgent: boolean
+  /** A task waits that could be claimed: no worker is without work. */
+  readonly any: boolean
+}
+
+/** What waits to be claimed: urgent is what has a lower priority number than `below` and has waited for `forMs`. */
+export async function waitingTasks(db: Queryable, below: number, forMs: number): Promise<Waiting> {
+  const waiting = on(db).selectFrom('sync.tasks').select('id').limit(1)
+  return await on(db)
+    .selectNoFrom(({ exists }) => [
+      exists(waiting.where(claimable(forMs)).where('priority', '<', below))
+        .$castTo<boolean>()
+        .as('urgent'),
+      exists(waiting.where(claimable())).$castTo<boolean>().as('any'),
+    ])
+    .executeTakeFirstOrThrow()
+}
+
+/** Are details, or plans of details, under way or waiting that have a lower priority number than `below`? */
+export async function areDetailsOpen(db: Queryable, below: number): Promise<boolean> {
+  const open = await on(db)
+    .selectFrom('sync.tasks')
+    .select('id')
+    .where('status', 'in', ['waiting', 'running'])
+    .where('kind', 'in', ['plan', 'details'])
+    .where('priority', '<', below)
+    .limit(1)
+    .executeTakeFirst()
+  return open !== undefined
+}
+
+/** Open tasks of runs, by run: for progress. */
+export async function countTasks(
+  db: Queryable,
+  runIds: readonly string[],
+): Promise<ReadonlyMap<string, { done: number; all: number }>> {
+  const rows = await on(db)
+    .selectFrom('sync.tasks')
+    .select('run_id')
+    .select([
+      sql<number>`(count(*) filter (where status in ('done', 'failed')))::int`.as('done'),
+      sql<number>`count(*)::int`.as('all'),
+    ])
+    .where((eb) => eb('run_id', '=', eb.fn.any(eb.val(runIds))))
+    .groupBy('run_id')
+    .execute()
+  return new Map(rows.map((row) => [row.run_id, row]))
+}

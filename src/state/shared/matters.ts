@@ -1,0 +1,32 @@
+// sync.alerts: matters that need a person, and which of them were told.
+
+import { on, type Queryable } from '../../database/sql.ts'
+
+export type StoredMatter = {
+  readonly kind: string
+  readonly about: string
+  readonly since: Date
+  readonly told: boolean
+  readonly goneSince: Date | null
+}
+
+/** All matters, the oldest first. */
+export async function knownMatters(db: Queryable): Promise<readonly StoredMatter[]> {
+  return await on(db)
+    .selectFrom('sync.alerts')
+    .select(['kind', 'about', 'since', 'told', 'gone_since as goneSince'])
+    .orderBy('since')
+    .orderBy('kind')
+    .orderBy('about')
+    .execute()
+}
+
+/** Remembers these matters and no other. */
+export async function saveMatters(db: Queryable, matters: readonly StoredMatter[]): Promise<void> {
+  await on(db).deleteFrom('sync.alerts').execute()
+  if (matters.length === 0) return
+  await on(db)
+    .insertInto('sync.alerts')
+    .values(matters.map(({ goneSince, ...matter }) => ({ ...matter, gone_since: goneSince })))
+    .execute()
+}
