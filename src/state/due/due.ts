@@ -86,6 +86,8 @@ type DueQuery = {
   readonly values?: readonly unknown[]
   /** What follows the table's alias. */
   readonly sample?: string
+  /** Of some rows only those that changed, none for their age. */
+  readonly onlyChanged?: true
   /** Also rows of which nothing is due. */
   readonly isDueOrNot?: boolean
 }
@@ -94,7 +96,7 @@ async function queryDue<R extends QueryResultRow>(
   db: Queryable,
   stream: StreamDef,
   settings: DueSettings,
-  { select, tail, values = [], sample, isDueOrNot = false }: DueQuery,
+  { select, tail, values = [], sample, onlyChanged, isDueOrNot = false }: DueQuery,
 ): Promise<readonly R[]> {
   const { scope, since } = settings
   const holder = holderOf(stream)
@@ -103,7 +105,8 @@ async function queryDue<R extends QueryResultRow>(
   const isWhole = stream.freshness === 'always' && !(scope === 'schedule' && isDetailOnSchedule(stream))
   const isMadeDue = scope === 'hot' && stream.dueBy !== undefined
   const isAll = since === null || (isWhole && !isMadeDue)
-  const ages = scope === 'schedule' ? { maxAgeMs: '$2::float8', from: '$3::date', to: '$4::date' } : null
+  const hasAges = scope === 'schedule' && onlyChanged !== true
+  const ages = hasAges ? { maxAgeMs: '$2::float8', from: '$3::date', to: '$4::date' } : null
   const rows = isAll ? `mirror.${holder.name} m ${sample ?? ''}` : candidatesSql(stream, '$5::timestamptz', ages)
   // What is known of a few rows is looked up; of all of them, both are read.
   const known = isAll && sample === undefined ? remembered : lookedUp
@@ -240,7 +243,7 @@ export async function countListed(
     db,
     stream,
     { ...settings, leavesOut: false, since },
-    { select: 'count(*)::int as count', tail: 'and d.listed_at >= $7', values: [since] },
+    { select: 'count(*)::int as count', tail: 'and d.listed_at >= $7', values: [since], onlyChanged: true },
   )
   return row?.count ?? 0
 }
