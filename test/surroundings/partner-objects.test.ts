@@ -6,6 +6,7 @@ import { migrate } from '../../src/schema/migrate.ts'
 import { openCommandLine } from '../cli/program.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { isFull } from './extent.ts'
 
 // Commands load the program anew, and sync a whole world.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
@@ -58,8 +59,8 @@ describe('Objects of a partner among ours', () => {
     expect(checked.code).toBe(1)
 
     await pool.query(`alter table mirror.harbours alter column "Note" set default ''`)
-    expect(await harbours(mirror)).toMatchObject({ error: null })
-    expect((await mirror.differences()).filter((line) => line.startsWith('harbours '))).toEqual([])
+    for (const run of isFull ? await mirror.sync() : [await harbours(mirror)]) expect(run).toMatchObject({ error: null })
+    expect((await mirror.differences()).filter((line) => isFull || line.startsWith('harbours '))).toEqual([])
   })
 
   it('a unique index: records that it refuses are in quarantine with its name, the others are mirrored', async () => {
