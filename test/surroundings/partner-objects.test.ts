@@ -59,7 +59,8 @@ describe('Objects of a partner among ours', () => {
     expect(checked.code).toBe(1)
 
     await pool.query(`alter table mirror.harbours alter column "Note" set default ''`)
-    for (const run of isFull ? await mirror.sync() : [await harbours(mirror)]) expect(run).toMatchObject({ error: null })
+    for (const run of isFull ? await mirror.sync() : [await harbours(mirror)])
+      expect(run).toMatchObject({ error: null })
     expect((await mirror.differences()).filter((line) => isFull || line.startsWith('harbours '))).toEqual([])
   })
 
