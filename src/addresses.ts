@@ -34,7 +34,13 @@ export function parsePostgresAddress(value: string): string | undefined {
   // A % that escapes nothing stands for itself, as pg has it.
   const given = postgresAddress(value.replace(/%(?![0-9a-f]{2})/gi, '%25'))
   if (given === undefined) return undefined
-  const { href, username, password, hostname, pathname, searchParams } = new URL(given)
+  const url = new URL(given)
+  const { username, password, hostname, pathname, searchParams } = url
+  // Of a parameter that is given twice the last one counts, as libpq and pg have it.
+  for (const name of new Set(searchParams.keys())) {
+    const [last, before] = searchParams.getAll(name).reverse()
+    if (before !== undefined) searchParams.set(name, last ?? '')
+  }
   for (const [name, pattern] of Object.entries(postgresParameters))
     if (searchParams.getAll(name).some((given) => !pattern.test(given))) return undefined
   // As libpq has it: TLS that nobody asked for cannot come first.
@@ -42,7 +48,7 @@ export function parsePostgresAddress(value: string): string | undefined {
   if (searchParams.get('sslnegotiation') === 'direct' && ['disable', 'allow', 'prefer'].includes(mode)) return undefined
   try {
     decodeURIComponent(username + password + pathname)
-    return decodeURIComponent(hostname).includes(',') ? undefined : href.replace(/\/+$/, '')
+    return decodeURIComponent(hostname).includes(',') ? undefined : url.href.replace(/\/+$/, '')
   } catch {
     return undefined // not to be decoded: the caller reports it with the variable's name
   }

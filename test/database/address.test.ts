@@ -62,6 +62,15 @@ describe('an address of a database', () => {
     )
   })
 
+  it('that gives a parameter twice means the last one', () => {
+    const read = (url: string): unknown => readConfig({ DATABASE_URL: url }, '/nonexistent').databaseUrl
+    expect(read('postgres://h/db?sslmode=verify-ca&port=5433&sslmode=disable')).toBe(
+      'postgres://h/db?sslmode=disable&port=5433',
+    )
+    const direct = 'postgres://h/db?sslmode=verify-ca&sslmode=disable&sslnegotiation=direct'
+    expect(() => read(direct)).toThrow(/^DATABASE_URL /)
+  })
+
   it.each(['postgres://u@h1:5432,h2:5432/db', 'postgres://u@h1,h2/db', 'postgres:///db?host=h1,h2'])(
     '%s is refused because it names several hosts',
     (url) => expect(() => readConfig({ DATABASE_URL: url }, '/nonexistent')).toThrow(/^DATABASE_URL .* of one host/),

@@ -100,12 +100,12 @@ describe('the clock of a worker is set while it works', () => {
   const further: readonly ClockStep[] = [
     ['an hour ahead', () => hour],
     ['a day back', () => -day],
+    ['over a change to summer time', () => summerTime - 2_000 - Date.now()],
   ]
   const steps: readonly ClockStep[] = [
     ['an hour back', () => -hour],
     ['a day ahead', () => day],
     ...(isFull ? further : []),
-    ['over a change to summer time', () => summerTime - 2_000 - Date.now()],
   ]
   for (const [name, offset] of steps)
     it(`${name}, for a while: no row is ahead, and the mirror equals the truth, then and afterwards`, async () => {
@@ -159,7 +159,7 @@ describe('the clock of the database is set back', () => {
     expect(run?.warnings.join()).toContain("1 rows had a reading time ahead of the database's clock")
   })
 
-  for (const interval of ['1 hour', '1 day'])
+  for (const interval of isFull ? ['1 hour', '1 day'] : ['1 day'])
     it(`by ${interval}: what changes upstream arrives at the next sync`, async () => {
       // A clock that goes back is the same as rows, leases and times that go ahead.
       for (const { name } of streams)

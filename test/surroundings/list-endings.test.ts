@@ -46,14 +46,16 @@ type Ending = {
 }
 
 const endings: readonly Ending[] = [
-  { name: 'an empty page after the last', answer: (asked) => ({ body: pageOf(asked) }) },
   {
-    name: 'the last page again after the last',
-    answer: (asked) => {
-      const last = Math.max(1, Math.ceil(asked.all.length / asked.size))
-      return { body: pageOf({ ...asked, page: Math.min(asked.page, last) }) }
+    name: 'a next cursor of 0',
+    env: { API_PAGING: 'cursor', API_PAGE_PARAM: 'cursor' },
+    answer: ({ all, query }) => {
+      const [from, size] = [Number(query.cursor ?? 0), Number(query.limit)]
+      const next_cursor = from + size < all.length ? from + size : 0
+      return { body: { data: all.slice(from, from + size), next_cursor } }
     },
   },
+  { name: 'an empty page after the last', answer: (asked) => ({ body: pageOf(asked) }) },
   {
     name: 'the first page again after the last, and the total in a header',
     answer: (asked) => {
@@ -63,12 +65,10 @@ const endings: readonly Ending[] = [
     },
   },
   {
-    name: 'a next cursor of 0',
-    env: { API_PAGING: 'cursor', API_PAGE_PARAM: 'cursor' },
-    answer: ({ all, query }) => {
-      const [from, size] = [Number(query.cursor ?? 0), Number(query.limit)]
-      const next_cursor = from + size < all.length ? from + size : 0
-      return { body: { data: all.slice(from, from + size), next_cursor } }
+    name: 'the last page again after the last',
+    answer: (asked) => {
+      const last = Math.max(1, Math.ceil(asked.all.length / asked.size))
+      return { body: pageOf({ ...asked, page: Math.min(asked.page, last) }) }
     },
   },
   {
@@ -150,7 +150,8 @@ const endings: readonly Ending[] = [
   },
 ]
 
-for (const { name, answer, env } of endings)
+// In a slice every other one: the rest differ in where the answer says that it is the last.
+for (const { name, answer, env } of endings.filter((_, place) => isFull || place % 2 === 0))
   describe(`lists that end with ${name}`, () => {
     it('a first sync equals the truth, and a deletion is noticed by the next', async () => {
       await using mirror = await openFronted(answer, { API_PAGE_SIZE: '5', ...env })

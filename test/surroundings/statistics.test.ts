@@ -361,7 +361,7 @@ describe('Postgres without statistics', () => {
     expect(analyzed).toEqual([])
   })
 
-  for (const [belief, settings] of beliefs)
+  for (const [belief, settings] of isFull ? beliefs : beliefs.slice(0, 1))
     for (const [what, most, work] of statements)
       it(`${belief}: ${what}: the work grows with the rows, not with their square`, async () => {
         const limited = `${settings} set local statement_timeout = '60s'`
