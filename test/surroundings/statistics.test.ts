@@ -369,7 +369,7 @@ describe('Postgres without statistics', () => {
       })
 
   it('a first sync equals the truth, and analyses what it filled', async () => {
-    await using whole = await openTestMirror({ size: isFull ? 300 : 120 })
+    await using whole = await openTestMirror({ size: 300 })
     const streams = isFull ? [] : ['rentals', 'rental_options', 'rental_payments']
     const { pool } = whole.app.database
     await turnOffAutovacuum(pool)
