@@ -39,7 +39,9 @@ const controls = /[\p{Cc}\u2028\u2029]/u
 export function settingLine(name: string, value: string): string {
   // A backslash before the closing quote would keep it open for some readers, down to the next one in the file.
   const quotes = ["'", '"', '`'].filter((quote) => !value.includes(quote) && !value.endsWith('\\'))
-  const ways = [...(plain.test(value) ? [value] : []), ...quotes.map((quote) => `${quote}${value}${quote}`), value]
+  // So would a quote at the beginning that the value does not close.
+  const bare = /^\s*['"`]/.test(value) ? [] : [value]
+  const ways = [...(plain.test(value) ? [value] : []), ...quotes.map((quote) => `${quote}${value}${quote}`), ...bare]
   const line = ways.map((written) => `${name}=${written}`).find((each) => parse(each)[name] === value)
   // Values come from answers of an API: one with a line end in it would set what it likes.
   if (line === undefined || controls.test(value))

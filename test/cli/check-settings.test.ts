@@ -31,6 +31,7 @@ describe('a line of settings', () => {
       ...["X='page[number]'", "X='$skip'", 'X=_limit', "X='a b#c'", 'X="it\'s"'],
       ...['X=header:X-Key', "X='http://127.0.0.1:80/a?b=c'"],
     ])
+    expect(() => settingLine('X', '`\'"')).toThrow('no line of a settings file can hold')
     expect(() => settingLine('API_PAGING', 'page\nADMIN_TOKEN=x')).toThrow('no line of a settings file can hold')
   })
 

@@ -137,7 +137,7 @@ describe('Databases that are refused by name', () => {
       }
     })
 
-  it('a standby: check and every start name it, status reads it', async () => {
+  it.runIf(isFull)('a standby: check and every start name it, status reads it', async () => {
     const own = await openOwnPostgres(join(inject('runFolder'), 'standby'))
     try {
       await migrate(own.url)
@@ -158,7 +158,7 @@ describe('Databases that are refused by name', () => {
     }
   })
 
-  it('no free connection (max_connections): check and sync say what to raise, in one line', async () => {
+  it.runIf(isFull)('no free connection (max_connections): check and sync say what to raise, in one line', async () => {
     const own = await openOwnPostgres(join(inject('runFolder'), 'few-connections'), {
       max_connections: '4',
       superuser_reserved_connections: '1',
