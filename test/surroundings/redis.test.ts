@@ -92,15 +92,19 @@ describe.runIf(there)('Redis as it can be used', () => {
     return await cli.start(['check'], settings).ended
   }
 
-  it('with TLS and a certificate of its own authority, a first sync equals the truth', { timeout }, async () => {
-    const port = await findFreePort()
-    await withRedis(['--tls-port', String(port), ...tls()], async () => {
-      const { code } = await expectTruth(`rediss://127.0.0.1:${port}`, {
-        NODE_EXTRA_CA_CERTS: certificate.files.authority,
+  it.runIf(isFull)(
+    'with TLS and a certificate of its own authority, a first sync equals the truth',
+    { timeout },
+    async () => {
+      const port = await findFreePort()
+      await withRedis(['--tls-port', String(port), ...tls()], async () => {
+        const { code } = await expectTruth(`rediss://127.0.0.1:${port}`, {
+          NODE_EXTRA_CA_CERTS: certificate.files.authority,
+        })
+        expect(code).toBe(0)
       })
-      expect(code).toBe(0)
-    })
-  })
+    },
+  )
 
   it('with the ACL of docs/operations.md, a first sync equals the truth', { timeout }, async () => {
     const acl = ['boats', 'on', '>hush-hush', '~boat-mirror-*', '&*', '+@all', '-@dangerous', '-@admin', '+info']
