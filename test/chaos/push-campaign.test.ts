@@ -23,9 +23,7 @@ const firstSeed = 1_000
 const slice: readonly Fault[] = [
   'killed before sending',
   'killed after the effect',
-  'timeout',
   'database connections lost',
-  'database restarted',
   'two workers at once',
 ]
 const chosen = isFull ? faults : slice
