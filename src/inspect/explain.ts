@@ -100,7 +100,7 @@ export function whenNext(
 ): string {
   switch (reason) {
     case 'always':
-      return `At each run, because others change it without a trace; last read ${readAt === null ? 'never' : shown(readAt)}.`
+      return `At each run, because others change it without a trace; ${readAt === null ? 'not read yet' : `last read ${shown(readAt)}`}.`
     case 'new':
       return 'At the next run: its details were never read.'
     case 'changed':

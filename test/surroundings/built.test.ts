@@ -37,7 +37,7 @@ const worded = ({ code, stdout, stderr }: Ended): Ended => {
 
 /** With what each ends. */
 const all = [
-  { line: '--help', code: 0 }, // loads every command
+  { line: '--help', code: 0 },
   { line: 'sync harbours', code: 0 },
   { line: 'push --dry-run', code: 0 },
   { line: 'status', code: 0 },
@@ -57,7 +57,7 @@ const all = [
   { line: 'db', code: 0 },
   { line: 'frobnicate', code: 2 },
 ]
-/** What the rest loads, some of these load. */
+/** Without a command, one that reads the API and one that sends nothing yet. */
 const slice = all.slice(0, 3)
 
 describe('The built program, a process for each command', () => {

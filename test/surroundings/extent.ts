@@ -1,4 +1,6 @@
-// How much of a group runs: all of it with `npm run surroundings`, a slice with `npm test`.
+// How much of a group runs: all of it with `npm run surroundings`, a slice with `npm test`. What is left out of a slice goes the
+// same way through the program as what is in it, in other clothes (another refusal, another place in the answer, another kind of
+// pooler), or takes a minute of its own.
 
 /** True with `npm run surroundings`. */
 export const isFull = process.env.SURROUNDINGS === 'full'

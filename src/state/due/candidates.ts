@@ -1,5 +1,5 @@
-// Which rows a run of the schedule asks whether they are due (`due.ts`), found by indexes, so that it takes as long however
-// many rows there are. Once a day, and where it must, a run asks all of them: whatever was missed is found then.
+// Which rows a run of the schedule asks whether they are due (`due.ts`), found by indexes, so that its work grows with what
+// changed, what is old and what departs soon, not with history. Once a day, and where it must, a run asks all of them: whatever was missed is found then.
 
 import { parentOf, repeatsOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
