@@ -47,6 +47,12 @@ export type Front = AsyncDisposable & { readonly url: string }
 
 type Environment = Readonly<Record<string, string>>
 
+/** Days and years that make a first sync cost half: tests about calendars and prices set their own. */
+export const shortRanges: Environment = { PRICE_DAYS: '3', SLOT_DAYS: '1', CALENDAR_YEARS: '1' }
+
+/** Those of the program, for tests that ask for every day of them. */
+export const usualRanges: Environment = { PRICE_DAYS: '90', SLOT_DAYS: '3', CALENDAR_YEARS: '2' }
+
 /**
  * Opens a mirror of a sandbox world. `env` are settings of the program, or finds them for the API's address; it disposes of a `database` that is given, too, and
  * of what `before` puts in front of the sandbox.
@@ -62,7 +68,10 @@ export async function openTestMirror(
   const apiUrl = front?.url ?? sandbox.url
   const database = given ?? (await createTestDatabase())
   const settings = typeof env === 'function' ? await env(apiUrl) : env
-  const config = readConfig({ DATABASE_URL: database.url, AUTO_MIGRATE: 'on', ...settings }, '/nonexistent')
+  const config = readConfig(
+    { DATABASE_URL: database.url, AUTO_MIGRATE: 'on', ...shortRanges, ...settings },
+    '/nonexistent',
+  )
   const open = async (): Promise<{ app: App; poke(): void; stopWorker(): Promise<void>; close(): Promise<void> }> => {
     const app = await openApp({ config, log, apiUrl, sandbox: true, schema: 'migrate', patienceMs: 5_000 })
     const worker = await startSyncWorker({

@@ -29,7 +29,7 @@ let mirror: TestMirror
 let cli: CommandLine
 
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 20 })
+  mirror = await openTestMirror({ size: 10 })
   cli = await openCommandLine()
 })
 afterAll(async () => {

@@ -120,7 +120,10 @@ async function syncAll(full: boolean): Promise<void> {
 }
 
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: updating ? 200 : 100 }, { PRICE_DAYS: '28', SLOT_DAYS: '2' })
+  mirror = await openTestMirror(
+    { size: updating ? 200 : 60 },
+    { PRICE_DAYS: '28', SLOT_DAYS: '2', CALENDAR_YEARS: '2' },
+  )
   // As a worker would have set them: without a schedule nothing can be late.
   const intervals = [...wantedIntervals(mirror.config)].map(([stream, ms]) => ({
     stream,

@@ -123,12 +123,12 @@ describe('a page of hundreds of thousands of records', () => {
   })
 })
 
-describe('a record of a million tiny values', () => {
+describe.runIf(isFull)('a record of a million tiny values', () => {
   const records = [
     { name: 'numbers', body: () => `[{"id":1,"parts":${repeated('0', 1_000_000)}}]` },
     { name: 'objects', body: () => `[{"id":2,"parts":${repeated('{"a":{}}', 600_000)}}]` },
   ]
-  for (const { name, body } of isFull ? records : records.slice(1))
+  for (const { name, body } of records)
     it(`of ${name} lets go within seconds of a SIGTERM, with bounded memory`, async () => {
       page = body()
       const ended = await stopInTheMidst(0)

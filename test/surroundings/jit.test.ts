@@ -96,7 +96,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-describe.skipIf(installed === undefined)('Postgres of a distribution, with JIT', () => {
+describe.skipIf(installed === undefined || !isFull)('Postgres of a distribution, with JIT', () => {
   it('compiles what it expects to be expensive', async () => {
     const pool = createTestPool(server.url, 1)
     const dear = 'select count(*) from generate_series(1, 10) a, generate_series(1, 10) b where a + b > 3'

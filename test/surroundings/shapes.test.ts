@@ -88,10 +88,10 @@ async function foundSettings(url: string, given: Readonly<Record<string, string>
 const slice = ['rentals', 'rental_options', 'harbours'] as const
 
 /** Which streams the shape at this place is read with; none: all. */
-const streamsFor = (place: number): readonly string[] => (isFull || place % 8 === 0 ? [] : slice)
+const streamsFor = (place: number): readonly string[] => (isFull || place === 0 ? [] : slice)
 
 describe('the mirror equals the truth', () => {
-  for (const [place, shape] of [...pairwise().entries()].filter(([at]) => isFull || at % 4 === 0))
+  for (const [place, shape] of [...pairwise().entries()].filter(([at]) => isFull || at % 8 === 0))
     it(`with ${JSON.stringify(shape)}`, async () => {
       const token = tokenOf(shape.auth)
       const streams = streamsFor(place)

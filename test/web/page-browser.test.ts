@@ -61,7 +61,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
 
   /** A mirror that was read once and is to stay fresh, and its pages. */
   async function openMirrorAndPages(): Promise<{ mirror: TestMirror; pages: Pages } & AsyncDisposable> {
-    const mirror = await openTestMirror({ size: 60 })
+    const mirror = await openTestMirror({ size: 20 })
     const pages = await openPages(mirror)
     await mirror.sync()
     await mirror.app.database.pool.query(
