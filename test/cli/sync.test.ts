@@ -16,7 +16,7 @@ let cli: CommandLine
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  sandbox = await createSandbox({ size: 24 })
+  sandbox = await createSandbox({ size: 46 })
   const settings = { API_BASE_URL: sandbox.url, API_AUTH: 'none', API_RATE_LIMIT: '0', PRICE_DAYS: '5', SLOT_DAYS: '1' }
   cli = await openCommandLine({ DATABASE_URL: database.url, ...settings })
   const first = await cli.run(['sync'])

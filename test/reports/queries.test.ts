@@ -121,7 +121,7 @@ async function syncAll(full: boolean): Promise<void> {
 
 beforeAll(async () => {
   mirror = await openTestMirror(
-    { size: updating ? 200 : 60 },
+    { size: updating ? 200 : 100 },
     { PRICE_DAYS: '28', SLOT_DAYS: '2', CALENDAR_YEARS: '2' },
   )
   // As a worker would have set them: without a schedule nothing can be late.
