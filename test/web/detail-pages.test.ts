@@ -12,7 +12,7 @@ let pages: Pages
 let change: string
 let held: string
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 16 }, { SLOT_DAYS: '0', PRICE_DAYS: '0' })
+  mirror = await openTestMirror({ size: 40 }, { SLOT_DAYS: '0', PRICE_DAYS: '0' })
   pages = await openPages(mirror, { API_BASE_URL: mirror.sandbox.url, API_AUTH: 'none' })
   await mirror.sync()
   const gone = await query('select id::text from mirror.rentals order by id limit 25')

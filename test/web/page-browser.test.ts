@@ -60,8 +60,8 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
   afterAll(() => browser.close())
 
   /** A mirror that was read once and is to stay fresh, and its pages. */
-  async function openMirrorAndPages(): Promise<{ mirror: TestMirror; pages: Pages } & AsyncDisposable> {
-    const mirror = await openTestMirror({ size: 20 })
+  async function openMirrorAndPages(size: number): Promise<{ mirror: TestMirror; pages: Pages } & AsyncDisposable> {
+    const mirror = await openTestMirror({ size })
     const pages = await openPages(mirror)
     await mirror.sync()
     await mirror.app.database.pool.query(
@@ -82,7 +82,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     let mirror: TestMirror
     let pages: Pages
     beforeAll(async () => {
-      opened = await openMirrorAndPages()
+      opened = await openMirrorAndPages(20)
       ;({ mirror, pages } = opened)
     })
     afterAll(() => opened[Symbol.asyncDispose]())
@@ -154,7 +154,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
   })
 
   it('a mirror with failures shows what fails and what waits, readable in light and dark', async () => {
-    await using opened = await openMirrorAndPages()
+    await using opened = await openMirrorAndPages(46)
     const { mirror, pages } = opened
     mirror.sandbox.fault({ op: 'GET /v3/equipments', respond: { status: 403 } })
     mirror.sandbox.mutate(

@@ -179,7 +179,7 @@ async function compareOutbox(metrics: ReadonlyMap<string, number>): Promise<void
 const allowAnHour = (): Promise<object[]> => query('update sync.streams set target_s = 3600')
 
 describe('page, metrics and status say what the database says', () => {
-  beforeAll(() => openAll(16))
+  beforeAll(() => openAll(40))
   afterAll(closeAll)
 
   it('through the life of a mirror', async () => {
