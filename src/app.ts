@@ -1,7 +1,7 @@
 // The composition root: opens what a command needs, in order, and releases it in reverse. Nothing opens a connection at import.
 
 import { createGate } from './api/admission/gate.ts'
-import { createRateLimiter } from './api/admission/rate-limit.ts'
+import { createRateLimiter, type Limiter } from './api/admission/rate-limit.ts'
 import { createApi } from './api/client.ts'
 import type { Api, CallRecord } from './api/types.ts'
 import type { Clock } from './clock.ts'
@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import { type Database, openDatabase } from './database/database.ts'
 import { followClock } from './database/database-clock.ts'
 import { assertSameDatabase, type Pooling, poolingOf } from './database/pooler.ts'
+import type { Queryable } from './database/sql.ts'
 import { withTls } from './database/tls.ts'
 import { type DatabaseServer, openDatabaseServer } from './embedded/embedded-postgres.ts'
 import { messageOf } from './errors.ts'
@@ -41,6 +42,8 @@ export type App = {
   readonly api: Api
   /** Requests per second over all workers; 0 is no limit. */
   readonly ratePerSecond: number
+  /** What every request passes, those of other clients of the same API too. */
+  readonly limiter: Limiter
   readonly syncContext: Omit<SyncContext, 'onTasks'>
   readonly pushContext: PushContext
   /** Opens the queue backend. The app closes it, where its user has not. */
@@ -71,6 +74,26 @@ export const noApi = 'http://127.0.0.1:9'
 /** Requests per second against a real API when nothing is configured; its own limit is not published. */
 const defaultRate = 10
 const poolSize = 12
+
+/** Requests per second over all workers; 0 is no limit. */
+export const rateOf = ({ api }: Config, sandbox: boolean): number => api.rateLimit ?? (sandbox ? 0 : defaultRate)
+
+type LimiterOf = {
+  readonly config: Config
+  readonly ratePerSecond: number
+  readonly patienceMs: number | null
+  readonly log: Logger
+}
+
+/** The rate limit and the quota that are shared by all that use this database. */
+export function openLimiter(
+  db: Queryable,
+  { config, ratePerSecond, patienceMs, log }: LimiterOf,
+): ReturnType<typeof createRateLimiter> {
+  const { quota } = config.api
+  const budget = createSharedBudget(db, { ratePerSecond, quota }, log)
+  return createRateLimiter({ ratePerSecond, hasQuota: quota !== null, patienceMs }, budget)
+}
 
 /** Brings the schema and the queue's tables up to date, or checks that they are. */
 export async function prepareSchema(config: Config, url: string, log: Logger, signal?: AbortSignal): Promise<void> {
@@ -159,8 +182,8 @@ export async function openApp(options: AppOptions): Promise<App> {
     const clock = await followClock(database.pool, config.redisUrl === null && options.schema === 'migrate', log)
     release.defer(() => clock.stop())
 
-    const ratePerSecond = config.api.rateLimit ?? (options.sandbox ? 0 : defaultRate)
-    const limiter = createRateLimiter(ratePerSecond, createSharedBudget(database.pool, ratePerSecond, log))
+    const ratePerSecond = rateOf(config, options.sandbox)
+    const limiter = openLimiter(database.pool, { config, ratePerSecond, patienceMs: options.patienceMs, log })
     release.defer(() => limiter.close())
     const gate = createGate({
       store: createGateStore(database.pool, options.apiUrl),
@@ -201,6 +224,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       clock,
       api,
       ratePerSecond,
+      limiter,
       // Outbox and sync stand side by side and meet here: what pushing learns of the API, reading goes by.
       syncContext: { ...context, shownAfter: showDelay },
       pushContext: { ...context, showDelay, project: projectRecord },

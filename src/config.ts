@@ -24,7 +24,7 @@ import { shownAddress, shownReceiver } from './text.ts'
 
 export type { PagingSettings } from './config/file.ts'
 export type { SettingOptions } from './config/options.ts'
-export type { AuthSetting, PagingStyle } from './settings.ts'
+export type { AuthSetting, PagingStyle, Quota } from './settings.ts'
 
 /** Proxies to the API, by the scheme of its address. */
 export type ProxySettings = {
@@ -50,6 +50,7 @@ type ApiKey =
   | 'auth'
   | 'language'
   | 'rateLimit'
+  | 'quota'
   | 'concurrency'
   | 'timeoutMs'
   | 'referenceAsNumber'
@@ -244,7 +245,8 @@ function assemble(settings: SettingValues, { schedules, targets, lists }: FileSe
     ...some
   } = settings
   const { httpsProxy: https, httpProxy: http, noProxy: except, ...more } = some
-  const { baseUrl, token, auth, language, rateLimit, concurrency, timeoutMs, referenceAsNumber, ...others } = more
+  const { baseUrl, token, auth, language, rateLimit, quota, ...rest } = more
+  const { concurrency, timeoutMs, referenceAsNumber, ...others } = rest
   const named = (of: PagingStyle): Pick<PagingSettings, 'pageParam' | 'sizeParam'> => ({
     pageParam: page ?? usualParams[of].page,
     sizeParam: size ?? usualParams[of].size,
@@ -254,7 +256,7 @@ function assemble(settings: SettingValues, { schedules, targets, lists }: FileSe
     name,
     own.style === undefined ? own : { ...named(own.style), ...own },
   ])
-  const call = { baseUrl, token, auth, language, rateLimit, concurrency, timeoutMs, referenceAsNumber }
+  const call = { baseUrl, token, auth, language, rateLimit, quota, concurrency, timeoutMs, referenceAsNumber }
   return {
     ...others,
     schedules,

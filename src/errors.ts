@@ -31,6 +31,7 @@ export const errorCodes = {
   API_WRONG_RECORD: retry('A read of a change was answered with something else than asked for.'),
   API_TOO_LARGE: skip('The decoded answer is larger, nested deeper or of more values than allowed.'),
   API_PAUSED: retry('Everything waits: the API failed too often, refuses the account, or asked for a pause.'),
+  API_QUOTA_USED: retry('API_QUOTA is used: nothing of this kind leaves until some of it is free again.'),
   PAGING_IGNORED: skip('The API answered the second page with the first: the paging parameter is ignored.'),
   PAGING_FOREIGN_LINK: skip('A next link points to another origin or path than the API.'),
   PAGING_ENDLESS: skip('Pages come again, or more than can be, and nothing proves that the list ended.'),

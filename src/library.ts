@@ -137,7 +137,7 @@ function mirrorOf(app: App): Mirror {
       run(async (apiUrl, signal) => {
         assertOptions(others, ['streams', 'full', 'signal'])
         const wanted = streamsToSync(streams, config)
-        await preflight({ config, apiUrl, log, signal }, wanted)
+        await preflight({ config, apiUrl, log, signal, limiter: app.limiter }, wanted)
         const look = (id: string) => awaitFinished(() => runsOfRequest(database.pool, id), signal)
         const { runs } = await withQueue(signal, (options) => syncNow(options, { streams: wanted, full }, look))
         const quarantine = quarantinedOf({ runs, quarantine: await quarantineTotals(database.pool) })
@@ -146,7 +146,7 @@ function mirrorOf(app: App): Mirror {
     refresh: (stream, { key = null, signal: given, ...others } = {}) =>
       run(async (apiUrl, signal) => {
         assertOptions(others, ['key', 'signal'])
-        await preflight({ config, apiUrl, log, signal }, streamsToSync([stream], config))
+        await preflight({ config, apiUrl, log, signal, limiter: app.limiter }, streamsToSync([stream], config))
         const look = (id: string) => awaitFinished(() => findRefresh(database.pool, id), signal)
         const ask = () => askRefresh(database.pool, stream, key)
         const over = await withQueue(signal, (options) => workOn(options, ask, look))

@@ -72,6 +72,29 @@ const postgresAddress = {
 }
 const proxy: Values<string> = { takes: 'an http(s) address such as http://proxy:3128', parse: parseProxy }
 
+/** Requests within any hour, any 24 hours, and a calendar month in UTC; null: that window has no quota. */
+export type Quota = { readonly hour: number | null; readonly day: number | null; readonly month: number | null }
+
+const quotaWindows = ['hour', 'day', 'month'] as const
+export type QuotaWindow = (typeof quotaWindows)[number]
+
+/** Fewer would leave nothing of a tenth; more fit no column. */
+const [fewestOfQuota, mostOfQuota] = [10, 1_000_000_000]
+
+/** Parses `5000/hour,200000/day,500000/month`: any of the windows, each once. */
+export function parseQuota(value: string): Quota | undefined {
+  const quota: Record<QuotaWindow, number | null> = { hour: null, day: null, month: null }
+  for (const part of value.split(',')) {
+    const match = /^\s*(\d{1,10})\s*\/\s*(hour|day|month)\s*$/.exec(part)
+    const window = quotaWindows.find((name) => name === match?.[2])
+    const requests = Number(match?.[1])
+    if (window === undefined || quota[window] !== null) return undefined
+    if (requests < fewestOfQuota || requests > mostOfQuota) return undefined
+    quota[window] = requests
+  }
+  return quota
+}
+
 function parseNames(value: string): readonly string[] | undefined {
   const names = value.split(',').map((name) => name.trim())
   return names.every((name) => /^[a-z][a-z0-9_]*$/.test(name)) ? [...new Set(names)] : undefined
@@ -191,6 +214,15 @@ export const settings = {
     null,
     whole(0, 100_000),
     'requests per second over all workers; default 10, and 0 (no limit) against the sandbox',
+  ),
+  quota: define(
+    'API_QUOTA',
+    null,
+    {
+      takes: `requests in an hour, a day and a month, such as 5000/hour,200000/day,500000/month: any of them, each at least ${fewestOfQuota}`,
+      parse: parseQuota,
+    },
+    'requests that the API allows, over all workers and commands: in any hour, any 24 hours, a calendar month in UTC; unset: no quota',
   ),
   concurrency: define('API_CONCURRENCY', '8', whole(1, 256), 'requests in flight per process'),
   timeoutMs: define('API_TIMEOUT_MS', '30000', whole(100, 600_000, 'milliseconds'), 'time limit of one request'),

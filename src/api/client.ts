@@ -10,7 +10,7 @@ import type { Logger } from '../log.ts'
 import { afterOutcome, createSemaphore, initialConcurrency, type Outcome } from './admission/concurrency.ts'
 import type { Gate, GateOutcome, GatePass } from './admission/gate.ts'
 import type { Priority } from './admission/priority-queue.ts'
-import type { Limiter } from './admission/rate-limit.ts'
+import { type Limiter, type Permit, QuotaUsed } from './admission/rate-limit.ts'
 import { pastEndStatuses } from './paging/page-source.ts'
 import { readPages } from './paging/pages.ts'
 import { passesByItself, withRetries } from './retry.ts'
@@ -73,19 +73,24 @@ export function createApi(options: ApiOptions): Api {
       for (const step of leave) step()
     }
     let pass: GatePass | undefined
+    let permit: Permit | undefined
     let outcome: GateOutcome = 'neutral'
     try {
       if (priority === 'detail') leave.push(await lanes.enter(priority, signal))
-      await limiter.acquire(priority, signal)
       for (;;) {
+        permit ??= await limiter.acquire(priority, signal)
         pass = await gate.enter({ signal, ...(isWrite ? { patienceMs: 0 } : {}) })
         const land = await flight.enter(priority, signal)
         leave.push(land)
         // While this one waited for its place, a 429 of another may have closed the gate: one pause for all, not one each.
-        if (pass.stands()) break
+        // A permit that waited for too long counts as spent, and another is taken.
+        const isCounted = permit.stands()
+        if (pass.stands() && isCounted) break
         land()
         pass.done('neutral')
+        if (!isCounted) permit = undefined
       }
+      permit = undefined
       const result = await send(leaveAll)
       outcome = 'success'
       return result
@@ -94,6 +99,7 @@ export function createApi(options: ApiOptions): Api {
       outcome = gateOutcomeOf(failure, attempt)
       throw failure
     } finally {
+      permit?.giveBack() // nothing left
       pass?.done(outcome)
       leaveAll()
     }
@@ -184,6 +190,9 @@ export function createApi(options: ApiOptions): Api {
   }
 }
 
+/** Whoever found the quota used looks again after this time at the latest: others may have given some back. */
+const quotaAgainMs = 60_000
+
 /** A worker's one signal is listened to by every call that waits; Node would take more than ten for a leak. */
 function expectCrowd(signal: AbortSignal | undefined): void {
   if (signal !== undefined) setMaxListeners(0, signal)
@@ -201,7 +210,8 @@ function asApiError(error: unknown, call: ReadCall, gate: Gate, clock: Clock): A
   return new ApiError(error.code, `${endpoint}: ${error.message}`, {
     endpoint,
     mayHaveTakenEffect: false,
-    retryAfterMs: Math.max(0, until - clock.now().getTime()),
+    retryAfterMs:
+      error instanceof QuotaUsed ? Math.min(error.waitMs, quotaAgainMs) : Math.max(0, until - clock.now().getTime()),
     cause: error,
     ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
   })

@@ -102,9 +102,12 @@ export function retryDelayMs(error: ApiError, attempt: number, random: number): 
   return error.code === 'API_RATE_LIMITED' ? rateLimitedFloorMs + jittered : jittered
 }
 
+/** Whether nothing was asked, because nothing may be: no attempt was made, and another one will not be either. */
+export const isHeldBack = ({ code }: ApiError): boolean => code === 'API_PAUSED' || code === 'API_QUOTA_USED'
+
 /** Is it worth another attempt? */
 const isPassing = (error: unknown): error is ApiError =>
-  error instanceof ApiError && error.kind === 'retry' && error.code !== 'API_PAUSED'
+  error instanceof ApiError && error.kind === 'retry' && !isHeldBack(error)
 
 /** Runs a read up to five times, as long as its errors are of kind `retry` and nobody asked to stop. */
 export async function withRetries<T>(

@@ -1,6 +1,6 @@
 // `check`, the API's half: searches for the settings that are not set, then looks at the API as a sync would see it.
 
-import type { Limiter } from '../api/admission/rate-limit.ts'
+import { type Limiter, unlimited } from '../api/admission/rate-limit.ts'
 import { streams } from '../catalog/catalog.ts'
 import { type Config, givenNames } from '../config.ts'
 import type { Database } from '../database/database.ts'
@@ -46,6 +46,13 @@ export const withFound = (config: Config, { auth, paging }: Pick<Discovery, 'aut
   api: { ...config.api, auth: auth ?? config.api.auth, paging: { ...config.api.paging, ...paging } },
 })
 
+type SearchHow = {
+  readonly isToWrite: boolean
+  readonly tryQuery: boolean
+  /** What each request passes where a quota counts them. */
+  readonly limiter?: Limiter
+}
+
 type Looked = {
   readonly findings: readonly Finding[]
   /** Null: nothing was searched for. */
@@ -60,15 +67,15 @@ type Looked = {
 export async function searchAndCheckApi(
   context: CommandContext,
   database: Database | null,
-  { isToWrite, tryQuery }: { readonly isToWrite: boolean; readonly tryQuery: boolean },
+  { isToWrite, tryQuery, limiter = unlimited }: SearchHow,
 ): Promise<Looked> {
   const { config, environment, signal } = context
-  if (config.api.baseUrl === null) return { findings: await lookAtSandbox(context, database), found: null }
+  if (config.api.baseUrl === null) return { findings: await lookAtSandbox(context, database, limiter), found: null }
   const given = givenNames(environment)
   const isKnown = given.has('API_AUTH') && given.has('API_PAGING') && hasCredentials(config)
-  const asSet = isKnown && !isToWrite && !tryQuery ? await look(context, config, { database }) : null
+  const asSet = isKnown && !isToWrite && !tryQuery ? await look(context, config, { database, limiter }) : null
   if (asSet !== null && !asSet.some(isListMisread)) return { findings: asSet, found: null }
-  const allowance = createAllowance()
+  const allowance = createAllowance(limiter)
   const found = await searchSettings(config, { given, tryQuery, allowance, signal })
   if (asSet !== null)
     return { findings: found.auth === null ? asSet : [settingsFinding(config, found, false), ...asSet], found }
@@ -94,7 +101,7 @@ const hasCredentials = ({ api: { auth, token } }: Config): boolean => token !== 
 const isRefusal = (problem: unknown): boolean =>
   problem instanceof ApiError && [401, 403, 423, 429].includes(problem.status ?? 0)
 
-type How = { readonly database: Database | null; readonly limiter?: Limiter }
+type How = { readonly database: Database | null; readonly limiter: Limiter }
 
 async function look(context: CommandContext, config: Config, how: How): Promise<readonly Finding[]> {
   const { log, signal } = context
@@ -107,12 +114,16 @@ async function look(context: CommandContext, config: Config, how: How): Promise<
   }
 }
 
-async function lookAtSandbox(context: CommandContext, database: Database | null): Promise<readonly Finding[]> {
+async function lookAtSandbox(
+  context: CommandContext,
+  database: Database | null,
+  limiter: Limiter,
+): Promise<readonly Finding[]> {
   const { config, log, signal } = context
   try {
     const sandbox = await attachSandbox(config.dataDir, log)
     try {
-      return await checkApi({ config, apiUrl: sandbox.url, log, signal }, database)
+      return await checkApi({ config, apiUrl: sandbox.url, log, signal, limiter }, database)
     } finally {
       await sandbox.close()
     }

@@ -2,16 +2,17 @@
 
 import { streams, windowsOf } from '../catalog/catalog.ts'
 import { turnName } from '../catalog/turns.ts'
-import type { Config } from '../config.ts'
+import type { Config, Quota } from '../config.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { count, duration } from '../format.ts'
 import { type ScheduleFacts, wantedIntervals } from '../jobs/schedule.ts'
 import type { RepeatingRead } from '../state/due/reads.ts'
-import { type DetectedSetting, isContradicted } from '../state/shared/detected-settings.ts'
-import { atOnceSetting, type PricesAtOnce } from '../sync/details/readers/prices.ts'
+import type { DetectedSetting } from '../state/shared/detected-settings.ts'
+import { detectedCosts } from '../sync/detected-costs.ts'
 import { scheduledShare, stretchFactor } from '../sync/plan.ts'
-import { type Costs, listRequests, type RowsOf } from '../sync/read-costs.ts'
+import { listRequests, type RowsOf } from '../sync/read-costs.ts'
 import { changedADay, planRequests, scaledRows, soonShare } from '../sync/request-plan.ts'
+import { planQuota, printQuotaPlan } from './quota-plan.ts'
 import { print, printJson, table } from './terminal/output.ts'
 
 export type PlanFacts = {
@@ -24,6 +25,10 @@ export type PlanFacts = {
   readonly mirrored: ReadonlyMap<string, number>
   /** Rows that are assumed instead. */
   readonly given: ReadonlyMap<string, number>
+  /** The quota to reckon with; null: none. */
+  readonly quota: Quota | null
+  /** Requests of a turn as they were measured, by its name. */
+  readonly measured: ReadonlyMap<string, number>
 }
 
 /** Wanted intervals for a mirror of this size; windows count as honoured where no list was read that says otherwise. */
@@ -40,32 +45,31 @@ function plannedIntervals({ config, facts, mirrored }: PlanFacts, rowsOf: RowsOf
   return new Map([...intervals].filter(([turn]) => !idle.has(turn)))
 }
 
-/** What follows for the costs from what was found out about the API, and holds. */
-function detectedCosts({ config, detected }: PlanFacts): Pick<Costs, 'pricesAtOnce' | 'refusedFilters'> {
-  const valid = detected.filter((setting) => !isContradicted(setting))
-  const prices = valid.find(({ key }) => key === atOnceSetting)?.value as PricesAtOnce | undefined
-  return {
-    pricesAtOnce: prices?.whole === true && prices.days === config.priceDays,
-    refusedFilters: new Set(valid.flatMap(({ key, value }) => (value === false ? key : []))),
-  }
-}
-
 /** Prints it. @throws BoatMirrorError USAGE where there is nothing to reckon with. */
 export function printRequestPlan(planned: PlanFacts, json: boolean): void {
-  const { config, facts, mirrored, given } = planned
+  const { config, facts, mirrored, given, quota } = planned
   const { ratePerSecond } = facts
   const rowsOf = scaledRows((stream) => mirrored.get(stream) || null, given)
-  const plan = planRequests({
+  const intervals = plannedIntervals(planned, rowsOf)
+  const costs = {
     settings: config,
-    intervals: plannedIntervals(planned, rowsOf),
     rowsOf,
     needed: new Set(planned.reads.flatMap(({ endpoint, state }) => (state === 'needed' ? endpoint : []))),
-    ...detectedCosts(planned),
-  })
+    ...detectedCosts(planned.detected, config.priceDays),
+  }
+  const plan = planRequests({ ...costs, intervals })
   if (plan.streams.every(({ records }) => records === null))
     throw new BoatMirrorError('USAGE', 'The mirror is empty, and no sizes are given.', {
       remedy: 'Give them: --rows rentals=20000 --rows resources=1000 --rows users=10000.',
     })
+  if (quota !== null) {
+    const measured = given.size > 0 ? new Map<string, number>() : planned.measured
+    const shares = { soonShare, hotShare: soonShare, changedADay }
+    const bought = planQuota(quota, plan, { ...costs, ...shares, wanted: intervals, measured }, ratePerSecond)
+    if (json) printJson(bought)
+    else printQuotaPlan(bought, plan.first)
+    return
+  }
   const stretch = stretchFactor(
     plan.streams.map(({ stream, perDay }) => ({ stream, intervalMs: dayS * 1_000, cost: perDay })),
     ratePerSecond,

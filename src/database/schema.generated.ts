@@ -1850,6 +1850,10 @@ export type MirrorDatabase = {
     version: string
     applied_at: Generated<Timestamp>
   }
+  'sync.request_counts': {
+    minute: Timestamp
+    total: Int8
+  }
   'sync.request_streams': {
     request_id: Int8
     stream: string
@@ -1931,6 +1935,8 @@ export type MirrorDatabase = {
     hot_next_due_at: Timestamp | null
     hot_interval_s: Numeric | null
     rows_proven_at: Timestamp | null
+    max_age_s: Numeric | null
+    soon_max_age_s: Numeric | null
   }
   'sync.sweep_pages': {
     run_id: Int8

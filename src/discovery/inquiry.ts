@@ -1,6 +1,6 @@
 // The requests of a search: one connection, no retries, at most so many reads, and nothing but the API's own origin.
 
-import type { Limiter } from '../api/admission/rate-limit.ts'
+import { type Limiter, unlimited } from '../api/admission/rate-limit.ts'
 import { type LinkBase, looksLikeLink, resolveNextLink } from '../api/paging/next-link.ts'
 import { proxyFor } from '../api/wire/proxy.ts'
 import { buildRequest, buildTarget, linkedRequest, packageVersion, type Target } from '../api/wire/request.ts'
@@ -17,16 +17,17 @@ export type Allowance = Limiter & { readonly spent: () => boolean }
 /** Reads that one `check` makes at most. */
 export const mostReads = 40
 
-/** @returns a limiter that throws BoatMirrorError ABORTED once `requests` have passed */
-export function createAllowance(requests = mostReads): Allowance {
+/** @returns a limiter that throws BoatMirrorError ABORTED once `requests` have passed, each as `limiter` lets it */
+export function createAllowance(limiter: Limiter = unlimited, requests = mostReads): Allowance {
   let left = requests
   return {
     spent: () => left === 0,
-    acquire: async (_priority, signal) => {
+    acquire: async (priority, signal) => {
       signal?.throwIfAborted()
       if (left === 0)
         throw new BoatMirrorError('ABORTED', `${requests} requests were made, and no more are in one check.`)
       left -= 1
+      return await limiter.acquire(priority, signal)
     },
   }
 }

@@ -25,6 +25,7 @@ import {
 import type { SyncContext } from '../sync/context.ts'
 import { readWindows } from '../sync/lists/windows.ts'
 import { dueSettings, isEnabled, stretchFactor } from '../sync/plan.ts'
+import type { Ages } from '../sync/quota-schedule.ts'
 import type { JobQueue, TickJob } from './queues.ts'
 
 type ScheduleConfig = Pick<
@@ -133,6 +134,13 @@ export async function effectiveIntervals(
   return new Map([...wanted].map(([turn, intervalMs]) => [turn, Math.round((intervalMs * factor) / 1_000) * 1_000]))
 }
 
+type Applied = {
+  /** Effective intervals by turn, in milliseconds. */
+  readonly intervals: ReadonlyMap<string, number>
+  /** How old details may be, by stream, where a quota says it. */
+  readonly ages?: ReadonlyMap<string, Ages>
+}
+
 /**
  * Brings the tables and BullMQ's schedulers to the wanted intervals; those of dropped streams disappear.
  * @returns false when another worker is at it: then nothing was done, and it is to be tried again.
@@ -140,7 +148,7 @@ export async function effectiveIntervals(
 export async function applySchedule(
   database: Database,
   queue: JobQueue,
-  intervals: ReadonlyMap<string, number>,
+  { intervals, ages = new Map() }: Applied,
   targets: Readonly<Record<string, number>>,
 ): Promise<boolean> {
   const inS = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
@@ -151,6 +159,8 @@ export async function applySchedule(
       intervalS: inS(intervals.get(stream)),
       hotIntervalS: inS(intervals.get(turnName({ stream, hot: true }))),
       targetS: inS(targets[stream]),
+      maxAgeS: inS(ages.get(stream)?.maxAgeMs),
+      soonMaxAgeS: inS(ages.get(stream)?.soonMaxAgeMs),
     })),
   )
   // BullMQ's upsert is not serialised on Postgres: one writer at a time, and only where something differs. Whoever comes

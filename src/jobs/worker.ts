@@ -13,6 +13,7 @@ import { noteDatabaseTime } from '../state/shared/set-back-clock.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { mostUrgentDetail, priorities, streamsToRead } from '../sync/plan.ts'
 import { runTask } from '../sync/run-task.ts'
+import { fitSchedule } from './fit-schedule.ts'
 import { keepHouse } from './keep-house.ts'
 import {
   type JobQueue,
@@ -24,15 +25,7 @@ import {
   type TickJob,
 } from './queues.ts'
 import { jobOf, type Reconciler, startReconciler, type Wake } from './reconciler.ts'
-import {
-  applySchedule,
-  effectiveIntervals,
-  honouredWindows,
-  requestFirstSync,
-  scheduleFacts,
-  tick,
-  wantedIntervals,
-} from './schedule.ts'
+import { applySchedule, honouredWindows, requestFirstSync, tick } from './schedule.ts'
 
 /**
  * Tasks at once in one process; their requests share the process's request concurrency. More tasks than requests only make
@@ -194,8 +187,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   const fitIntervals = async (): Promise<void> => {
     fittedAt = performance.now()
     try {
-      const wanted = wantedIntervals(config, await scheduleFacts(database, ratePerSecond))
-      const fitted = await effectiveIntervals(database, wanted, ratePerSecond)
+      const fitted = await fitSchedule(database, config, ratePerSecond)
       if (!(await applySchedule(database, queue, fitted, config.targets))) fittedAt = Number.NEGATIVE_INFINITY
       await queue.setGlobalConcurrency(1)
     } catch (error) {

@@ -20,7 +20,7 @@ type RetentionOptions = {
 }
 
 /** Deletes at most `$2` rows; `$1` is the age in days at which they go. */
-type Rule = { readonly name: string; readonly days: 'history' | 'day' | 'none'; readonly sql: string }
+type Rule = { readonly name: string; readonly days: 'history' | 'day' | 'none' | 'quota'; readonly sql: string }
 
 const older = (column: string): string => `${column} < now() - make_interval(days => $1::int)`
 
@@ -56,6 +56,14 @@ const changes: Rule = {
 /** A later sweep of the same kind was complete: what run `r` saw and missed is outdated. */
 const sweptSince = `r.status <> 'running' and exists (select from sync.runs n where n.stream = r.stream and n.id > r.id and n.hot = r.hot
   and n.record_key is null and n.status in ('done', 'held') and exists (select from sync.sweep_pages np where np.run_id = n.id))`
+
+/** What no window of a quota reaches any more; the newest of it stays, for what came later is told by the difference. */
+const requestCounts: Rule = {
+  name: 'sync.request_counts',
+  days: 'quota',
+  sql: `delete from sync.request_counts where minute in (select c.minute from sync.request_counts c
+    where c.minute < (select max(o.minute) from sync.request_counts o where ${older('o.minute')}) order by c.minute limit $2)`,
+}
 
 const finishedWork: readonly Rule[] = [
   {
@@ -166,6 +174,7 @@ const rules: readonly Rule[] = [
   changeLog,
   runs,
   changes,
+  requestCounts,
   ...finishedWork,
   ...pastDays(),
   ...belowPastDays,
@@ -173,6 +182,8 @@ const rules: readonly Rule[] = [
 ]
 
 const defaultBatch = 2_000
+/** A calendar month of a quota reaches back no further. */
+const quotaDays = 62
 const maxRounds = 500 // per rule and call: what is left then goes next time
 
 /** Deletes what is old enough, in batches; stops early when the signal says so. Returns rows deleted per table, and months. */
@@ -197,7 +208,7 @@ export async function pruneHistory(
     ...rules.map((rule): [string, () => Promise<void>] => [
       rule.name,
       async () => {
-        const days = { history: historyDays, day: 1, none: 0 }[rule.days]
+        const days = { history: historyDays, day: 1, none: 0, quota: quotaDays }[rule.days]
         for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {
           const { rowCount } = await db.query(rule.sql, [days, batch])
           if (rowCount === null || rowCount === 0) break

@@ -1,9 +1,11 @@
 // Taking changes up: whose turn it is, leases with fencing, and what is due next. The only file that claims.
 
 import { sql } from 'kysely'
+import type { Quota } from '../config.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
+import { heldBack, holdForQuota, lockRoom, readRoom } from './quota-room.ts'
 import { inStates, isUnsettled } from './states.ts'
 
 /**
@@ -45,6 +47,7 @@ const claimSql = `
   returning ${changeColumns}, candidate.place`
 
 const claimAttempts = 2
+const claimRounds = 20 // of changes that wait for the quota: the lock is not held for ever
 const uniqueViolation = '23505' // another pusher took a change of the same aggregate at the same moment
 
 /**
@@ -66,6 +69,29 @@ export async function claimChanges(
     }
   }
   return []
+}
+
+/**
+ * The same within a quota, in a transaction of its own. What the quota does not cover is held for a while, and others are
+ * claimed instead; `held` counts them.
+ */
+export async function claimWithin(
+  db: Queryable,
+  owner: string,
+  wanted: Parameters<typeof claimChanges>[2],
+  quota: Quota,
+): Promise<{ readonly changes: readonly Change[]; readonly held: number }> {
+  await lockRoom(db)
+  let held = 0
+  for (let round = 0; round < claimRounds; round++) {
+    const claimed = await claimChanges(db, owner, wanted)
+    const kept = claimed.length === 0 ? [] : heldBack(claimed, await readRoom(db, quota, claimed))
+    if (kept.length > 0) await holdForQuota(db, kept)
+    held += kept.length
+    const changes = claimed.filter(({ id }) => !kept.includes(id))
+    if (changes.length > 0 || claimed.length === 0) return { changes, held }
+  }
+  return { changes: [], held }
 }
 
 /** Renews the leases of a pusher; parked changes (no lease) stay parked. Returns the ids of those that are its own still. */

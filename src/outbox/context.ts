@@ -11,7 +11,7 @@ import type { Row } from '../mirror/rows.ts'
 import { createShowDelay, type ShowDelay } from './show-delay.ts'
 
 export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
-  readonly api: Pick<Config['api'], 'paging' | 'timeoutMs' | 'concurrency' | 'referenceAsNumber'>
+  readonly api: Pick<Config['api'], 'paging' | 'timeoutMs' | 'concurrency' | 'referenceAsNumber' | 'quota'>
   /** How long the API is assumed to take to show what it did, in milliseconds, instead of 5 s. */
   readonly showDelayMs?: number
   /** How long a claim lasts without a sign of life, in milliseconds; a dead pusher's changes are taken up after it. */

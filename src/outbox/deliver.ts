@@ -1,7 +1,7 @@
 // One claimed change up to its outcome: verify what was dispatched before, or prepare, write down what will be sent, send it
 // once. A lost answer is never sent again here.
 
-import { concernsAccount } from '../api/retry.ts'
+import { concernsAccount, isHeldBack } from '../api/retry.ts'
 import { deadlineIn } from '../clock.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import { answersAccount } from './access.ts'
@@ -21,7 +21,7 @@ function retryLater({ context, change }: Delivery, error: ApiError): Outcome {
   const deadlineInMs = change.deadline === null ? undefined : change.deadline.getTime() - context.clock.now().getTime()
   const attempts = Math.max(1, change.attempts)
   const delayMs = nextDelayMs({ attempts, random: Math.random(), retryAfterMs, deadlineInMs })
-  return { kind: 'retry', delayMs, error: errorText(error), heldBack: code === 'API_PAUSED' || code === 'LEASE_LOST' }
+  return { kind: 'retry', delayMs, error: errorText(error), heldBack: isHeldBack(error) || code === 'LEASE_LOST' }
 }
 
 /**

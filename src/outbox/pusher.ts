@@ -42,11 +42,12 @@ import { DataRefused } from '../mirror/writer.ts'
 import { processLife } from '../process-name.ts'
 import { inBatches } from './batches.ts'
 import type { Change } from './change.ts'
-import { canProgress, claimChanges, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
+import { canProgress, claimChanges, claimWithin, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
 import { leaseMs, type PushContext, showDelayOf } from './context.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
 import { codeIn, type Done, type Outcome } from './outcome.ts'
+import { waitsForQuota } from './quota-room.ts'
 import { createRefusals } from './refusals.ts'
 import { type DoneChange, isFinal, moves, settleChange, settleChanges, settleFault } from './settle.ts'
 
@@ -131,7 +132,13 @@ export function createPusher(given: PushContext): Pusher {
   /** The role that queued the change claimed last: the next claim begins after it. */
   let servedLast = ''
   const claimInTurn = async (most: number): Promise<readonly Change[]> => {
-    const changes = await claimChanges(database.pool, owner, { leaseMs: lease, most, servedLast })
+    const wanted = { leaseMs: lease, most, servedLast }
+    const { quota } = settings.api
+    const { changes, held } =
+      quota === null
+        ? { changes: await claimChanges(database.pool, owner, wanted), held: 0 }
+        : await database.transaction((client) => claimWithin(client, owner, wanted, quota))
+    if (held > 0) refusals.hold(waitsForQuota)
     servedLast = changes.at(-1)?.enqueuedBy ?? servedLast
     return changes
   }

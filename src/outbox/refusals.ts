@@ -1,4 +1,5 @@
-// How long the API has refused the account: whoever waits for changes to settle does not wait for credentials for ever.
+// How long the API has refused the account, or the quota has been used: whoever waits for changes to settle does not wait for
+// credentials for ever.
 
 import { codeIn, type Outcome } from './outcome.ts'
 import { isFinal } from './settle.ts'
@@ -7,7 +8,10 @@ import { isFinal } from './settle.ts'
 const patienceMs = 30_000
 
 /** What the API answers by which it refuses an account: changes that meet it are held. */
-const accountCodes: ReadonlySet<string | undefined> = new Set(['API_UNAUTHORIZED', 'API_FORBIDDEN', 'API_REJECTED'])
+const accountCodes: ReadonlySet<string | undefined> = new Set([
+  ...['API_UNAUTHORIZED', 'API_FORBIDDEN', 'API_REJECTED'],
+  'API_QUOTA_USED',
+])
 
 /** How the API refuses the account, as this outcome shows it; null: it shows nothing of the kind. */
 function refusalIn(outcome: Outcome): string | null {
@@ -18,14 +22,20 @@ function refusalIn(outcome: Outcome): string | null {
 /** Watches the outcomes of one pusher. */
 export function createRefusals(now: () => number = () => performance.now()): {
   note(outcome: Outcome): void
+  /** Changes were not begun, for this reason. */
+  hold(error: string): void
   /** The last refusal, where nothing else has been heard of for longer than is waited; else null. */
   overdue(): string | null
 } {
   let seen: { readonly since: number; readonly lastAt: number; readonly error: string } | null = null
+  const hold = (error: string): void => {
+    seen = { since: seen?.since ?? now(), lastAt: now(), error }
+  }
   return {
+    hold,
     note: (outcome) => {
       const error = refusalIn(outcome)
-      if (error !== null) seen = { since: seen?.since ?? now(), lastAt: now(), error }
+      if (error !== null) hold(error)
       else if (isFinal(outcome)) seen = null
     },
     overdue: () => (seen !== null && seen.lastAt - seen.since >= patienceMs ? seen.error : null),

@@ -193,6 +193,10 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.streams.hot_next_due_at': 'When its next hot run is due.',
   'column sync.streams.hot_interval_s': 'Effective interval of its hot runs in seconds; null: it has none.',
   'column sync.streams.interval_s': 'Effective interval in seconds, stretched by the request budget.',
+  'column sync.streams.max_age_s':
+    'How old details may be before they are read again, in seconds, where API_QUOTA lets them be no younger; null: DETAIL_MAX_AGE.',
+  'column sync.streams.soon_max_age_s':
+    'The same of rentals that depart within 30 days or are just back; null: a quarter of that.',
   'column sync.streams.target_s': 'Freshness that is aimed at, in seconds.',
 
   'table sync.row_changes': 'By how many live rows a commit changed a table, until the end of a run adds them up.',
@@ -310,8 +314,21 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.gate.id': 'Which gate.',
   'column sync.gate.state': 'Its state.',
   'column sync.gate.updated_at': 'When it last changed.',
-  'function sync.lend_requests(int, text, int, int, boolean)':
-    'Lends a share of the request budget to a worker: how many requests may leave, and in how many milliseconds the first of them.',
+  'function sync.lend_requests(int, text, int, int, boolean, int[], timestamptz)':
+    'Lends a share of the request budget to a worker: how many requests may leave, and in how many milliseconds the first of them; with a quota (an hour, 24 hours, a month) no more than it has left, and where it has none, when it may have some.',
+  'function sync.take_from_quota(int[], text, int, int, timestamptz, timestamptz)':
+    'Counts requests that are lent as used, before they leave; what sync.lend_requests calls.',
+  'function sync.quota_windows(int[], timestamptz)':
+    'What of a quota is used: the windows hour (1), 24 hours (2) and month (3), what each allows, since when it counts, and what was taken since.',
+  'function sync.quota_pace(int[], timestamptz)':
+    'Requests an hour that a quota of 24 hours and of a month allow in the long run.',
+  'table sync.request_counts':
+    'Requests taken from API_QUOTA, one row for each minute in which some were; kept for two months.',
+  'column sync.request_counts.minute': 'Beginning of the minute.',
+  'column sync.request_counts.total':
+    'All requests taken since the first row, up to the end of the minute; what was given back is not among them.',
+  'sequence sync.details_paced_until':
+    'Until then the even share of API_QUOTA is used, in microseconds since 1970: details may be six hours ahead of it.',
   'sequence sync.requests_lent_until':
     'Instant until which the requests of the budget are lent, in microseconds since 1970, as those of the other sequences.',
   'sequence sync.changes_wait_until': 'Until then changes wait at some worker, and reads and details stand back.',

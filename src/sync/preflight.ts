@@ -2,7 +2,7 @@
 // seconds and not a failure of every stream. Shares no gate with the workers: it looks for itself.
 
 import { createGate } from '../api/admission/gate.ts'
-import { type Limiter, unlimited } from '../api/admission/rate-limit.ts'
+import type { Limiter } from '../api/admission/rate-limit.ts'
 import { createApi } from '../api/client.ts'
 import type { Api, CallRecord } from '../api/types.ts'
 import { streamNamed } from '../catalog/catalog.ts'
@@ -18,8 +18,7 @@ export type ProbeOptions = {
   readonly apiUrl: string
   readonly log: Logger
   readonly signal: AbortSignal
-  /** Unset: as many requests as it takes. */
-  readonly limiter?: Limiter
+  readonly limiter: Limiter
 }
 
 /** A client that gives up early: after the second refused connection, the first time-out, the first answer that is no success. */
@@ -34,7 +33,7 @@ export type ProbeApi = {
 const attemptsFor: Partial<Record<string, number>> = { API_UNREACHABLE: 2, API_NOT_JSON: 2 }
 
 /** Opens a client for looking at the API without the patience of a worker. */
-export function openProbeApi({ config, apiUrl, log, signal, limiter = unlimited }: ProbeOptions): ProbeApi {
+export function openProbeApi({ config, apiUrl, log, signal, limiter }: ProbeOptions): ProbeApi {
   let onFailure = (_call: CallRecord): void => {}
   const api = createApi({
     settings: { ...config.api, baseUrl: apiUrl },

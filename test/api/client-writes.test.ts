@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Priority } from '../../src/api/admission/priority-queue.ts'
-import type { Limiter } from '../../src/api/admission/rate-limit.ts'
+import { freePermit, type Limiter } from '../../src/api/admission/rate-limit.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { closedPort, json, openApi, type Respond, startServer, unknownHost } from './http-server.ts'
 
@@ -157,7 +157,7 @@ describe('a write', () => {
     await using server = await startServer((response) => json(response, {}))
     const waiting: Record<Priority, (() => void)[]> = { write: [], asked: [], read: [], detail: [] }
     const limiter: Limiter = {
-      acquire: (priority) => new Promise((resolve) => waiting[priority].push(resolve)),
+      acquire: (priority) => new Promise((resolve) => waiting[priority].push(() => resolve(freePermit))),
     }
     await using test = openApi(server.url, { limiter, concurrency: 2 })
     const details = Array.from({ length: 5 }, () => test.api.read({ ...users, priority: 'detail' }))

@@ -232,7 +232,7 @@ it('while the store is out each process keeps the limit for itself, and says so 
   const pool = createTestPool(database.url, 1)
   await pool.end()
   const { log, lines } = recordingLog()
-  const limiter = createRateLimiter(100, createSharedBudget(pool, 100, log))
+  const limiter = createRateLimiter(100, createSharedBudget(pool, { ratePerSecond: 100, quota: null }, log))
   expect(Math.max(...(await draw(limiter, 40)))).toBeGreaterThanOrEqual(300 - slackMs)
   expect(lines.map((line) => line.event)).toEqual(['limiter_alone'])
 })
@@ -241,7 +241,7 @@ it('while the store is out each process keeps the limit for itself, and says so 
 it('a store that comes back is used again', { timeout: 60_000 }, async () => {
   await using empty = await createTestDatabase({ migrated: false })
   const { log, lines } = recordingLog()
-  const limiter = createRateLimiter(1_000, createSharedBudget(empty.pool, 1_000, log))
+  const limiter = createRateLimiter(1_000, createSharedBudget(empty.pool, { ratePerSecond: 1_000, quota: null }, log))
   await limiter.acquire('read')
   await migrate(empty.url)
   await expect

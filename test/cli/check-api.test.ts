@@ -1,6 +1,7 @@
 // What `check` says of the lists of an API, as they are read with the settings it has.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { unlimited } from '../../src/api/admission/rate-limit.ts'
 import { checkApi } from '../../src/cli/check-api.ts'
 import { searchAndCheckApi } from '../../src/cli/check-search.ts'
 import type { CommandContext } from '../../src/cli/context.ts'
@@ -16,7 +17,7 @@ import { type Asked, frontedSandbox, openListFront, pageOf, type Reply } from '.
 async function findingsOf(url: string, env: Readonly<Record<string, string>> = {}): Promise<readonly Finding[]> {
   const config = readConfig({ API_BASE_URL: url, API_AUTH: 'none', ...env }, '/nonexistent')
   const signal = new AbortController().signal
-  return await checkApi({ config, apiUrl: url, log: createLogger('silent'), signal }, null)
+  return await checkApi({ config, apiUrl: url, log: createLogger('silent'), signal, limiter: unlimited }, null)
 }
 
 const named = (findings: readonly Finding[], wanted: string): Finding | undefined =>

@@ -40,11 +40,11 @@ for (const { name, env } of backends)
       const queue = await (await open(mirror)).openQueue(scheduleQueue)
       const wanted = wantedIntervals(mirror.config)
       const { database } = mirror.app
-      await Promise.all([1, 2, 3].map(() => applySchedule(database, queue, wanted, {})))
+      await Promise.all([1, 2, 3].map(() => applySchedule(database, queue, { intervals: wanted }, {})))
       const schedulers = await queue.getJobSchedulers(0, -1)
       expect(schedulers.map((each) => each.key).sort()).toEqual([...wanted.keys()].sort())
       const fewer = new Map([...wanted].filter(([stream]) => stream !== 'rentals'))
-      await applySchedule(database, queue, fewer, {})
+      await applySchedule(database, queue, { intervals: fewer }, {})
       expect((await queue.getJobSchedulers(0, -1)).map((each) => each.key)).not.toContain('rentals')
       const { rows } = await database.pool.query<{ interval_s: string | null }>(
         `select interval_s from sync.streams where stream = 'rentals'`,
@@ -120,7 +120,7 @@ describe('a worker that begins after a pause', () => {
     const { pool } = app.database
     const wanted = await effectiveIntervals(app.database, wantedIntervals(config), 0)
     const queue = await (await open(mirror)).openQueue(scheduleQueue)
-    await applySchedule(app.database, queue, wanted, {})
+    await applySchedule(app.database, queue, { intervals: wanted }, {})
     await queue.close()
     const overdue = ['users', 'harbours', 'resources', 'companies']
     await pool.query(

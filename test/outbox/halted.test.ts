@@ -1,7 +1,7 @@
 // A pusher that was halted, for longer than its claim or its time limit, sends nothing when it goes on: others count on it.
 
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Limiter, unlimited } from '../../src/api/admission/rate-limit.ts'
+import { freePermit, type Limiter, type Permit, unlimited } from '../../src/api/admission/rate-limit.ts'
 import type { Database } from '../../src/database/database.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
@@ -44,9 +44,10 @@ function openBarrier(): { readonly limiter: Limiter; readonly reached: Promise<v
   const released = new Promise<void>((resolve) => {
     release = resolve
   })
-  const acquire = (): Promise<void> => {
+  const acquire = async (): Promise<Permit> => {
     arrive()
-    return released
+    await released
+    return freePermit
   }
   return { limiter: { ...unlimited, acquire }, reached, release }
 }
@@ -120,6 +121,7 @@ it('a request that stood still for longer than its time limit does not leave, th
     acquire: async () => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, haltMs)
       haltMs = 0
+      return freePermit
     },
   }
   const halted = contextFor(rig, { timeoutMs, settings, limiter })

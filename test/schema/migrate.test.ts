@@ -198,6 +198,7 @@ describe('migrate', () => {
 
   it('refuses a database of before the baseline, and names the file that upgrades it', async () => {
     await using database = await createTestDatabase()
+    await database.pool.query(`delete from sync.migrations where name <> '0001_baseline'`)
     await database.pool.query(`update sync.migrations set name = '0001_sync'`)
     const failure = { code: 'DATABASE_SCHEMA', remedy: expect.stringContaining('deploy/upgrade-to-baseline.sql') }
     await expect(migrate(database.url)).rejects.toMatchObject(failure)

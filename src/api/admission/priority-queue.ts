@@ -9,13 +9,15 @@ export type Priority = 'write' | 'asked' | 'read' | 'detail'
 /** Of so many reads and details one is a detail where both wait: lists that never end must not keep the details away. */
 export const detailEvery = 10
 
-type Waiter = { readonly admit: () => void }
+type Waiter = { readonly admit: () => void; readonly refuse: (error: Error) => void }
 
 type PriorityQueue = {
   /** Resolves when this waiter is admitted; rejects with the signal's reason when aborted before. */
   join(priority: Priority, signal?: AbortSignal): Promise<void>
   /** Admits up to `count` waiters, most urgent first. */
   admit(count: number): void
+  /** Rejects everybody who waits in these lanes. */
+  refuse(priorities: readonly Priority[], error: Error): void
   /** How many wait, in one lane or in all. */
   size(priority?: Priority): number
 }
@@ -40,6 +42,11 @@ export function createPriorityQueue(): PriorityQueue {
           lane.delete(waiter)
           forget()
           resolve()
+        },
+        refuse: (error) => {
+          lane.delete(waiter)
+          forget()
+          reject(error)
         },
       }
       const forget = onAbort(signal, () => {
@@ -70,5 +77,9 @@ export function createPriorityQueue(): PriorityQueue {
   const size = (priority?: Priority): number =>
     priority === undefined ? Object.values(lanes).reduce((sum, lane) => sum + lane.size, 0) : lanes[priority].size
 
-  return { join, admit, size }
+  const refuse = (priorities: readonly Priority[], error: Error): void => {
+    for (const priority of priorities) for (const waiter of [...lanes[priority]]) waiter.refuse(error)
+  }
+
+  return { join, admit, refuse, size }
 }

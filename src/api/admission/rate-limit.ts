@@ -1,19 +1,51 @@
 // The rate limit over all workers: borrows shares of their budget for whoever waits here, most urgent first, and lets each
-// request leave at its own instant. What is not needed after all goes back.
+// request leave at its own instant. What is not needed after all goes back. Where the budget counts a quota and has none left,
+// changes are refused, for the outbox plans their next attempt; reads wait.
 
 import { sleep } from '../../clock.ts'
+import { BoatMirrorError } from '../../errors.ts'
 import { createPace } from './pace.ts'
 import { createPriorityQueue, type Priority } from './priority-queue.ts'
+import { quotaRule } from './quota.ts'
 import type { RequestBudget, Wish } from './request-budget.ts'
 
-export interface Limiter {
-  /** Resolves when one request may leave, most urgent first; rejects with the signal's reason when aborted. */
-  acquire(priority: Priority, signal?: AbortSignal): Promise<void>
+/** One request that may leave. */
+export type Permit = {
+  /** False: it waited for so long that a quota would count it in another window; ask for a new one. */
+  stands(): boolean
+  /** Nothing left by it. */
+  giveBack(): void
 }
+
+export interface Limiter {
+  /**
+   * Resolves when one request may leave, most urgent first; rejects with the signal's reason when aborted, and with
+   * QuotaUsed where it would have to wait for the quota longer than it may.
+   */
+  acquire(priority: Priority, signal?: AbortSignal): Promise<Permit>
+}
+
+/** One that nobody counts. */
+export const freePermit: Permit = { stands: () => true, giveBack: () => undefined }
 
 /** A limiter that lets everything pass at once. */
 export const unlimited: Limiter = {
-  acquire: async (_priority, signal) => signal?.throwIfAborted(),
+  acquire: async (_priority, signal) => {
+    signal?.throwIfAborted()
+    return freePermit
+  },
+}
+
+/** The quota of the API is used; it may have requests left again in `waitMs`. */
+export class QuotaUsed extends BoatMirrorError {
+  readonly waitMs: number
+
+  constructor(freeAt: Date, waitMs: number) {
+    super('API_QUOTA_USED', `API_QUOTA is used until about ${freeAt.toISOString().slice(0, 16)}Z.`, {
+      remedy: 'Wait, or raise API_QUOTA if the API allows more. `boat-mirror status` shows what is used.',
+    })
+    this.waitMs = waitMs
+  }
 }
 
 /** What passes in this time is the most that is lent at once: the turns of the workers are short, and loans few. */
@@ -28,9 +60,34 @@ const periodMs = 200
 /** Requests in the largest loan: 1 at 10/s, 5 at 100/s, 50 at 1000/s. */
 export const largestLoan = (ratePerSecond: number): number => Math.ceil((ratePerSecond * shareMs) / 1000)
 
-/** One request that was lent: from when it may leave, and for whom it was lent. */
-type Permit = { readonly at: number; readonly priority: Wish['priority'] }
+/** Of a quota without a rate so many are lent at once, at most. */
+const largestUnpaced = 200
+/** Whoever waits for the quota asks again after this time, at the latest: others may have given some back. */
+const askAgainMs = 30_000
+
+/** Who waits for the quota with those who asked. */
+const waitingWith: Readonly<Record<Wish['priority'], readonly Priority[]>> = {
+  write: ['write'],
+  read: ['asked', 'read', 'detail'],
+  detail: ['detail'],
+}
+
+/** One request that was lent: from when it may leave, for whom it was lent, and when: here, and by the lender's clock. */
+type Lent = {
+  readonly at: number
+  readonly priority: Wish['priority']
+  readonly lentAt: number
+  readonly since: Date | undefined
+}
 type Need = { readonly priority: Wish['priority']; readonly count: number }
+
+type LimiterOptions = {
+  readonly ratePerSecond: number
+  /** The budget counts a quota, too. */
+  readonly hasQuota?: boolean
+  /** How long a read waits for the quota, in milliseconds; unset: as long as it takes. */
+  readonly patienceMs?: number | null
+}
 
 type RateLimiter = Limiter & {
   /** Gives back what is not used. */
@@ -38,15 +95,23 @@ type RateLimiter = Limiter & {
 }
 
 /** A limiter for all that borrow from `budget`, which must not reject. A rate of 0 is no limit. */
-export function createRateLimiter(ratePerSecond: number, budget: RequestBudget): RateLimiter {
-  if (ratePerSecond <= 0) return { ...unlimited, close: async () => undefined }
-  const largest = largestLoan(ratePerSecond)
+export function createRateLimiter(limits: number | LimiterOptions, budget: RequestBudget): RateLimiter {
+  const {
+    ratePerSecond,
+    hasQuota = false,
+    patienceMs = null,
+  } = typeof limits === 'number' ? { ratePerSecond: limits } : limits
+  const isPaced = ratePerSecond > 0
+  if (!isPaced && !hasQuota) return { ...unlimited, close: async () => undefined }
+  const largest = isPaced ? largestLoan(ratePerSecond) : largestUnpaced
   const queue = createPriorityQueue()
   const pace = createPace(periodMs)
   /** Earliest first. */
-  let held: readonly Permit[] = []
-  let unused = 0
-  /** Somebody more urgent goes first until then. */
+  let held: readonly Lent[] = []
+  let unused: readonly Lent[] = []
+  /** The loan of those that are admitted now. */
+  let admitted: Lent | undefined
+  /** Somebody more urgent goes first until then, or the quota has none. */
   let standBack: { readonly priority: Wish['priority']; readonly until: number } | null = null
   let pumping = false
   let waker: AbortController | null = null
@@ -55,17 +120,24 @@ export function createRateLimiter(ratePerSecond: number, budget: RequestBudget):
 
   const admitDue = (now: number): void => {
     const fresh = held.filter(({ at }) => at >= now - keepMs)
-    unused += held.length - fresh.length
-    const due = fresh.filter(({ at }) => at <= now).length
-    const count = Math.min(due, queue.size())
-    held = fresh.slice(count)
+    unused = [...unused, ...held.filter(({ at }) => at < now - keepMs)]
+    const due = fresh.filter(({ at }) => at <= now)
+    // Of a quota a part is for changes alone: what was taken of it, no read may use.
+    const forChanges = hasQuota ? due.filter(({ priority }) => priority === 'write').length : 0
+    const spare = Math.max(0, forChanges - queue.size('write'))
+    const count = Math.min(due.length - spare, queue.size())
+    const notNeeded = due.filter(({ priority }) => priority === 'write').slice(0, spare)
+    const leaving = due.filter((lent) => !notNeeded.includes(lent)).slice(0, count)
+    unused = [...unused, ...notNeeded]
+    held = fresh.filter((lent) => !leaving.includes(lent) && !notNeeded.includes(lent))
+    admitted = leaving[0]
     pace.count(count)
     queue.admit(count)
   }
 
   /** For whom to borrow now: the most urgent for whom nothing is lent; null while what is held suffices. */
   const needAt = (now: number): Need | null => {
-    const isSoon = ({ at }: Permit): boolean => at <= now + leadMs
+    const isSoon = ({ at }: Lent): boolean => at <= now + leadMs
     const writes = queue.size('write')
     const soon = held.filter(isSoon)
     const later = held.slice(soon.length)
@@ -80,21 +152,40 @@ export function createRateLimiter(ratePerSecond: number, budget: RequestBudget):
     return details > 0 ? { priority: 'detail', count: details } : null
   }
 
+  /** What is given back with the next loan: what was lent too long ago counts as spent. */
+  const takeUnused = (): Pick<Wish, 'unused' | 'unusedSince'> => {
+    const back = unused.filter(({ lentAt }) => performance.now() - lentAt < quotaRule.heldMs)
+    unused = []
+    const since = back.flatMap(({ since }) => since?.getTime() ?? [])
+    return { unused: back.length, ...(since.length > 0 && { unusedSince: new Date(Math.min(...since)) }) }
+  }
+
   const borrow = async ({ priority, count }: Need): Promise<void> => {
     const wanted = Math.min(largest, priority === 'write' ? count : Math.max(count, Math.ceil(pace.lately() * 1.25)))
-    const wish = { priority, wanted, unused, more: count > wanted }
-    unused = 0
-    const { granted, waitMs } = await budget.lend(wish)
+    const wish = { priority, wanted, ...takeUnused(), more: count > wanted }
+    const lentAt = performance.now()
+    const { granted, waitMs, lentAt: since, freeAt } = await budget.lend(wish)
     const start = performance.now() + waitMs
-    const lent = Array.from({ length: granted }, (_, i) => ({ at: start + (1000 * i) / ratePerSecond, priority }))
+    const spacingMs = isPaced ? 1000 / ratePerSecond : 0
+    const lent = Array.from({ length: granted }, (_, i) => ({ at: start + i * spacingMs, priority, lentAt, since }))
     held = [...held, ...lent].sort((a, b) => a.at - b.at)
-    standBack = granted > 0 ? null : { priority, until: start }
+    const refused = freeAt !== undefined && refuse(priority, new QuotaUsed(freeAt, waitMs))
+    const until = freeAt === undefined ? start : Math.min(start, lentAt + askAgainMs)
+    standBack = granted > 0 || refused ? null : { priority, until }
+  }
+
+  /** Those who do not wait for the quota are told so. Returns whether there were such. */
+  const refuse = (priority: Wish['priority'], error: QuotaUsed): boolean => {
+    const waits = patienceMs === null || error.waitMs <= patienceMs
+    if (priority !== 'write' && waits) return false
+    queue.refuse(waitingWith[priority], error)
+    return true
   }
 
   /** Sleeps until something changes by itself, or somebody joins. */
   const rest = async (now: number): Promise<void> => {
     const last = [held.at(-1), held.findLast(({ priority }) => priority === 'write')]
-    const instants = [held[0]?.at, standBack?.until, ...last.map((permit) => permit && permit.at - leadMs)]
+    const instants = [held[0]?.at, standBack?.until, ...last.map((lent) => lent && lent.at - leadMs)]
     const next = Math.min(...instants.filter((instant) => instant !== undefined && instant > now).map(Number))
     waker = new AbortController()
     await sleep(Math.ceil(next - now), waker.signal).catch(() => undefined) // woken
@@ -118,22 +209,39 @@ export function createRateLimiter(ratePerSecond: number, budget: RequestBudget):
     } finally {
       pumping = false // in the same turn as the last look at the queue: nobody can join unseen
     }
+    giveBackLater()
+  }
+
+  const giveBackLater = (): void => {
+    clearTimeout(idle)
     if (!closed) idle = setTimeout(() => void giveBack(), keepMs).unref()
   }
 
   const giveBack = async (): Promise<void> => {
-    const back = unused + held.length
-    unused = 0
+    unused = [...unused, ...held]
     held = []
-    if (back > 0) await budget.lend({ priority: 'detail', wanted: 0, unused: back, more: false })
+    const back = takeUnused()
+    if (back.unused > 0) await budget.lend({ priority: 'detail', wanted: 0, ...back, more: false })
+  }
+
+  const permitOf = (lent: Lent | undefined): Permit => {
+    if (lent === undefined || !hasQuota) return freePermit
+    return {
+      stands: () => performance.now() - lent.lentAt < quotaRule.heldMs,
+      giveBack: () => {
+        unused = [...unused, lent]
+        if (!pumping) giveBackLater()
+      },
+    }
   }
 
   return {
     async acquire(priority, signal) {
-      const admitted = queue.join(priority, signal)
+      const turn = queue.join(priority, signal)
       if (pumping) waker?.abort()
       else void pump()
-      await admitted
+      await turn
+      return permitOf(admitted)
     },
     close: async () => {
       closed = true

@@ -13,12 +13,21 @@ export type Wish = {
   readonly wanted: number
   /** Requests of earlier loans that were not made. */
   readonly unused: number
+  /** When the earliest of those loans was made, as it said; only a quota asks. */
+  readonly unusedSince?: Date
   /** More of this priority wait than are wanted now. */
   readonly more: boolean
 }
 
 /** All that were wanted, evenly spread from `waitMs` on; or none: somebody more urgent goes first, so ask again then. */
-export type Loan = { readonly granted: number; readonly waitMs: number }
+export type Loan = {
+  readonly granted: number
+  readonly waitMs: number
+  /** The lender's clock, where it counts a quota. */
+  readonly lentAt?: Date
+  /** The quota has none left for this priority until about then. It may also grant fewer than were wanted. */
+  readonly freeAt?: Date
+}
 
 export interface RequestBudget {
   lend(wish: Wish): Promise<Loan>
@@ -94,6 +103,33 @@ export function createOwnBudget(ratePerSecond: number, now: () => number = () =>
 
 /** Postgres that lends more slowly than this counts as absent, and while it is absent it is asked again this often. */
 const patienceMs = 2_000
+const askAgainMs = 1_000
+
+/**
+ * The shared budget where it counts a quota: while it does not answer, nothing is lent, for nobody else knows what is left.
+ * Said once. Never rejects.
+ */
+export function withoutFallback(shared: RequestBudget, log: Logger): RequestBudget {
+  let isOut = false
+  return {
+    lend: async (wish) => {
+      try {
+        const loan = await withDeadline(shared.lend(wish), patienceMs)
+        if (isOut) log.info({ event: 'limiter_shared' }, 'the quota is counted again')
+        isOut = false
+        return loan
+      } catch (error) {
+        if (!isOut)
+          log.warn(
+            { event: 'limiter_out', error },
+            'Postgres does not answer: until it does, no request leaves, because it counts the quota',
+          )
+        isOut = true
+        return { granted: 0, waitMs: askAgainMs }
+      }
+    },
+  }
+}
 
 /** The shared budget; while it does not answer, the process's own. Each change is logged once. Never rejects. */
 export function withFallback(shared: RequestBudget, own: RequestBudget, log: Logger): RequestBudget {

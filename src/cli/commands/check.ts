@@ -1,6 +1,6 @@
 // `check`: tries configuration, database, queue and API, and says what is right, what is wrong and what to set.
 
-import { queuePrefix } from '../../app.ts'
+import { openLimiter, queuePrefix, rateOf } from '../../app.ts'
 import type { Config } from '../../config.ts'
 import { type Database, openDatabase, supportedVersion } from '../../database/database.ts'
 import { maxSkewMs, measureSkew } from '../../database/database-clock.ts'
@@ -49,7 +49,7 @@ export async function runCheck(
   const current = database.current ? database.database : null
   if (database.direct !== null) findings.push(await checkQueue(context, database.direct, current))
   const isToWrite = write !== undefined
-  const { found, ...api } = await searchAndCheckApi(context, current, { isToWrite, tryQuery })
+  const { found, ...api } = await lookAtApi(context, current, { isToWrite, tryQuery })
   findings.push(...api.findings)
   const path = isToWrite && found?.problem === null ? (write === true ? '.env' : write) : null
   const toWrite = [...placesOf(context.environment, withSecrets), ...(found?.settings ?? [])]
@@ -70,6 +70,36 @@ export async function runCheck(
   }
   return bad ? 1 : contradicted ? 3 : 0
 }
+
+/** Looks at the API; with a quota each request is counted, and where nobody counts none is made. */
+async function lookAtApi(
+  context: CommandContext,
+  current: Database | null,
+  how: { readonly isToWrite: boolean; readonly tryQuery: boolean },
+): Promise<Awaited<ReturnType<typeof searchAndCheckApi>>> {
+  const { config, log } = context
+  if (config.api.quota === null) return await searchAndCheckApi(context, current, how)
+  if (current === null)
+    return {
+      findings: [
+        warn(
+          'API',
+          'not asked: API_QUOTA is set, and without its schema the database counts no requests',
+          remedyUncounted,
+        ),
+      ],
+      found: null,
+    }
+  const ratePerSecond = rateOf(config, config.api.baseUrl === null)
+  const limiter = openLimiter(current.pool, { config, ratePerSecond, patienceMs: queuePatienceMs, log })
+  try {
+    return await searchAndCheckApi(context, current, { ...how, limiter })
+  } finally {
+    await limiter.close()
+  }
+}
+
+const remedyUncounted = 'Run: boat-mirror migrate. Or unset API_QUOTA for this one check.'
 
 /** Writes the settings; null where that fails, which is one more finding: what was found is shown all the same. */
 async function writeOrTell(

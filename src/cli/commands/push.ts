@@ -5,6 +5,7 @@ import { counted, relative } from '../../format.ts'
 import { outboxFacts } from '../../inspect/queries.ts'
 import type { Logger } from '../../log.ts'
 import { type ChangeInfo, changeFacts, changesForPerson, listChanges } from '../../outbox/inspect.ts'
+import { codeIn } from '../../outbox/outcome.ts'
 import { type Preview, previewChanges } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import type { CommandContext, ExitCode, OpenedApp } from '../context.ts'
@@ -75,7 +76,12 @@ function report(changes: readonly ChangeInfo[], waiting: readonly string[], held
   printText(`\nA person has to decide: ${waiting.join(', ')}. See: boat-mirror changes show ID`)
 }
 
-const heldText = (refusal: string): string =>
+const heldText = (refusal: string): string => (codeIn(refusal) === 'API_QUOTA_USED' ? quotaText : refusalText(refusal))
+
+const quotaText =
+  'API_QUOTA has no requests left for what is queued. It stays queued: a worker, or a later push, sends it. See: boat-mirror status'
+
+const refusalText = (refusal: string): string =>
   `The API refuses this account: ${oneLine(refusal, 200)}\nWhat is left stays queued. Correct API_TOKEN and API_AUTH, then run: boat-mirror push. A worker goes on by itself.`
 
 /** Changes as a table, oldest first. Bodies are not shown: they hold personal data. */

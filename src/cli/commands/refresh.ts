@@ -46,7 +46,10 @@ async function carryOut(context: CommandContext, { stream, key }: Wanted, json: 
   const { config: settings, log, signal } = context
   await using app = await context.open({ schema: 'migrate', patienceMs })
   const { database } = app
-  await preflight({ config: settings, apiUrl: app.apiUrl, log, signal }, streamsToSync([stream.name], settings))
+  await preflight(
+    { config: settings, apiUrl: app.apiUrl, log, signal, limiter: app.limiter },
+    streamsToSync([stream.name], settings),
+  )
   const backend = await app.openQueue(signal)
   const outcome = await workOn(
     { context: app.syncContext, backend, log },

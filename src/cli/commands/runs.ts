@@ -117,7 +117,7 @@ export async function runRelease(context: CommandContext, id: string, { json }: 
   const { config, log, signal } = context
   await using app = await context.open({ schema: 'migrate', patienceMs })
   const held = await existing(app, id)
-  await preflight({ config, apiUrl: app.apiUrl, log, signal }, [held.stream])
+  await preflight({ config, apiUrl: app.apiUrl, log, signal, limiter: app.limiter }, [held.stream])
   const { runId, keys } = await started(context, app, held)
   const parent = findStream(held.stream)?.parent
   const asked = parent === undefined ? '' : `what ${parent} show now of `

@@ -1,8 +1,12 @@
 // `schedule`: which stream is due when, and how the intervals are stretched to fit the rate limit.
 
+import { quotaText } from '../../api/admission/quota.ts'
 import { turnName, turns } from '../../catalog/turns.ts'
+import type { Quota } from '../../config.ts'
+import { BoatMirrorError } from '../../errors.ts'
 import { count, duration, relative } from '../../format.ts'
-import { effectiveIntervals, scheduleFacts, wantedIntervals } from '../../jobs/schedule.ts'
+import { type Fitted, fitSchedule } from '../../jobs/fit-schedule.ts'
+import { scheduleFacts } from '../../jobs/schedule.ts'
 import { intervalsAllowed } from '../../reports/freshness.ts'
 import { repeatingReads } from '../../state/due/reads.ts'
 import { listStreams, turnCosts } from '../../state/due/stream-state.ts'
@@ -16,23 +20,29 @@ const seconds = (ms: number | undefined): number | null => (ms === undefined ? n
 
 const times = (ms: number | undefined, by: number): number | undefined => (ms === undefined ? undefined : ms * by)
 
-type ScheduleOptions = Json & { readonly plan: boolean; readonly rows: ReadonlyMap<string, number> }
+type ScheduleOptions = Json & {
+  readonly plan: boolean
+  readonly rows: ReadonlyMap<string, number>
+  readonly quota?: Quota
+}
 
 export async function runSchedule(
   { config, open }: CommandContext,
-  { json, plan, rows: given }: ScheduleOptions,
+  { json, plan, rows: given, quota: asked }: ScheduleOptions,
 ): Promise<void> {
   await using app = await open({ schema: 'check', api: false, patienceMs: 0 })
   const { database, ratePerSecond } = app
-  const facts = await scheduleFacts(database, ratePerSecond)
-  const wanted = wantedIntervals(config, facts)
-  const effective = await effectiveIntervals(database, wanted, ratePerSecond)
+  if (asked !== undefined && !plan)
+    throw new BoatMirrorError('USAGE', '--quota belongs to --plan: it only says what a quota would buy.')
+  const { wanted, intervals: effective, ages, solved } = await fitSchedule(database, config, ratePerSecond)
   const costs = await turnCosts(database.pool)
   const states = new Map((await listStreams(database.pool)).map((state) => [state.stream, state]))
   if (plan) {
     const mirrored = new Map([...states].map(([stream, state]) => [stream, Number(state.rows)]))
     const [reads, detected] = [await repeatingReads(database.pool), await listDetected(database.pool)]
-    return printRequestPlan({ config, facts, mirrored, given, reads, detected }, json)
+    const facts = await scheduleFacts(database, ratePerSecond)
+    const quota = asked ?? config.api.quota
+    return printRequestPlan({ config, facts, mirrored, given, reads, detected, quota, measured: costs }, json)
   }
   const planned = [...wanted].map(([turn, intervalMs]) => ({ intervalMs, cost: costs.get(turn) ?? 1 }))
   const neededPerSecond = planned.reduce((sum, { intervalMs, cost }) => sum + (cost * 1_000) / intervalMs, 0)
@@ -46,13 +56,18 @@ export async function runSchedule(
       effectiveS: seconds(effective.get(name)),
       requestsPerTurn: costs.get(name) ?? null,
       targetS: seconds(config.targets[turn.stream] ?? times(effective.get(name), intervalsAllowed)),
+      detailsS: turn.hot ? null : seconds(ages.get(turn.stream)?.maxAgeMs),
       asOf: (turn.hot ? state?.hot_as_of : state?.as_of) ?? null,
       nextDueAt: (turn.hot ? state?.hot_next_due_at : state?.next_due_at) ?? null,
     }
   })
-  if (json) return printJson({ ratePerSecond, scheduledShare, neededPerSecond, stretch, streams: rows })
+  const { quota } = config.api
+  if (json) {
+    const byQuota = quota === null || solved === null ? null : { quota: quotaText(quota), ...solved }
+    return printJson({ ratePerSecond, scheduledShare, neededPerSecond, stretch, quota: byQuota, streams: rows })
+  }
   print(scheduleTable(rows, new Date()))
-  print(`\n${budgetText(ratePerSecond, neededPerSecond, stretch)}`)
+  print(`\n${solved === null ? budgetText(ratePerSecond, neededPerSecond, stretch) : solvedText(solved)}`)
 }
 
 type ScheduledTurn = {
@@ -61,6 +76,8 @@ type ScheduledTurn = {
   readonly effectiveS: number | null
   readonly requestsPerTurn: number | null
   readonly targetS: number | null
+  /** How old details may be under a quota; null: as DETAIL_MAX_AGE says. */
+  readonly detailsS?: number | null
   readonly asOf: Date | null
   readonly nextDueAt: Date | null
 }
@@ -90,6 +107,14 @@ export function scheduleTable(rows: readonly ScheduledTurn[], now: Date, width =
   }
   return fittingTable(rows, [whole, narrow], width)
 }
+
+/** What the schedule was solved for, in a sentence or two. */
+const solvedText = ({ budgetPerDay, perDay, isKept }: NonNullable<Fitted['solved']>): string =>
+  `API_QUOTA leaves the schedule ${count(Math.round(budgetPerDay))} requests a day, and it takes ${count(Math.round(perDay))}. ${
+    isKept
+      ? 'What is least useful is stretched first: see schedule --plan.'
+      : 'That is too little: intervals are longer than they should ever be. Switch streams off, or ask for a larger quota.'
+  }`
 
 /** What the schedule takes of the rate limit, in a sentence. */
 function budgetText(ratePerSecond: number, neededPerSecond: number, stretch: number): string {

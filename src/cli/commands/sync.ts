@@ -29,7 +29,7 @@ export async function runSync(
   for (const name of names) existingStream(name)
   const streams = streamsToSync(names, config)
   await using app = await context.open({ schema: options.check ? 'check' : 'migrate', patienceMs })
-  await preflight({ config, apiUrl: app.apiUrl, log, signal }, streams)
+  await preflight({ config, apiUrl: app.apiUrl, log, signal, limiter: app.limiter }, streams)
   if (options.check) return await runCheckSync(app, streams, { json: options.json, signal, log })
   const runs = await carryOut(context, app, streams, options.full)
   return report({ runs, quarantine: await quarantineTotals(app.database.pool) }, options.json)

@@ -3,6 +3,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { findStream, streams } from '../../catalog/catalog.ts'
 import { meant } from '../../near-names.ts'
+import { parseQuota, type Quota, settings } from '../../settings.ts'
 import { action, quiet } from './action.ts'
 import { recordNumber, recordNumbers, wholeNumber, withJson } from './arguments.ts'
 
@@ -102,7 +103,8 @@ export function registerSchedule(program: Command): void {
         'the plan of the worker: wanted and effective intervals, next times, and the share of the rate limit',
       )
       .option('--plan', 'the requests that a first sync and a day need with these settings', false)
-      .option('--rows <stream=n>', 'with --plan: as if there were so many; may be repeated', collectRows, new Map()),
+      .option('--rows <stream=n>', 'with --plan: as if there were so many; may be repeated', collectRows, new Map())
+      .option('--quota <quota>', 'with --plan: as if API_QUOTA were this, such as 100000/day', quotaGiven),
   ).action(action(() => import('../commands/schedule.ts'), 'runSchedule', quiet))
 }
 
@@ -130,6 +132,13 @@ export function registerQuarantine(program: Command): void {
       .argument('[id...]', 'numbers of entries', recordNumbers, [])
       .option('--all', 'every entry', false),
   ).action(action(() => import('../commands/quarantine.ts'), 'runRetry', quiet))
+}
+
+/** Reads `--quota`. */
+function quotaGiven(text: string): Quota {
+  const quota = parseQuota(text)
+  if (quota === undefined) throw new InvalidArgumentError(`It takes ${settings.quota.takes}.`)
+  return quota
 }
 
 /** Collects `--rows STREAM=N`. */

@@ -20,12 +20,22 @@ export const isSoon = ({ eventful }: StreamDef, row: string): string | undefined
   `(${row}.${eventful.begin} between now() and now() + interval '30 days'
     or ${row}.${eventful.end} between now() - interval '7 days' and now())`
 
-type Aged = { readonly row: string; readonly key: string; readonly maxAgeMs: string }
+/** The share of DETAIL_MAX_AGE at which they are. A quota may allow them more. */
+export const usualSoonShare = 0.25
+
+type Aged = {
+  readonly row: string
+  readonly key: string
+  readonly maxAgeMs: string
+  /** What rentals about to depart or just back are allowed of it, as SQL. */
+  readonly soonShare?: string
+}
 
 /** When details of a row of `stream`, read at this instant, are too old, as SQL. */
-export function oldAt(instant: string, stream: StreamDef, { row, key, maxAgeMs }: Aged): string {
+export function oldAt(instant: string, stream: StreamDef, aged: Aged): string {
+  const { row, key, maxAgeMs, soonShare = String(usualSoonShare) } = aged
   const soon = isSoon(stream, row)
-  const sooner = soon === undefined ? '' : ` * case when ${soon} then 0.25 else 1 end`
+  const sooner = soon === undefined ? '' : ` * case when ${soon} then ${soonShare} else 1 end`
   return `${instant} + ${ageOf(shareOf(key), maxAgeMs)}${sooner}`
 }
 

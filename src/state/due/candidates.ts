@@ -68,10 +68,10 @@ function changedSql(stream: StreamDef, since: string): readonly string[] {
   ]
 }
 
-type Ages = { readonly maxAgeMs: string; readonly from: string; readonly to: string }
+type Ages = { readonly maxAgeMs: string; readonly soonShare: string; readonly from: string; readonly to: string }
 
 /** Selects keys of the rows whose details may be too old: those read longest ago, and those of which details are read more often. */
-function oldSql(stream: StreamDef, { maxAgeMs, from, to }: Ages): readonly string[] {
+function oldSql(stream: StreamDef, { maxAgeMs, soonShare, from, to }: Ages): readonly string[] {
   const holder = holderOf(stream)
   const key = holder.key.map((name) => `t.${identifier(name)}`).join(', ')
   const table = `mirror.${identifier(holder.name)} t`
@@ -87,7 +87,7 @@ function oldSql(stream: StreamDef, { maxAgeMs, from, to }: Ages): readonly strin
       ? []
       : [
           `select ${key} from ${table} cross join lateral (select from ${read} and r.key = ${keySql(holder, 't')}
-             and r.detail_read_at < now() - 0.25 * ${ageOf('0', maxAgeMs)} offset 0) r
+             and r.detail_read_at < now() - ${soonShare} * ${ageOf('0', maxAgeMs)} offset 0) r
            where t._deleted_at is null and ${soon} and not (select w.listed from w)`,
         ]),
   ]

@@ -25,7 +25,7 @@ import { isDetailOnSchedule, repeatsOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, keySql, literal, on, type Queryable } from '../../database/sql.ts'
-import { isOlder, oldAt } from './ages.ts'
+import { isOlder, oldAt, usualSoonShare } from './ages.ts'
 import { candidatesSql, holderOf } from './candidates.ts'
 
 export type DueSettings = {
@@ -99,6 +99,7 @@ async function queryDue<R extends QueryResultRow>(
   { select, tail, values = [], sample, onlyChanged, isDueOrNot = false }: DueQuery,
 ): Promise<readonly R[]> {
   const { scope, since } = settings
+  const { maxAgeMs, soonShare } = await agesNow(db, stream, settings)
   const holder = holderOf(stream)
   const key = keySql(holder, 'm')
   const isList = stream.reads.kind === 'list'
@@ -106,7 +107,9 @@ async function queryDue<R extends QueryResultRow>(
   const isMadeDue = scope === 'hot' && stream.dueBy !== undefined
   const isAll = since === null || (isWhole && !isMadeDue)
   const hasAges = scope === 'schedule' && onlyChanged !== true
-  const ages = hasAges ? { maxAgeMs: '$2::float8', from: '$3::date', to: '$4::date' } : null
+  const ages = hasAges
+    ? { maxAgeMs: '$2::float8', soonShare: String(soonShare), from: '$3::date', to: '$4::date' }
+    : null
   const rows = isAll ? `mirror.${holder.name} m ${sample ?? ''}` : candidatesSql(stream, '$5::timestamptz', ages)
   // What is known of a few rows is looked up; of all of them, both are read.
   const known = isAll && sample === undefined ? remembered : lookedUp
@@ -117,7 +120,12 @@ async function queryDue<R extends QueryResultRow>(
   const seenAt = isList
     ? 'case when w.listed then greatest(d.detail_read_at, d.listed_at) else d.detail_read_at end'
     : 'd.detail_read_at'
-  const aged = isOlder('d.detail_read_at', holder, { row: 'm', key, maxAgeMs: 'w.max_age_ms' })
+  const aged = isOlder('d.detail_read_at', holder, {
+    row: 'm',
+    key,
+    maxAgeMs: 'w.max_age_ms',
+    soonShare: 'w.soon_share',
+  })
   // A hot run of a list reads what its own sweep found.
   const found = scope === 'hot' && isList ? 'd.changed_at >= w.since' : 'true'
   const stale = isMadeDue
@@ -127,16 +135,31 @@ async function queryDue<R extends QueryResultRow>(
       : `(${seenAt} is null or ${seenAt} < ${changedAt} or ${seenAt} < w.before
          or not w.listed and ${aged} or d.partly and not w.partly)`
   const result = await db.query<R>(
-    `with w(before, max_age_ms, first_day, last_day, since, listed, partly) as (
+    `with w(before, max_age_ms, first_day, last_day, since, listed, partly, soon_share) as (
       select $1::timestamptz, $2::float8, $3::date, $4::date, $5::timestamptz,
         ${isList} and $6::boolean and ${areRedundant(repeats)},
-        $6::boolean and ${areRedundant(isList ? repeats.slice(1) : repeats)})
+        $6::boolean and ${areRedundant(isList ? repeats.slice(1) : repeats)}, ${soonShare}::float8)
     select ${typeof select === 'string' ? select : select(changedAt)} from w cross join ${rows} ${parent} ${known('d', stream, key)}
     where m._deleted_at is null and not ${isStub('m')} and ${horizon}
       and ${isDueOrNot ? 'true' : `${found} and ${stale}`} ${tail}`,
-    [...settingsValues(settings), ...values],
+    [...settingsValues({ ...settings, maxAgeMs }), ...values],
   )
   return result.rows
+}
+
+/** How old details may be: as DETAIL_MAX_AGE says, or older where a quota lets them be no younger. */
+async function agesNow(
+  db: Queryable,
+  { name }: StreamDef,
+  { maxAgeMs }: DueSettings,
+): Promise<{ readonly maxAgeMs: number; readonly soonShare: number }> {
+  const { rows } = await db.query<{ all: number | null; soon: number | null }>(
+    'select max_age_s::float8 as all, soon_max_age_s::float8 as soon from sync.streams where stream = $1',
+    [name],
+  )
+  const { all = null, soon = null } = rows[0] ?? {}
+  if (all === null) return { maxAgeMs, soonShare: usualSoonShare }
+  return { maxAgeMs: all * 1_000, soonShare: soon === null ? usualSoonShare : soon / all }
 }
 
 /** Joins what is remembered of a record, under a key of SQL. */
@@ -192,7 +215,7 @@ export async function nextRead(
 ): Promise<NextRead | null> {
   const holder = holderOf(stream)
   const isAlways = stream.freshness === 'always' && !isDetailOnSchedule(stream)
-  const aged = { row: 'm', key: keySql(holder, 'm'), maxAgeMs: 'w.max_age_ms' }
+  const aged = { row: 'm', key: keySql(holder, 'm'), maxAgeMs: 'w.max_age_ms', soonShare: 'w.soon_share' }
   const same = holder.key.map((name, index) => `m.${identifier(name)} = $${index + 7}::${columnType(holder, name)}`)
   const [found] = await queryDue<NextRead>(db, stream, settings, {
     select: (changedAt) => `case when ${isAlways} then 'always' when d.partly and not w.partly then 'skipped'

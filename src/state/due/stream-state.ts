@@ -18,23 +18,30 @@ type Intervals = {
   readonly intervalS: number | null
   readonly hotIntervalS?: number | null
   readonly targetS: number | null
+  /** Ages of details that a quota asks for; null: DETAIL_MAX_AGE. */
+  readonly maxAgeS?: number | null
+  readonly soonMaxAgeS?: number | null
 }
 
 /** Stores effective intervals and targets, in seconds; a turn without an interval is on no schedule. Due times already set stay. */
 export async function saveIntervals(db: Queryable, streams: readonly Intervals[]): Promise<void> {
   await db.query(
     `update sync.streams s set interval_s = t.interval_s, hot_interval_s = t.hot_interval_s, target_s = t.target_s,
+       max_age_s = t.max_age_s, soon_max_age_s = t.soon_max_age_s,
        next_due_at = case when t.interval_s is null then null
          else least(s.next_due_at, clock_timestamp() + t.interval_s * interval '1 s') end,
        hot_next_due_at = case when t.hot_interval_s is null then null
          else least(s.hot_next_due_at, clock_timestamp() + t.hot_interval_s * interval '1 s') end
-     from jsonb_to_recordset($1::jsonb) as t(stream text, interval_s numeric, hot_interval_s numeric, target_s numeric)
+     from jsonb_to_recordset($1::jsonb) as t(stream text, interval_s numeric, hot_interval_s numeric, target_s numeric,
+       max_age_s numeric, soon_max_age_s numeric)
      where s.stream = t.stream
-       and (s.interval_s, s.hot_interval_s, s.target_s) is distinct from (t.interval_s, t.hot_interval_s, t.target_s)`,
+       and (s.interval_s, s.hot_interval_s, s.target_s, s.max_age_s, s.soon_max_age_s)
+         is distinct from (t.interval_s, t.hot_interval_s, t.target_s, t.max_age_s, t.soon_max_age_s)`,
     [
       JSON.stringify(
-        streams.map(({ stream, intervalS, hotIntervalS = null, targetS }) => {
-          return { stream, interval_s: intervalS, hot_interval_s: hotIntervalS, target_s: targetS }
+        streams.map(({ stream, intervalS, hotIntervalS = null, targetS, maxAgeS = null, soonMaxAgeS = null }) => {
+          const ages = { max_age_s: maxAgeS, soon_max_age_s: soonMaxAgeS }
+          return { stream, interval_s: intervalS, hot_interval_s: hotIntervalS, target_s: targetS, ...ages }
         }),
       ),
     ],

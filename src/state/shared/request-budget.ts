@@ -1,6 +1,13 @@
 // The budget of requests in Postgres, from which all workers borrow, whichever queue they have.
 
-import { createOwnBudget, type RequestBudget, rule, withFallback } from '../../api/admission/request-budget.ts'
+import { type Quota, quotaRule, quotaWindows } from '../../api/admission/quota.ts'
+import {
+  createOwnBudget,
+  type RequestBudget,
+  rule,
+  withFallback,
+  withoutFallback,
+} from '../../api/admission/request-budget.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
 import { fillSql, type Queryable } from '../../database/sql.ts'
 import type { Logger } from '../../log.ts'
@@ -14,25 +21,48 @@ export const requestBudgetFunction: RepeatableStep = {
   sql: fillSql(budget, {
     far: microseconds(rule.farMs),
     late: microseconds(rule.lateMs),
-    ahead: microseconds(rule.aheadMs),
+    ahead_us: microseconds(rule.aheadMs),
     grace: microseconds(rule.graceMs),
     detail_every: String(rule.detailEvery),
+    held: `interval '${quotaRule.heldMs} ms'`,
+    reads: String(quotaRule.forReads),
+    details: String(quotaRule.forDetails),
+    details_of_hour: String(quotaRule.forDetailsOfHour),
+    ahead: `interval '${quotaRule.detailsAheadHours} hours'`,
   }),
 }
 
+/** A quota as SQL takes it. */
+export const quotaValues = (quota: Quota | null): readonly (number | null)[] | null =>
+  quota === null ? null : quotaWindows.map((window) => quota[window])
+
+/** What all that share a database keep to: requests a second (0: any number), and the quota (null: none). */
+export type Limits = { readonly ratePerSecond: number; readonly quota: Quota | null }
+
 /** A budget for all that share this database. Holds no connection between two loans; rejects while Postgres does not answer. */
-export function createPostgresBudget(db: Queryable, ratePerSecond: number): RequestBudget {
+export function createPostgresBudget(db: Queryable, ratePerSecond: number, quota: Quota | null = null): RequestBudget {
+  const values = quotaValues(quota)
   return {
-    lend: async ({ priority, wanted, unused, more }) => {
-      const { rows } = await db.query<{ granted: number; waitMs: number }>(
-        'select granted, wait_ms as "waitMs" from sync.lend_requests($1, $2, $3, $4, $5)',
-        [ratePerSecond, priority, wanted, unused, more],
+    lend: async ({ priority, wanted, unused, unusedSince, more }) => {
+      const { rows } = await db.query<{ granted: number; waitMs: number; lentAt: Date; freeAt: Date | null }>(
+        `select granted, wait_ms as "waitMs", lent_at as "lentAt", free_at as "freeAt"
+         from sync.lend_requests($1, $2, $3, $4, $5, $6, $7)`,
+        [ratePerSecond, priority, wanted, unused, more, values, unusedSince ?? null],
       )
-      return rows[0] ?? { granted: 0, waitMs: rule.graceMs }
+      const [loan] = rows
+      if (loan === undefined) return { granted: 0, waitMs: rule.graceMs }
+      const { granted, waitMs, lentAt, freeAt } = loan
+      return freeAt === null
+        ? { granted, waitMs, lentAt }
+        : { granted, waitMs: freeAt.getTime() - lentAt.getTime(), lentAt, freeAt }
     },
   }
 }
 
-/** The same, and the budget of this process alone while Postgres does not answer. Never rejects. */
-export const createSharedBudget = (db: Queryable, ratePerSecond: number, log: Logger): RequestBudget =>
-  withFallback(createPostgresBudget(db, ratePerSecond), createOwnBudget(ratePerSecond), log)
+/**
+ * The same. While Postgres does not answer: without a quota that of this process alone, with one nothing. Never rejects.
+ */
+export const createSharedBudget = (db: Queryable, { ratePerSecond, quota }: Limits, log: Logger): RequestBudget =>
+  quota === null
+    ? withFallback(createPostgresBudget(db, ratePerSecond), createOwnBudget(ratePerSecond), log)
+    : withoutFallback(createPostgresBudget(db, ratePerSecond, quota), log)

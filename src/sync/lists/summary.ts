@@ -2,6 +2,7 @@
 // are put together.
 
 import type { Page } from '../../api/client.ts'
+import { isHeldBack } from '../../api/retry.ts'
 import { isName, isObject, type Json, parseJson, textOf } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { ApiError } from '../../errors.ts'
@@ -115,7 +116,7 @@ async function readSingle(
     // A single that is refused tells nothing about the list; the details will report it.
     if (error instanceof ApiError && error.kind === 'skip') return undefined
     // One record that cannot be read must not keep all the others from the mirror; where nobody is asked, all wait.
-    if (error instanceof ApiError && error.kind === 'retry' && error.code !== 'API_PAUSED') return error
+    if (error instanceof ApiError && error.kind === 'retry' && !isHeldBack(error)) return error
     throw error
   }
 }

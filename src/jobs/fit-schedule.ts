@@ -1,0 +1,82 @@
+// The schedule as it fits rate limit and quota: without a quota all intervals are stretched alike, with one the schedule is
+// solved (sync/quota-schedule.ts).
+
+import { pacePerHour, quotaRule } from '../api/admission/quota.ts'
+import { streams } from '../catalog/catalog.ts'
+import type { Config } from '../config.ts'
+import type { Database } from '../database/database.ts'
+import { isSoon } from '../state/due/ages.ts'
+import { repeatingReads } from '../state/due/reads.ts'
+import { listStreams, turnCosts } from '../state/due/stream-state.ts'
+import { listDetected } from '../state/shared/detected-settings.ts'
+import { quotaValues } from '../state/shared/request-budget.ts'
+import { detectedCosts } from '../sync/detected-costs.ts'
+import { scheduledShare } from '../sync/plan.ts'
+import { type Ages, type QuotaScheduleInput, solveSchedule } from '../sync/quota-schedule.ts'
+import { changedADay, soonShare } from '../sync/request-plan.ts'
+import { effectiveIntervals, scheduleFacts, wantedIntervals } from './schedule.ts'
+
+export type Fitted = {
+  /** Intervals by turn, in milliseconds: as wanted, and as they are. */
+  readonly wanted: ReadonlyMap<string, number>
+  readonly intervals: ReadonlyMap<string, number>
+  /** How old details may be, by stream; empty: as DETAIL_MAX_AGE says. */
+  readonly ages: ReadonlyMap<string, Ages>
+  /** What it was solved for; null: no quota is set. */
+  readonly solved: { readonly budgetPerDay: number; readonly perDay: number; readonly isKept: boolean } | null
+}
+
+/** Requests a day that a schedule may take. */
+export function budgetPerDay(pace: number, ratePerSecond: number): number {
+  const byRate = ratePerSecond === 0 ? Number.POSITIVE_INFINITY : ratePerSecond * scheduledShare * 86_400
+  return Math.min(byRate, pace * 24 * quotaRule.forSchedule)
+}
+
+/** Fits the schedule to what the mirror holds, and what its API allows. */
+export async function fitSchedule(database: Database, config: Config, ratePerSecond: number): Promise<Fitted> {
+  const wanted = wantedIntervals(config, await scheduleFacts(database, ratePerSecond))
+  const { quota } = config.api
+  if (quota === null) {
+    const intervals = await effectiveIntervals(database, wanted, ratePerSecond)
+    return { wanted, intervals, ages: new Map(), solved: null }
+  }
+  const { pool } = database
+  const { rows } = await pool.query<{ pace: number | null }>('select sync.quota_pace($1, clock_timestamp()) as pace', [
+    quotaValues(quota),
+  ])
+  const pace = Math.min(rows[0]?.pace ?? Number.POSITIVE_INFINITY, pacePerHour({ ...quota, day: null, month: null }))
+  const budget = budgetPerDay(pace, ratePerSecond)
+  const { intervals, ages, perDay, isKept } = solveSchedule(await inputOf(database, config, wanted), budget)
+  return { wanted, intervals, ages, solved: { budgetPerDay: budget, perDay, isKept } }
+}
+
+/** What the mirror knows of its size and of the API. */
+async function inputOf(
+  { pool }: Database,
+  config: Config,
+  wanted: ReadonlyMap<string, number>,
+): Promise<QuotaScheduleInput> {
+  const known = new Map((await listStreams(pool)).map(({ stream, rows }) => [stream, Number(rows)]))
+  const reads = await repeatingReads(pool)
+  let [soon, all] = [0, 0]
+  for (const stream of streams) {
+    const condition = isSoon(stream, 't')
+    if (condition === undefined) continue
+    all += known.get(stream.name) ?? 0
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::int as count from mirror.${stream.name} t where t._deleted_at is null and ${condition}`,
+    )
+    soon += rows[0]?.count ?? 0
+  }
+  return {
+    settings: config,
+    wanted,
+    measured: await turnCosts(pool),
+    rowsOf: (stream) => known.get(stream) || null,
+    needed: new Set(reads.flatMap(({ endpoint, state }) => (state === 'needed' ? endpoint : []))),
+    ...detectedCosts(await listDetected(pool), config.priceDays),
+    soonShare: all === 0 ? soonShare : Math.min(1, soon / all),
+    hotShare: soonShare,
+    changedADay,
+  }
+}

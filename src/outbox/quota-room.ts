@@ -1,0 +1,89 @@
+// Which changes may begin where the API has a quota. What cannot wait has its requests kept for it: changes whose fate is
+// unknown, the steps of pending rentals, and all that is queued on a rental that is being made. Another change begins when
+// the quota covers it besides; a rental when it covers all that is queued on it, for it expires while it is pending.
+
+import type { Quota } from '../config.ts'
+import { inMs, on, type Queryable } from '../database/sql.ts'
+import { quotaValues } from '../state/shared/request-budget.ts'
+import type { Change } from './change.ts'
+
+/** Requests that a change takes at most: what it reads before, its own, what it reads back, and one that is repeated. */
+export const requestsAChange = 4
+
+/** What a change that is held for the quota shows as its error. */
+export const waitsForQuota =
+  'API_QUOTA_USED: waits until API_QUOTA has requests for it, and for all that is queued on it.'
+
+type Claimed = Pick<Change, 'id' | 'operation' | 'status' | 'dispatched' | 'deadline'>
+
+/** What is known of the quota when changes are claimed. */
+export type Room = {
+  /** Requests that changes may still take. */
+  readonly left: number
+  /** Changes that cannot wait, besides those that were claimed. */
+  readonly pressing: number
+  /** Changes that are queued on a rental that is to be made, by the id of the change that makes it. */
+  readonly chains: ReadonlyMap<string, number>
+}
+
+/** Ids of those that may not begin yet. What cannot wait always may. Pure. */
+export function heldBack(claimed: readonly Claimed[], { left, pressing, chains }: Room): readonly string[] {
+  const isPressing = ({ dispatched, deadline }: Claimed): boolean => dispatched || deadline !== null
+  const others = claimed.filter((change) => !isPressing(change))
+  let free = left - requestsAChange * (pressing + claimed.length - others.length)
+  return others.flatMap(({ id, operation }) => {
+    const changes = 1 + (operation === 'rental.create' ? (chains.get(id) ?? 0) : 0)
+    if (changes * requestsAChange > free) return id
+    free -= changes * requestsAChange
+    return []
+  })
+}
+
+/** Locks out other claims until the end of the transaction: each counts on what it sees. */
+export async function lockRoom(db: Queryable): Promise<void> {
+  await db.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.quota-room'))`)
+}
+
+/** What a change depends on, or is queued on, follows it. */
+const chainsSql = `with recursive making (root, id, is_claimed) as (
+    select q.id, q.id, q.id = any($2) from outbox.queue q where q.status = 'sending' and q.operation = 'rental.create'
+    union select m.root, n.id, m.is_claimed from making m cross join lateral (
+      select d.change_id as id from outbox.dependencies d where d.depends_on = m.id
+      union all select a.id from outbox.queue a where m.id = m.root and a.aggregate = 'change:' || m.root) n
+  ), steps as (
+    select m.root, m.is_claimed, count(*)::int as changes from making m join outbox.queue q on q.id = m.id
+    where m.id <> m.root and case when q.status = 'queued' then q.deadline is null end group by 1, 2
+  )
+  select (select min(w.allowed - w.used)::float8 from sync.quota_windows($1, clock_timestamp()) w where w.allowed is not null) as "left",
+    (select count(*) from outbox.queue q where (q.status = 'sending' or (q.status = 'queued' and q.deadline is not null))
+       and q.id <> all($2))::int + coalesce((select sum(s.changes) from steps s where not s.is_claimed), 0)::int as pressing,
+    coalesce((select jsonb_object_agg(s.root, s.changes) from steps s where s.is_claimed), '{}') as chains`
+
+/** Looks at the quota, and at what is claimed: the given ones, in this transaction, and others before. */
+export async function readRoom(db: Queryable, quota: Quota, claimed: readonly Claimed[]): Promise<Room> {
+  const { rows } = await db.query<{ left: number; pressing: number; chains: Readonly<Record<string, number>> }>(
+    chainsSql,
+    [quotaValues(quota), claimed.map(({ id }) => id)],
+  )
+  const [room] = rows
+  if (room === undefined) throw new Error('A query without a from clause gave no row.')
+  return { ...room, chains: new Map(Object.entries(room.chains)) }
+}
+
+const lookAgainMs = 30_000
+
+/** Gives back changes that were claimed in this transaction, for a while, with the reason. */
+export async function holdForQuota(db: Queryable, ids: readonly string[]): Promise<void> {
+  await on(db)
+    .updateTable('outbox.queue')
+    .set((eb) => ({
+      status: 'queued',
+      attempts: eb('attempts', '-', 1),
+      next_attempt_at: inMs(lookAgainMs),
+      owner: null,
+      lease_until: null,
+      error: waitsForQuota,
+    }))
+    .where('id', 'in', ids)
+    .execute()
+}
