@@ -2,7 +2,9 @@
 
 import type { Migration } from 'kysely'
 import * as baseline from './0001_baseline.ts'
+import * as webhookDeliveries from './0005_webhook_deliveries.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
+  '0005_webhook_deliveries': webhookDeliveries,
 }

@@ -135,7 +135,7 @@ it('tells everything that needs a person once as begun and once as over', async 
   const { database } = mirror.app
   const options = {
     url: url ?? '',
-    secret,
+    secrets: [secret],
     streams: null,
     proxies: api.proxies,
     database,

@@ -9,7 +9,7 @@ import { startWebhook } from '../../src/messages/webhook/webhook.ts'
 export type WebhookProcessOptions = {
   readonly databaseUrl: string
   readonly url: string
-  readonly secret: string
+  readonly secrets: readonly string[]
   readonly timeLimitMs: number
 }
 

@@ -116,7 +116,7 @@ function alertsOf(
 
 /** Starts the webhook where one is configured; a worker without WEBHOOK_SECRET does not get here. */
 function webhookOf({ config, database, clock, log }: App): ReturnType<typeof startWebhook> | null {
-  const { webhookUrl: url, webhookSecret: secret, webhookStreams: streams, api } = config
-  if (url === null || secret === null) return null
-  return startWebhook({ url, secret, streams, proxies: api.proxies, database, clock, log })
+  const { webhookUrl: url, webhookSecrets: secrets, webhookStreams: streams, api } = config
+  if (url === null || secrets === null) return null
+  return startWebhook({ url, secrets, streams, proxies: api.proxies, database, clock, log })
 }

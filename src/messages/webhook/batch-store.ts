@@ -14,8 +14,13 @@ export type StoredBatch = {
   readonly id: string
   readonly changes: number
   readonly body: string
+  /** Where the consumer stood; null: at the start. */
+  readonly afterCursor: string | null
   readonly endCursor: string
 }
+
+/** The webhook-id of a new call. */
+export const newMessageId = (): string => `msg_${randomUUID().replaceAll('-', '')}`
 
 /** `lost`: the consumer has lost changes, and a person must reset it. `skipped`: what was read was not for the receiver. */
 export type Next =
@@ -33,7 +38,7 @@ export async function nextBatch(
   { selection, most = batchSize }: { readonly selection: Selection; readonly most?: number },
 ): Promise<Next> {
   const { rows: known } = await database.pool.query<StoredBatch & { lost: boolean }>(
-    `select c.lost, b.id, b.changes, b.body, b.end_cursor as "endCursor"
+    `select c.lost, b.id, b.changes, b.body, b.after_cursor as "afterCursor", b.end_cursor as "endCursor"
      from sync.consumers c left join sync.webhook_batch b on b.after_cursor is not distinct from c.cursor
        and (mirror.cursor_parts(b.end_cursor))[1] = mirror.feed_epoch()::text
      where c.name = $1`,
@@ -53,6 +58,9 @@ async function makeBatch(
 ): Promise<Next> {
   // Who erases a person waits here, or has done it before the log is read (mirror/redact.ts).
   await holdLease(client, lease)
+  // Who sets the consumer back waits until the batch is stored, or has done it before the log is read: a batch of what comes
+  // after one place would pass for that of another.
+  await client.query('select from sync.consumer_positions where name = $1 for update', [webhookConsumer])
   const { rows: entries } = await client.query<ReadEntry>(
     `select cursor, seq, stream, key::text as key, operation, changed_at as "changedAt",
        case when $3::jsonb ? stream then (diff - array(select jsonb_array_elements_text($3::jsonb -> stream)))::text end as diff
@@ -70,14 +78,14 @@ async function makeBatch(
     await client.query('select mirror.ack_changes($1, $2)', [webhookConsumer, endCursor])
     return { kind: 'skipped' }
   }
-  const id = `msg_${randomUUID().replaceAll('-', '')}`
+  const id = newMessageId()
   // What is there belongs to a place where the consumer no longer stands.
   await client.query('delete from sync.webhook_batch')
   await client.query(
     'insert into sync.webhook_batch (id, after_cursor, end_cursor, changes, body) values ($1, $2, $3, $4, $5)',
     [id, after, endCursor, changes, body],
   )
-  return { kind: 'batch', batch: { id, changes, body, endCursor } }
+  return { kind: 'batch', batch: { id, changes, body, afterCursor: after, endCursor } }
 }
 
 /**
