@@ -136,6 +136,7 @@ it('tells everything that needs a person once as begun and once as over', async 
   const options = {
     url: url ?? '',
     secrets: [secret],
+    listenUrl: null,
     streams: null,
     proxies: api.proxies,
     database,

@@ -16,6 +16,7 @@ import { nextBatch } from '../../src/messages/webhook/batch-store.ts'
 import { replayFrom } from '../../src/messages/webhook/replay.ts'
 import { selectionOf } from '../../src/messages/webhook/selection.ts'
 import { startWebhook } from '../../src/messages/webhook/webhook.ts'
+import { changesChannel } from '../../src/mirror/change-notifier.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
 import { takeLease } from '../../src/state/shared/senders.ts'
 import { listDeliveries } from '../../src/state/shared/webhook-deliveries.ts'
@@ -54,7 +55,14 @@ afterEach(async () => {
 
 const start = (streams: readonly string[] | null = null, timeLimitMs = 500) => {
   const { proxies } = readConfig({}, '/nonexistent').api
-  const options = { url: receiver.url, secrets: [secret, newSecret], streams, proxies, database: mirror.db }
+  const options = {
+    url: receiver.url,
+    secrets: [secret, newSecret],
+    streams,
+    proxies,
+    database: mirror.db,
+    listenUrl: mirror.url,
+  }
   const webhook = startWebhook({ ...options, clock: systemClock, log: quiet, timeLimitMs })
   running.push(webhook)
   return webhook
@@ -70,6 +78,7 @@ const log = async (ids: readonly number[], stream = 'harbours'): Promise<void> =
     [ids, stream],
   )
   await feedSettled(mirror)
+  await mirror.all(`notify ${changesChannel}`) // as after each commit of a sync
 }
 
 type Change = {

@@ -60,7 +60,12 @@ async function makeBatch(
   await holdLease(client, lease)
   // Who sets the consumer back waits until the batch is stored, or has done it before the log is read: a batch of what comes
   // after one place would pass for that of another.
-  await client.query('select from sync.consumer_positions where name = $1 for update', [webhookConsumer])
+  const { rows } = await client.query<{ now: Date; after: string | null }>(
+    `select clock_timestamp() as now, '1.' || epoch || '.' || xid || '.' || seq as after
+     from sync.consumer_positions where name = $1 for update`,
+    [webhookConsumer],
+  )
+  const { now = new Date(), after = null } = rows[0] ?? {}
   const { rows: entries } = await client.query<ReadEntry>(
     `select cursor, seq, stream, key::text as key, operation, changed_at as "changedAt",
        case when $3::jsonb ? stream then (diff - array(select jsonb_array_elements_text($3::jsonb -> stream)))::text end as diff
@@ -68,11 +73,6 @@ async function makeBatch(
     [webhookConsumer, most, JSON.stringify(selection)],
   )
   if (entries.length === 0) return { kind: 'nothing' }
-  const { rows } = await client.query<{ now: Date; after: string | null }>(
-    `select clock_timestamp() as now, (select cursor from sync.consumers where name = $1) as after`,
-    [webhookConsumer],
-  )
-  const { now = new Date(), after = null } = rows[0] ?? {}
   const { endCursor, changes, body } = batchOf(entries, now)
   if (changes === 0) {
     await client.query('select mirror.ack_changes($1, $2)', [webhookConsumer, endCursor])
@@ -80,9 +80,10 @@ async function makeBatch(
   }
   const id = newMessageId()
   // What is there belongs to a place where the consumer no longer stands.
-  await client.query('delete from sync.webhook_batch')
   await client.query(
-    'insert into sync.webhook_batch (id, after_cursor, end_cursor, changes, body) values ($1, $2, $3, $4, $5)',
+    `insert into sync.webhook_batch (id, after_cursor, end_cursor, changes, body) values ($1, $2, $3, $4, $5)
+     on conflict (only_one) do update set id = excluded.id, after_cursor = excluded.after_cursor,
+       end_cursor = excluded.end_cursor, changes = excluded.changes, body = excluded.body, made_at = clock_timestamp()`,
     [id, after, endCursor, changes, body],
   )
   return { kind: 'batch', batch: { id, changes, body, afterCursor: after, endCursor } }

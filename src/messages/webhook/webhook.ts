@@ -6,6 +6,7 @@ import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
+import { waitForChanges } from '../../mirror/wait-for-changes.ts'
 import { processLife } from '../../process-name.ts'
 import { type Lease, noteFailure, takeLease } from '../../state/shared/senders.ts'
 import { noteDelivery } from '../../state/shared/webhook-deliveries.ts'
@@ -23,6 +24,8 @@ export type WebhookOptions = {
   readonly streams: readonly string[] | null
   readonly proxies: Config['api']['proxies']
   readonly database: Database
+  /** Where NOTIFY is heard; null: nowhere, then each second is looked for changes. */
+  readonly listenUrl: string | null
   /** What receivers compare a message's time with. */
   readonly clock: Clock
   readonly log: Logger
@@ -100,7 +103,12 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
     }
   }
 
-  const sending = startSender({ lookEveryMs, name: 'webhook', owner, db: database.pool, log, step })
+  const { listenUrl } = options
+  const sending = startSender({
+    ...{ lookEveryMs, name: 'webhook', owner, db: database.pool, log, step },
+    // What a transaction held back that ended meanwhile is announced by nobody: the look each second finds it.
+    ...(listenUrl !== null && { wakeUps: (signal: AbortSignal) => waitForChanges(listenUrl, log, signal) }),
+  })
   return {
     stop: async () => {
       await sending.stop()
