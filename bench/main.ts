@@ -8,6 +8,7 @@ import { Command } from 'commander'
 import { resultsFile, resultsFolder, writeResult } from '../scripts/results.ts'
 import { openTestRedis } from '../test/helpers/redis-server.ts'
 import { type AutovacuumResult, runAutovacuum } from './autovacuum.ts'
+import { type FeedResult, runFeed } from './feed.ts'
 import { prepareRounds, type Round, type Work } from './lists.ts'
 import { partsFrom, wholeNumber } from './options.ts'
 import { prepared } from './prepared.ts'
@@ -16,6 +17,8 @@ import { type PushResult, runPush } from './push.ts'
 import {
   autovacuumHead,
   autovacuumRows,
+  feedHead,
+  feedRows,
   markdown,
   pushHead,
   pushRows,
@@ -32,6 +35,7 @@ import { detailStreams, listsBeforeRentals } from './streams.ts'
 import {
   autovacuumRatios,
   detailRatios,
+  feedRatios,
   growthRatios,
   listRatios,
   pushRatios,
@@ -41,7 +45,7 @@ import {
 import { forgetDetails, runWorkers, type WorkersResult } from './workers.ts'
 import { type Databases, openDatabases, openWorld } from './world.ts'
 
-const parts = ['lists', 'details', 'latency', 'push', 'workers', 'autovacuum'] as const
+const parts = ['lists', 'details', 'latency', 'push', 'feed', 'workers', 'autovacuum'] as const
 type Part = (typeof parts)[number]
 
 type Flags = {
@@ -67,6 +71,7 @@ type Results = {
   readonly workers: Record<string, readonly WorkersResult[]>
   readonly autovacuum: Record<string, readonly AutovacuumResult[]>
   readonly push: PushResult[]
+  readonly feed: FeedResult[]
   readonly ratios: Ratio[]
 }
 
@@ -77,6 +82,7 @@ const benches: Readonly<Record<Part, (tools: Tools) => Promise<void>>> = {
   details: benchDetails,
   latency: benchLatency,
   push: benchPush,
+  feed: benchFeed,
   workers: benchWorkers,
   autovacuum: benchAutovacuum,
 }
@@ -92,7 +98,7 @@ const measured: Partial<Record<Part, Results>> = {}
 try {
   for (const part of parts) {
     if (!flags.only.includes(part)) continue
-    const results: Results = { rounds: {}, workers: {}, autovacuum: {}, push: [], ratios: [] }
+    const results: Results = { rounds: {}, workers: {}, autovacuum: {}, push: [], feed: [], ratios: [] }
     await benches[part]({ databases, programs, results })
     measured[part] = results
     const tables = tablesOf(results)
@@ -132,6 +138,7 @@ function tablesOf(results: Results): readonly TableOf[] {
       rows: Object.entries(results.autovacuum).flatMap(([title, all]) => autovacuumRows(title, all)),
     },
     { head: pushHead, rows: pushRows(results.push) },
+    { head: feedHead, rows: feedRows(results.feed) },
     { head: ratioHead, rows: ratioRows(results.ratios) },
   ].filter(({ rows }) => rows.length > 0)
 }
@@ -228,6 +235,15 @@ async function benchPush(tools: Tools): Promise<void> {
     }
   }
   tools.results.ratios.push(...pushRatios(tools.results.push))
+}
+
+async function benchFeed(tools: Tools): Promise<void> {
+  const wishes = flags.quick ? { samples: 20, seconds: 3 } : { samples: 200, seconds: 20 }
+  for (let round = 1; round <= flags.rounds; round++) {
+    say(`feed: round ${round} of ${flags.rounds}`)
+    tools.results.feed.push(await runFeed(tools, wishes))
+  }
+  tools.results.ratios.push(...feedRatios(tools.results.feed))
 }
 
 async function benchWorkers(tools: Tools): Promise<void> {

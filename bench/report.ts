@@ -2,6 +2,7 @@
 
 import Table from 'cli-table3'
 import type { AutovacuumResult } from './autovacuum.ts'
+import type { FeedResult } from './feed.ts'
 import type { Round } from './lists.ts'
 import type { PushResult } from './push.ts'
 import { quantile, summary } from './statistics.ts'
@@ -154,6 +155,28 @@ export function pushRows(results: readonly PushResult[]): Cell[][] {
       `${shown(median)} changes/s (${shown(min)}–${shown(max)})`,
     ],
   ]
+}
+
+export const feedHead = ['from commit to', 'load', 'median', '99th percentile', 'most', 'changes'] as const
+
+/** A row for each way and load, of the samples of all rounds. */
+export function feedRows(results: readonly FeedResult[]): Cell[][] {
+  if (results.length === 0) return []
+  const ways = [
+    ['consumer', '`next_changes` of a listening consumer'],
+    ['webhook', 'the webhook received'],
+  ] as const
+  const loads = [
+    ['idle', 'idle'],
+    ['busy', '500 changes a second'],
+  ] as const
+  return ways.flatMap(([way, name]) =>
+    loads.map(([load, words]) => {
+      const all = results.flatMap((result) => result[way][load])
+      const most = all.reduce((largest, value) => Math.max(largest, value), 0)
+      return [name, words, `${quantile(all, 0.5)} ms`, `${quantile(all, 0.99)} ms`, `${most} ms`, all.length]
+    }),
+  )
 }
 
 export const autovacuumHead = [

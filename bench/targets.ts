@@ -1,6 +1,7 @@
 // What the numbers are measured against: ratios of times of one run, and where each should be. Pure.
 
 import type { AutovacuumResult } from './autovacuum.ts'
+import type { FeedResult } from './feed.ts'
 import type { Round } from './lists.ts'
 import type { PushResult } from './push.ts'
 import { quantile } from './statistics.ts'
@@ -128,6 +129,22 @@ export function pushRatios(results: readonly PushResult[]): readonly Ratio[] {
   return [
     goal(atLeast('push: changes a second', quantile(results.map(changesPerSecond), 0.5), 300)),
     goal(atMost('push: from enqueue to the request, idle, 99th percentile in ms', p99, 32)),
+  ]
+}
+
+/** How soon changes are with who follows them, in milliseconds. */
+export const feedRatios = (results: readonly FeedResult[]): readonly Ratio[] => {
+  const p99 = (way: keyof FeedResult, load: 'idle' | 'busy'): number =>
+    quantile(
+      results.flatMap((result) => result[way][load]),
+      0.99,
+    )
+  return [
+    goal(
+      atMost('feed: from commit to a listening consumer, idle, 99th percentile in ms', p99('consumer', 'idle'), 150),
+    ),
+    goal(atMost('feed: from commit to the webhook, idle, 99th percentile in ms', p99('webhook', 'idle'), 300)),
+    goal(atMost('feed: the same at 500 changes a second', p99('webhook', 'busy'), 300)),
   ]
 }
 

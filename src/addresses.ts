@@ -83,8 +83,14 @@ export function parseReceiver(value: string): string | undefined {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isNear) ? url.href : undefined
 }
 
-/** A key as Standard Webhooks writes it; it wants 24 to 64 bytes. Anything else is undefined. */
-export function parseSigningSecret(value: string): string | undefined {
+/** Keys as Standard Webhooks writes them, with spaces between them, each once. Anything else is undefined. */
+export function parseSigningSecrets(value: string): readonly string[] | undefined {
+  const secrets = value.split(/\s+/).map(parseSigningSecret)
+  return secrets.every((secret) => secret !== undefined) ? [...new Set(secrets)] : undefined
+}
+
+/** One of them: it wants 24 to 64 bytes. */
+function parseSigningSecret(value: string): string | undefined {
   const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1]
   if (base64 === undefined || base64.length % 4 !== 0) return undefined
   const bytes = Buffer.from(base64, 'base64').length

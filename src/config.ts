@@ -215,7 +215,7 @@ function configFrom(
       `API_TOKEN holds a character that no header can carry, and API_AUTH is ${value.auth.kind}; it takes printable ASCII.`,
     )
 
-  if (value.webhookUrl !== null && value.webhookSecret === null)
+  if (value.webhookUrl !== null && value.webhookSecrets === null)
     problems.push(
       'WEBHOOK_SECRET is not set, and WEBHOOK_URL is: who receives changes must be able to tell that they are ours. Make one: echo "whsec_$(openssl rand -base64 32)"',
     )

@@ -17,6 +17,7 @@ const commandNames = [
   'drift',
   'check',
   'alert',
+  'webhook',
   'access',
   'migrate',
   'sandbox',

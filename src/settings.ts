@@ -7,7 +7,7 @@ import {
   parseProxy,
   parseReceiver,
   parseRedisAddress,
-  parseSigningSecret,
+  parseSigningSecrets,
 } from './addresses.ts'
 
 export type AuthSetting =
@@ -313,11 +313,14 @@ export const settings = {
     'slots and availability: the first K durations of a resource',
   ),
   webhookUrl: define('WEBHOOK_URL', null, receiver, 'a secret: `worker` posts the changes of the mirror there'),
-  webhookSecret: define(
+  webhookSecrets: define(
     'WEBHOOK_SECRET',
     null,
-    { takes: 'whsec_ and 24 to 64 bytes in base64', parse: parseSigningSecret },
-    'signs what is posted, as Standard Webhooks has it',
+    {
+      takes: 'whsec_ and 24 to 64 bytes in base64, or several of these with spaces between them',
+      parse: parseSigningSecrets,
+    },
+    'signs what is posted, as Standard Webhooks has it; several during a rotation: each signs',
   ),
   webhookStreams: define(
     'WEBHOOK_STREAMS',

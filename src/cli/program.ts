@@ -10,7 +10,14 @@ import { printError } from './print-error.ts'
 import { registerChanges, registerPush } from './usage/outbox.ts'
 import { registerDrift, registerExplain, registerFeed, registerReport } from './usage/reading.ts'
 import { registerSandbox } from './usage/sandbox.ts'
-import { registerAccess, registerAlert, registerCheck, registerDb, registerMigrate } from './usage/set-up.ts'
+import {
+  registerAccess,
+  registerAlert,
+  registerCheck,
+  registerDb,
+  registerMigrate,
+  registerWebhook,
+} from './usage/set-up.ts'
 import {
   registerQuarantine,
   registerRefresh,
@@ -38,6 +45,7 @@ const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
   drift: registerDrift,
   check: registerCheck,
   alert: registerAlert,
+  webhook: registerWebhook,
   access: registerAccess,
   migrate: registerMigrate,
   sandbox: registerSandbox,

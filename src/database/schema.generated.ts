@@ -2003,6 +2003,16 @@ export type MirrorDatabase = {
     body: string
     made_at: Generated<Timestamp>
   }
+  'sync.webhook_deliveries': {
+    id: GeneratedAlways<string>
+    sent_at: Generated<Timestamp>
+    message_id: string
+    changes: number
+    status: number | null
+    duration_ms: number
+    error: string | null
+    after_cursor: string | null
+  }
   'sync.workers': {
     id: string
     host: string

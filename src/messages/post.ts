@@ -24,7 +24,7 @@ export type Receiver = {
 }
 
 export type PostResult =
-  | { readonly kind: 'accepted' }
+  | { readonly kind: 'accepted'; readonly status: number }
   /** `error`: why, in our words. `status`: of an answer; null: none came. */
   | { readonly kind: 'failed'; readonly status: number | null; readonly retryAfterMs: number; readonly error: string }
 
@@ -81,7 +81,7 @@ const remedies: Readonly<Record<number, string>> = {
 }
 
 function judge({ statusCode: status, headers }: Dispatcher.ResponseData, variable: string): PostResult {
-  if (status >= 200 && status < 300) return { kind: 'accepted' }
+  if (status >= 200 && status < 300) return { kind: 'accepted', status }
   const text = (name: string): string | undefined => {
     const value = headers[name]
     return typeof value === 'string' ? value : value?.[0]

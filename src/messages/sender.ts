@@ -22,12 +22,20 @@ type SenderLoop = {
   /** How often it is looked whether there is something to send, in milliseconds. */
   readonly lookEveryMs: number
   readonly step: (signal: AbortSignal) => Promise<StepResult>
+  /** Makes what ends the wait for the next look sooner; left out: nothing does. */
+  readonly wakeUps?: (signal: AbortSignal) => WakeUps
 }
 
+/** Resolves when it is woken, or has been since the last wait, or after `ms` milliseconds; rejects when it is aborted. */
+export type WakeUps = (ms: number) => Promise<void>
+
 /** Starts sending; `stop` calls off what is under way, which whoever sends next repeats, and gives the lease back. */
-export function startSender({ name, owner, db, log, lookEveryMs, step }: SenderLoop): { stop(): Promise<void> } {
+export function startSender({ name, owner, db, log, lookEveryMs, step, wakeUps }: SenderLoop): {
+  stop(): Promise<void>
+} {
   const stopping = new AbortController()
   const { signal } = stopping
+  const wait: WakeUps = wakeUps?.(signal) ?? ((ms) => sleep(ms, signal))
   const loop = async (): Promise<void> => {
     let told = ''
     while (!signal.aborted) {
@@ -41,7 +49,7 @@ export function startSender({ name, owner, db, log, lookEveryMs, step }: SenderL
           log.warn({ event: 'sender_failed', sender: name, err: error }, `the ${name} sender failed and tries again`)
         told = messageOf(error)
       }
-      await sleep(lookEveryMs, signal).catch(() => undefined) // stopped
+      await wait(lookEveryMs).catch(() => undefined) // stopped
     }
   }
   const looping = loop()

@@ -7,6 +7,7 @@ import { identifier, type Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'
 import { notingDone } from '../state/done-count.ts'
 import { notingGone } from '../state/row-counts.ts'
+import { deliveriesKept } from '../state/shared/webhook-deliveries.ts'
 import { dropLogMonths } from './log-months.ts'
 
 type RetentionOptions = {
@@ -20,7 +21,7 @@ type RetentionOptions = {
 }
 
 /** Deletes at most `$2` rows; `$1` is the age in days at which they go. */
-type Rule = { readonly name: string; readonly days: 'history' | 'day' | 'none' | 'quota'; readonly sql: string }
+type Rule = { readonly name: string; readonly days: 'history' | 'week' | 'day' | 'none' | 'quota'; readonly sql: string }
 
 const older = (column: string): string => `${column} < now() - make_interval(days => $1::int)`
 
@@ -51,6 +52,14 @@ const changes: Rule = {
       where d.depends_on = q.id and w.settled_at is null) = 0 order by q.settled_at limit $2) returning status),
     counted as (${notingDone('-count(*)', `gone where status = 'done'`)})
     select from gone`,
+}
+
+/** Attempts to deliver a call of the webhook: all but the last of a week. */
+const deliveries: Rule = {
+  name: 'sync.webhook_deliveries',
+  days: 'week',
+  sql: `delete from sync.webhook_deliveries where id in (select id from sync.webhook_deliveries where ${older('sent_at')}
+    or id <= (select id from sync.webhook_deliveries order by id desc offset ${deliveriesKept} limit 1) order by id limit $2)`,
 }
 
 /** A later sweep of the same kind was complete: what run `r` saw and missed is outdated. */
@@ -175,6 +184,7 @@ const rules: readonly Rule[] = [
   runs,
   changes,
   requestCounts,
+  deliveries,
   ...finishedWork,
   ...pastDays(),
   ...belowPastDays,
@@ -208,7 +218,7 @@ export async function pruneHistory(
     ...rules.map((rule): [string, () => Promise<void>] => [
       rule.name,
       async () => {
-        const days = { history: historyDays, day: 1, none: 0, quota: quotaDays }[rule.days]
+        const days = { history: historyDays, week: Math.min(7, historyDays), day: 1, none: 0, quota: quotaDays }[rule.days]
         for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {
           const { rowCount } = await db.query(rule.sql, [days, batch])
           if (rowCount === null || rowCount === 0) break

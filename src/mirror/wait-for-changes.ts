@@ -8,8 +8,11 @@ import { changesChannel } from './change-notifier.ts'
 /** What was committed below an older transaction is given when that one ends, which nobody announces. */
 const pollMs = 2_000
 
-/** Makes a wait that ends when changes are announced, or after two seconds; it rejects when the signal is aborted. */
-export function waitForChanges(url: string, log: Logger, signal: AbortSignal): () => Promise<void> {
+/**
+ * Makes a wait that ends when changes are announced, or were since the last one, or after `ms` (two seconds by default); it
+ * rejects when the signal is aborted.
+ */
+export function waitForChanges(url: string, log: Logger, signal: AbortSignal): (ms?: number) => Promise<void> {
   let announced = false
   let wake = (): void => {}
   const onNotify = (): void => {
@@ -17,11 +20,11 @@ export function waitForChanges(url: string, log: Logger, signal: AbortSignal): (
     wake()
   }
   void listen({ url, channel: changesChannel, onNotify, log, signal })
-  return async () => {
+  return async (ms = pollMs) => {
     const woken = new Promise<void>((resolve) => {
       wake = resolve
     })
-    if (!announced) await within(pollMs, woken, signal)
+    if (!announced) await within(ms, woken, signal)
     announced = false
   }
 }

@@ -34,6 +34,7 @@ const openState = [
   'reads',
   'workers',
   'senders',
+  'webhook_deliveries',
   'alerts',
   'settings',
   'traffic',

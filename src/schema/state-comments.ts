@@ -102,6 +102,18 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.webhook_batch.body': 'What is posted, the same in each repeat.',
   'column sync.webhook_batch.made_at': 'When it was made.',
 
+  'table sync.webhook_deliveries': 'Attempts to deliver a call of the webhook: the last 1,000 of a week.',
+  'column sync.webhook_deliveries.id': 'Number in order of the answers.',
+  'column sync.webhook_deliveries.sent_at': 'When the attempt started.',
+  'column sync.webhook_deliveries.message_id': 'The webhook-id of the call; a repeat has the same one.',
+  'column sync.webhook_deliveries.changes': 'Changes in the call.',
+  'column sync.webhook_deliveries.status': 'What the receiver answered; null: no answer.',
+  'column sync.webhook_deliveries.duration_ms':
+    'Milliseconds from the start of the attempt to the answer, or to giving up.',
+  'column sync.webhook_deliveries.error': 'Why the attempt failed; null: the receiver accepted the call.',
+  'column sync.webhook_deliveries.after_cursor':
+    'Where the consumer stood: a replay from here sends the call again. Null: the start.',
+
   'table sync.requests': 'What is to be read: syncs, hot runs and refreshes, by a command, the schedule or SQL.',
   'column sync.requests.id': 'Number of the request.',
   'column sync.requests.trigger': 'What asked for it.',

@@ -1,4 +1,4 @@
-// The pages about one thing: a stream, a run, a change, a quarantined record. Each is read when it is asked for.
+// The pages about one thing: a stream, a run, a change, a quarantined record, the webhook. Each is read when it is asked for.
 
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { findStream } from '../catalog/catalog.ts'
@@ -7,6 +7,7 @@ import { runDetails } from '../inspect/run-details.ts'
 import { streamDetails } from '../inspect/stream-details.ts'
 import { findChange, neighboursOf } from '../outbox/inspect.ts'
 import { getQuarantined } from '../state/quarantine.ts'
+import { deliveriesKept, listDeliveries } from '../state/shared/webhook-deliveries.ts'
 import type { OperatorContext } from './context.ts'
 import type { PageFacts } from './page-facts.ts'
 import { renderChangePage } from './pages/change-page.ts'
@@ -14,10 +15,11 @@ import type { PageContext } from './pages/page-context.ts'
 import { renderQuarantinePage } from './pages/quarantine-page.ts'
 import { renderRunPage } from './pages/run-page.ts'
 import { renderStreamPage } from './pages/stream-page.ts'
+import { renderWebhookPage } from './pages/webhook-page.ts'
 
 /** Is this the route of one of them? */
 export const isDetailRoute = (route: string | undefined): boolean =>
-  /^\/(streams|runs|changes|quarantine)\//.test(route ?? '')
+  /^\/((streams|runs|changes|quarantine)\/|webhook$)/.test(route ?? '')
 
 const isNumber = (text: string): boolean => /^\d{1,18}$/.test(text)
 
@@ -59,5 +61,11 @@ export function registerDetailPages(
   numbered('/quarantine', async (id, about) => {
     const bad = await getQuarantined(pool, id)
     return bad && renderQuarantinePage(bad, about)
+  })
+  server.get('/webhook', async (_request, reply) => {
+    const { status, now, version } = await facts()
+    const deliveries = await listDeliveries(pool, deliveriesKept)
+    const text = renderWebhookPage({ webhook: status.webhook, deliveries }, { now, version, signedIn })
+    return reply.type('text/html; charset=utf-8').send(text)
   })
 }

@@ -135,7 +135,8 @@ it('tells everything that needs a person once as begun and once as over', async 
   const { database } = mirror.app
   const options = {
     url: url ?? '',
-    secret,
+    secrets: [secret],
+    listenUrl: null,
     streams: null,
     proxies: api.proxies,
     database,

@@ -8,7 +8,7 @@ import { holdsPerson, streams } from '../../src/catalog/catalog.ts'
 import { readConfig } from '../../src/config.ts'
 import { assertKnownStreams } from '../../src/jobs/schedule.ts'
 import { waitMs } from '../../src/messages/backoff.ts'
-import { batchOf, type ReadEntry, signedHeaders } from '../../src/messages/webhook/batch.ts'
+import { batchOf, bodyLimit, type ReadEntry, signedHeaders, testBody } from '../../src/messages/webhook/batch.ts'
 import { selectionOf } from '../../src/messages/webhook/selection.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -53,29 +53,62 @@ describe('a batch', () => {
     })
   })
 
-  it('ends before it is too large for a receiver, but for a change that is too large alone', () => {
-    const large = `{"a": [null, "${'x'.repeat(300_000)}"]}`
-    expect(batchOf([entry(1, large), entry(2, null), entry(3, large)], madeAt)).toMatchObject({
-      changes: 1,
-      endCursor: '1.2.3.2',
-    })
-    const huge = `{"a": [null, "${'x'.repeat(900_000)}"]}`
-    expect(batchOf([entry(1, huge), entry(2)], madeAt)).toMatchObject({ changes: 1, endCursor: '1.2.3.1' })
+  it('ends where the next change would make it larger than 256 kB; a larger change goes alone', () => {
+    const wish = fc.record({ kB: fc.integer({ min: 0, max: 300 }), isTold: fc.boolean(), isWide: fc.boolean() })
+    const bytesOf = (entries: readonly ReadEntry[]): number => Buffer.byteLength(batchOf(entries, madeAt).body)
+    const empty = bytesOf([entry(1, null)])
+    fc.assert(
+      fc.property(fc.array(wish, { minLength: 1, maxLength: 30 }), (wishes) => {
+        const entries = wishes.map(({ kB, isTold, isWide }, index) =>
+          entry(index + 1, isTold ? `{"a": [null, "${(isWide ? 'é' : 'ab').repeat(kB * 500)}"]}` : null),
+        )
+        const told: number[] = []
+        for (let rest = entries; rest.length > 0; ) {
+          const { body, changes, endCursor } = batchOf(rest, madeAt)
+          const seqs = JSON.parse(body).data.changes.map(({ seq }: { seq: number }) => seq)
+          expect(seqs).toHaveLength(changes)
+          if (changes > 1) expect(Buffer.byteLength(body)).toBeLessThanOrEqual(bodyLimit)
+          told.push(...seqs)
+          rest = entries.slice(Number(endCursor.split('.').at(-1)))
+          const [next] = rest
+          if (next === undefined) continue
+          // What is not for the receiver never ends a call, and the next change had no room in it.
+          expect(next.diff).not.toBe(null)
+          expect(Buffer.byteLength(body) + 1 + bytesOf([next]) - empty).toBeGreaterThan(bodyLimit)
+        }
+        expect(told).toEqual(wishes.flatMap(({ isTold }, index) => (isTold ? [index + 1] : [])))
+      }),
+      { numRuns: 50 },
+    )
   })
 
-  it('is signed as the reference verifier wants it, and as Standard Webhooks writes it down', () =>
+  it('is signed by each secret as the reference verifier wants it, and as Standard Webhooks writes it down', () =>
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.uuid(), (text, id) => {
+      fc.property(fc.string({ unit: 'binary' }), fc.uuid(), fc.integer({ min: 1, max: 3 }), (text, id, count) => {
+        const keys = Array.from({ length: count }, (_, index) => Buffer.alloc(32, index))
+        const secrets = keys.map((key) => `whsec_${key.toString('base64')}`)
         const body = JSON.stringify({ text: text.toWellFormed() })
         const sentAt = new Date()
-        const headers = signedHeaders(secret, { id, body }, sentAt)
-        expect(new Webhook(secret).verify(body, { ...headers })).toEqual(JSON.parse(body))
+        const headers = signedHeaders(secrets, { id, body }, sentAt)
+        for (const each of secrets) expect(new Webhook(each).verify(body, { ...headers })).toEqual(JSON.parse(body))
+        expect(() => new Webhook(secret).verify(body, { ...headers })).toThrow()
         const stamp = Math.floor(sentAt.getTime() / 1_000)
-        const mac = createHmac('sha256', Buffer.alloc(32, 7)).update(`${id}.${stamp}.${body}`).digest('base64')
-        expect(headers).toEqual({ 'webhook-id': id, 'webhook-timestamp': `${stamp}`, 'webhook-signature': `v1,${mac}` })
+        const macs = keys.map((key) => createHmac('sha256', key).update(`${id}.${stamp}.${body}`).digest('base64'))
+        expect(headers).toEqual({
+          'webhook-id': id,
+          'webhook-timestamp': `${stamp}`,
+          'webhook-signature': macs.map((mac) => `v1,${mac}`).join(' '),
+        })
       }),
       { numRuns: 30 },
     ))
+
+  it('that tests a receiver holds no change', () =>
+    expect(JSON.parse(testBody(madeAt))).toEqual({
+      type: 'mirror.test',
+      timestamp: '2030-01-01T12:00:01.000Z',
+      data: { changes: [] },
+    }))
 })
 
 describe('what leaves the machine', () => {
@@ -149,10 +182,15 @@ describe('the settings', () => {
       /^WEBHOOK_SECRET is not set, and WEBHOOK_URL is: .*openssl rand -base64 32/,
     ))
 
-  for (const wrong of ['whsec_', 'whsec_c2hvcnQ=', 'x'.repeat(40), `whsec_${Buffer.alloc(65).toString('base64')}`])
-    it(`refuse the secret ${wrong.slice(0, 12)}… without quoting it`, () =>
-      expect(() => read({ WEBHOOK_SECRET: wrong })).toThrow(
-        'WEBHOOK_SECRET is a value that is not shown; it takes whsec_ and 24 to 64 bytes in base64.',
+  const other = `whsec_${Buffer.alloc(24).toString('base64')}`
+  it('take several secrets during a rotation, each once', () =>
+    expect(read({ WEBHOOK_SECRET: ` ${secret}  ${other}\t${secret} ` }).webhookSecrets).toEqual([secret, other]))
+
+  const wrong = ['whsec_', 'whsec_c2hvcnQ=', 'x'.repeat(40), `whsec_${Buffer.alloc(65).toString('base64')}`]
+  for (const each of [...wrong, `${secret},${other}`, `${secret} whsec_`])
+    it(`refuse the secret ${each.slice(0, 12)}…${each.slice(-12)} without quoting it`, () =>
+      expect(() => read({ WEBHOOK_SECRET: each })).toThrow(
+        'WEBHOOK_SECRET is a value that is not shown; it takes whsec_ and 24 to 64 bytes in base64, or several of these with spaces between them.',
       ))
 
   it('name streams that there are', () => {

@@ -16,6 +16,8 @@ export type Receiver = AsyncDisposable & {
   /** How the next requests are answered, one after the other; later ones by `otherwise`. */
   answers: Answer[]
   otherwise: (message: Received) => Answer
+  /** The most requests that were open at a time. */
+  mostAtOnce(): number
   /** Answers what hangs. */
   release(status: number): void
 }
@@ -23,7 +25,11 @@ export type Receiver = AsyncDisposable & {
 export async function openReceiver(): Promise<Receiver> {
   const received: Received[] = []
   const hanging: ServerResponse[] = []
+  const [open, most] = [new Set<ServerResponse>(), { atOnce: 0 }]
   const server = createServer(async (request, response) => {
+    open.add(response)
+    response.once('close', () => open.delete(response))
+    most.atOnce = Math.max(most.atOnce, open.size)
     let body = ''
     for await (const chunk of request.setEncoding('utf8')) body += chunk
     const message = { path: request.url ?? '', headers: request.headers, body }
@@ -41,6 +47,7 @@ export async function openReceiver(): Promise<Receiver> {
     received,
     answers: [],
     otherwise: () => 200,
+    mostAtOnce: () => most.atOnce,
     release: (status) => {
       for (const response of hanging.splice(0)) response.writeHead(status).end()
     },

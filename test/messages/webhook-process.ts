@@ -9,7 +9,7 @@ import { startWebhook } from '../../src/messages/webhook/webhook.ts'
 export type WebhookProcessOptions = {
   readonly databaseUrl: string
   readonly url: string
-  readonly secret: string
+  readonly secrets: readonly string[]
   readonly timeLimitMs: number
 }
 
@@ -17,5 +17,5 @@ const { databaseUrl, ...options } = JSON.parse(process.argv[2] ?? '{}') as Webho
 const log = createLogger('silent')
 const database = openDatabase({ url: databaseUrl, applicationName: 'webhook process', max: 3, log })
 const proxies = { http: null, https: null, except: null }
-startWebhook({ ...options, streams: null, proxies, database, clock: systemClock, log })
+startWebhook({ ...options, streams: null, proxies, database, listenUrl: databaseUrl, clock: systemClock, log })
 process.stdout.write('ready\n')

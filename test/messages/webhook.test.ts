@@ -1,23 +1,35 @@
 // Webhooks end to end: what a receiver is told, in which order, and what happens when it fails, hangs, redirects or is gone,
 // when a person is erased meanwhile, and when a worker dies.
 
+import type { PoolClient } from 'pg'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock, within } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
+import type { Database } from '../../src/database/database.ts'
 import { whatNeedsPeople } from '../../src/inspect/attention.ts'
 import { consumerStatus } from '../../src/inspect/consumers.ts'
 import { webhookConsumer, webhookStatus } from '../../src/inspect/webhook.ts'
+import { batchOf, type ReadEntry } from '../../src/messages/webhook/batch.ts'
+import { nextBatch } from '../../src/messages/webhook/batch-store.ts'
+import { replayFrom } from '../../src/messages/webhook/replay.ts'
+import { selectionOf } from '../../src/messages/webhook/selection.ts'
 import { startWebhook } from '../../src/messages/webhook/webhook.ts'
+import { changesChannel } from '../../src/mirror/change-notifier.ts'
 import { pruneHistory } from '../../src/mirror/history.ts'
+import { takeLease } from '../../src/state/shared/senders.ts'
+import { listDeliveries } from '../../src/state/shared/webhook-deliveries.ts'
 import { buildProgram, startProgram } from '../helpers/child-program.ts'
 import { at, feedSettled, type Mirror, openMirror, quiet, rowOf, tableOf } from '../helpers/rows.ts'
 import { statusFacts } from '../inspect/status-facts.ts'
+import { expectDocumented } from './body-schema.ts'
 import { openReceiver, type Received, type Receiver } from './receiver.ts'
 import type { WebhookProcessOptions } from './webhook-process.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+/** What `secret` is replaced by in a rotation. */
+const newSecret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 const [size, wantedKills] = process.env.CHAOS === 'full' ? [20_000, 20] : [600, 3]
 vi.setConfig({ testTimeout: process.env.CHAOS === 'full' ? 600_000 : 60_000 })
 
@@ -30,7 +42,9 @@ beforeAll(async () => {
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
 beforeEach(async () => {
-  await mirror.all('truncate mirror.change_log, sync.consumer_positions, sync.senders, sync.webhook_batch')
+  await mirror.all(
+    'truncate mirror.change_log, sync.consumer_positions, sync.senders, sync.webhook_batch, sync.webhook_deliveries',
+  )
   receiver = await openReceiver()
 })
 afterEach(async () => {
@@ -41,8 +55,15 @@ afterEach(async () => {
 
 const start = (streams: readonly string[] | null = null, timeLimitMs = 500) => {
   const { proxies } = readConfig({}, '/nonexistent').api
-  const options = { url: receiver.url, secret, streams, proxies, database: mirror.db, clock: systemClock, log: quiet }
-  const webhook = startWebhook({ ...options, timeLimitMs })
+  const options = {
+    url: receiver.url,
+    secrets: [secret, newSecret],
+    streams,
+    proxies,
+    database: mirror.db,
+    listenUrl: mirror.url,
+  }
+  const webhook = startWebhook({ ...options, clock: systemClock, log: quiet, timeLimitMs })
   running.push(webhook)
   return webhook
 }
@@ -57,9 +78,11 @@ const log = async (ids: readonly number[], stream = 'harbours'): Promise<void> =
     [ids, stream],
   )
   await feedSettled(mirror)
+  await mirror.all(`notify ${changesChannel}`) // as after each commit of a sync
 }
 
 type Change = {
+  readonly cursor: string
   readonly stream: string
   readonly key: { readonly id: number }
   readonly diff: object
@@ -68,10 +91,13 @@ type Change = {
 const changesIn = ({ body }: Received): readonly Change[] => JSON.parse(body).data.changes
 const told = (): readonly number[] => receiver.received.flatMap(changesIn).map(({ key }) => key.id)
 const idOf = ({ headers }: Received): unknown => headers['webhook-id']
-/** Every message is right for the reference verifier. */
+/** Every message is right for the reference verifier by each secret, and as its schema says. */
 const verify = (): void => {
-  for (const { body, headers } of receiver.received)
-    new Webhook(secret).verify(body, headers as Record<string, string>, { jsonParse: false })
+  for (const { body, headers } of receiver.received) {
+    for (const each of [secret, newSecret])
+      new Webhook(each).verify(body, headers as Record<string, string>, { jsonParse: false })
+    expectDocumented(body)
+  }
 }
 /** Waits for so many requests, and for what else is to be; what waits for its next attempt is sent at once. */
 const calls = (count: number, isEnough: () => boolean | Promise<boolean> = () => true): Promise<void> =>
@@ -105,7 +131,7 @@ describe('a webhook', () => {
     await log(ids)
     await acknowledged()
     expect(told()).toEqual(ids)
-    expect(receiver.received.map((call) => changesIn(call).length)).toEqual([500, 500, 200])
+    expect(receiver.received.map((call) => changesIn(call).length)).toEqual(new Array(12).fill(100))
     verify()
     expect(receiver.received[0]).toMatchObject({
       path: '/hook/secret-path?token=secret',
@@ -211,6 +237,149 @@ describe('a webhook', () => {
   })
 })
 
+describe('a batch that is stored', () => {
+  it('is sent as it is, whatever limits hold now', async () => {
+    await begin()
+    const ids = Array.from({ length: 300 }, (_, n) => n)
+    await log(ids)
+    const entries = await mirror.all<ReadEntry>(
+      `select cursor, seq, stream, key::text, operation, changed_at as "changedAt", diff::text from mirror.next_changes($1)`,
+      [webhookConsumer],
+    )
+    const { body, endCursor } = batchOf(entries.slice(0, 250), new Date())
+    await mirror.all(
+      `insert into sync.webhook_batch (id, after_cursor, end_cursor, changes, body)
+       select 'msg_stored', cursor, $2, 250, $3 from sync.consumers where name = $1`,
+      [webhookConsumer, endCursor, body],
+    )
+    start()
+    await acknowledged()
+    expect(receiver.received[0]?.body).toBe(body)
+    expect(receiver.received.map((call) => changesIn(call).length)).toEqual([250, 50])
+    expect(told()).toEqual(ids)
+  })
+
+  it('and was made while the consumer was set back does not pass for one of the new place', async () => {
+    await begin()
+    const [former] = await mirror.all<{ cursor: string }>('select cursor from sync.consumers')
+    await log([1])
+    await mirror.all('select mirror.ack_changes($1, mirror.last_cursor())', [webhookConsumer])
+    await log([2])
+    let reset: Promise<unknown> = Promise.resolve()
+    /** Sets the consumer back when the log has been read, and waits for that as long as it is not kept waiting. */
+    const meddling = (client: PoolClient): PoolClient =>
+      Object.assign(Object.create(client), {
+        query: async (text: string, values?: unknown[]) => {
+          const result = await client.query(text, values)
+          if (!text.includes('next_changes')) return result
+          reset = mirror.all('select mirror.reset_consumer($1, $2)', [webhookConsumer, former?.cursor])
+          await within(200, reset)
+          return result
+        },
+      })
+    const database: Database = {
+      ...mirror.db,
+      transaction: (work) => mirror.db.transaction((each) => work(meddling(each))),
+    }
+    const lease = await takeLease(mirror.db.pool, 'webhook', { owner: 'test', address: 'x' })
+    if (lease === null) throw new Error('another test holds the lease')
+    await nextBatch(database, lease, { selection: selectionOf(null) })
+    await reset
+    const next = await nextBatch(mirror.db, lease, { selection: selectionOf(null) })
+    expect(next).toMatchObject({ kind: 'batch', batch: { changes: 2 } })
+  })
+})
+
+it('every attempt is listed with what came of it, and nothing that the receiver said', async () => {
+  await begin()
+  const [place] = await mirror.all<{ cursor: string }>('select cursor from sync.consumers')
+  receiver.answers = [503, 'hang']
+  await log([1, 2])
+  start()
+  await calls(3)
+  await acknowledged()
+  const [last, hung, first, ...more] = await listDeliveries(mirror.db.pool, 1_000)
+  const call = { id: idOf(receiver.received[0] as Received), changes: 2, afterCursor: place?.cursor }
+  const { origin } = new URL(receiver.url)
+  expect(first).toMatchObject({ ...call, status: 503, error: 'the receiver answered 503.' })
+  expect(hung).toMatchObject({ ...call, status: null, error: `${origin} did not answer within 0.5 s.` })
+  expect(last).toMatchObject({ ...call, status: 200, error: null })
+  expect(more).toEqual([])
+  const started = [first, hung, last].map((each) => each?.sentAt.getTime() ?? 0)
+  expect(started).toEqual([...started].sort())
+})
+
+describe('a replay', () => {
+  const cursorOf = (id: number): string =>
+    receiver.received.flatMap(changesIn).find(({ key }) => key.id === id)?.cursor ?? ''
+  const replay = (place: string): Promise<string | null> => replayFrom(mirror.db, place)
+
+  it('sends everything after a cursor again, in order, when the call that is on its way has ended', async () => {
+    await begin()
+    await log([1, 2, 3])
+    start(null, 20_000)
+    await acknowledged()
+    receiver.answers = ['hang']
+    await log([4])
+    await calls(2)
+    expect(await replay(cursorOf(1))).toBe(cursorOf(1))
+    await log([5])
+    expect(receiver.received).toHaveLength(2)
+    receiver.release(200)
+    await acknowledged()
+    expect(told()).toEqual([1, 2, 3, 4, 2, 3, 4, 5])
+    expect(new Set(receiver.received.map(idOf)).size).toBe(3)
+    expect(receiver.mostAtOnce()).toBe(1)
+  })
+
+  it('begins with a call by its id, or with the start of the log', async () => {
+    await begin()
+    start()
+    for (const id of [1, 2, 3]) {
+      await log([id])
+      await acknowledged()
+    }
+    const calls = receiver.received.map((call) => String(idOf(call)))
+    expect(await replay(calls[1] ?? '')).toBe(cursorOf(1))
+    await acknowledged()
+    expect(told()).toEqual([1, 2, 3, 2, 3])
+    expect(await replay('start')).toBe(null)
+    await acknowledged()
+    expect(told()).toEqual([1, 2, 3, 2, 3, 1, 2, 3])
+  })
+
+  it('is refused where nothing was sent, for what is not kept, and for what lies ahead', async () => {
+    await expect(replay('start')).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: 'The webhook has sent nothing yet.',
+    })
+    await begin()
+    await log([1])
+    const [ahead] = await mirror.all<{ cursor: string }>('select mirror.last_cursor() as cursor')
+    await expect(replay(ahead?.cursor ?? '')).rejects.toMatchObject({
+      code: 'USAGE',
+      message: `The webhook has not sent what comes after ${ahead?.cursor} yet.`,
+    })
+    await expect(replay('msg_unknown')).rejects.toMatchObject({ code: 'NOT_FOUND', message: /no call msg_unknown/ })
+    await expect(replay('1.2.3.4')).rejects.toMatchObject({ code: 'USAGE', message: /one that this log gave/ })
+    start()
+    await acknowledged()
+    expect(told()).toEqual([1])
+  })
+
+  it('is a way to begin again for a webhook that has lost changes', async () => {
+    await begin()
+    await log([1])
+    await mirror.all('update sync.consumer_positions set lost = true')
+    const [place] = await mirror.all<{ cursor: string }>('select mirror.last_cursor() as cursor')
+    await log([2])
+    await replay(place?.cursor ?? '')
+    start()
+    await acknowledged()
+    expect(told()).toEqual([2])
+  })
+})
+
 describe('a message on its way', () => {
   it('is given up when a person is erased, and its changes come again without the person', async () => {
     await begin()
@@ -305,7 +474,7 @@ it('a receiver that fails, hangs and drops, and workers killed with SIGKILL miss
         .transaction(async (client) => {
           await client.query(
             `insert into mirror.change_log (stream, key, operation, diff)
-             select 'harbours', jsonb_build_object('id', $1::int), 'update', jsonb_build_object('n', $2::int * 10 + i) from generate_series(0, 9) i`,
+             select 'harbours', jsonb_build_object('id', $1::int), 'update', jsonb_build_object('n', jsonb_build_array(null, $2::int * 10 + i)) from generate_series(0, 9) i`,
             [number, n],
           )
           if (n % 5 === 0) throw new Error('rolled back')
@@ -313,7 +482,12 @@ it('a receiver that fails, hangs and drops, and workers killed with SIGKILL miss
         .catch(() => undefined)
   }
   await using program = await buildProgram('test/messages/webhook-process.ts')
-  const options: WebhookProcessOptions = { databaseUrl: mirror.url, url: receiver.url, secret, timeLimitMs: 300 }
+  const options: WebhookProcessOptions = {
+    databaseUrl: mirror.url,
+    url: receiver.url,
+    secrets: [secret, newSecret],
+    timeLimitMs: 300,
+  }
   /** A worker that is killed as soon as it has sent something: nobody hears the answer. */
   const killed = async (): Promise<void> => {
     const worker = startProgram(program.file, [JSON.stringify(options)])

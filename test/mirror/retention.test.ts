@@ -32,6 +32,10 @@ async function fill(): Promise<void> {
       select 'rentals', 'n' || n, 't', '{1}', 'h', '2', now() - make_interval(hours => n * 10) from generate_series(1, 4) n;
     insert into sync.detail_tags (stream, key, detail_hash, answers, read_at)
       select 'rental_options', n, 'h', '{}', now() - make_interval(hours => n * 10) from generate_series(1, 4) n;
+    truncate sync.webhook_deliveries;
+    insert into sync.webhook_deliveries (sent_at, message_id, changes, duration_ms)
+      select now() - make_interval(mins => 1200 - n) - case when n <= 5 then interval '7 days' else '0' end, 'm' || n, 1, 1
+      from generate_series(1, 1200) n;
     insert into sync.requests (trigger, finished_at) values ('old', now() - interval '2 days'), ('new', now()), ('open', null);
     insert into mirror.resource_pricetable (resource_id, date, duration, _payload, _source, _read_at)
       select 'a', current_date - n, 'DAYS,1', '{}', 'x', now() from generate_series(0, 40) n;
@@ -72,6 +76,7 @@ it('deletes what is older than HISTORY_DAYS, and the traces of finished work aft
     'mirror.change_log': 10,
     'sync.runs': 18, // twenty are old; one runs, one is the stream's last
     'outbox.queue': 10, // eleven are old; an open change refers to one
+    'sync.webhook_deliveries': 200, // the last thousand stay
     'sync.tasks': 30,
     'sync.sweep_pages': 30,
     'sync.list_pages': 2,
@@ -86,6 +91,10 @@ it('deletes what is older than HISTORY_DAYS, and the traces of finished work aft
   expect(await count(`sync.runs where status = 'running'`)).toBe(1)
   expect(await count(`sync.tasks`)).toBe(2)
   expect(await count('sync.requests')).toBe(2)
+  expect(await count('sync.webhook_deliveries')).toBe(1_000)
+  await mirror.all(`update sync.webhook_deliveries set sent_at = sent_at - interval '7 days' where id % 2 = 0`)
+  await pruneHistory(mirror.db.pool, { historyDays: history })
+  expect(await count('sync.webhook_deliveries')).toBe(500)
 })
 
 it('deletes the same in small batches, and then nothing more', async () => {

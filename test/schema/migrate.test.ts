@@ -33,7 +33,7 @@ const shape = async (database: TestDatabase): Promise<unknown> => {
 
 /** Runs with one more migration, the newest. */
 async function withMigration(statement: string, work: (name: string) => Promise<void>): Promise<void> {
-  const name = `${String(names.length + 1).padStart(4, '0')}_made_up`
+  const name = `${String(Number(names.at(-1)?.slice(0, 4)) + 1).padStart(4, '0')}_made_up`
   const list = migrations as Record<string, Migration>
   list[name] = { up: async (db) => void (await sql.raw(statement).execute(db)) }
   try {

@@ -146,8 +146,8 @@ const howLong = (): void => {
         await database.pool.query(`select mirror.reset_consumer($1, 'start')`, [webhookConsumer])
         await database.pool.query('truncate sync.webhook_batch, sync.senders')
         const before = receiver.received.length
-        const options = { url: receiver.url, secret, streams: null, proxies, clock: systemClock, log: quiet }
-        const webhook = startWebhook({ ...options, database, timeLimitMs: 5_000 })
+        const options = { url: receiver.url, secrets: [secret], streams: null, proxies, clock: systemClock, log: quiet }
+        const webhook = startWebhook({ ...options, database, listenUrl: null, timeLimitMs: 5_000 })
         // 500 changes a call.
         await vi.waitFor(() => expect(receiver.received.length).toBeGreaterThanOrEqual(before + 3), {
           timeout: 60_000,

@@ -1,6 +1,7 @@
 // The pages about one thing say what the database says; every link leads somewhere, and none of them shows a person.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { noteDelivery } from '../../src/state/shared/webhook-deliveries.ts'
 import { noteWorker } from '../../src/state/shared/workers.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { openPages, type Pages, textOf } from './pages-rig.ts'
@@ -77,6 +78,28 @@ it('of a run, a change and a quarantined record show what is theirs', async () =
     '/quarantine/-1',
   ])
     expect((await pages.get(path)).status, path).toBe(404)
+})
+
+it('of the webhook shows whether the receiver accepts calls, and each attempt', async () => {
+  const { pool } = mirror.app.database
+  expect(await page('/webhook')).toContain('is not set: nothing is sent')
+  const env = {
+    ...{ API_BASE_URL: mirror.sandbox.url, API_AUTH: 'none', WEBHOOK_URL: 'https://hooks.example/secret-path' },
+    WEBHOOK_SECRET: `whsec_${Buffer.alloc(32).toString('base64')}`,
+  }
+  await using configured = await openPages(mirror, env)
+  const shown = async (path: string): Promise<string> => textOf(await (await configured.get(path)).text())
+  expect(await shown('/webhook')).toContain('No call was sent within a week.')
+  const sent = { id: 'msg_1', changes: 7, durationMs: 1_035, afterCursor: null }
+  await noteDelivery(pool, { ...sent, status: null, error: 'https://hooks.example did not answer within 20 s.' })
+  await noteDelivery(pool, { ...sent, status: 204, error: null })
+  const text = await shown('/webhook')
+  expect(text).toMatch(
+    / accepted 204 7 1,035 ms msg_1 .* failed no answer 7 1,035 ms https:\/\/hooks\.example did not answer within 20 s\. msg_1 /,
+  )
+  expect(text).toContain('Webhook waiting · begins with the next start of a worker')
+  expect(await (await configured.get('/')).text()).toContain('<a href="/webhook">Deliveries</a>')
+  expect(text).not.toContain('secret-path')
 })
 
 it('are all reached by links that lead somewhere, and show nobody', async () => {

@@ -76,7 +76,7 @@ export async function runWorker(context: CommandContext): Promise<void> {
   })
   const pusher = createPusher(app.pushContext)
   const pushing = await startPushWorker({ listenUrl, backend: late, pusher, clock: app.clock, log })
-  const webhook = webhookOf(app)
+  const webhook = webhookOf(app, listenUrl)
   const alerts = alertsOf(app, facts, async () => (await probe(() => backend.ping(), 'QUEUE_UNREACHABLE')).ok)
   const hourly = startHourlyLine({
     db: app.database.pool,
@@ -115,8 +115,11 @@ function alertsOf(
 }
 
 /** Starts the webhook where one is configured; a worker without WEBHOOK_SECRET does not get here. */
-function webhookOf({ config, database, clock, log }: App): ReturnType<typeof startWebhook> | null {
-  const { webhookUrl: url, webhookSecret: secret, webhookStreams: streams, api } = config
-  if (url === null || secret === null) return null
-  return startWebhook({ url, secret, streams, proxies: api.proxies, database, clock, log })
+function webhookOf(
+  { config, database, clock, log }: App,
+  listenUrl: string | null,
+): ReturnType<typeof startWebhook> | null {
+  const { webhookUrl: url, webhookSecrets: secrets, webhookStreams: streams, api } = config
+  if (url === null || secrets === null) return null
+  return startWebhook({ url, secrets, streams, proxies: api.proxies, database, listenUrl, clock, log })
 }

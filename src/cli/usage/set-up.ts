@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { action, quiet } from './action.ts'
-import { withJson } from './arguments.ts'
+import { wholeNumber, withJson } from './arguments.ts'
 
 /** Registers `check`. */
 export function registerCheck(program: Command): void {
@@ -33,6 +33,38 @@ export function registerAlert(program: Command): void {
     .description('send a message to ALERT_URL, as a worker does when something begins to need a person')
     .requiredOption('--test', 'send one that says it is a test')
     .action(action(() => import('../commands/alert.ts'), 'runAlert', quiet))
+}
+
+/** Registers `webhook test`, `webhook deliveries` and `webhook replay`. */
+export function registerWebhook(program: Command): void {
+  const webhook = program.command('webhook').description('the calls that tell WEBHOOK_URL what changed in the mirror')
+  withJson(
+    webhook
+      .command('test')
+      .description('send a signed call without changes to WEBHOOK_URL; exit code 1 if the receiver does not accept it'),
+  ).action(action(() => import('../commands/webhook.ts'), 'runTest', quiet))
+  withJson(
+    webhook
+      .command('deliveries', { isDefault: true })
+      .description('attempts to deliver a call, newest first: the last 1,000 of a week')
+      .option('--limit <n>', 'attempts at most', wholeNumber(1, 1_000), 30),
+  ).action(action(() => import('../commands/webhook.ts'), 'runDeliveries', quiet))
+  withJson(
+    webhook
+      .command('replay')
+      .description('send again what was sent, in order, as new calls; changes since then follow')
+      .requiredOption(
+        '--from <place>',
+        'a cursor: all changes after it; the id of a delivery: that call and all after it; start: all that the log has',
+        replayPlace,
+      ),
+  ).action(action(() => import('../commands/webhook.ts'), 'runReplay', quiet))
+}
+
+/** Parses where a replay begins. @throws InvalidArgumentError, which commander reports. */
+function replayPlace(text: string): string {
+  if (/^(start|msg_[0-9a-f]{32}|1\.-?\d{1,19}(\.\d{1,18}){2})$/.test(text)) return text
+  throw new InvalidArgumentError('It takes a cursor as the feed gives it, the id of a delivery, or start.')
 }
 
 /** Registers `access grant`, `access revoke` and `access list`. */

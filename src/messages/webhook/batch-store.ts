@@ -14,8 +14,13 @@ export type StoredBatch = {
   readonly id: string
   readonly changes: number
   readonly body: string
+  /** Where the consumer stood; null: at the start. */
+  readonly afterCursor: string | null
   readonly endCursor: string
 }
+
+/** The webhook-id of a new call. */
+export const newMessageId = (): string => `msg_${randomUUID().replaceAll('-', '')}`
 
 /** `lost`: the consumer has lost changes, and a person must reset it. `skipped`: what was read was not for the receiver. */
 export type Next =
@@ -33,7 +38,7 @@ export async function nextBatch(
   { selection, most = batchSize }: { readonly selection: Selection; readonly most?: number },
 ): Promise<Next> {
   const { rows: known } = await database.pool.query<StoredBatch & { lost: boolean }>(
-    `select c.lost, b.id, b.changes, b.body, b.end_cursor as "endCursor"
+    `select c.lost, b.id, b.changes, b.body, b.after_cursor as "afterCursor", b.end_cursor as "endCursor"
      from sync.consumers c left join sync.webhook_batch b on b.after_cursor is not distinct from c.cursor
        and (mirror.cursor_parts(b.end_cursor))[1] = mirror.feed_epoch()::text
      where c.name = $1`,
@@ -53,6 +58,14 @@ async function makeBatch(
 ): Promise<Next> {
   // Who erases a person waits here, or has done it before the log is read (mirror/redact.ts).
   await holdLease(client, lease)
+  // Who sets the consumer back waits until the batch is stored, or has done it before the log is read: a batch of what comes
+  // after one place would pass for that of another.
+  const { rows } = await client.query<{ now: Date; after: string | null }>(
+    `select clock_timestamp() as now, '1.' || epoch || '.' || xid || '.' || seq as after
+     from sync.consumer_positions where name = $1 for update`,
+    [webhookConsumer],
+  )
+  const { now = new Date(), after = null } = rows[0] ?? {}
   const { rows: entries } = await client.query<ReadEntry>(
     `select cursor, seq, stream, key::text as key, operation, changed_at as "changedAt",
        case when $3::jsonb ? stream then (diff - array(select jsonb_array_elements_text($3::jsonb -> stream)))::text end as diff
@@ -60,24 +73,20 @@ async function makeBatch(
     [webhookConsumer, most, JSON.stringify(selection)],
   )
   if (entries.length === 0) return { kind: 'nothing' }
-  const { rows } = await client.query<{ now: Date; after: string | null }>(
-    `select clock_timestamp() as now, (select cursor from sync.consumers where name = $1) as after`,
-    [webhookConsumer],
-  )
-  const { now = new Date(), after = null } = rows[0] ?? {}
   const { endCursor, changes, body } = batchOf(entries, now)
   if (changes === 0) {
     await client.query('select mirror.ack_changes($1, $2)', [webhookConsumer, endCursor])
     return { kind: 'skipped' }
   }
-  const id = `msg_${randomUUID().replaceAll('-', '')}`
+  const id = newMessageId()
   // What is there belongs to a place where the consumer no longer stands.
-  await client.query('delete from sync.webhook_batch')
   await client.query(
-    'insert into sync.webhook_batch (id, after_cursor, end_cursor, changes, body) values ($1, $2, $3, $4, $5)',
+    `insert into sync.webhook_batch (id, after_cursor, end_cursor, changes, body) values ($1, $2, $3, $4, $5)
+     on conflict (only_one) do update set id = excluded.id, after_cursor = excluded.after_cursor,
+       end_cursor = excluded.end_cursor, changes = excluded.changes, body = excluded.body, made_at = clock_timestamp()`,
     [id, after, endCursor, changes, body],
   )
-  return { kind: 'batch', batch: { id, changes, body, endCursor } }
+  return { kind: 'batch', batch: { id, changes, body, afterCursor: after, endCursor } }
 }
 
 /**

@@ -1,13 +1,13 @@
-// What one call of a webhook carries: changes in the feed's order, up to a number and a size; and its signature by Standard
-// Webhooks. Pure.
+// What one call of a webhook carries: changes in the feed's order, up to a number and a size; the call that tests a receiver;
+// and their signatures by Standard Webhooks. Pure.
 
 import { Webhook } from 'standardwebhooks'
 import { changeText, type FeedEntry } from '../../mirror/follow.ts'
 
-/** Changes in one call at most. */
-export const batchSize = 500
-/** Characters of a body, unless one change alone is larger: many receivers take no more than a megabyte. */
-const bodyLength = 500_000
+/** Changes in one call at most: few enough that a receiver handles them within its time limit. */
+export const batchSize = 100
+/** Bytes of a body, unless one change alone is larger: queues and functions behind a receiver take no more than 256 kB. */
+export const bodyLimit = 256_000
 
 /** An entry of the feed; without `diff` it is not for the receiver. */
 export type ReadEntry = Omit<FeedEntry, 'diff'> & { readonly diff: string | null }
@@ -20,32 +20,42 @@ export type Batch = {
   readonly body: string
 }
 
+const bodyOf = (type: string, madeAt: Date, changes: readonly string[]): string =>
+  `{"type":"${type}","timestamp":"${madeAt.toISOString()}","data":{"changes":[${changes.join(',')}]}}`
+
 /** The batch of the first of these entries. @throws Error when there are none: a slip in our own code */
 export function batchOf(entries: readonly ReadEntry[], madeAt: Date): Batch {
   const texts: string[] = []
-  let length = 0
+  let bytes = Buffer.byteLength(bodyOf(changed, madeAt, []))
   let endCursor: string | undefined
   for (const { diff, ...entry } of entries) {
-    const text = diff === null ? null : changeText({ ...entry, diff })
-    if (text !== null && texts.length > 0 && length + text.length > bodyLength) break
-    if (text !== null) texts.push(text)
-    length += text?.length ?? 0
+    if (diff !== null) {
+      const text = changeText({ ...entry, diff })
+      const more = Buffer.byteLength(text) + (texts.length === 0 ? 0 : 1)
+      if (texts.length > 0 && bytes + more > bodyLimit) break
+      texts.push(text)
+      bytes += more
+    }
     endCursor = entry.cursor
   }
   if (endCursor === undefined) throw new Error('A batch was made of nothing.')
-  const body = `{"type":"mirror.changed","timestamp":"${madeAt.toISOString()}","data":{"changes":[${texts.join(',')}]}}`
-  return { endCursor, changes: texts.length, body }
+  return { endCursor, changes: texts.length, body: bodyOf(changed, madeAt, texts) }
 }
 
-/** The headers of one attempt; time and signature are the attempt's own. */
+const changed = 'mirror.changed'
+
+/** The body of `webhook test`: a call without changes, so that a receiver does nothing but verify it. */
+export const testBody = (madeAt: Date): string => bodyOf('mirror.test', madeAt, [])
+
+/** The headers of one attempt; time and signatures are the attempt's own. Each secret signs: a receiver knows one of them. */
 export function signedHeaders(
-  secret: string,
+  secrets: readonly string[],
   { id, body }: { readonly id: string; readonly body: string },
   sentAt: Date,
 ): Readonly<Record<string, string>> {
   return {
     'webhook-id': id,
     'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1_000)),
-    'webhook-signature': new Webhook(secret).sign(id, sentAt, body),
+    'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, sentAt, body)).join(' '),
   }
 }

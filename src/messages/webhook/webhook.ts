@@ -6,8 +6,10 @@ import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
+import { waitForChanges } from '../../mirror/wait-for-changes.ts'
 import { processLife } from '../../process-name.ts'
 import { type Lease, noteFailure, takeLease } from '../../state/shared/senders.ts'
+import { noteDelivery } from '../../state/shared/webhook-deliveries.ts'
 import { waitMs } from '../backoff.ts'
 import { createPost, type PostResult } from '../post.ts'
 import { fingerprint, type StepResult, startSender } from '../sender.ts'
@@ -17,10 +19,13 @@ import { selectionOf } from './selection.ts'
 
 export type WebhookOptions = {
   readonly url: string
-  readonly secret: string
+  /** Each of them signs. */
+  readonly secrets: readonly string[]
   readonly streams: readonly string[] | null
   readonly proxies: Config['api']['proxies']
   readonly database: Database
+  /** Where NOTIFY is heard; null: nowhere, then each second is looked for changes. */
+  readonly listenUrl: string | null
   /** What receivers compare a message's time with. */
   readonly clock: Clock
   readonly log: Logger
@@ -32,7 +37,7 @@ const lookEveryMs = 1_000
 
 /** Starts posting; one worker at a time does. */
 export function startWebhook(options: WebhookOptions): { stop(): Promise<void> } {
-  const { url, secret, database, clock, log } = options
+  const { url, secrets, database, clock, log } = options
   const selection = selectionOf(options.streams)
   const post = createPost({ variable: 'WEBHOOK_URL', address: url, proxies: options.proxies }, options.timeLimitMs)
   const owner = processLife()
@@ -62,7 +67,16 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
   }
 
   const deliver = async (lease: Lease, batch: StoredBatch, signal: AbortSignal): Promise<StepResult> => {
-    const result = await post.send(batch.body, signedHeaders(secret, batch, clock.now()), signal)
+    const began = performance.now()
+    const result = await post.send(batch.body, signedHeaders(secrets, batch, clock.now()), signal)
+    await noteDelivery(database.pool, {
+      id: batch.id,
+      changes: batch.changes,
+      status: result.status,
+      durationMs: Math.round(performance.now() - began),
+      error: result.kind === 'failed' ? result.error : null,
+      afterCursor: batch.afterCursor,
+    })
     if (result.kind === 'failed') return await failed(lease, batch, result)
     await acknowledge(database, lease, batch)
     if (lease.attempts > 0) log.info({ event: 'webhook_taken' }, 'the webhook is taken again')
@@ -89,7 +103,12 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
     }
   }
 
-  const sending = startSender({ lookEveryMs, name: 'webhook', owner, db: database.pool, log, step })
+  const { listenUrl } = options
+  const sending = startSender({
+    ...{ lookEveryMs, name: 'webhook', owner, db: database.pool, log, step },
+    // What a transaction held back that ended meanwhile is announced by nobody: the look each second finds it.
+    ...(listenUrl !== null && { wakeUps: (signal: AbortSignal) => waitForChanges(listenUrl, log, signal) }),
+  })
   return {
     stop: async () => {
       await sending.stop()

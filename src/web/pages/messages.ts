@@ -9,6 +9,6 @@ import { type Html, html } from '../parts/html.ts'
 export function messagesSection({ status: { webhook, alerts }, now }: PageFacts): Html {
   if (webhook === null && alerts === null) return html``
   return html`<section aria-labelledby="messages"><h2 id="messages">Messages</h2>
-${webhook !== null && html`<p class="note">Webhook to ${webhook.url}: ${webhookText(webhook, now)}</p>`}
+${webhook !== null && html`<p class="note">Webhook to ${webhook.url}: ${webhookText(webhook, now)} · <a href="/webhook">Deliveries</a></p>`}
 ${alerts !== null && html`<p class="note">Alerts to ${alerts.url}: ${alertsText(alerts, now)}</p>`}</section>`
 }

@@ -60,6 +60,7 @@ ul{margin:0;padding:0;list-style:none}
 .facts dt{color:var(--note);font-size:13px}
 .facts dd{margin:0;overflow-wrap:anywhere}
 td{overflow-wrap:anywhere}
+.whole{white-space:nowrap}
 .now{min-height:190px}
 .running li{display:grid;grid-template-columns:minmax(150px,240px) minmax(80px,200px) 1fr;gap:4px 14px;align-items:center;padding:3px 0}
 .running li.note{display:block}

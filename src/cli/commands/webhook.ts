@@ -1,0 +1,73 @@
+// `webhook`: tries the receiver, shows what was sent to it, and sends it again.
+
+import type { Config } from '../../config.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import { instant } from '../../format.ts'
+import { createPost } from '../../messages/post.ts'
+import { signedHeaders, testBody } from '../../messages/webhook/batch.ts'
+import { newMessageId } from '../../messages/webhook/batch-store.ts'
+import { replayFrom } from '../../messages/webhook/replay.ts'
+import { listDeliveries } from '../../state/shared/webhook-deliveries.ts'
+import { shownReceiver } from '../../text.ts'
+import type { CommandContext, Json } from '../context.ts'
+import { print, printJson, table } from '../terminal/output.ts'
+
+/** Where the webhook goes, and what signs it. @throws BoatMirrorError USAGE when there is none */
+function receiverOf({ webhookUrl: address, webhookSecrets: secrets }: Config) {
+  if (address !== null && secrets !== null) return { address, secrets }
+  throw new BoatMirrorError('USAGE', 'WEBHOOK_URL is not set.', {
+    remedy: 'Set WEBHOOK_URL and WEBHOOK_SECRET; docs/feed.md shows a receiver.',
+  })
+}
+
+export async function runTest({ config, signal }: CommandContext, { json }: Json): Promise<void> {
+  const { address, secrets } = receiverOf(config)
+  const post = createPost({ variable: 'WEBHOOK_URL', address, proxies: config.api.proxies })
+  const call = { id: newMessageId(), body: testBody(new Date()) }
+  try {
+    const began = performance.now()
+    const result = await post.send(call.body, signedHeaders(secrets, call, new Date()), signal)
+    const durationMs = Math.round(performance.now() - began)
+    if (result.kind === 'failed')
+      throw new BoatMirrorError('MESSAGE_REFUSED', `The receiver did not accept the test: ${result.error}`)
+    const { status } = result
+    if (json) return printJson({ id: call.id, url: shownReceiver(address), status, durationMs })
+    print(`${shownReceiver(address)} accepted the test ${call.id}: ${status} after ${durationMs} ms.`)
+  } finally {
+    await post.close()
+  }
+}
+
+export async function runDeliveries(
+  context: CommandContext,
+  { limit, json }: Json & { readonly limit: number },
+): Promise<void> {
+  await using opened = await context.openDatabase()
+  const deliveries = await listDeliveries(opened.database.pool, limit)
+  if (json) return printJson(deliveries)
+  if (deliveries.length === 0) return print('No call of the webhook was sent within a week.')
+  print(
+    table(
+      ['TIME (UTC)', 'ID', 'CHANGES', 'STATUS', 'MS', 'ERROR'],
+      deliveries.map(({ sentAt, id, changes, status, durationMs, error }) => [
+        instant(sentAt),
+        id,
+        changes,
+        status,
+        durationMs,
+        error ?? '',
+      ]),
+    ),
+  )
+}
+
+export async function runReplay(
+  context: CommandContext,
+  { from, json }: Json & { readonly from: string },
+): Promise<void> {
+  await using opened = await context.openDatabase()
+  const cursor = await replayFrom(opened.database, from)
+  if (json) return printJson({ from: cursor })
+  const place = cursor === null ? 'all changes that the log has' : `all changes after ${cursor}`
+  print(`The worker sends ${place} to the webhook again, as new calls.`)
+}

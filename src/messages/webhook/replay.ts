@@ -1,0 +1,65 @@
+// Sends again what was sent: sets the webhook's consumer back. The worker that sends goes on from there, call after call, so
+// nothing is sent beside live delivery, and a batch that is on its way belongs to the former place and is not acknowledged.
+
+import type { Database } from '../../database/database.ts'
+import type { Queryable } from '../../database/sql.ts'
+import { sqlStateOf } from '../../database/sql-states.ts'
+import { BoatMirrorError, messageOf } from '../../errors.ts'
+import { webhookConsumer } from '../../inspect/webhook.ts'
+import { changesChannel } from '../../mirror/change-notifier.ts'
+import { placeBefore } from '../../state/shared/webhook-deliveries.ts'
+
+const deliveriesCommand = 'boat-mirror webhook deliveries'
+
+/** The cursor that a place stands for; null: the start. @throws BoatMirrorError NOT_FOUND for a call that is not kept */
+async function cursorOf(db: Queryable, place: string): Promise<string | null> {
+  if (!place.startsWith('msg_')) return place === 'start' ? null : place
+  const cursor = await placeBefore(db, place)
+  if (cursor !== undefined) return cursor
+  throw new BoatMirrorError('NOT_FOUND', `There is no call ${place} among the deliveries that are kept.`, {
+    remedy: `See which there are with: ${deliveriesCommand}`,
+  })
+}
+
+/**
+ * Locks the consumer, so that no batch is made or acknowledged meanwhile.
+ * @returns whether what comes after the cursor was not sent yet; of one that has lost changes nothing lies ahead
+ * @throws BoatMirrorError NOT_FOUND when there is no such consumer
+ */
+async function liesAhead(db: Queryable, cursor: string | null): Promise<boolean> {
+  const { rows } = await db.query<{ ahead: boolean }>(
+    `select not c.lost and p.parts is not null and (c.epoch is distinct from mirror.feed_epoch()
+         or p.parts[1] = c.epoch::text and (p.parts[2]::xid8, p.parts[3]::bigint) > (c.xid, c.seq)) as ahead
+     from sync.consumer_positions c cross join (select case when $2::text is not null then mirror.cursor_parts($2) end as parts) p where c.name = $1
+     for update of c`,
+    [webhookConsumer, cursor],
+  )
+  if (rows[0] !== undefined) return rows[0].ahead === true
+  throw new BoatMirrorError('NOT_FOUND', 'The webhook has sent nothing yet.', {
+    remedy: 'Set WEBHOOK_URL and WEBHOOK_SECRET, and start a worker.',
+  })
+}
+
+/**
+ * Sets the consumer back and lets the worker know.
+ * @param place `start`, a cursor of the feed, or the id of a call that was sent
+ * @returns the cursor after which everything is sent again; null: from the start of the log
+ * @throws BoatMirrorError NOT_FOUND where nothing was sent, or no such call; USAGE for a place that lies ahead or is none
+ */
+export async function replayFrom(database: Database, place: string): Promise<string | null> {
+  const cursor = await cursorOf(database.pool, place)
+  try {
+    await database.transaction(async (client) => {
+      if (await liesAhead(client, cursor))
+        throw new BoatMirrorError('USAGE', `The webhook has not sent what comes after ${cursor} yet.`, {
+          remedy: `A replay only goes back. To leave changes out: select mirror.reset_consumer('${webhookConsumer}', '${cursor}')`,
+        })
+      await client.query('select mirror.reset_consumer($1, $2)', [webhookConsumer, cursor])
+    })
+  } catch (error) {
+    if (sqlStateOf(error) !== '22023') throw error
+    throw new BoatMirrorError('USAGE', messageOf(error), { remedy: `See the calls with: ${deliveriesCommand}` })
+  }
+  await database.pool.query(`notify ${changesChannel}`)
+  return cursor
+}

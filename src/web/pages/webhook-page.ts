@@ -1,0 +1,80 @@
+// The page of the webhook: whether the receiver accepts what it is sent, and the last attempts to deliver a call. Pure.
+
+import { count, counted, duration, instant, relative } from '../../format.ts'
+import { type WebhookStatus, webhookText } from '../../inspect/webhook.ts'
+import type { ListedDelivery } from '../../state/shared/webhook-deliveries.ts'
+import { commandRow } from '../parts/commands.ts'
+import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
+import { type Html, html } from '../parts/html.ts'
+import type { PageContext } from './page-context.ts'
+
+const tones: Readonly<Record<WebhookStatus['state'], Tone>> = {
+  waiting: 'mute',
+  following: 'ok',
+  retrying: 'warn',
+  failing: 'bad',
+  lost: 'bad',
+}
+
+function summary(webhook: WebhookStatus | null, now: Date): Html {
+  if (webhook === null)
+    return headline({ tone: 'mute', title: 'Webhook', detail: 'WEBHOOK_URL is not set: nothing is sent.', facts: [] })
+  const { url, state, behindS, delivered, deliveredAt, failingSince, attempts } = webhook
+  return headline({
+    tone: tones[state],
+    title: 'Webhook',
+    detail: `${state} · ${webhookText(webhook, now)}`,
+    facts: [
+      ['Receiver', url],
+      ['Behind', behindS === 0 ? 'nothing waits' : duration(behindS)],
+      ['Accepted', counted(delivered, 'change')],
+      ['Last accepted', relative(deliveredAt, now)],
+      [
+        'Failing',
+        failingSince === null
+          ? null
+          : `${counted(attempts, 'attempt')} in ${duration((now.getTime() - failingSince.getTime()) / 1_000)}`,
+      ],
+    ],
+  })
+}
+
+const deliveryRow = ({ sentAt, id, changes, status, durationMs, error }: ListedDelivery): Html =>
+  html`<tr><th scope="row" class="whole">${instant(sentAt)}</th>
+${cell('State', html`<span class="state ${error === null ? 'ok' : 'bad'}">${error === null ? 'accepted' : 'failed'}</span>`)}
+${cell('Status', status === null ? html`<span class="whole">no answer</span>` : String(status))}${cell('Changes', count(changes))}
+${cell('Took', html`<span class="whole">${count(durationMs)} ms</span>`)}${cell('Error', error ?? '')}${cell('Id', html`<code class="whole">${id}</code>`)}</tr>`
+
+export type WebhookFacts = {
+  /** null: none is configured. */
+  readonly webhook: WebhookStatus | null
+  /** Newest first. */
+  readonly deliveries: readonly ListedDelivery[]
+}
+
+/** The whole page. */
+export const renderWebhookPage = (
+  { webhook, deliveries }: WebhookFacts,
+  { now, version, signedIn }: PageContext,
+): string =>
+  frame({
+    title: 'Webhook',
+    signedIn,
+    now,
+    version,
+    sections: [
+      summary(webhook, now),
+      html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>${commandRow([
+        'webhook test',
+        'webhook deliveries',
+        'webhook replay --help',
+      ])}</section>`,
+      listing({
+        id: 'deliveries',
+        title: 'Deliveries',
+        columns: ['Time (UTC)', 'State', 'Status', 'Changes', 'Took', 'Error', 'Id'],
+        rows: deliveries.map(deliveryRow),
+        none: 'No call was sent within a week.',
+      }),
+    ],
+  })
