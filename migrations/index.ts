@@ -2,7 +2,9 @@
 
 import type { Migration } from 'kysely'
 import * as baseline from './0001_baseline.ts'
+import * as decisions from './0004_decisions.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
+  '0004_decisions': decisions,
 }

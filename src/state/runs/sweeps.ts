@@ -1,7 +1,6 @@
 // The pages of sweeps, and the deletions that wait for a person.
 
 import { sql } from 'kysely'
-import { streams, windowsOf } from '../../catalog/catalog.ts'
 import { now, on, type Queryable } from '../../database/sql.ts'
 import type { KeyPortions } from './sweep-ranges.ts'
 
@@ -121,37 +120,13 @@ export type HeldRun = {
   readonly plan: unknown
 }
 
-/** Their hot runs see no more than their complete ones, which settle what those hold. */
-const withoutWindows = streams.flatMap((stream) => (windowsOf(stream) === undefined ? stream.name : []))
-
 /** Of the newest complete run and the newest hot run of each stream those that still hold deletions. */
 export async function heldRuns(db: Queryable): Promise<readonly HeldRun[]> {
   return await on(db)
-    .selectFrom('sync.runs as r')
-    .innerJoin('sync.held as h', (join) => join.onRef('h.run_id', '=', 'r.id').on('h.released_at', 'is', null))
-    .select((eb) => [eb.cast<number>('r.id', 'float8').as('id'), 'r.stream', 'r.started_at as startedAt', 'r.plan'])
-    .select(sql<number>`count(h.key)::int`.as('held'))
-    .where('r.status', '=', sql.lit('held')) // as in the predicate of its index
-    .where('r.record_key', 'is', null)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('sync.runs as n')
-            .select('n.id')
-            .whereRef('n.stream', '=', 'r.stream')
-            .whereRef('n.id', '>', 'r.id')
-            .where((eb) =>
-              eb.or([
-                eb('n.hot', '=', eb.ref('r.hot')),
-                eb.and([eb('n.hot', '=', false), eb('r.stream', 'in', withoutWindows)]),
-              ]),
-            )
-            .where('n.status', '<>', 'running')
-            .where('n.record_key', 'is', null),
-        ),
-      ),
-    )
-    .groupBy(['r.id', 'r.stream', 'r.started_at', 'r.plan'])
-    .orderBy('r.id')
+    .selectFrom('sync.held_plans')
+    .select((eb) => [eb.cast<number>('run_id', 'float8').as('id'), 'stream', 'held', 'started_at as startedAt'])
+    .select('found as plan')
+    .$narrowType<Pick<HeldRun, 'stream' | 'held' | 'startedAt'>>()
+    .orderBy('run_id')
     .execute()
 }
