@@ -12,8 +12,10 @@ import { registerDrift, registerExplain, registerFeed, registerReport } from './
 import { registerSandbox } from './usage/sandbox.ts'
 import { registerAccess, registerAlert, registerCheck, registerDb, registerMigrate } from './usage/set-up.ts'
 import {
+  registerPause,
   registerQuarantine,
   registerRefresh,
+  registerResume,
   registerRuns,
   registerSchedule,
   registerStatus,
@@ -30,6 +32,8 @@ const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
   changes: registerChanges,
   status: registerStatus,
   runs: registerRuns,
+  pause: registerPause,
+  resume: registerResume,
   schedule: registerSchedule,
   quarantine: registerQuarantine,
   report: registerReport,

@@ -215,3 +215,15 @@ export async function closeDecision(
 
 /** Said of a decision whose plan changed before it was carried out. */
 export const planChanged = 'Not carried out: the plan changed before it was.'
+
+/** The plan of a target, as it is shown; null: there is none. */
+export async function planOf(db: Queryable, target: string): Promise<string | null> {
+  const [kind = '', id = ''] = target.split(':')
+  const functions: Readonly<Record<string, string>> = {
+    change: 'outbox.plan_of($1::bigint)',
+    run: 'sync.plan_of_run($1::bigint)',
+    stream: 'sync.plan_of_stream($1)',
+  }
+  const { rows } = await db.query<{ plan: string | null }>(`select ${functions[kind]} as plan`, [id])
+  return rows[0]?.plan ?? null
+}

@@ -48,6 +48,7 @@ export async function runSchedule(
       targetS: seconds(config.targets[turn.stream] ?? times(effective.get(name), intervalsAllowed)),
       asOf: (turn.hot ? state?.hot_as_of : state?.as_of) ?? null,
       nextDueAt: (turn.hot ? state?.hot_next_due_at : state?.next_due_at) ?? null,
+      paused: state != null && state.paused_by !== null,
     }
   })
   if (json) return printJson({ ratePerSecond, scheduledShare, neededPerSecond, stretch, streams: rows })
@@ -63,6 +64,7 @@ type ScheduledTurn = {
   readonly targetS: number | null
   readonly asOf: Date | null
   readonly nextDueAt: Date | null
+  readonly paused: boolean
 }
 
 const interval = (s: number | null): string => (s === null ? 'off' : duration(s))
@@ -70,7 +72,7 @@ const interval = (s: number | null): string => (s === null ? 'off' : duration(s)
 /** The turns as a table; a narrow one leaves out what was wanted, and to `status` how old they are. Pure. */
 export function scheduleTable(rows: readonly ScheduledTurn[], now: Date, width = lineWidth()): string {
   const next = (row: ScheduledTurn, unknown: string): string | null =>
-    row.effectiveS === null ? null : (relative(row.nextDueAt, now) ?? unknown)
+    row.effectiveS === null ? null : row.paused ? 'paused' : (relative(row.nextDueAt, now) ?? unknown)
   const target = ({ targetS }: ScheduledTurn): string | null => (targetS === null ? null : duration(targetS))
   const whole: Columns<ScheduledTurn> = {
     STREAM: ({ stream }) => stream,

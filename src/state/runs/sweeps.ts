@@ -96,6 +96,21 @@ export async function heldKeys(db: Queryable, runId: string): Promise<readonly s
   return rows.map((row) => row.key)
 }
 
+/** Some of the held keys of a run that nobody has released, after a key, and how many there are in all. */
+export async function heldKeyPage(
+  db: Queryable,
+  runId: string,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<{ readonly count: number; readonly keys: readonly string[] }> {
+  const { rows } = await db.query<{ count: number; keys: string[] }>(
+    `select count(*)::int as count, array(select key from sync.held where run_id = $1 and released_at is null and key > $2
+       order by key limit $3) as keys
+     from sync.held where run_id = $1 and released_at is null`,
+    [runId, after, limit],
+  )
+  return rows[0] ?? { count: 0, keys: [] }
+}
+
 /** Takes back what a run holds: its list was wrong. */
 export async function takeBackHeld(db: Queryable, runId: string): Promise<void> {
   await on(db).deleteFrom('sync.held').where('run_id', '=', runId).execute()
