@@ -17,6 +17,7 @@ export const errorCodes = {
   CONFIG_INVALID: fatal('A setting has a value it cannot take, or a name that is not one.'),
   USAGE: fatal('A command was called with arguments it does not take.'),
   NOT_FOUND: fatal('The run, change, record or stream named on the command line does not exist.'),
+  PLAN_CHANGED: fatal('What is decided about has changed since it was looked at.'),
   API_UNREACHABLE: retry('No connection to the API, or it broke before the answer was complete.'),
   API_TIMEOUT: retry('The API did not answer within API_TIMEOUT_MS.'),
   API_UNAUTHORIZED: fatal('The API answered 401: the credentials are missing or wrong.'),

@@ -9,6 +9,8 @@ const commandNames = [
   'changes',
   'status',
   'runs',
+  'pause',
+  'resume',
   'schedule',
   'quarantine',
   'report',

@@ -3,6 +3,7 @@
 
 import { Kysely, PostgresDialect } from 'kysely'
 import { type App, noApi, openApp } from './app.ts'
+import { existingStream } from './catalog/catalog.ts'
 import { type Config, readOptions, type SettingOptions } from './config.ts'
 import type { MirrorDatabase } from './database/schema.generated.ts'
 import { translateDatabaseError } from './database/sql-states.ts'
@@ -19,10 +20,12 @@ import { changes, type Feed, type FeedOptions } from './mirror/changes.ts'
 import { assertOptions } from './near-names.ts'
 import { type ChangeFacts, changeFacts, changesForPerson, listChanges } from './outbox/inspect.ts'
 import { createPusher } from './outbox/pusher.ts'
+import { decideStream } from './state/decisions.ts'
 import { askRefresh, findRefresh, type RefreshState } from './state/due/refreshes.ts'
+import { pausedStreams } from './state/due/stream-state.ts'
 import { quarantineTotals } from './state/quarantine.ts'
 import { runsOfRequest } from './state/runs/runs.ts'
-import { streamsToSync } from './sync/plan.ts'
+import { streamsToSync, withoutPaused } from './sync/plan.ts'
 import { preflight } from './sync/preflight.ts'
 
 /** The settings of the README under their names in camelCase; `databaseUrl` must be there. */
@@ -54,6 +57,11 @@ export type RefreshOptions = {
 
 export type RefreshResult = { readonly id: number; readonly state: RefreshState; readonly error: string | null }
 
+export type DecisionOptions = {
+  /** The plan that was looked at, of `sync.stream_plans`: another one is refused. */
+  readonly expected?: string
+}
+
 export type PushOptions = { readonly signal?: AbortSignal }
 
 export type PushResult = {
@@ -77,6 +85,13 @@ export type Mirror = {
   refresh(stream: string, options?: RefreshOptions): Promise<RefreshResult>
   /** Sends what is queued, and ends when nothing can settle without a person, as the command `push`. */
   push(options?: PushOptions): Promise<PushResult>
+  /**
+   * Nothing of a stream, and of what hangs below it, is read until `resume`, as `sync.pause` does; a run under way ends first.
+   * @throws BoatMirrorError USAGE for a stream that there is not, or is paused; PLAN_CHANGED
+   */
+  pause(stream: string, options?: DecisionOptions): Promise<void>
+  /** Ends `pause`, as `sync.resume` does. @throws BoatMirrorError USAGE for a stream that is not paused; PLAN_CHANGED */
+  resume(stream: string, options?: DecisionOptions): Promise<void>
   /** What `status --json` prints. */
   status(): Promise<StatusFacts>
   /** The feed; see `changes` of `boat-mirror/client`. */
@@ -131,12 +146,21 @@ function mirrorOf(app: App): Mirror {
       await backend.close()
     }
   }
+  const decide = async (
+    what: 'pause' | 'resume',
+    stream: string,
+    { expected, ...others }: DecisionOptions = {},
+  ): Promise<void> => {
+    assertOptions(others, ['expected'])
+    const by = { via: 'library', ...(expected === undefined ? {} : { expected }) } as const
+    await decideStream(database.pool, what, existingStream(stream).name, by).catch(translated)
+  }
   return {
     db,
     sync: ({ streams = [], full = false, signal: given, ...others } = {}) =>
       run(async (apiUrl, signal) => {
         assertOptions(others, ['streams', 'full', 'signal'])
-        const wanted = streamsToSync(streams, config)
+        const wanted = withoutPaused(streamsToSync(streams, config), await pausedStreams(database.pool))
         await preflight({ config, apiUrl, log, signal, limiter: app.limiter }, wanted)
         const look = (id: string) => awaitFinished(() => runsOfRequest(database.pool, id), signal)
         const { runs } = await withQueue(signal, (options) => syncNow(options, { streams: wanted, full }, look))
@@ -169,6 +193,8 @@ function mirrorOf(app: App): Mirror {
           await pusher.close()
         }
       }, given),
+    pause: (stream, options) => decide('pause', stream, options),
+    resume: (stream, options) => decide('resume', stream, options),
     status: () => readStatus(config, { database, url: app.databaseUrl }, null).catch(translated),
     changes: (options) => changes(db, options),
     close: async () => {

@@ -19,8 +19,10 @@ import {
   registerWebhook,
 } from './usage/set-up.ts'
 import {
+  registerPause,
   registerQuarantine,
   registerRefresh,
+  registerResume,
   registerRuns,
   registerSchedule,
   registerStatus,
@@ -37,6 +39,8 @@ const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
   changes: registerChanges,
   status: registerStatus,
   runs: registerRuns,
+  pause: registerPause,
+  resume: registerResume,
   schedule: registerSchedule,
   quarantine: registerQuarantine,
   report: registerReport,

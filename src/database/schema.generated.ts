@@ -1491,6 +1491,7 @@ export type MirrorDatabase = {
     enqueued_at: Timestamp | null
     sent_at: Timestamp | null
     settled_at: Timestamp | null
+    plan: string | null
   }
   'outbox.dependencies': {
     change_id: Int8
@@ -1751,6 +1752,18 @@ export type MirrorDatabase = {
     behind: Interval | null
     lost: boolean | null
   }
+  'sync.decisions': {
+    id: GeneratedAlways<string>
+    at: Generated<Timestamp>
+    who: string
+    via: 'sql' | 'command' | 'library' | 'page'
+    what: 'retry' | 'cancel' | 'local' | 'remote' | 'took_effect' | 'did_not' | 'release' | 'pause' | 'resume'
+    target: string
+    plan: string
+    result_id: Int8 | null
+    done_at: Timestamp | null
+    error: string | null
+  }
   'sync.detail_tags': {
     stream: string
     key: string
@@ -1776,6 +1789,14 @@ export type MirrorDatabase = {
     run_id: Int8
     key: string
     released_at: Timestamp | null
+  }
+  'sync.held_plans': {
+    run_id: Int8 | null
+    stream: string | null
+    held: number | null
+    started_at: Timestamp | null
+    found: Json | null
+    plan: string | null
   }
   'sync.list_pages': {
     stream: string
@@ -1923,6 +1944,12 @@ export type MirrorDatabase = {
     time_zone: Generated<string>
     outbox_limit: number | null
   }
+  'sync.stream_plans': {
+    stream: string | null
+    paused_since: Timestamp | null
+    paused_by: string | null
+    plan: string | null
+  }
   'sync.streams': {
     stream: string
     as_of: Timestamp | null
@@ -1937,6 +1964,7 @@ export type MirrorDatabase = {
     rows_proven_at: Timestamp | null
     max_age_s: Numeric | null
     soon_max_age_s: Numeric | null
+    paused_by: Int8 | null
   }
   'sync.sweep_pages': {
     run_id: Int8

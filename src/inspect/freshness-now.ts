@@ -6,9 +6,9 @@ import { livingSince } from '../state/shared/workers.ts'
 /**
  * `failing`: the last run that ended did not read everything. `unknown`: never read completely, or nothing to measure by.
  * `late`: older than the target. `fresh`: everything older than the target is in the mirror. `report.freshness` decides.
- * `reading`: late, and a worker that began only now catches up.
+ * `reading`: late, and a worker that began only now catches up. `off`: paused.
  */
-export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing' | 'reading'
+export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing' | 'reading' | 'off'
 
 /**
  * The state of a row `f` of report.freshness. A late stream is `reading` until its next run since a worker has been there

@@ -9,8 +9,8 @@ import { type Freshness, freshnessNow } from './freshness-now.ts'
 
 export type { Freshness } from './freshness-now.ts'
 
-/** The same, and besides: `held`: deletions wait for a person; `reading`: also for the first time; `off`: by the settings. */
-export type StreamState = Freshness | 'held' | 'off'
+/** The same, and besides: `held`: deletions wait for a person; `reading`: also for the first time; `off`: also by the settings. */
+export type StreamState = Freshness | 'held'
 
 export type StreamStatus = {
   readonly stream: string
@@ -29,6 +29,8 @@ export type StreamStatus = {
   /** What its age is measured from: `hotAsOf` where the target is configured, else `asOf`. */
   readonly countsAsOf: Date | null
   readonly state: StreamState
+  /** Since when it is not to be read, and who decided that; null: it is read. */
+  readonly paused: { readonly since: Date; readonly who: string } | null
   /** How the last complete run stands or ended; null: there was none. */
   readonly lastRunStatus: RunStatus | null
 }
@@ -78,28 +80,32 @@ export async function streamStatus(db: Queryable): Promise<readonly StreamStatus
           ),
         ),
     )
+    .leftJoin('sync.decisions as d', 'd.id', 's.paused_by')
     .select((eb) => [
       's.stream',
       's.as_of as asOf',
       's.hot_as_of as hotAsOf',
       eb.cast<number>('s.rows', 'float8').as('rows'),
       eb.cast<number | null>('s.last_run_id', 'float8').as('lastRunId'),
-      's.next_due_at as nextDueAt',
+      sql<Date | null>`case when s.paused_by is null then s.next_due_at end`.as('nextDueAt'),
       eb.cast<number | null>('s.interval_s', 'float8').as('intervalS'),
       eb.cast<number | null>('f.target_s', 'float8').as('targetS'),
       'f.counts_as_of as countsAsOf',
       freshnessNow.as('state'),
       'r.status as lastRunStatus',
+      'd.at as pausedSince',
+      'd.who as pausedBy',
       sql<number>`coalesce(r.total, r.read)::float8`.as('listed'),
       sql<number>`(s.rows + r.inserted - r.deleted)::float8`.as('written'),
     ])
     .orderBy('s.stream')
     .execute()
-  return rows.map(({ listed, written, ...stream }) => {
+  return rows.map(({ listed, written, pausedSince, pausedBy, ...stream }) => {
     const isFirst = stream.asOf === null && stream.lastRunStatus === 'running'
     // A run also counts what it writes of records inside its own.
     const isList = findStream(stream.stream)?.reads.kind === 'list'
-    return { ...stream, rowsSoFar: isFirst ? (isList ? listed : written) : null }
+    const paused = pausedSince === null || pausedBy === null ? null : { since: pausedSince, who: pausedBy }
+    return { ...stream, paused, rowsSoFar: isFirst ? (isList ? listed : written) : null }
   })
 }
 

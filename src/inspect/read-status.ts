@@ -48,7 +48,7 @@ export async function readStatus(
 /** What the view report.freshness cannot know: settings, and what the last complete run is doing or left behind. */
 function stateOf(stream: StreamStatus, config: Config): StreamState {
   const known = findStream(stream.stream)
-  if (known !== undefined && !isEnabled(known, config)) return 'off'
+  if (stream.paused !== null || (known !== undefined && !isEnabled(known, config))) return 'off'
   if (stream.lastRunStatus === 'held') return 'held'
   return stream.asOf === null && stream.lastRunStatus === 'running' ? 'reading' : stream.state
 }

@@ -249,7 +249,7 @@ export async function requestFirstSync(database: Database, enabled: readonly str
     await client.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.first-sync'))`)
     const never = new Set(
       (await listStreams(client))
-        .filter((state) => state.as_of === null && state.last_run_id === null)
+        .filter((state) => state.as_of === null && state.last_run_id === null && state.paused_by === null)
         .map((state) => state.stream),
     )
     const missing: string[] = []

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { Quota } from '../config.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { isChangeDecisionOpen } from '../state/decisions.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 import { heldBack, holdForQuota, lockRoom, readRoom } from './quota-room.ts'
 import { inStates, isUnsettled } from './states.ts'
@@ -140,15 +141,18 @@ export async function tidy(db: Queryable): Promise<number> {
 export async function nextDueAt(db: Queryable): Promise<Date | null> {
   const { rows } = await db.query<{ due: Date | null }>(`select least(
     (select min(greatest(q.next_attempt_at, q.lease_until)) from outbox.queue q where ${any} and ${itsTurn}),
-    (select min(q.expires_at) from outbox.queue q where q.expires_at is not null and ${inStates('q.status', 'waiting')})
+    (select min(q.expires_at) from outbox.queue q where q.expires_at is not null and ${inStates('q.status', 'waiting')}),
+    case when ${isChangeDecisionOpen} then clock_timestamp() end
   ) as due`)
   return rows[0]?.due ?? null
 }
 
 /** Whether anything may still settle by itself: something is on its way, or it is some change's turn. */
 export async function canProgress(db: Queryable): Promise<boolean> {
-  const { rowCount } = await db.query(`select from outbox.queue q where ${any} and ${itsTurn} limit 1`)
-  return (rowCount ?? 0) > 0
+  const { rows } = await db.query<{ can: boolean }>(
+    `select exists (select from outbox.queue q where ${any} and ${itsTurn}) or ${isChangeDecisionOpen} as can`,
+  )
+  return rows[0]?.can === true
 }
 
 /** The error of a pusher whose change was taken over. */

@@ -1,146 +1,78 @@
-// What a person decides about a change: again, not at all, how a conflict ends, whether an unknown one took effect.
-// Each decision is one transaction and refuses states in which it would mean nothing.
+// What people decide about a change: again, not at all, how a conflict ends, whether an unknown one took effect. The functions
+// of SQL (sql/decisions.sql) check and note each decision, and carry out what needs no API; here is the rest: what the API
+// shows is read back, so that the mirror has it in the transaction that makes the change done.
 
-import { sql } from 'kysely'
 import type { PoolClient } from 'pg'
-import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
 import type { Database } from '../database/database.ts'
-import { now, on } from '../database/sql.ts'
-import { BoatMirrorError } from '../errors.ts'
+import type { Queryable } from '../database/sql.ts'
+import { translateDatabaseError } from '../database/sql-states.ts'
+import { BoatMirrorError, messageOf } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { DataRefused } from '../mirror/writer.ts'
+import {
+  closeDecision,
+  type DecidedBy,
+  type Decision,
+  type DecisionKind,
+  findDecision,
+  lockDecision,
+  openDecisions,
+  planChanged,
+  refusedDecision,
+} from '../state/decisions.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
-import { kindOf } from './kinds/kinds.ts'
+import type { Done } from './outcome.ts'
 import type { ReadBack } from './read-back.ts'
-import { settleDone } from './settle.ts'
-import { type Event, stateSets, statesBefore, transition } from './states.ts'
+import { settleDone, unmirrored } from './settle.ts'
 
-/** Locks a change and checks that the decision fits its state. */
-async function take(client: PoolClient, id: string, event: Event, decision: string): Promise<Change> {
-  const { rows } = await client.query<ChangeRow>(
-    `select ${changeColumns} from outbox.queue q where q.id = $1 for update of q`,
-    [id],
-  )
-  const [row] = rows
-  if (row === undefined) throw new BoatMirrorError('NOT_FOUND', `There is no change ${id}.`)
-  if (transition(row.status, event) === null)
-    throw new BoatMirrorError(
-      'USAGE',
-      `Change ${id} is ${row.status}; only ${statesBefore(event).join(', ')} can be ${decision}.`,
-    )
-  return toChange(row)
+export type ChangeDecision = Exclude<DecisionKind, 'release' | 'pause' | 'resume'>
+
+type Wish = {
+  readonly what: ChangeDecision
+  readonly id: string
+  /** Of `took_effect`: the record that the change made. */
+  readonly resultId?: string | null
 }
 
-const afresh = {
-  status: 'queued',
-  departed: false,
-  owner: null,
-  lease_until: null,
-  settled_at: null,
-  error: null,
-  conflict: null,
-  blocked_by: null,
-  next_attempt_at: now,
-} as const
+const byCommand: DecidedBy = { via: 'command' }
 
-const update = (client: PoolClient, id: string) => on(client).updateTable('outbox.queue').where('id', '=', id)
+const notShown = (id: string, resultId: string): BoatMirrorError =>
+  new BoatMirrorError('NOT_FOUND', `The API shows no record ${resultId} that change ${id} could have made.`)
 
-const wake = (client: PoolClient): Promise<unknown> => client.query(`select pg_notify('boat_mirror_outbox', '')`)
-
-const tell = (client: PoolClient, id: string): Promise<unknown> =>
-  client.query(`select pg_notify('boat_mirror_settled', $1)`, [id])
-
-/** What a change waits for and will not get. */
-const deadCause = (client: PoolClient, id: string): Promise<{ id: string; status: string } | undefined> =>
-  on(client)
-    .selectFrom('outbox.dependencies as d')
-    .innerJoin('outbox.queue as q', 'q.id', 'd.depends_on')
-    .select(['q.id', 'q.status'])
-    .where('d.change_id', '=', id)
-    .where('q.status', 'in', stateSets.dead)
-    .orderBy('q.id')
-    .limit(1)
-    .executeTakeFirst()
+/**
+ * Notes a decision about a change; all but `took_effect`, and `remote` where nothing can be replaced, have then taken effect.
+ * @returns the id of the decision
+ * @throws BoatMirrorError NOT_FOUND, USAGE, PLAN_CHANGED
+ */
+export async function decideChange(
+  db: Queryable,
+  { what, id, resultId = null }: Wish,
+  { via, who, expected }: DecidedBy,
+): Promise<string> {
+  if (resultId !== null && !/^-?\d{1,18}$/.test(resultId)) throw notShown(id, resultId)
+  try {
+    const { rows } = await db.query<{ id: string }>('select outbox.decide($1, $2, $3, $4, $5, $6)::text as id', [
+      ...[what, id, expected ?? null, resultId, who ?? null, via],
+    ])
+    return rows[0]?.id ?? ''
+  } catch (error) {
+    throw refusedDecision(error)
+  }
+}
 
 /** Queues a failed, expired, canceled or conflicting change again. @throws BoatMirrorError NOT_FOUND, USAGE */
-export async function retryChange(database: Database, id: string): Promise<void> {
-  await database.transaction(async (client) => {
-    await take(client, id, 'retried', 'retried')
-    const cause = await deadCause(client, id)
-    if (cause !== undefined)
-      throw new BoatMirrorError('USAGE', `Change ${id} waits for change ${cause.id}, which is ${cause.status}.`, {
-        remedy: `Retry change ${cause.id} first.`,
-      })
-    await update(client, id)
-      .set({
-        ...afresh,
-        proof: null,
-        left_out: [],
-        deadline: null,
-        expires_at: sql`case when expires_at <= clock_timestamp() then null else expires_at end`,
-      })
-      .execute()
-    await wake(client)
-  })
+export async function retryChange({ pool }: Database, id: string): Promise<void> {
+  await decideChange(pool, { what: 'retry', id }, byCommand)
 }
 
 /** Cancels a change that is not on its way; what refers to it is blocked. @throws BoatMirrorError NOT_FOUND, USAGE */
-export async function cancelChange(database: Database, id: string): Promise<void> {
-  await database.transaction(async (client) => {
-    await take(client, id, 'canceled', 'canceled')
-    await update(client, id)
-      .set({ status: 'canceled', settled_at: now, blocked_by: null, proof: null, error: 'Canceled by a person.' })
-      .execute()
-    await client.query(`select outbox.drop_implied($1)`, [id])
-    await client.query(`select outbox.block_dependants($1)`, [id])
-    await tell(client, id)
-    await wake(client)
-  })
+export async function cancelChange({ pool }: Database, id: string): Promise<void> {
+  await decideChange(pool, { what: 'cancel', id }, byCommand)
 }
 
-async function conflictOf(client: PoolClient, id: string): Promise<Readonly<Record<string, { remote: Json }>>> {
-  const { rows } = await client.query<{ conflict: string | null }>(
-    `select conflict::text from outbox.queue where id = $1`,
-    [id],
-  )
-  const conflict = parseJson(rows[0]?.conflict ?? '{}').value
-  return isObject(conflict) ? (conflict as Record<string, JsonObject & { remote: Json }>) : {}
-}
-
-/** Settles a change as done on a person's word. Reading back from the API holds no lock: the state is checked before and after. */
-async function settleByPerson(
-  database: Database,
-  check: (client: PoolClient) => Promise<Change>,
-  resultId: string | null,
-  readBack: ReadBack,
-): Promise<void> {
-  const done = await readBack(await database.transaction(check), resultId)
-  await database.transaction(async (client) => {
-    const change = await check(client)
-    await settleDone(client, [{ change, done }])
-    await wake(client)
-  })
-}
-
-async function takeConflict(client: PoolClient, id: string): Promise<Change> {
-  const change = await take(client, id, 'resolved-done', 'decided with --take')
-  if (change.status === 'conflict') return change
-  throw new BoatMirrorError('USAGE', `Change ${id} is ${change.status}; decide it with --took-effect or --did-not.`)
-}
-
-/** The change goes again: over what was seen, or without the fields in conflict. */
-async function takeSide(client: PoolClient, change: Change, side: 'local' | 'remote'): Promise<void> {
-  const conflict = await conflictOf(client, change.id)
-  const seen = Object.fromEntries(Object.entries(conflict).map(([name, sides]) => [name, sides.remote]))
-  const query = update(client, change.id).set(afresh)
-  if (side === 'local')
-    await query
-      .set({
-        base: sql`base || ${stringifyJson(seen)}::jsonb`,
-        seen_at: now,
-        seen_snapshot: sql`pg_current_snapshot()`,
-      })
-      .execute()
-  else await query.set({ kept_remote: sql`kept_remote || ${Object.keys(seen)}::text[]` }).execute()
-  await wake(client)
+/** Notes a decision and carries it out in this process, unless a worker was faster. */
+async function decideHere(database: Database, wish: Wish, readBack: ReadBack): Promise<void> {
+  await carryOut(database, await decideChange(database.pool, wish, byCommand), readBack)
 }
 
 /**
@@ -148,54 +80,16 @@ async function takeSide(client: PoolClient, change: Change, side: 'local' | 'rem
  * as they are upstream, the others are sent; what can't be replaced (a user, a document) is read back and done.
  * @throws BoatMirrorError NOT_FOUND, USAGE
  */
-export async function resolveConflict(
+export const resolveConflict = (
   database: Database,
   id: string,
   side: 'local' | 'remote',
   readBack: ReadBack,
-): Promise<void> {
-  const replaceable = await database.transaction(async (client) => {
-    const change = await takeConflict(client, id)
-    if (kindOf(change.write).replaces) {
-      await takeSide(client, change, side)
-      return true
-    }
-    if (side === 'remote') return false
-    throw new BoatMirrorError('USAGE', `Change ${id}: ${change.operation} can't replace what is there.`, {
-      remedy: 'Take remote, and queue an update or another user for another rental instead.',
-    })
-  })
-  if (!replaceable) await settleByPerson(database, (client) => takeConflict(client, id), null, readBack)
-}
-
-/** Ids that may be the result of an unknown change, as a person sees them. */
-async function needsResult(client: PoolClient, id: string): Promise<boolean> {
-  const waiting = await on(client)
-    .selectFrom('outbox.dependencies as d')
-    .innerJoin('outbox.queue as q', 'q.id', 'd.change_id')
-    .select('q.id')
-    .where('d.depends_on', '=', id)
-    .where('q.status', 'in', stateSets.waiting)
-    .limit(1)
-    .executeTakeFirst()
-  return waiting !== undefined
-}
-
-async function takeUnknown(client: PoolClient, id: string, event: Event): Promise<Change> {
-  const change = await take(client, id, event, 'resolved')
-  if (change.status === 'unknown') return change
-  throw new BoatMirrorError('USAGE', `Change ${id} is ${change.status}; decide it with --take local or remote.`)
-}
+): Promise<void> => decideHere(database, { what: side, id }, readBack)
 
 /** Decides that a change had no effect: it is sent again. @throws BoatMirrorError NOT_FOUND, USAGE */
-export async function resolveDidNot(database: Database, id: string): Promise<void> {
-  await database.transaction(async (client) => {
-    await takeUnknown(client, id, 'resolved-again')
-    await update(client, id)
-      .set({ ...afresh, proof: null, response: null })
-      .execute()
-    await wake(client)
-  })
+export async function resolveDidNot({ pool }: Database, id: string): Promise<void> {
+  await decideChange(pool, { what: 'did_not', id }, byCommand)
 }
 
 /**
@@ -203,22 +97,88 @@ export async function resolveDidNot(database: Database, id: string): Promise<voi
  * @param resultId id of the record it made, null where it makes none; needed when other changes wait for it.
  * @throws BoatMirrorError NOT_FOUND, USAGE
  */
-export async function resolveTookEffect(
+export const resolveTookEffect = (
   database: Database,
   id: string,
   resultId: string | null,
   readBack: ReadBack,
-): Promise<void> {
-  const check = async (client: PoolClient): Promise<Change> => {
-    const change = await takeUnknown(client, id, 'resolved-done')
-    const makes = kindOf(change.write).makesRecord
-    if (resultId !== null && !makes)
-      throw new BoatMirrorError('USAGE', `Change ${id} (${change.operation}) makes no record that --id could name.`)
-    if (resultId === null && makes && (await needsResult(client, id)))
-      throw new BoatMirrorError('USAGE', `Other changes wait for the id that change ${id} made.`, {
-        remedy: `Name it: changes resolve ${id} --took-effect --id ID. "changes show ${id}" lists the candidates.`,
-      })
-    return change
+): Promise<void> => decideHere(database, { what: 'took_effect', id, resultId }, readBack)
+
+type Taken = { readonly decision: Decision; readonly change: Change }
+
+/** Locks a decision and its change; null when there is nothing to carry out, any more. */
+async function take(client: PoolClient, id: string): Promise<Taken | null> {
+  const decision = await lockDecision(client, id)
+  if (decision === null) return null
+  const { rows } = await client.query<ChangeRow & { plan: string }>(
+    `select ${changeColumns}, outbox.plan_of(q.id, $2) as plan from outbox.queue q where q.id = $1 for update of q`,
+    [decision.target.slice('change:'.length), id],
+  )
+  const [row] = rows
+  if (row !== undefined && row.plan === decision.plan) return { decision, change: toChange(row) }
+  await closeDecision(client, id, { error: planChanged })
+  return null
+}
+
+/** Why a decision cannot be carried out; null: what went wrong may pass, and it is tried again. */
+function refusalOf(thrown: unknown): string | null {
+  const error = translateDatabaseError(thrown)
+  if (error instanceof BoatMirrorError && error.code === 'NOT_FOUND') return error.message
+  if (error instanceof BoatMirrorError && error.kind !== 'fatal') return null
+  if (error instanceof Error && error.name === 'TimeoutError') return null // the API is paused
+  return `Not carried out: ${error instanceof BoatMirrorError ? error.code : 'INTERNAL'}.`
+}
+
+/**
+ * Carries out a decision that is open. Reading back holds no lock: plan and state are checked before and after, and who
+ * comes second finds the decision done.
+ * @throws BoatMirrorError NOT_FOUND when a person named a record that the API does not show
+ */
+async function carryOut(database: Database, id: string, readBack: ReadBack): Promise<void> {
+  const taken = await database.transaction((client) => take(client, id))
+  if (taken === null) return await assertCarriedOut(database, id)
+  try {
+    const done = await readBack(taken.change, taken.decision.resultId)
+    await settle(database, id, done).catch((error: unknown) => {
+      if (!(error instanceof DataRefused)) throw error
+      return settle(database, id, unmirrored(done))
+    })
+  } catch (error) {
+    const refusal = refusalOf(error)
+    if (refusal !== null) await closeDecision(database.pool, id, { error: refusal })
+    throw error
   }
-  await settleByPerson(database, check, resultId, readBack)
+}
+
+async function settle(database: Database, id: string, done: Done): Promise<void> {
+  await database.transaction(async (client) => {
+    const taken = await take(client, id)
+    if (taken === null) return
+    await settleDone(client, [{ change: taken.change, done }])
+    await closeDecision(client, id, {})
+    await client.query(`select pg_notify('boat_mirror_outbox', '')`)
+  })
+}
+
+/** Of a decision that is no longer open. @throws BoatMirrorError where it did not take effect */
+async function assertCarriedOut({ pool }: Database, id: string): Promise<void> {
+  const error = (await findDecision(pool, id))?.error ?? null
+  if (error !== null) throw new BoatMirrorError(error === planChanged ? 'PLAN_CHANGED' : 'NOT_FOUND', error)
+}
+
+/** Carries out the decisions about changes that are open. What fails is logged; what can pass is tried again. */
+export async function carryOutDecisions(
+  { database, log }: { readonly database: Database; readonly log: Logger },
+  readBack: ReadBack,
+): Promise<void> {
+  for (const { id, target, what } of await openDecisions(database.pool, 'change'))
+    try {
+      await carryOut(database, id, readBack)
+      log.info({ event: 'decision_carried_out', decision: id, target, what }, `${what} of ${target} is carried out`)
+    } catch (error) {
+      log.warn(
+        { event: 'decision_not_carried_out', decision: id, target, what, reason: messageOf(error) },
+        `${what} of ${target} could not be carried out`,
+      )
+    }
 }

@@ -44,12 +44,14 @@ import { inBatches } from './batches.ts'
 import type { Change } from './change.ts'
 import { canProgress, claimChanges, claimWithin, nextDueAt, releaseChange, renewLeases, tidy } from './claim.ts'
 import { leaseMs, type PushContext, showDelayOf } from './context.ts'
+import { carryOutDecisions } from './decisions.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
-import { codeIn, type Done, type Outcome } from './outcome.ts'
+import { codeIn, type Outcome } from './outcome.ts'
 import { waitsForQuota } from './quota-room.ts'
+import { readBackFrom } from './read-back.ts'
 import { createRefusals } from './refusals.ts'
-import { type DoneChange, isFinal, moves, settleChange, settleChanges, settleFault } from './settle.ts'
+import { type DoneChange, isFinal, moves, settleChange, settleChanges, settleFault, unmirrored } from './settle.ts'
 
 type PushCounts = { readonly claimed: number; readonly settled: number }
 
@@ -85,13 +87,6 @@ const databaseDelayMs = 1_000
 /** Errors of our side that say nothing about the change. */
 const isOurs = (error: unknown): boolean =>
   error instanceof BoatMirrorError && (error.kind === 'abort' || error.code.startsWith('DATABASE_'))
-
-/** An answer that Postgres refuses must not undo the fact that the change is done. */
-const unmirrored = (done: Done): Done => ({
-  ...done,
-  mirror: {},
-  warnings: [...done.warnings, 'The answer could not be mirrored: Postgres refused its data.'],
-})
 
 /** Creates a pusher. Any number of them, in any number of processes, may run on one database. */
 export function createPusher(given: PushContext): Pusher {
@@ -263,8 +258,19 @@ export function createPusher(given: PushContext): Pusher {
     }
   }
 
+  /** What people decided and what needs the API is carried out beside the changes, by one call at a time. */
+  let deciding: Promise<void> | undefined
+  const carryOut = (signal: AbortSignal): Promise<void> => {
+    deciding ??= carryOutDecisions(context, readBackFrom(context, signal)).finally(() => {
+      deciding = undefined
+    })
+    return deciding
+  }
+
   const runOnce = async (signal: AbortSignal): Promise<PushCounts> => {
     const counts = { claimed: 0, settled: 0 }
+    const decided = carryOut(signal)
+    decided.catch(() => undefined) // whoever waits for it below gets the error
     const lanes = new Set<Promise<void>>()
     const limit = lanesAPlace * settings.api.concurrency
     counts.settled += await tidy(database.pool)
@@ -291,6 +297,7 @@ export function createPusher(given: PushContext): Pusher {
       await Promise.race([...lanes, time]).catch((error: unknown) => failures.push(error))
       settledOrTime.abort()
     }
+    await decided
     if (failures.length > 0) throw failures[0]
     if (counts.claimed > 0) log.info({ event: 'pushed', ...counts }, 'changes worked off')
     return counts

@@ -18,6 +18,13 @@ import { rootOf } from './reads.ts'
 /** A change that took effect, with what came of it. */
 export type DoneChange = { readonly change: Change; readonly done: Done }
 
+/** An answer that Postgres refuses must not undo the fact that the change is done. */
+export const unmirrored = (done: Done): Done => ({
+  ...done,
+  mirror: {},
+  warnings: [...done.warnings, 'The answer could not be mirrored: Postgres refused its data.'],
+})
+
 /** Columns of a change as an update sets them. */
 type Assignments = UpdateObject<MirrorDatabase, 'outbox.queue'>
 

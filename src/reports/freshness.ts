@@ -25,11 +25,12 @@ export const freshness: ReportView = {
   columns: {
     stream: ['s.stream', 'Name of the stream, which is its table in mirror.'],
     state: [
-      `case when r.status in ('failed', 'partial') then 'failing'
+      `case when s.paused_by is not null then 'off'
+      when r.status in ('failed', 'partial') then 'failing'
       when s.as_of is null or ${target} is null then 'unknown'
       when extract(epoch from clock_timestamp() - ${countsAsOf}) > ${target} then 'late'
       else 'fresh' end`,
-      'failing: the last run read not everything; unknown: never read completely, or no target; late: older than the target; fresh.',
+      'off: paused; failing: the last run read not everything; unknown: never read completely, or no target; late: older than the target; fresh.',
     ],
     rows: ['s.rows', 'Live rows.'],
     as_of: ['s.as_of', 'Everything older than this upstream is in the mirror.'],

@@ -12,6 +12,7 @@ import { versionFunctions } from '../mirror/versions.ts'
 import { outboxSteps } from '../outbox/sql/steps.ts'
 import { reportFunctions, reports } from '../reports/report-views.ts'
 import { companyAccessFunctions } from '../state/company-access.ts'
+import { decisionFunctions, decisionViews } from '../state/decisions.ts'
 import { refreshesView, refreshFunction } from '../state/due/refreshes.ts'
 import { requestBudgetFunction } from '../state/shared/request-budget.ts'
 import { comments } from './comments.ts'
@@ -44,6 +45,8 @@ export const repeatableSteps: readonly RepeatableStep[] = [
   versionFunctions,
   refreshFunction,
   refreshesView,
+  decisionFunctions,
+  decisionViews,
   requestBudgetFunction,
   comments,
   seeds,

@@ -1,4 +1,4 @@
-// The roles for readers and partners, what the first two may read, and the role that views belong to. Roles belong to the cluster and may have
+// The roles for readers, partners and operators, what the first two may read, and the role that views belong to. Roles belong to the cluster and may have
 // to be created by somebody else: without the right to do so they are skipped with a notice, never a failure.
 
 import { holdsPerson, streams } from '../catalog/catalog.ts'
@@ -6,7 +6,13 @@ import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal, type Queryable } from '../database/sql.ts'
 import { liveGrants } from './table-views.ts'
 
-const roleNames = ['boat_mirror_reader', 'boat_mirror_partner', 'boat_mirror_enqueue', 'boat_mirror_views'] as const
+const roleNames = [
+  'boat_mirror_reader',
+  'boat_mirror_partner',
+  'boat_mirror_enqueue',
+  'boat_mirror_operator',
+  'boat_mirror_views',
+] as const
 
 const createRole = (role: string): string => `do $$ begin
   if not exists (select from pg_catalog.pg_roles where rolname = ${literal(role)}) then
@@ -87,6 +93,7 @@ const lastGrant: Readonly<Record<(typeof roleNames)[number], string>> = {
   boat_mirror_reader: 'report.freshness',
   boat_mirror_partner: 'mirror.rentals_local',
   boat_mirror_enqueue: 'outbox.changes',
+  boat_mirror_operator: 'outbox.changes',
   boat_mirror_views: 'mirror.rentals_local',
 }
 

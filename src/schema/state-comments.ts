@@ -209,6 +209,8 @@ export const syncComments: Readonly<Record<string, string>> = {
     'How old details may be before they are read again, in seconds, where API_QUOTA lets them be no younger; null: DETAIL_MAX_AGE.',
   'column sync.streams.soon_max_age_s':
     'The same of rentals that depart within 30 days or are just back; null: a quarter of that.',
+  'column sync.streams.paused_by':
+    'sync.decisions.id of the decision that paused it, or what it hangs below; null: it is not paused.',
   'column sync.streams.target_s': 'Freshness that is aimed at, in seconds.',
 
   'table sync.row_changes': 'By how many live rows a commit changed a table, until the end of a run adds them up.',
@@ -286,6 +288,19 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.detail_tags.answers':
     'The answers by the hash of their address and of what else decides what they say: tag, and how many rows they made.',
   'column sync.detail_tags.read_at': 'When all of them were last received whole.',
+  'table sync.decisions':
+    'What people decided about changes, held deletions and streams: hashes and ids, no values. Nothing is deleted from it; a backup must hold it.',
+  'column sync.decisions.id': 'Number of the decision.',
+  'column sync.decisions.at': 'When it was made.',
+  'column sync.decisions.who': 'The database role; of the pages the name that was typed there, which nothing proves.',
+  'column sync.decisions.via': 'sql, command, library or page.',
+  'column sync.decisions.what': 'retry, cancel, local, remote, took_effect, did_not, release, pause or resume.',
+  'column sync.decisions.target': 'What it is about: change:17, run:52, stream:rentals.',
+  'column sync.decisions.plan': 'The hash of the plan that was decided about.',
+  'column sync.decisions.result_id':
+    'Of took_effect: the record that the change made, where it was named. Of release: sync.runs.id of the run that carries it out.',
+  'column sync.decisions.done_at': 'When it took effect, or could not; null: a worker is to carry it out.',
+  'column sync.decisions.error': 'Why it did not take effect; null: it did, or is open.',
   'table sync.held': 'Deletions that wait for a person.',
   'column sync.held.run_id': 'sync.runs.id.',
   'column sync.held.key': 'Key of the row.',

@@ -5,7 +5,7 @@ import type { PoolClient } from 'pg'
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import { type Turn, turnName } from '../catalog/turns.ts'
 import type { Database } from '../database/database.ts'
-import { finishRequests, type OpenStream, openStreams } from '../state/due/requests.ts'
+import { dropPaused, finishRequests, type OpenStream, openStreams } from '../state/due/requests.ts'
 import {
   finishRun,
   idleRuns,
@@ -16,6 +16,7 @@ import {
   startRun,
 } from '../state/runs/runs.ts'
 import { addTasks, releasePlans } from '../state/runs/tasks.ts'
+import { startReleases } from './deletions/confirm.ts'
 import {
   isInTheWay,
   type PlanSettings,
@@ -40,7 +41,9 @@ export async function advance(database: Database, settings: PlanSettings): Promi
     await client.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.advance'))`)
     const finished = await finishIdle(client)
     await planRefreshes(client, settings)
-    const started = await startAll(client)
+    const released = await startReleases(client)
+    await dropPaused(client)
+    const started = [...released, ...(await startAll(client))]
     await releasePlans(client, lists)
     await finishRequests(client)
     return { started, finished }

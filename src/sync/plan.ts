@@ -5,7 +5,9 @@ import type { Turn } from '../catalog/turns.ts'
 import type { StreamDef, StreamSetting } from '../catalog/types.ts'
 import { addDays, dateIn } from '../clock.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { instant } from '../format.ts'
 import type { DueSettings } from '../state/due/due.ts'
+import type { PausedStream } from '../state/due/stream-state.ts'
 import type { RunningRun } from '../state/runs/runs.ts'
 import type { NewTask, Task } from '../state/runs/tasks.ts'
 import type { SyncContext } from './context.ts'
@@ -39,6 +41,25 @@ export function streamsToSync(names: readonly string[], settings: PlanSettings):
     remedy: 'MIRROR_DOCUMENTS, CALENDAR_YEARS, PRICE_DAYS, SLOT_DAYS and SLOT_DURATIONS switch streams on and off.',
   })
 }
+
+/**
+ * Leaves out what is paused of the streams that somebody asks for.
+ * @throws BoatMirrorError USAGE when nothing is left
+ */
+export function withoutPaused(names: readonly string[], paused: readonly PausedStream[]): readonly string[] {
+  const left = names.filter((name) => paused.every(({ stream }) => stream !== name))
+  if (left.length > 0) return left
+  throw new BoatMirrorError('USAGE', `Nothing was read: ${pausedText(names, paused)}.`, {
+    remedy: `Resume first: boat-mirror resume ${names.at(-1)}`,
+  })
+}
+
+/** Which of these streams are paused, since when and by whom; empty where none is. */
+export const pausedText = (names: readonly string[], paused: readonly PausedStream[]): string =>
+  paused
+    .filter(({ stream }) => names.includes(stream))
+    .map(({ stream, since, who }) => `${stream} is paused since ${instant(since)} UTC by ${who}`)
+    .join(', ')
 
 type Dependency = { readonly stream: string; readonly state: 'swept' | 'finished' }
 

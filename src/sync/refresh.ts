@@ -28,6 +28,7 @@ export async function planRefreshes(client: PoolClient, settings: PlanSettings):
     const stream = findStream(refresh.stream)
     if (stream === undefined || !isEnabled(stream, settings))
       await refuseRequest(client, refresh.id, `${refresh.stream} is switched off by the configuration.`)
+    else if (refresh.isPaused) await refuseRequest(client, refresh.id, `${refresh.stream} is paused.`)
     else if (refresh.key === null)
       await addRequestStreams(client, refresh.id, streamsToRead([refresh.stream], settings))
     else await startRecord(client, refresh, refresh.key)

@@ -64,7 +64,7 @@ async function readReadiness(context: OperatorContext): Promise<Readiness> {
 }
 
 async function countStates(context: OperatorContext): Promise<Readonly<Record<Freshness, number>>> {
-  const counts = { fresh: 0, late: 0, unknown: 0, failing: 0, reading: 0 }
+  const counts = { fresh: 0, late: 0, unknown: 0, failing: 0, reading: 0, off: 0 }
   for (const { state } of await freshnessFacts(context.database.pool)) counts[state]++
   return counts
 }

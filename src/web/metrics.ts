@@ -13,7 +13,7 @@ import { probe } from './health.ts'
 import type { JobCounts } from './job-counts.ts'
 import type { PageFacts } from './page-facts.ts'
 
-const freshnessStates = ['fresh', 'late', 'unknown', 'failing', 'reading'] as const
+const freshnessStates = ['fresh', 'late', 'unknown', 'failing', 'reading', 'off'] as const
 
 const gauges = {
   up: ['boat_mirror_up', '1 when the database answered this scrape.', []],

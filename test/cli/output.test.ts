@@ -95,14 +95,19 @@ describe('what 80 columns hold', () => {
   it('`schedule` is a table, too', () => {
     const turn = {
       ...{ stream: long, wantedS: 5_400, effectiveS: 93_784, requestsPerTurn: 12_345, targetS: 281_352 },
-      ...{ asOf: new Date('2030-01-01T00:00:00Z'), nextDueAt: new Date('2030-01-03T00:00:00Z') },
+      ...{ asOf: new Date('2030-01-01T00:00:00Z'), nextDueAt: new Date('2030-01-03T00:00:00Z'), paused: false },
     }
-    const turns = [turn, { ...turn, stream: 'rentals.hot', nextDueAt: null }]
+    const turns = [
+      turn,
+      { ...turn, stream: 'rentals.hot', nextDueAt: null },
+      { ...turn, stream: 'users', paused: true },
+    ]
     expect(scheduleTable(turns, now, 80)).toBe(
       [
         'STREAM                       EFFECTIVE  NEXT      REQUESTS A TURN  TARGET',
         'resource_availability_years  1 d 2 h    in 21 h            12,345  3 d 6 h',
         'rentals.hot                  1 d 2 h    at start           12,345  3 d 6 h',
+        'users                        1 d 2 h    paused             12,345  3 d 6 h',
       ].join('\n'),
     )
     expect(scheduleTable(turns, now, null)).toMatch(

@@ -26,6 +26,7 @@ const stream = (facts: Partial<StreamStatus>): StreamStatus => ({
   countsAsOf: ago(60),
   hotAsOf: null,
   state: 'fresh',
+  paused: null,
   lastRunStatus: null,
   ...facts,
 })

@@ -199,7 +199,7 @@ describe('an update whose answer was lost', () => {
     await rig.push()
     expect(await rig.change(id)).toMatchObject({ status: 'unknown', error: expect.stringContaining('orderLink') })
     await expect(cancelChange(rig.database, id)).rejects.toThrow('is unknown')
-    await expect(resolveConflict(rig.database, id, 'local', rig.readBack)).rejects.toThrow('--took-effect or --did-not')
+    await expect(resolveConflict(rig.database, id, 'local', rig.readBack)).rejects.toThrow('took_effect or did_not')
     await resolveTookEffect(rig.database, id, null, rig.readBack)
     expect(await rig.change(id)).toMatchObject({
       status: 'done',

@@ -3,8 +3,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { listRuns, type Run } from '../../src/state/runs/runs.ts'
 import { type HeldRun, heldRuns } from '../../src/state/runs/sweeps.ts'
-import { startRelease } from '../../src/sync/deletions/confirm.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { startRelease } from '../helpers/release.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
@@ -34,14 +34,13 @@ const held = (stream: string): Promise<HeldRun | undefined> =>
   heldRuns(mirror.app.database.pool).then((runs) => runs.find((run) => run.stream === stream))
 
 async function release({ id, stream }: HeldRun): Promise<Run | undefined> {
-  const released = await startRelease(mirror.app.database, { id: String(id), stream })
-  if (released === 'busy') throw new Error(`A run of ${stream} is still running.`)
+  const releasing = await startRelease(mirror, id)
   let run: Run | undefined
   await vi.waitUntil(
     async () => {
       const runs = await listRuns(mirror.app.database.pool, { stream, limit: 1 })
       run = runs[0]
-      return run?.id === released.runId && run.status !== 'running'
+      return run?.id === releasing && run.status !== 'running'
     },
     { timeout: 30_000, interval: 50 },
   )

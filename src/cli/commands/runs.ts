@@ -8,8 +8,8 @@ import { runFacts, runLine, runSeconds } from '../../inspect/outcome.ts'
 import { heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
 import { planFacts } from '../../inspect/run-details.ts'
 import { startSyncWorker } from '../../jobs/worker.ts'
+import { decideStream, findDecision } from '../../state/decisions.ts'
 import { findRun, listRuns, type Run } from '../../state/runs/runs.ts'
-import { startRelease } from '../../sync/deletions/confirm.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { type CommandContext, type ExitCode, type Json, type OpenedApp, present } from '../context.ts'
 import { exitCodeOfSync } from '../outcome.ts'
@@ -109,7 +109,6 @@ export async function runShow(context: CommandContext, id: string, { json }: Jso
   }
 }
 
-const busyPollMs = 1_000
 /** Confirmations of a release wait at a paused API as long as a sync does. */
 const patienceMs = 75_000
 
@@ -118,45 +117,48 @@ export async function runRelease(context: CommandContext, id: string, { json }: 
   await using app = await context.open({ schema: 'migrate', patienceMs })
   const held = await existing(app, id)
   await preflight({ config, apiUrl: app.apiUrl, log, signal, limiter: app.limiter }, [held.stream])
-  const { runId, keys } = await started(context, app, held)
+  const { count: keys } = await heldKeyFacts(app.database.pool, id, 0)
+  const decision = await decideStream(app.database.pool, 'release', id, { via: 'command' })
   const parent = findStream(held.stream)?.parent
   const asked = parent === undefined ? '' : `what ${parent} show now of `
   tell(log, 'release', `Asking for ${asked}${count(keys)} records of ${held.stream}.`)
-  const run = await carryOut(context, app, runId)
+  const run = await carryOut(context, app, { decision, stream: held.stream })
   const code = exitCodeOfSync({ runs: [run], quarantine: {} })
   if (json) printJson({ exitCode: code, run: runFacts(run) })
   else print(runLine(run))
   return code
 }
 
-async function started(
-  { log, signal }: CommandContext,
-  app: OpenedApp,
-  held: Run,
-): Promise<{ readonly runId: string; readonly keys: number }> {
-  for (let told = false; ; told = true) {
-    const release = await startRelease(app.database, held)
-    if (release !== 'busy') return release
-    if (!told) tell(log, 'release', `Waiting for the present run of ${held.stream} to end.`)
-    await sleep(busyPollMs, signal)
-  }
-}
-
 const endedPollMs = 300
 
+/** After so many looks a release that has not begun is said to wait for a run. */
+const looksBeforeTelling = 5
+
+/** The run that carries out a release; null: it has not begun. @throws BoatMirrorError PLAN_CHANGED when it never will */
+async function runOfRelease({ database }: OpenedApp, decision: string): Promise<Run | null> {
+  const { resultId = null, error = null } = (await findDecision(database.pool, decision)) ?? {}
+  if (error !== null) throw new BoatMirrorError('PLAN_CHANGED', error)
+  return resultId === null ? null : await existing({ database }, resultId)
+}
+
 /**
- * Works until the run has ended and returns it.
+ * Works until the run of a release has ended and returns it.
  * @throws the signal's reason when aborted; the run then waits for the next worker or sync.
  */
-async function carryOut({ log, signal }: CommandContext, app: OpenedApp, runId: string): Promise<Run> {
+async function carryOut(
+  { log, signal }: CommandContext,
+  app: OpenedApp,
+  { decision, stream }: { readonly decision: string; readonly stream: string },
+): Promise<Run> {
   const backend = await app.openQueue(signal)
   await backend.ping() // a queue that is down is one message at once, not a minute of waiting
   const worker = await startSyncWorker({ context: app.syncContext, backend, log, beginsAtOnce: true })
   try {
-    for (;;) {
-      const run = await findRun(app.database.pool, runId)
-      if (run === null) throw new BoatMirrorError('NOT_FOUND', `Run ${runId} has disappeared.`)
-      if (run.status !== 'running') return run
+    for (let looks = 1; ; looks++) {
+      const run = await runOfRelease(app, decision)
+      if (run !== null && run.status !== 'running') return run
+      if (run === null && looks === looksBeforeTelling)
+        tell(log, 'release', `Waiting for the present run of ${stream} to end.`)
       await sleep(endedPollMs, signal)
     }
   } finally {

@@ -59,6 +59,7 @@ export async function runSchedule(
       detailsS: turn.hot ? null : seconds(ages.get(turn.stream)?.maxAgeMs),
       asOf: (turn.hot ? state?.hot_as_of : state?.as_of) ?? null,
       nextDueAt: (turn.hot ? state?.hot_next_due_at : state?.next_due_at) ?? null,
+      paused: state != null && state.paused_by !== null,
     }
   })
   const { quota } = config.api
@@ -80,6 +81,7 @@ type ScheduledTurn = {
   readonly detailsS?: number | null
   readonly asOf: Date | null
   readonly nextDueAt: Date | null
+  readonly paused: boolean
 }
 
 const interval = (s: number | null): string => (s === null ? 'off' : duration(s))
@@ -87,7 +89,7 @@ const interval = (s: number | null): string => (s === null ? 'off' : duration(s)
 /** The turns as a table; a narrow one leaves out what was wanted, and to `status` how old they are. Pure. */
 export function scheduleTable(rows: readonly ScheduledTurn[], now: Date, width = lineWidth()): string {
   const next = (row: ScheduledTurn, unknown: string): string | null =>
-    row.effectiveS === null ? null : (relative(row.nextDueAt, now) ?? unknown)
+    row.effectiveS === null ? null : row.paused ? 'paused' : (relative(row.nextDueAt, now) ?? unknown)
   const target = ({ targetS }: ScheduledTurn): string | null => (targetS === null ? null : duration(targetS))
   const whole: Columns<ScheduledTurn> = {
     STREAM: ({ stream }) => stream,

@@ -133,7 +133,8 @@ const freshestAsOf = ({ asOf, hotAsOf }: StreamStatus, now: Date): string =>
     : (relative(asOf, now) ?? 'never')
 
 /** How fresh a stream is, and by how much a late one is older than its target. */
-function freshnessText({ state, asOf, countsAsOf, targetS }: StreamStatus, now: Date): string {
+function freshnessText({ state, asOf, countsAsOf, targetS, paused }: StreamStatus, now: Date): string {
+  if (paused !== null) return 'off, paused'
   if (state === 'unknown') return asOf === null ? 'never read' : 'no target'
   if (state !== 'late' || countsAsOf === null || targetS === null) return state
   return `late by ${duration((now.getTime() - countsAsOf.getTime()) / 1_000 - targetS)}`

@@ -4,8 +4,9 @@ import { existingStream } from '../../catalog/catalog.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { type Outcome, quarantinedOf, runFacts } from '../../inspect/outcome.ts'
 import { syncNow } from '../../jobs/sync-now.ts'
+import { pausedStreams } from '../../state/due/stream-state.ts'
 import { quarantineTotals } from '../../state/quarantine.ts'
-import { streamsToSync } from '../../sync/plan.ts'
+import { pausedText, streamsToSync, withoutPaused } from '../../sync/plan.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { runCheckSync } from '../check-sync.ts'
 import type { CommandContext, ExitCode, OpenedApp } from '../context.ts'
@@ -31,7 +32,10 @@ export async function runSync(
   await using app = await context.open({ schema: options.check ? 'check' : 'migrate', patienceMs })
   await preflight({ config, apiUrl: app.apiUrl, log, signal, limiter: app.limiter }, streams)
   if (options.check) return await runCheckSync(app, streams, { json: options.json, signal, log })
-  const runs = await carryOut(context, app, streams, options.full)
+  const paused = await pausedStreams(app.database.pool)
+  const left = withoutPaused(streams, paused)
+  if (left.length < streams.length) tell(log, 'paused', `Left out: ${pausedText(streams, paused)}.`)
+  const runs = await carryOut(context, app, left, options.full)
   return report({ runs, quarantine: await quarantineTotals(app.database.pool) }, options.json)
 }
 

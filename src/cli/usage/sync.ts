@@ -94,6 +94,26 @@ export function registerRuns(program: Command): void {
   ).action(action(() => import('../commands/runs.ts'), 'runRelease', quiet))
 }
 
+/** Registers `pause`. */
+export function registerPause(program: Command): void {
+  withJson(
+    program
+      .command('pause')
+      .description('read nothing of a stream, and of what hangs below it, until `resume`; a run under way ends first')
+      .argument('<stream>', 'named by its table'),
+  ).action(action(() => import('../commands/pause.ts'), 'runPause', quiet))
+}
+
+/** Registers `resume`. */
+export function registerResume(program: Command): void {
+  withJson(
+    program
+      .command('resume')
+      .description('end a pause: what is overdue is read at once')
+      .argument('<stream>', 'named by its table'),
+  ).action(action(() => import('../commands/pause.ts'), 'runResume', quiet))
+}
+
 /** Registers `schedule`. */
 export function registerSchedule(program: Command): void {
   withJson(

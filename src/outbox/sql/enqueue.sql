@@ -78,7 +78,7 @@ end $$;
 comment on function outbox.lock_order(outbox.operations, jsonb) is
   'Locks and returns the aggregate of a change; one that hangs on a record still to be created belongs to the creating change.';
 
-create or replace function outbox.resolve(value jsonb) returns jsonb
+create or replace function outbox.result_in(value jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select case when jsonb_typeof(value) = 'object' and value ? 'change'
         then (select q.result->'id' from outbox.queue q where q.id = (value->>'change')::bigint and q.status = 'done')
@@ -92,7 +92,7 @@ declare
   payload jsonb;
 begin
   if spec.kind <> 'update' then return jsonb '{}'; end if;
-  select string_agg(format('%I = %L', part->>'column', outbox.resolve(target->(part->>'param')) #>> '{}'), ' and ')
+  select string_agg(format('%I = %L', part->>'column', outbox.result_in(target->(part->>'param')) #>> '{}'), ' and ')
     into condition
     from jsonb_array_elements(spec.key) as list (part);
   begin
@@ -140,12 +140,11 @@ end $$;
 comment on function outbox.wait_for_user(bigint, jsonb, jsonb) is
   'A pending rental expires after 15 minutes, so it is not created before the user to be assigned to it exists.';
 
-create or replace function outbox.check_limit(operation text) returns void
+create or replace function outbox.check_limit(operation text, role name) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   allowed constant int := (select s.outbox_limit from sync.settings s);
-  role constant name := outbox.caller();
   open_changes bigint;
 begin
   if allowed is null then return; end if;
@@ -158,26 +157,32 @@ begin
       operation, quote_ident(role), open_changes, allowed);
   end if;
 end $$;
-comment on function outbox.check_limit(text) is
+comment on function outbox.check_limit(text, name) is
   'Refuses a change of a role that has as many open ones as OUTBOX_LIMIT allows; what the caller''s transaction queued before goes with it.';
+
+create or replace function outbox.is_of(aggregate text, role name, companies bigint[]) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select exists (select from outbox.queue q
+      where q.aggregate = is_of.aggregate and q.enqueued_by = role and (q.operation = 'user.create'
+        or q.operation = 'rental.create' and company_access.of_resources(q.body->>'resourceId') = any (companies)))
+    or case when aggregate like 'rental:%' then company_access.of_rentals(substr(aggregate, 8)::bigint) = any (companies) end
+    is true
+$$;
+comment on function outbox.is_of(text, name, bigint[]) is
+  'Of a role that sees some companies alone: does the aggregate belong to them, or has the role created it?';
 
 create or replace function outbox.is_of_caller(aggregate text) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp
-as $$
-  select exists (select from outbox.queue q
-      where q.aggregate = is_of_caller.aggregate and q.enqueued_by = outbox.caller() and (q.operation = 'user.create'
-        or q.operation = 'rental.create' and company_access.of_resources(q.body->>'resourceId') = any (company_access.visible())))
-    or case when aggregate like 'rental:%' then company_access.of_rentals(substr(aggregate, 8)::bigint) = any (company_access.visible()) end
-    is true
-$$;
+as $$ select outbox.is_of(aggregate, outbox.caller(), company_access.visible()) $$;
 comment on function outbox.is_of_caller(text) is
-  'Of a role that sees some companies alone: does the aggregate belong to them, or has the role created it? Nothing else is it told of.';
+  'The same of the caller, who is told of nothing else.';
 
-create or replace function outbox.check_company(operation text, aggregate text, body jsonb) returns void
+create or replace function outbox.check_company(operation text, aggregate text, body jsonb, role name, companies bigint[])
+returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
-  companies constant bigint[] := company_access.visible();
   person constant jsonb := body->'userId';
   foreign_part text;
 begin
@@ -186,19 +191,19 @@ begin
     if (company_access.of_resources(body->>'resourceId') = any (companies)) is not true then
       foreign_part := format('resource %s', body->>'resourceId');
     end if;
-  elsif not outbox.is_of_caller(aggregate) then
+  elsif not outbox.is_of(aggregate, role, companies) then
     foreign_part := replace(aggregate, ':', ' ');
-  elsif jsonb_typeof(person) = 'number' and not outbox.is_of_caller('user:' || (person #>> '{}'))
+  elsif jsonb_typeof(person) = 'number' and not outbox.is_of('user:' || (person #>> '{}'), role, companies)
     and not exists (select from mirror.rentals r where r.user_id = (person #>> '{}')::bigint and r.company_id = any (companies)) then
     foreign_part := format('user %s', person);
   end if;
   if foreign_part is not null then
     raise exception using errcode = '42501', message = format(
       '%s: %s is nothing that role %s may write to: it sees companies %s alone.',
-      operation, foreign_part, quote_ident(outbox.caller()), array_to_string(companies, ', '));
+      operation, foreign_part, quote_ident(role), array_to_string(companies, ', '));
   end if;
 end $$;
-comment on function outbox.check_company(text, text, jsonb) is
+comment on function outbox.check_company(text, text, jsonb, name, bigint[]) is
   'A role that sees some companies alone may write to their rentals, and to rentals and users that it has created itself.';
 
 create or replace function outbox.enqueue(operation text, target jsonb, body jsonb default '{}', options jsonb default '{}')
@@ -240,7 +245,7 @@ begin
     if found then return outbox.same_change(existing.id, operation, target, body); end if;
   end if;
 
-  perform outbox.check_limit(operation);
+  perform outbox.check_limit(operation, outbox.caller());
 
   -- every value
   waits_for := outbox.check_members(operation || ': target', spec.target, target)
@@ -251,12 +256,12 @@ begin
 
   -- order: the id is taken under the aggregate's lock
   if spec.kind = 'create' then
-    perform outbox.check_company(operation, null, body);
+    perform outbox.check_company(operation, null, body, outbox.caller(), company_access.visible());
     new_id := nextval('outbox.queue_id_seq');
     new_aggregate := 'change:' || new_id;
   else
     new_aggregate := outbox.lock_order(spec, target);
-    perform outbox.check_company(operation, new_aggregate, body);
+    perform outbox.check_company(operation, new_aggregate, body, outbox.caller(), company_access.visible());
     perform outbox.same_record(operation || ': target', target, new_aggregate);
     new_id := nextval('outbox.queue_id_seq');
   end if;

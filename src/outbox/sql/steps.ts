@@ -4,17 +4,19 @@ import { streamNamed } from '../../catalog/catalog.ts'
 import type { WriteDef } from '../../catalog/types.ts'
 import { targetResults, writes } from '../../catalog/writes.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
-import { fillSql } from '../../database/sql.ts'
+import { fillSql, literal } from '../../database/sql.ts'
 import { dueConditions } from '../claim.ts'
-import { isUnsettled, stateLists } from '../states.ts'
+import { kindOf } from '../kinds/kinds.ts'
+import { isUnsettled, stateLists, statesBefore } from '../states.ts'
 import comments from './comments.sql'
+import decisions from './decisions.sql'
 import dependants from './dependants.sql'
 import due from './due.sql'
 import enqueue from './enqueue.sql'
 import grants from './grants.sql'
 import operations from './operations.sql'
 import validation from './validation.sql'
-import { outboxViews } from './views.ts'
+import { changePlan, outboxViews } from './views.ts'
 
 /** The most that the body of a change, or its options, may hold as JSON text, in bytes: 1 MB. */
 const largestPart = 1_000_000
@@ -57,6 +59,27 @@ function operationRow(write: WriteDef): OperationRow {
   }
 }
 
+const operationsOf = (fits: (write: WriteDef) => boolean): string =>
+  writes
+    .filter(fits)
+    .map(({ operation }) => literal(operation))
+    .join(', ')
+
+/** The functions that note decisions about changes. */
+const decisionFunctions: RepeatableStep = {
+  name: 'outbox-decisions',
+  sql: fillSql(decisions, {
+    ...stateLists('dead', 'waiting', 'final'),
+    plan: changePlan('before'),
+    retried: statesBefore('retried').map(literal).join(', '),
+    retried_words: statesBefore('retried').join(', '),
+    canceled: statesBefore('canceled').map(literal).join(', '),
+    canceled_words: statesBefore('canceled').join(', '),
+    replacing: operationsOf((write) => kindOf(write).replaces === true),
+    making: operationsOf((write) => kindOf(write).makesRecord === true),
+  }),
+}
+
 /** What the outbox brings to a migrate, in this order. */
 export const outboxSteps: readonly RepeatableStep[] = [
   { name: 'outbox-validation', sql: fillSql(validation, { largest_part: `${largestPart}` }) },
@@ -65,6 +88,7 @@ export const outboxSteps: readonly RepeatableStep[] = [
     name: 'outbox-enqueue',
     sql: fillSql(enqueue, { ...stateLists('dead', 'waiting'), is_unsettled: isUnsettled('q.status') }),
   },
+  decisionFunctions,
   { name: 'outbox-due', sql: fillSql(due, dueConditions) },
   { name: 'outbox-operations', sql: operations, values: [JSON.stringify(writes.map(operationRow))] },
   outboxViews,

@@ -5,10 +5,21 @@ import { rentals } from '../../catalog/rentals.ts'
 import type { Column } from '../../catalog/types.ts'
 import { writeNamed } from '../../catalog/writes.ts'
 import type { RepeatableStep, ViewDef } from '../../database/repeatable-step.ts'
+import { planSql } from '../../state/decisions.ts'
 import { inStates, isUnsettled } from '../states.ts'
 
 const asTheyStand = (alias: string, names: readonly string[]): ViewDef['columns'] =>
   Object.fromEntries(names.map((name) => [name, [`${alias}.${name}`]]))
+
+/** SQL of the hash of what a decision about a change `q` would do; `before`: as it was before the decision of this id. */
+export const changePlan = (before?: string): string =>
+  planSql(
+    `'change:' || q.id`,
+    ['status', 'operation', 'target', 'body', 'base', 'on_conflict', 'conflict', 'kept_remote', 'left_out'].map(
+      (name) => `q.${name}`,
+    ),
+    before,
+  )
 
 const caller = `coalesce(nullif(current_setting('role', true), 'none'), session_user)`
 
@@ -16,7 +27,7 @@ const changes: ViewDef = {
   schema: 'outbox',
   name: 'changes',
   comment:
-    'The changes of the calling role; all of them for whoever may read outbox.queue. Who sees some companies alone sees those of their rentals, and of what it created.',
+    'The changes of the calling role; all of them for whoever may read outbox.queue, and for members of boat_mirror_operator. Who sees some companies alone sees those of their rentals, and of what it created.',
   securityBarrier: true,
   columns: {
     ...asTheyStand('q', ['id', 'operation', 'target', 'body', 'aggregate', 'reference', 'enqueued_by', 'status']),
@@ -24,9 +35,14 @@ const changes: ViewDef = {
     next_attempt_at: [`case when ${inStates('q.status', 'claimable')} then q.next_attempt_at end`],
     ...asTheyStand('q', ['result', 'request', 'response', 'conflict', 'error', 'warning']),
     ...asTheyStand('q', ['enqueued_at', 'sent_at', 'settled_at']),
+    plan: [
+      changePlan(),
+      'The hash of what a decision would do, which changes with each decision: what outbox.retry, cancel and resolve take as expected.',
+    ],
   },
   source: `from outbox.queue q
-  where (q.enqueued_by = ${caller} or (select has_table_privilege(${caller}, 'outbox.queue', 'select')))
+  where (q.enqueued_by = ${caller} or (select has_table_privilege(${caller}, 'outbox.queue', 'select')
+      or has_function_privilege(${caller}, 'outbox.resolve(bigint, text, bigint, text)', 'execute')))
     and ((select company_access.unrestricted_role()) is not null or outbox.is_of_caller(q.aggregate))`,
 }
 

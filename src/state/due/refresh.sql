@@ -35,6 +35,10 @@ begin
       quote_ident(caller), array_to_string(companies, ', '), stream using errcode = '42501';
   end if;
 
+  if exists (select from sync.streams s where s.stream = wanted_stream and s.paused_by is not null) then
+    raise exception '% is paused: resume it first.', wanted_stream using errcode = '55000', hint = 'See sync.stream_plans.';
+  end if;
+
   -- Who asks for the same at the same moment waits here, and then finds it open.
   perform pg_advisory_xact_lock(hashtextextended('boat-mirror refresh ' || caller, 0));
   select q.id into request from sync.requests q

@@ -6,7 +6,7 @@ import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
 import { fillSql, keyTextSql, literal, now, on, type Queryable } from '../../database/sql.ts'
-import { isDataError } from '../../database/sql-states.ts'
+import { isDataError, sqlStateOf } from '../../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { companyStreamOf } from '../company-access.ts'
 import { refreshTrigger } from '../runs/runs.ts'
@@ -109,12 +109,13 @@ export async function askRefresh(
     ])
     return rows[0]?.id ?? ''
   } catch (error) {
-    if (!isDataError(error) && !isLimit(error)) throw error
+    if (!isDataError(error) && !isRefusal(error)) throw error
     throw new BoatMirrorError('USAGE', messageOf(error), { cause: error })
   }
 }
 
-const isLimit = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === '53400'
+/** Too many within a minute, or the stream is paused. */
+const isRefusal = (error: unknown): boolean => ['53400', '55000'].includes(sqlStateOf(error) ?? '')
 
 /** A refresh as it stands. @throws BoatMirrorError NOT_FOUND when there is none of this number. */
 export async function findRefresh(db: Queryable, id: string): Promise<Refresh> {
@@ -129,13 +130,23 @@ export async function findRefresh(db: Queryable, id: string): Promise<Refresh> {
 }
 
 /** A refresh that nobody has begun. */
-export type NewRefresh = { readonly id: string; readonly stream: string; readonly key: string | null }
+export type NewRefresh = {
+  readonly id: string
+  readonly stream: string
+  readonly key: string | null
+  readonly isPaused: boolean
+}
 
 /** Refreshes without streams to read, oldest first. */
 export const newRefreshes = (db: Queryable): Promise<readonly NewRefresh[]> =>
   on(db)
     .selectFrom('sync.requests as q')
     .select(['q.id', 'q.stream', 'q.record_key as key'])
+    .select(
+      sql<boolean>`exists (select from sync.streams p where p.stream = q.stream and p.paused_by is not null)`.as(
+        'isPaused',
+      ),
+    )
     .$narrowType<{ stream: string }>()
     .where('q.stream', 'is not', null)
     .where('q.finished_at', 'is', null)

@@ -72,6 +72,17 @@ export async function openStreams(db: Queryable): Promise<readonly OpenStream[]>
     .execute()
 }
 
+/** Leaves out of all requests the streams that are paused, unless their runs have begun. */
+export async function dropPaused(db: Queryable): Promise<void> {
+  await on(db)
+    .deleteFrom('sync.request_streams')
+    .where('run_id', 'is', null)
+    .where('stream', 'in', (paused) =>
+      paused.selectFrom('sync.streams').select('stream').where('paused_by', 'is not', null),
+    )
+    .execute()
+}
+
 /** Ends the requests all of whose runs have ended; a refresh that nobody has looked at has none yet. */
 export async function finishRequests(db: Queryable): Promise<void> {
   await on(db)

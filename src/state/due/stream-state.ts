@@ -13,6 +13,22 @@ export async function listStreams(db: Queryable): Promise<readonly StreamState[]
   return await on(db).selectFrom('sync.streams').selectAll().orderBy('stream').execute()
 }
 
+export type PausedStream = {
+  readonly stream: string
+  readonly since: Date
+  readonly who: string
+}
+
+/** The streams that are paused, since when and by whom. */
+export async function pausedStreams(db: Queryable): Promise<readonly PausedStream[]> {
+  return await on(db)
+    .selectFrom('sync.streams as s')
+    .innerJoin('sync.decisions as d', 'd.id', 's.paused_by')
+    .select(['s.stream', 'd.at as since', 'd.who'])
+    .orderBy('s.stream')
+    .execute()
+}
+
 type Intervals = {
   readonly stream: string
   readonly intervalS: number | null
@@ -64,6 +80,7 @@ export async function takeTurn(db: Queryable, turn: Turn, earlyS: number): Promi
     .updateTable('sync.streams')
     .set({ [dueAt]: sql`greatest(${sql.ref(dueAt)}, clock_timestamp()) + ${sql.ref(interval)} * interval '1 s'` })
     .where('stream', '=', turn.stream)
+    .where('paused_by', 'is', null)
     .where(interval, 'is not', null)
     .where((eb) => eb.or([eb(dueAt, 'is', null), eb(dueAt, '<=', inMs(earlyS * 1_000))]))
     .executeTakeFirst()
@@ -77,6 +94,7 @@ export async function overdueTurns(db: Queryable, lateS: number): Promise<readon
     return on(db)
       .selectFrom('sync.streams')
       .select((eb) => ['stream', eb.lit(hot).as('hot'), `${dueAt} as dueAt`])
+      .where('paused_by', 'is', null)
       .where(interval, 'is not', null)
       .where(dueAt, '<', inMs(-lateS * 1_000))
   }
@@ -193,6 +211,7 @@ export async function failingHotRuns(db: Queryable): Promise<readonly FailingHot
     )
     .select((eb) => ['s.stream', eb.cast<number>('f.id', 'float8').as('runId'), 'f.error'])
     .where('s.hot_interval_s', 'is not', null)
+    .where('s.paused_by', 'is', null)
     .orderBy('s.stream')
     .execute()
 }

@@ -1,7 +1,6 @@
 // The pages of sweeps, and the deletions that wait for a person.
 
 import { sql } from 'kysely'
-import { streams, windowsOf } from '../../catalog/catalog.ts'
 import { now, on, type Queryable } from '../../database/sql.ts'
 import type { KeyPortions } from './sweep-ranges.ts'
 
@@ -97,6 +96,21 @@ export async function heldKeys(db: Queryable, runId: string): Promise<readonly s
   return rows.map((row) => row.key)
 }
 
+/** Some of the held keys of a run that nobody has released, after a key, and how many there are in all. */
+export async function heldKeyPage(
+  db: Queryable,
+  runId: string,
+  { after, limit }: { readonly after: string; readonly limit: number },
+): Promise<{ readonly count: number; readonly keys: readonly string[] }> {
+  const { rows } = await db.query<{ count: number; keys: string[] }>(
+    `select count(*)::int as count, array(select key from sync.held where run_id = $1 and released_at is null and key > $2
+       order by key limit $3) as keys
+     from sync.held where run_id = $1 and released_at is null`,
+    [runId, after, limit],
+  )
+  return rows[0] ?? { count: 0, keys: [] }
+}
+
 /** Takes back what a run holds: its list was wrong. */
 export async function takeBackHeld(db: Queryable, runId: string): Promise<void> {
   await on(db).deleteFrom('sync.held').where('run_id', '=', runId).execute()
@@ -121,37 +135,13 @@ export type HeldRun = {
   readonly plan: unknown
 }
 
-/** Their hot runs see no more than their complete ones, which settle what those hold. */
-const withoutWindows = streams.flatMap((stream) => (windowsOf(stream) === undefined ? stream.name : []))
-
 /** Of the newest complete run and the newest hot run of each stream those that still hold deletions. */
 export async function heldRuns(db: Queryable): Promise<readonly HeldRun[]> {
   return await on(db)
-    .selectFrom('sync.runs as r')
-    .innerJoin('sync.held as h', (join) => join.onRef('h.run_id', '=', 'r.id').on('h.released_at', 'is', null))
-    .select((eb) => [eb.cast<number>('r.id', 'float8').as('id'), 'r.stream', 'r.started_at as startedAt', 'r.plan'])
-    .select(sql<number>`count(h.key)::int`.as('held'))
-    .where('r.status', '=', sql.lit('held')) // as in the predicate of its index
-    .where('r.record_key', 'is', null)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('sync.runs as n')
-            .select('n.id')
-            .whereRef('n.stream', '=', 'r.stream')
-            .whereRef('n.id', '>', 'r.id')
-            .where((eb) =>
-              eb.or([
-                eb('n.hot', '=', eb.ref('r.hot')),
-                eb.and([eb('n.hot', '=', false), eb('r.stream', 'in', withoutWindows)]),
-              ]),
-            )
-            .where('n.status', '<>', 'running')
-            .where('n.record_key', 'is', null),
-        ),
-      ),
-    )
-    .groupBy(['r.id', 'r.stream', 'r.started_at', 'r.plan'])
-    .orderBy('r.id')
+    .selectFrom('sync.held_plans')
+    .select((eb) => [eb.cast<number>('run_id', 'float8').as('id'), 'stream', 'held', 'started_at as startedAt'])
+    .select('found as plan')
+    .$narrowType<Pick<HeldRun, 'stream' | 'held' | 'startedAt'>>()
+    .orderBy('run_id')
     .execute()
 }

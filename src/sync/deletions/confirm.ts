@@ -1,8 +1,8 @@
 // Confirming deletions: what a sweep did not see is asked for by its single endpoint; and what is held, when a person
 // releases it.
 
-import type { Database } from '../../database/database.ts'
-import { BoatMirrorError } from '../../errors.ts'
+import type { PoolClient } from 'pg'
+import { closeDecision, openDecisions, planChanged } from '../../state/decisions.ts'
 import { keyParts } from '../../state/remembered/records.ts'
 import { addCounts, noteRunError, runningRuns, startRun } from '../../state/runs/runs.ts'
 import { heldKeys, holdDeletions, markReleased, takeBackHeld } from '../../state/runs/sweeps.ts'
@@ -121,30 +121,33 @@ async function confirmTogether(
 }
 
 /**
- * Starts the run that releases the held deletions of another run; a worker carries it out.
- * @returns the id of the new run, or `busy` while a run of the stream is running: two never overlap.
- * @throws BoatMirrorError NOT_FOUND when the run holds nothing (any more).
+ * Starts the runs that release what people decided to let go; called under the lock of whoever starts runs. A decision waits
+ * while a run of the stream is running: two never overlap.
+ * @returns the streams of the runs it started
  */
-export async function startRelease(
-  database: Database,
-  held: { readonly id: string; readonly stream: string },
-): Promise<{ readonly runId: string; readonly keys: number } | 'busy'> {
-  return await database.transaction(async (client) => {
-    // The lock of `advance`: whoever starts runs holds it.
-    await client.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.advance'))`)
-    const keys = await heldKeys(client, held.id)
-    if (keys.length === 0)
-      throw new BoatMirrorError('NOT_FOUND', `Run ${held.id} of ${held.stream} holds no deletion back.`, {
-        remedy: 'See what is held with: boat-mirror status',
-      })
+export async function startReleases(client: PoolClient): Promise<readonly string[]> {
+  const started: string[] = []
+  for (const { id, target, plan } of await openDecisions(client, 'run')) {
+    const heldRunId = target.slice('run:'.length)
+    const { rows } = await client.query<{ stream: string; plan: string | null }>(
+      'select r.stream, sync.plan_of_run(r.id, $2) as plan from sync.runs r where r.id = $1',
+      [heldRunId, id],
+    )
+    const [held] = rows
+    if (held === undefined || held.plan !== plan) {
+      await closeDecision(client, id, { error: planChanged })
+      continue
+    }
     const release = { stream: held.stream, hot: false }
-    if ((await runningRuns(client)).some((run) => isInTheWay(run, release))) return 'busy'
+    if ((await runningRuns(client)).some((run) => isInTheWay(run, release))) continue
     const runId = await startRun(client, { ...release, trigger: 'release', full: false, requestIds: [] })
     await addTasks(client, runId, held.stream, [
-      { kind: 'release', priority: priorities.release, payload: { heldRunId: held.id } },
+      { kind: 'release', priority: priorities.release, payload: { heldRunId } },
     ])
-    return { runId, keys: keys.length }
-  })
+    await closeDecision(client, id, { resultId: runId })
+    started.push(held.stream)
+  }
+  return started
 }
 
 /**

@@ -63,7 +63,7 @@ function row(each: Row, now: Date): Html {
   const isFirstRead = state === 'unknown' && each.running !== undefined
   const target = fresh?.targetS ?? null
   return html`<tr><th scope="row">${streamLink(stream.stream)}</th>
-<td data-label="State"><span class="state ${isFirstRead ? 'busy' : freshnessTones[state]}">${isFirstRead ? 'reading' : state}</span>${fresh?.lastRunStatus === 'held' && html` <span class="badge">held</span>`}${
+<td data-label="State"><span class="state ${isFirstRead ? 'busy' : freshnessTones[state]}">${isFirstRead ? 'reading' : state}</span>${fresh?.lastRunStatus === 'held' && html` <span class="badge">held</span>`}${stream.paused !== null && html` <span class="note">paused</span>`}${
     bad > 0 && html` <span class="badge">${count(bad)} bad</span>`
   }</td>
 <td data-label="Rows" class="number">${count(stream.rowsSoFar ?? stream.rows)}</td>
@@ -73,7 +73,7 @@ function row(each: Row, now: Date): Html {
 <td data-label="Next">${stream.nextDueAt === null ? html`<span class="note">–</span>` : stream.nextDueAt <= now ? 'due' : relative(stream.nextDueAt, now)}</td></tr>`
 }
 
-const urgency: Readonly<Record<Freshness, number>> = { failing: 0, late: 1, reading: 2, unknown: 3, fresh: 4 }
+const urgency: Readonly<Record<Freshness, number>> = { failing: 0, late: 1, reading: 2, unknown: 3, fresh: 4, off: 5 }
 
 const references: ReadonlySet<string> = new Set(referenceStreams.map(({ name }) => name))
 

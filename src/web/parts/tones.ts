@@ -10,6 +10,7 @@ export const freshnessTones: Readonly<Record<Freshness, Tone>> = {
   failing: 'bad',
   unknown: 'mute',
   reading: 'busy',
+  off: 'mute',
 }
 
 /** What came of a run. */

@@ -1,0 +1,148 @@
+-- What people decide about changes: again, not at all, how a conflict ends, whether an unknown one took effect. A call checks
+-- rights, plan and state and notes the decision (src/state/decisions.sql). What needs the API, to read back what is there,
+-- stays open until a pusher has carried it out (src/outbox/decisions.ts); everything else takes effect at once.
+
+create or replace function outbox.plan_of(change bigint, before bigint default null) returns text
+  language sql stable set search_path = pg_catalog, pg_temp
+  as $$ select {{plan}} from outbox.queue q where q.id = change $$;
+comment on function outbox.plan_of(bigint, bigint) is
+  'The hash that outbox.changes shows, or showed before a decision.';
+
+create or replace function outbox.is_operator(role_name name) returns boolean
+  language sql stable set search_path = pg_catalog, pg_temp
+  as $$ select has_function_privilege(role_name, 'outbox.resolve(bigint, text, bigint, text)', 'execute') $$;
+comment on function outbox.is_operator(name) is 'May it decide about the changes of others?';
+
+create or replace function outbox.check_access_again(change outbox.queue) returns void
+  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+  if not exists (select from pg_roles r where r.rolname = change.enqueued_by) then return; end if;
+  if not has_function_privilege(change.enqueued_by, 'outbox.enqueue(text, jsonb, jsonb, jsonb)', 'execute') then
+    raise exception 'Change % was queued by role %, which may not queue changes any more.', change.id, quote_ident(change.enqueued_by)
+      using errcode = '42501';
+  end if;
+  perform outbox.check_company(change.operation, change.aggregate, change.body, change.enqueued_by,
+    company_access.of_role(change.enqueued_by));
+end $$;
+comment on function outbox.check_access_again(outbox.queue) is
+  'Refuses to send what the role that queued it could not queue today.';
+
+create or replace function outbox.decide(what text, change_id bigint, expected text, result_id bigint, who text, via text)
+  returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  caller constant name := outbox.caller();
+  target constant text := 'change:' || change_id;
+  again constant boolean := what in ('retry', 'local', 'remote', 'did_not');
+  change outbox.queue;
+  plan text;
+  cause record;
+  seen jsonb;
+  noted bigint;
+begin
+  select q.* into change from outbox.queue q where q.id = change_id;
+  if not found or not (outbox.is_operator(caller) or change.enqueued_by = caller and what in ('retry', 'cancel'))
+    or company_access.visible() is not null and not outbox.is_of_caller(change.aggregate) then
+    raise exception 'There is no change %.', change_id using errcode = 'P0002';
+  end if;
+  if what = 'retry' and change.status in ({{final}}) then
+    -- Before the row is locked: outbox.enqueue locks in this order.
+    perform outbox.check_limit(change.operation, change.enqueued_by);
+  end if;
+  select q.* into change from outbox.queue q where q.id = change_id for update;
+  plan := outbox.plan_of(change_id);
+  perform sync.assert_plan(format('Change %s', change_id), plan, expected);
+
+  if what = 'retry' and change.status not in ({{retried}}) then
+    raise exception 'Change % is %; only {{retried_words}} can be retried.', change_id, change.status using errcode = '55000';
+  elsif what = 'cancel' and change.status not in ({{canceled}}) then
+    raise exception 'Change % is %; only {{canceled_words}} can be canceled.', change_id, change.status using errcode = '55000';
+  elsif what in ('local', 'remote') and change.status <> 'conflict' then
+    raise exception 'Change % is %; %.', change_id, change.status, case change.status
+      when 'unknown' then 'resolve it with took_effect or did_not' else 'only conflict can be resolved with local or remote' end
+      using errcode = '55000';
+  elsif what in ('took_effect', 'did_not') and change.status <> 'unknown' then
+    raise exception 'Change % is %; %.', change_id, change.status, case change.status
+      when 'conflict' then 'resolve it with local or remote' else 'only unknown can be resolved with took_effect or did_not' end
+      using errcode = '55000';
+  end if;
+
+  if what = 'local' and change.operation not in ({{replacing}}) then
+    raise exception 'Change %: % can''t replace what is there.', change_id, change.operation
+      using errcode = '55000', hint = 'Take remote, and queue an update or another user for another rental instead.';
+  elsif result_id is not null and (what <> 'took_effect' or change.operation not in ({{making}})) then
+    perform outbox.refuse(format('Change %s (%s) makes no record that result_id could name.', change_id, change.operation));
+  elsif what = 'took_effect' and result_id is null and change.operation in ({{making}}) and exists (
+      select from outbox.dependencies d join outbox.queue w on w.id = d.change_id
+      where d.depends_on = change_id and w.status in ({{waiting}})) then
+    raise exception 'Other changes wait for the id that change % made.', change_id using errcode = '22023', hint = format(
+      'Name it: changes resolve %1$s --took-effect --id ID, or outbox.resolve(%1$s, ''took_effect'', ID). The response of the change lists the candidates.', change_id);
+  end if;
+  if what = 'retry' then
+    select c.id, c.status into cause from outbox.dependencies d join outbox.queue c on c.id = d.depends_on
+      where d.change_id = change_id and c.status in ({{dead}}) order by c.id limit 1;
+    if found then
+      raise exception 'Change % waits for change %, which is %.', change_id, cause.id, cause.status
+        using errcode = '55000', hint = format('Retry change %s first.', cause.id);
+    end if;
+  end if;
+  if again then
+    perform outbox.check_access_again(change);
+  end if;
+
+  if what = 'took_effect' or what = 'remote' and change.operation not in ({{replacing}}) then
+    noted := sync.note_decision(what, target, plan, result_id, who, via, true);
+    perform pg_notify('boat_mirror_outbox', '');
+    return noted;
+  end if;
+  noted := sync.note_decision(what, target, plan, null, who, via, false);
+  if again then
+    seen := (select coalesce(jsonb_object_agg(f.key, f.value->'remote'), '{}') from jsonb_each(coalesce(change.conflict, '{}')) f);
+    update outbox.queue q set status = 'queued', departed = false, owner = null, lease_until = null, settled_at = null,
+        error = null, conflict = null, blocked_by = null, next_attempt_at = clock_timestamp(),
+        proof = case when what in ('retry', 'did_not') then null else q.proof end,
+        response = case what when 'did_not' then null else q.response end,
+        left_out = case what when 'retry' then '{}' else q.left_out end,
+        deadline = case what when 'retry' then null else q.deadline end,
+        expires_at = case when what = 'retry' and q.expires_at <= clock_timestamp() then null else q.expires_at end,
+        base = case what when 'local' then q.base || seen else q.base end,
+        seen_at = case what when 'local' then clock_timestamp() else q.seen_at end,
+        seen_snapshot = case what when 'local' then pg_current_snapshot() else q.seen_snapshot end,
+        kept_remote = case what when 'remote' then q.kept_remote || array(select jsonb_object_keys(seen)) else q.kept_remote end
+      where q.id = change_id;
+  else
+    update outbox.queue q set status = 'canceled', settled_at = clock_timestamp(), blocked_by = null, proof = null,
+        error = 'Canceled by a person.'
+      where q.id = change_id;
+    perform outbox.drop_implied(change_id);
+    perform outbox.block_dependants(change_id);
+    perform pg_notify('boat_mirror_settled', change_id::text);
+  end if;
+  perform pg_notify('boat_mirror_outbox', '');
+  return noted;
+end $$;
+comment on function outbox.decide(text, bigint, text, bigint, text, text) is
+  'What outbox.retry, outbox.cancel and outbox.resolve call: in the name of the caller, or of who is named.';
+
+create or replace function outbox.retry(id bigint, expected text default null) returns bigint
+  language sql volatile security definer set search_path = pg_catalog, pg_temp
+  as $$ select outbox.decide('retry', id, expected, null, null, null) $$;
+comment on function outbox.retry(bigint, text) is
+  'Queues a failed, expired, canceled or conflicting change again; the role that queued it must be allowed to queue it today. Returns sync.decisions.id. expected: outbox.changes.plan.';
+
+create or replace function outbox.cancel(id bigint, expected text default null) returns bigint
+  language sql volatile security definer set search_path = pg_catalog, pg_temp
+  as $$ select outbox.decide('cancel', id, expected, null, null, null) $$;
+comment on function outbox.cancel(bigint, text) is
+  'Cancels a change that is not on its way; what refers to it is blocked. Returns sync.decisions.id. expected: outbox.changes.plan.';
+
+create or replace function outbox.resolve(id bigint, choice text, result_id bigint default null, expected text default null) returns bigint
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if choice is null or choice not in ('local', 'remote', 'took_effect', 'did_not') then
+    perform outbox.refuse(format('outbox.resolve takes local, remote, took_effect or did_not, not %s.', quote_nullable(left(choice, 100))));
+  end if;
+  return outbox.decide(choice, id, expected, result_id, null, null);
+end $$;
+comment on function outbox.resolve(bigint, text, bigint, text) is
+  'Ends a conflict (local: the change goes over what is there; remote: the fields in conflict stay as they are), or an unknown change (took_effect: a worker reads back what is there, and the change is done; did_not: it is sent again). result_id: the record that it made. Returns sync.decisions.id. expected: outbox.changes.plan.';

@@ -1,0 +1,142 @@
+-- What people decide. Run by every migrate. A call checks rights, state and plan, and notes the decision; what needs no API takes
+-- effect in the same transaction, the rest stays open until a worker has carried it out. The constraint on sync.decisions
+-- keeps a plan from being decided twice. Runs with its owner's rights: who decides may not write the tables.
+
+create or replace function sync.plan_of_run(run bigint, before bigint default null) returns text
+  language sql stable set search_path = pg_catalog, pg_temp as $$
+  select {{run_plan}} from sync.runs r where r.id = run
+    and exists (select from sync.held h where h.run_id = r.id and h.released_at is null)
+$$;
+comment on function sync.plan_of_run(bigint, bigint) is
+  'The hash that sync.held_plans shows, or showed before a decision; null: the run holds nothing.';
+
+create or replace function sync.plan_of_stream(name text, before bigint default null) returns text
+  language sql stable set search_path = pg_catalog, pg_temp as $$
+  select {{stream_plan}} from sync.streams s where s.stream = name
+$$;
+comment on function sync.plan_of_stream(text, bigint) is 'The hash that sync.stream_plans shows, or showed before a decision.';
+
+create or replace function sync.assert_plan(about text, plan text, expected text) returns void
+  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+  if expected is distinct from plan and expected is not null then
+    raise exception '% has changed since you looked at it: the plan is no longer %.', about, left(expected, 100)
+      using errcode = 'PT412', hint = 'Look at it again, and decide with the plan that is shown then.';
+  end if;
+end $$;
+comment on function sync.assert_plan(text, text, text) is 'Refuses a decision about a plan that has changed.';
+
+create or replace function sync.note_decision(what text, target text, plan text, result_id bigint, who text, via text, is_open boolean)
+  returns bigint language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  under_way record;
+  noted bigint;
+begin
+  select d.id, d.what into under_way from sync.decisions d where d.target = target and d.done_at is null;
+  if found then
+    raise exception '% is decided already: a worker carries out decision % (%).', initcap(replace(target, ':', ' ')), under_way.id, under_way.what
+      using errcode = '55000';
+  end if;
+  insert into sync.decisions (who, via, what, target, plan, result_id, done_at)
+    values (left(coalesce(who, mirror.caller()), 100), coalesce(via, 'sql'), what, target, plan, result_id,
+      case when not is_open then clock_timestamp() end)
+    on conflict on constraint decisions_target_plan_key do nothing
+    returning id into noted;
+  -- Only who reads an old snapshot gets here: for others the plan holds what was decided meanwhile.
+  if noted is null then
+    perform sync.assert_plan(initcap(replace(target, ':', ' ')), null, plan);
+  end if;
+  return noted;
+end $$;
+comment on function sync.note_decision(text, text, text, bigint, text, text, boolean) is
+  'Adds to sync.decisions, unless that plan was decided before.';
+
+create or replace function sync.decide(what text, about text, expected text, who text, via text) returns bigint
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+declare
+  run sync.runs;
+  stream sync.streams;
+  plan text;
+  pause record;
+  noted bigint;
+  parent constant text := case about {{parents}} end;
+  below constant text[] := case about {{below}} else '{}' end;
+begin
+  perform company_access.refuse('decisions about streams');
+  if what = 'release' then
+    select r.* into run from sync.runs r where r.id = about::bigint for update;
+    if not found then
+      raise exception 'There is no run %.', about using errcode = 'P0002';
+    end if;
+    plan := sync.plan_of_run(run.id);
+    if plan is null then
+      raise exception 'Run % of % holds no deletion back.', run.id, run.stream
+        using errcode = 'P0002', hint = 'See what is held with: boat-mirror status';
+    end if;
+    perform sync.assert_plan(format('Run %s', run.id), plan, expected);
+    if exists (select from sync.runs r join sync.tasks t on t.run_id = r.id
+        where r.status = 'running' and r.trigger = 'release' and t.payload->>'heldRunId' = about) then
+      raise exception 'A run is releasing what run % holds.', run.id using errcode = '55000';
+    end if;
+    noted := sync.note_decision(what, 'run:' || run.id, plan, null, who, via, true);
+    perform pg_notify({{channel}}, '');
+    return noted;
+  end if;
+
+  select s.* into stream from sync.streams s where s.stream = about for update;
+  if not found then
+    raise exception 'There is no stream %. Streams are named by their tables: select stream from sync.streams.',
+      coalesce(quote_literal(left(about, 100)), 'null') using errcode = '22023';
+  end if;
+  if parent is not null then
+    raise exception '% stands inside the records of %, and is read with them: % that.', about, parent, what
+      using errcode = '22023';
+  end if;
+  plan := sync.plan_of_stream(about);
+  perform sync.assert_plan(initcap(about), plan, expected);
+  select d.at, d.who, d.target into pause from sync.decisions d where d.id = stream.paused_by;
+  if what = 'pause' and stream.paused_by is not null then
+    raise exception '% is paused already, since % by %.', about, to_char(pause.at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'), pause.who
+      using errcode = '55000';
+  elsif what = 'resume' and stream.paused_by is null then
+    raise exception '% is not paused.', about using errcode = '55000';
+  elsif what = 'resume' and pause.target <> 'stream:' || about then
+    raise exception '% is paused with %: resume that.', about, substr(pause.target, 8) using errcode = '55000';
+  end if;
+  noted := sync.note_decision(what, 'stream:' || about, plan, null, who, via, false);
+  if what = 'pause' then
+    update sync.streams s set paused_by = noted
+      where s.stream = about or s.stream = any (below) and s.paused_by is null;
+  else
+    update sync.streams s set paused_by = null
+      where (s.stream = about or s.stream = any (below)) and s.paused_by = stream.paused_by;
+    perform pg_notify({{channel}}, '');
+  end if;
+  return noted;
+end $$;
+comment on function sync.decide(text, text, text, text, text) is
+  'What sync.release, sync.pause and sync.resume call: in the name of the caller, or of who is named.';
+
+create or replace function sync.release(run_id bigint, expected text default null) returns bigint
+  language sql volatile security definer set search_path = pg_catalog, pg_temp
+  as $$ select sync.decide('release', run_id::text, expected, null, null) $$;
+comment on function sync.release(bigint, text) is
+  'Lets the deletions happen that a run holds back: a worker asks the API for each record again, and what is still gone gets a tombstone. Returns sync.decisions.id. expected: sync.held_plans.plan.';
+
+create or replace function sync.pause(stream text, expected text default null) returns bigint
+  language sql volatile security definer set search_path = pg_catalog, pg_temp
+  as $$ select sync.decide('pause', stream, expected, null, null) $$;
+comment on function sync.pause(text, text) is
+  'Nothing of the stream, and of what hangs below it, is read any more until sync.resume; a run under way ends first. Returns sync.decisions.id. expected: sync.stream_plans.plan.';
+
+create or replace function sync.resume(stream text, expected text default null) returns bigint
+  language sql volatile security definer set search_path = pg_catalog, pg_temp
+  as $$ select sync.decide('resume', stream, expected, null, null) $$;
+comment on function sync.resume(text, text) is
+  'Ends sync.pause: what is overdue is read at once. Returns sync.decisions.id. expected: sync.stream_plans.plan.';
+
+revoke all on function sync.plan_of_run(bigint, bigint), sync.plan_of_stream(text, bigint), sync.assert_plan(text, text, text),
+  sync.note_decision(text, text, text, bigint, text, text, boolean), sync.decide(text, text, text, text, text),
+  sync.release(bigint, text), sync.pause(text, text), sync.resume(text, text) from public;

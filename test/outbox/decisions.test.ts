@@ -1,0 +1,388 @@
+// What is decided twice, late, by two people at once, or after the plan changed, takes effect at most once. Roles, rights and
+// limits of the functions that decide.
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { type Database, openDatabase } from '../../src/database/database.ts'
+import { createLogger } from '../../src/log.ts'
+import { carryOutDecisions, decideChange } from '../../src/outbox/decisions.ts'
+import { done } from '../../src/outbox/kinds/shared.ts'
+import type { ReadBack } from '../../src/outbox/read-back.ts'
+import { grantCompanies, revokeCompanies } from '../../src/state/company-access.ts'
+import { decideStream } from '../../src/state/decisions.ts'
+import { advance } from '../../src/sync/advance.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+
+const log = createLogger('silent')
+const settings = readConfig({}, '/nonexistent')
+const suffix = Math.random().toString(36).slice(2, 8)
+const [ann, bob, shop] = [`ann_${suffix}`, `bob_${suffix}`, `shop_${suffix}`] as const
+
+let test: TestDatabase
+let database: Database
+beforeAll(async () => {
+  test = await createTestDatabase()
+  database = openDatabase({ url: test.url, applicationName: 'decisions test', max: 10, log })
+  await test.pool.query(`create role ${ann} in role boat_mirror_operator; create role ${bob} in role boat_mirror_operator;
+    create role ${shop} in role boat_mirror_enqueue`)
+  // Each effect of a decision on a change is a change of its state.
+  await test.pool.query(`create table public.effects (id bigint, status text);
+    grant insert on public.effects to public;
+    create function public.note_effect() returns trigger language plpgsql as $$
+      begin insert into public.effects values (new.id, new.status); return null; end $$;
+    create trigger note_effect after update on outbox.queue for each row
+      when (new.status in ('queued', 'canceled', 'done') and new.status <> old.status) execute function public.note_effect()`)
+})
+afterAll(async () => {
+  await database.close()
+  await test.pool.query(`drop owned by ${ann}, ${bob}, ${shop}; drop role ${ann}, ${bob}, ${shop}`)
+  await test[Symbol.asyncDispose]()
+})
+
+beforeEach(() =>
+  test.pool.query(`delete from sync.decisions; delete from outbox.queue; delete from public.effects;
+    delete from sync.runs; update sync.streams set paused_by = null; update sync.settings set outbox_limit = null`),
+)
+
+/** A statement as a role; what the first row answers, or the SQLSTATE of its refusal. */
+async function as(role: string, statement: string, values: readonly unknown[] = []): Promise<unknown> {
+  const client = await test.pool.connect()
+  try {
+    await client.query(`begin; set local role ${role}`)
+    const { rows } = await client.query(statement, [...values])
+    await client.query('commit')
+    return Object.values((rows[0] ?? {}) as object)[0]
+  } catch (error) {
+    await client.query('rollback')
+    return (error as { code?: string }).code
+  } finally {
+    client.release()
+  }
+}
+
+const one = async <T>(statement: string, values: readonly unknown[] = []): Promise<T> =>
+  Object.values((await test.pool.query(statement, [...values])).rows[0] as object)[0] as T
+
+const operations = { replaces: 'rental.update', assigns: 'rental_user.assign', makes: 'rental_payment.add' } as const
+
+let rentals = 0
+/** A change in a state, as a pusher left it. */
+async function change(status: string, kind: keyof typeof operations = 'replaces', by: string = shop): Promise<string> {
+  const rental = ++rentals
+  const conflict = status === 'conflict' ? { message: { base: 'a', local: 'b', remote: 'c' } } : null
+  return await one(
+    `insert into outbox.queue (operation, target, body, aggregate, enqueued_by, status, conflict, settled_at)
+     values ($1, $2, '{"message": "b"}', $3, $4, $5, $6, case when $5 not in ('queued', 'blocked', 'sending') then now() end)
+     returning id::text`,
+    [operations[kind], { rentalId: rental }, `rental:${rental}`, by, status, conflict],
+  )
+}
+
+/** A run that holds the deletion of so many records. */
+async function heldRun(keys: number): Promise<string> {
+  const id = await one<string>(
+    `insert into sync.runs (stream, trigger, status, held, finished_at, phase)
+     values ('rentals', 'schedule', 'held', $1, now(), 'finished') returning id::text`,
+    [keys],
+  )
+  await test.pool.query(`insert into sync.held (run_id, key) select $1, n::text from generate_series(1, $2) n`, [
+    id,
+    keys,
+  ])
+  return id
+}
+
+const readBack: ReadBack = async (settled) => done(settled, { rentalId: '1' }, null)
+
+/** What workers do: several of them, at once. */
+const workers = (): Promise<unknown> =>
+  Promise.all([
+    carryOutDecisions({ database, log }, readBack),
+    carryOutDecisions({ database, log }, readBack),
+    advance(database, settings),
+    advance(database, settings),
+  ])
+
+type Subject = {
+  readonly target: string
+  /** The hash of its plan as it is shown. */
+  plan(): Promise<string | null>
+  /** What may be decided about it, as calls of SQL whose last argument is the plan. */
+  readonly calls: readonly string[]
+  /** Something else changes the plan. */
+  drift(): Promise<unknown>
+}
+
+const ofChange = (id: string): Subject => ({
+  target: `change:${id}`,
+  plan: () => one('select plan from outbox.changes where id = $1', [id]),
+  calls: [
+    `select outbox.retry(${id}, $1)`,
+    `select outbox.cancel(${id}, $1)`,
+    ...['local', 'remote', 'did_not', 'took_effect'].map(
+      (choice) => `select outbox.resolve(${id}, '${choice}', null, $1)`,
+    ),
+  ],
+  drift: () =>
+    test.pool.query(
+      `update outbox.queue set status = case status when 'queued' then 'unknown' else 'failed' end,
+      settled_at = now(), left_out = left_out || 'x'::text where id = $1 and status <> 'done'
+        and not exists (select from sync.decisions where target = 'change:' || $1 and done_at is null)`,
+      [id],
+    ),
+})
+
+const ofStream = (name: string): Subject => ({
+  target: `stream:${name}`,
+  plan: () => one('select plan from sync.stream_plans where stream = $1', [name]),
+  calls: [`select sync.pause('${name}', $1)`, `select sync.resume('${name}', $1)`],
+  drift: async () => undefined,
+})
+
+const ofRun = (id: string): Subject => ({
+  target: `run:${id}`,
+  plan: async () =>
+    (await test.pool.query('select plan from sync.held_plans where run_id = $1', [id])).rows[0]?.plan ?? null,
+  calls: [`select sync.release(${id}, $1)`],
+  drift: () =>
+    test.pool.query('delete from sync.held where ctid in (select ctid from sync.held where run_id = $1 limit 1)', [id]),
+})
+
+describe('a plan', () => {
+  it('is decided at most once, whoever decides, how often, how late, and whatever changed meanwhile', async () => {
+    const step = fc.record({
+      subject: fc.nat(5),
+      call: fc.nat(5),
+      /** Which of the plans that were seen: the newest, or one of before. */
+      seen: fc.constantFrom(0, 0, 0, 1, 2),
+      people: fc.integer({ min: 1, max: 3 }),
+      before: fc.constantFrom('look', 'look', 'look', 'drift', 'work', 'nothing'),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+        const subjects = [
+          ofChange(await change('failed')),
+          ofChange(await change('conflict')),
+          ofChange(await change('unknown', 'makes')),
+          ofChange(await change('conflict', 'assigns')),
+          ofStream('users'),
+          ofRun(await heldRun(3)),
+        ]
+        const last = await one<string>('select coalesce(max(id), 0)::text from sync.decisions')
+        const seen = subjects.map((): (string | null)[] => [])
+        const decided = new Set<string>()
+        for (const { subject: index, call, seen: age, people, before } of steps) {
+          const subject = subjects[index] as Subject
+          if (before === 'look') seen[index]?.unshift(await subject.plan())
+          if (before === 'drift') await subject.drift()
+          if (before === 'work') await workers()
+          const expected = seen[index]?.[age] ?? 'never seen'
+          const present = await subject.plan()
+          const statement = subject.calls[call % subject.calls.length] ?? ''
+          const answers = await Promise.all(
+            Array.from({ length: people }, (_, person) => as(person % 2 === 0 ? ann : bob, statement, [expected])),
+          )
+          const taken = answers.filter((answer) => /^\d+$/.test(String(answer)) && String(answer).length < 5)
+          expect(taken.length, `${statement}: ${answers}`).toBeLessThanOrEqual(1)
+          if (taken.length === 0) continue
+          expect(expected, 'a plan that has changed is refused').toBe(present)
+          expect(decided.has(expected), 'no plan is decided twice').toBe(false)
+          decided.add(expected)
+          expect(await as(ann, statement, [expected]), 'the same form once more').toMatch(/^(PT412|P0002|55000)$/)
+        }
+        await workers()
+        // Effects: each decision about a change moved it once, and each release began one run.
+        const targets = subjects.map(({ target }) => target)
+        const { rows } = await test.pool.query<{
+          noted: number
+          effective: number
+          moves: number
+          released: number
+          runs: number
+        }>(
+          `select count(*)::int as noted,
+             count(*) filter (where error is null and target like 'change:%')::int as effective,
+             count(*) filter (where done_at is not null and error is null and target like 'run:%')::int as released,
+             (select count(*)::int from public.effects where 'change:' || id = any($1)) as moves,
+             (select count(*)::int from sync.tasks where 'run:' || (payload->>'heldRunId') = any($1)) as runs
+           from sync.decisions where target = any($1) and id > $2`,
+          [targets, last],
+        )
+        const [facts] = rows
+        expect(facts?.noted).toBe(decided.size)
+        expect(facts?.moves).toBe(facts?.effective)
+        expect(facts?.runs).toBe(facts?.released)
+        await test.pool.query(`update sync.runs set status = 'failed' where status = 'running'`)
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  it('is refused to a transaction that reads an old snapshot', async () => {
+    const id = await change('canceled')
+    const client = await test.pool.connect()
+    try {
+      await client.query('begin isolation level repeatable read')
+      const { rows } = await client.query('select plan from outbox.changes where id = $1', [id])
+      await decideChange(test.pool, { what: 'retry', id }, { via: 'command' })
+      await decideChange(test.pool, { what: 'cancel', id }, { via: 'command' })
+      await expect(client.query('select outbox.retry($1, $2)', [id, rows[0].plan])).rejects.toMatchObject({
+        code: expect.stringMatching(/^(40001|PT412)$/),
+      })
+    } finally {
+      await client.query('rollback')
+      client.release()
+    }
+    expect(await one(`select string_agg(status, ' ') from public.effects`)).toBe('queued canceled')
+  })
+
+  it('that changed before a worker came is not carried out, and says so', async () => {
+    const [taken, run] = [await change('unknown'), await heldRun(2)]
+    await as(ann, `select outbox.resolve($1, 'took_effect')`, [taken])
+    await as(ann, 'select sync.release($1)', [run])
+    await test.pool.query(`update outbox.queue set body = null; delete from sync.held where key = '2'`)
+    await workers()
+    const { rows } = await test.pool.query('select what, error from sync.decisions order by id')
+    const error = 'Not carried out: the plan changed before it was.'
+    expect(rows).toEqual([
+      { what: 'took_effect', error },
+      { what: 'release', error },
+    ])
+    expect(await one('select count(*)::int from public.effects')).toBe(0)
+    expect(await one(`select count(*)::int from sync.runs where trigger = 'release'`)).toBe(0)
+  })
+})
+
+describe('who may decide', () => {
+  it('members of boat_mirror_operator, about every change; nobody else but whoever queued it, to retry and to cancel it', async () => {
+    const [own, foreign] = [await change('failed'), await change('failed', 'replaces', ann)]
+    expect(await as(shop, 'select outbox.retry($1)', [foreign])).toBe('P0002')
+    expect(await as(shop, 'select outbox.cancel($1)', [foreign])).toBe('P0002')
+    expect(await as(shop, `select outbox.resolve($1, 'local')`, [own])).toBe('42501')
+    for (const call of ['sync.release(1)', `sync.pause('users')`, `sync.resume('users')`])
+      expect(await as(shop, `select ${call}`), call).toBe('42501')
+    expect(await as(shop, 'select outbox.retry($1)', [own])).toMatch(/^\d+$/)
+    expect(await as(shop, 'select outbox.cancel($1)', [own])).toMatch(/^\d+$/)
+    expect(await as(ann, 'select count(*)::int from outbox.changes')).toBe(2)
+    expect(await as(shop, 'select count(*)::int from outbox.changes')).toBe(1)
+    expect(await as(bob, 'select outbox.cancel($1)', [foreign])).toMatch(/^\d+$/)
+    const { rows } = await test.pool.query('select who, via, what, target from sync.decisions order by id')
+    expect(rows).toEqual([
+      { who: shop, via: 'sql', what: 'retry', target: `change:${own}` },
+      { who: shop, via: 'sql', what: 'cancel', target: `change:${own}` },
+      { who: bob, via: 'sql', what: 'cancel', target: `change:${foreign}` },
+    ])
+  })
+
+  it('nobody in another name: what names somebody is the owner’s alone', async () => {
+    const id = await change('failed')
+    expect(await as(ann, `select outbox.decide('retry', $1, null, null, 'somebody', 'page')`, [id])).toBe('42501')
+    expect(await as(ann, `select sync.decide('pause', 'users', null, 'somebody', 'page')`)).toBe('42501')
+    for (const name of ['retry', 'cancel', 'resolve', 'decide', 'release', 'pause', 'resume'])
+      expect(
+        await one(
+          `select count(*)::int from pg_proc p where p.pronamespace in ('outbox'::regnamespace, 'sync'::regnamespace)
+          and p.proname = $1 and has_function_privilege('public', p.oid, 'execute')`,
+          [name],
+        ),
+        name,
+      ).toBe(0)
+  })
+
+  it('a role that sees some companies alone: about its own changes of these, and nothing else', async () => {
+    await test.pool.query(`insert into mirror.rentals (id, company_id, _payload, _source, _read_at)
+      values (9001, 1, '{}', 'GET', now()), (9002, 2, '{}', 'GET', now()) on conflict do nothing`)
+    const [own, foreign] = [await change('failed'), await change('failed')]
+    await test.pool.query(
+      `update outbox.queue set aggregate = case id when $1 then 'rental:9001' else 'rental:9002' end`,
+      [own],
+    )
+    for (const role of [shop, ann]) await database.transaction((client) => grantCompanies(client, role, ['1']))
+    try {
+      for (const role of [shop, ann]) {
+        expect(await as(role, 'select outbox.cancel($1)', [foreign])).toBe('P0002')
+        expect(await as(role, 'select outbox.cancel($1)', [own])).toMatch(/^\d+$/)
+        expect(await as(role, 'select outbox.retry($1)', [own])).toMatch(/^\d+$/)
+      }
+      for (const call of [`sync.release(${await heldRun(1)})`, `sync.pause('users')`, `sync.resume('users')`])
+        expect(await as(ann, `select ${call}`), call).toBe('42501')
+      // An operator who sees everything may not send what the role that queued it must not.
+      expect(await as(bob, 'select outbox.retry($1)', [foreign])).toBe('42501')
+      expect(await as(bob, 'select outbox.cancel($1)', [foreign])).toMatch(/^\d+$/)
+    } finally {
+      for (const role of [shop, ann]) await database.transaction((client) => revokeCompanies(client, role))
+    }
+  })
+
+  it('a retry counts against OUTBOX_LIMIT of the role that queued it, and needs its right to queue', async () => {
+    const [failed, conflict] = [await change('failed'), await change('conflict')]
+    await test.pool.query('update sync.settings set outbox_limit = 1')
+    expect(await as(ann, 'select outbox.retry($1)', [failed])).toBe('53400')
+    expect(await as(ann, 'select outbox.retry($1)', [conflict]), 'it was open before').toMatch(/^\d+$/)
+    await test.pool.query(`update sync.settings set outbox_limit = null; revoke boat_mirror_enqueue from ${shop}`)
+    expect(await as(ann, 'select outbox.retry($1)', [failed])).toBe('42501')
+    await test.pool.query(`grant boat_mirror_enqueue to ${shop}`)
+    expect(await as(ann, 'select outbox.retry($1)', [failed])).toMatch(/^\d+$/)
+  })
+})
+
+describe('a decision says why it is refused', () => {
+  const by = { via: 'command' } as const
+  it('in states where it means nothing', async () => {
+    const [finished, unknown, conflict] = [
+      await change('done'),
+      await change('unknown'),
+      await change('conflict', 'assigns'),
+    ]
+    const cases = [
+      [{ what: 'retry', id: finished }, 'USAGE', 'is done; only failed, conflict, expired, canceled can be retried.'],
+      [{ what: 'cancel', id: unknown }, 'USAGE', 'is unknown; only queued'],
+      [{ what: 'local', id: unknown }, 'USAGE', 'resolve it with took_effect or did_not.'],
+      [{ what: 'did_not', id: conflict }, 'USAGE', 'resolve it with local or remote.'],
+      [{ what: 'local', id: conflict }, 'USAGE', "can't replace what is there"],
+      [{ what: 'took_effect', id: unknown, resultId: '5' }, 'USAGE', 'makes no record that result_id could name.'],
+      [{ what: 'retry', id: '999999' }, 'NOT_FOUND', 'There is no change 999999.'],
+    ] as const
+    for (const [wish, code, text] of cases)
+      await expect(decideChange(test.pool, wish, by), text).rejects.toMatchObject({
+        code,
+        message: expect.stringContaining(text),
+      })
+    await expect(
+      decideChange(test.pool, { what: 'cancel', id: conflict }, { ...by, expected: 'another' }),
+    ).rejects.toMatchObject({ code: 'PLAN_CHANGED' })
+    expect(await as(ann, `select outbox.resolve($1, 'both')`, [conflict])).toBe('22023')
+  })
+
+  it('of streams and runs, too', async () => {
+    const [empty, held] = [await heldRun(0), await heldRun(1)]
+    const cases = [
+      ['release', '999999', 'NOT_FOUND', 'There is no run 999999.'],
+      ['release', empty, 'NOT_FOUND', 'holds no deletion back.'],
+      ['pause', 'boats', 'USAGE', "There is no stream 'boats'."],
+      ['pause', 'slot_prices', 'USAGE', 'There is no stream'],
+      ['resume', 'users', 'USAGE', 'users is not paused.'],
+    ] as const
+    for (const [what, about, code, text] of cases)
+      await expect(decideStream(test.pool, what, about, by), text).rejects.toMatchObject({
+        code,
+        message: expect.stringContaining(text),
+      })
+    await decideStream(test.pool, 'release', held, by)
+    await expect(decideStream(test.pool, 'release', held, by)).rejects.toMatchObject({
+      message: expect.stringContaining('is decided already'),
+    })
+    await advance(database, settings)
+    await expect(decideStream(test.pool, 'release', held, by)).rejects.toMatchObject({
+      message: expect.stringContaining('A run is releasing what run'),
+    })
+    await decideStream(test.pool, 'pause', 'users', by)
+    await expect(decideStream(test.pool, 'pause', 'users', by)).rejects.toMatchObject({
+      message: expect.stringContaining('users is paused already, since'),
+    })
+    await expect(decideStream(test.pool, 'resume', 'user_licenses', by)).rejects.toMatchObject({
+      message: 'user_licenses is paused with users: resume that.',
+    })
+  })
+})

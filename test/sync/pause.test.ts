@@ -1,0 +1,94 @@
+// A stream that is paused: nothing of it is read, it is never late, and whoever asks for it is told.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readStatus } from '../../src/inspect/read-status.ts'
+import type { StatusFacts } from '../../src/inspect/status.ts'
+import { requestFirstSync, tick } from '../../src/jobs/schedule.ts'
+import { createLogger } from '../../src/log.ts'
+import { decideStream } from '../../src/state/decisions.ts'
+import { askRefresh } from '../../src/state/due/refreshes.ts'
+import { overdueTurns, pausedStreams } from '../../src/state/due/stream-state.ts'
+import { pausedText, withoutPaused } from '../../src/sync/plan.ts'
+import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+
+const log = createLogger('silent')
+const by = { via: 'command' } as const
+const streams = ['users', 'harbours']
+
+let mirror: TestMirror
+beforeAll(async () => {
+  mirror = await openTestMirror({ size: 10 }, { MIRROR_DOCUMENTS: 'on' })
+  await mirror.sync({ streams })
+}, 60_000)
+afterAll(() => mirror[Symbol.asyncDispose]())
+
+const pool = () => mirror.app.database.pool
+const status = (): Promise<StatusFacts> =>
+  readStatus(mirror.config, { database: mirror.app.database, url: mirror.app.databaseUrl }, mirror.sandbox.url)
+
+/** Everything is due, and older than its target. */
+const makeOverdue = (): Promise<unknown> =>
+  pool().query(`update sync.streams set interval_s = 60, hot_interval_s = 60, target_s = 1,
+    next_due_at = now() - interval '1 h', hot_next_due_at = now() - interval '1 h', as_of = now() - interval '1 h'
+    where stream in ('users', 'user_identities', 'user_licenses', 'harbours')`)
+
+const readsOf = (path: string): number => mirror.sandbox.requests().filter((request) => request.path === path).length
+
+describe('a paused stream', () => {
+  beforeAll(async () => {
+    await makeOverdue()
+    await decideStream(pool(), 'pause', 'users', by)
+  })
+
+  it('is on no turn of the schedule, with what hangs below it', async () => {
+    expect(await overdueTurns(pool(), 0)).toContain('harbours')
+    expect((await overdueTurns(pool(), 0)).filter((turn) => turn.startsWith('user'))).toEqual([])
+    for (const turn of ['users', 'users.hot', 'user_identities'])
+      expect(await tick({ ...mirror.app.syncContext, onTasks: () => {} }, turn, log)).toMatch(/^(early|waiting)$/)
+    await pool().query(`update sync.streams set as_of = null, last_run_id = null where stream = 'users'`)
+    expect(await requestFirstSync(mirror.app.database, ['users'])).toBe(false)
+    await makeOverdue()
+  })
+
+  it('is off, paused and never late, and nobody is alarmed', async () => {
+    const { streams: known, attention } = await status()
+    const [{ who = '' } = {}] = await pausedStreams(pool())
+    for (const stream of ['users', 'user_identities'])
+      expect(known.find((each) => each.stream === stream)).toMatchObject({
+        ...{ state: 'off', nextDueAt: null },
+        paused: { since: expect.any(Date), who },
+      })
+    const late = attention.filter(({ kind }) => kind === 'late').flatMap(({ about }) => about)
+    expect(late).toEqual(['harbours'])
+    const { rows } = await pool().query(`select state from report.freshness where stream = 'users'`)
+    expect(rows).toEqual([{ state: 'off' }])
+  })
+
+  it('is left out of what is asked for, also of what was asked for before, and refused where nothing else is', async () => {
+    const before = readsOf('/v3/users')
+    const runs = await mirror.sync({ streams: ['users', 'harbours'] })
+    expect(runs.map(({ stream }) => stream)).toEqual(['harbours'])
+    expect(readsOf('/v3/users')).toBe(before)
+    const paused = await pausedStreams(pool())
+    expect(withoutPaused(['users', 'harbours'], paused)).toEqual(['harbours'])
+    expect(pausedText(['users', 'harbours'], paused)).toMatch(/^users is paused since .* UTC by \w+$/)
+    expect(() => withoutPaused(['users'], paused)).toThrow('Nothing was read: users is paused since')
+    for (const key of [null, { id: 1 }])
+      await expect(askRefresh(pool(), 'users', key)).rejects.toMatchObject({
+        ...{ code: 'USAGE', message: 'users is paused: resume it first.' },
+      })
+  })
+
+  it('is read again at once after it is resumed; what was paused by itself stays so', async () => {
+    await decideStream(pool(), 'resume', 'users', by)
+    expect(await pausedStreams(pool())).toEqual([])
+    await makeOverdue()
+    expect(await overdueTurns(pool(), 0)).toEqual(expect.arrayContaining(['users', 'user_identities']))
+    expect((await mirror.sync({ streams: ['users'] })).map(({ stream }) => stream)).toEqual(['users'])
+
+    await decideStream(pool(), 'pause', 'user_licenses', by)
+    await decideStream(pool(), 'pause', 'users', by)
+    await decideStream(pool(), 'resume', 'users', by)
+    expect((await pausedStreams(pool())).map(({ stream }) => stream)).toEqual(['user_licenses'])
+  })
+})
