@@ -31,6 +31,13 @@ function retryLater({ context, change }: Delivery, error: ApiError): Outcome {
  */
 export async function prepareChange(delivery: Delivery): Promise<Prepared | Outcome> {
   const { write, target, body, results } = delivery.change
+  if (delivery.context.privacy?.isActive === true)
+    return {
+      kind: 'failed',
+      error:
+        'Nothing was sent: the mirror holds hashes of personal data or none, and this version cannot merge a change with them.',
+      response: null,
+    }
   const params = resolveTarget(target, results)
   const fields = resolveFields(body, write.body, results)
   if (params === null || fields === null)

@@ -33,7 +33,7 @@ const shape = async (database: TestDatabase): Promise<unknown> => {
 
 /** Runs with one more migration, the newest. */
 async function withMigration(statement: string, work: (name: string) => Promise<void>): Promise<void> {
-  const name = `${String(names.length + 1).padStart(4, '0')}_made_up`
+  const name = `${String(Number(names.at(-1)?.slice(0, 4)) + 1).padStart(4, '0')}_made_up`
   const list = migrations as Record<string, Migration>
   list[name] = { up: async (db) => void (await sql.raw(statement).execute(db)) }
   try {
@@ -198,7 +198,9 @@ describe('migrate', () => {
 
   it('refuses a database of before the baseline, and names the file that upgrades it', async () => {
     await using database = await createTestDatabase()
-    await database.pool.query(`update sync.migrations set name = '0001_sync'`)
+    await database.pool.query(
+      `delete from sync.migrations where name <> '0001_baseline'; update sync.migrations set name = '0001_sync'`,
+    )
     const failure = { code: 'DATABASE_SCHEMA', remedy: expect.stringContaining('deploy/upgrade-to-baseline.sql') }
     await expect(migrate(database.url)).rejects.toMatchObject(failure)
     await expect(migrationStatus(database.url)).rejects.toMatchObject(failure)
