@@ -46,6 +46,7 @@ import { canProgress, claimChanges, nextDueAt, releaseChange, renewLeases, tidy 
 import { leaseMs, type PushContext, showDelayOf } from './context.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
+import { createVeiling } from './kept.ts'
 import { codeIn, type Done, type Outcome } from './outcome.ts'
 import { createRefusals } from './refusals.ts'
 import { type DoneChange, isFinal, moves, settleChange, settleChanges, settleFault } from './settle.ts'
@@ -149,7 +150,9 @@ export function createPusher(given: PushContext): Pusher {
   })
 
   /** Marks as dispatched what is to be sent meanwhile. */
-  const mark = inBatches(mostTogether, (departing: readonly Departure[]) => markDispatched(database.pool, departing))
+  const mark = inBatches(mostTogether, (departing: readonly Departure[]) =>
+    markDispatched(database.pool, departing, context.privacy),
+  )
 
   /** What took effect meanwhile is settled together. Whatever keeps all of them from it, each is then settled by itself. */
   const settleWithOthers = inBatches(mostTogether, (settled: readonly DoneChange[]) => {
@@ -256,11 +259,14 @@ export function createPusher(given: PushContext): Pusher {
     }
   }
 
+  const veilEnded = createVeiling(context)
+
   const runOnce = async (signal: AbortSignal): Promise<PushCounts> => {
     const counts = { claimed: 0, settled: 0 }
     const lanes = new Set<Promise<void>>()
     const limit = lanesAPlace * settings.api.concurrency
     counts.settled += await tidy(database.pool)
+    await veilEnded()
 
     const lane = async (): Promise<void> => {
       while (!signal.aborted && (await takeOne(signal, counts))) addLane() // one settled change may free several others

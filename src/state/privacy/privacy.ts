@@ -15,6 +15,8 @@ export type Privacy = {
   readonly settings: PrivacySettings
   /** Whether any value is hashed or dropped. */
   readonly isActive: boolean
+  /** The number of the settings that these are, and of who is erased: see sync.privacy. */
+  generation(): string
   /** A record of this stream as it may be stored. `params`: the path parameters of the read. */
   protect(stream: StreamDef, record: Json, params?: Readonly<Record<string, string>>): Json
   /** The same for all records of an answer; null: they may be stored as they came. `stream` null: nobody knows what it answers. */
@@ -71,6 +73,7 @@ function privacyOf(settings: PrivacySettings, atGeneration: string, atErased: Er
   return {
     settings,
     isActive,
+    generation: () => generation,
     protect,
     protectionFor: (stream, params) => {
       if (!isNeeded()) return null
