@@ -3,12 +3,14 @@
 import type { Migration } from 'kysely'
 import * as baseline from './0001_baseline.ts'
 import * as quota from './0002_quota.ts'
+import * as privacy from './0003_privacy.ts'
 import * as decisions from './0004_decisions.ts'
 import * as webhookDeliveries from './0005_webhook_deliveries.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
   '0002_quota': quota,
+  '0003_privacy': privacy,
   '0004_decisions': decisions,
   '0005_webhook_deliveries': webhookDeliveries,
 }

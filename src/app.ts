@@ -23,6 +23,10 @@ import { createShowDelay } from './outbox/show-delay.ts'
 import { saveTimeZone } from './reports/time-zone.ts'
 import { assertSchemaCurrent, migrate } from './schema/migrate.ts'
 import { assertSuitable } from './schema/suitable.ts'
+import { openPrivacy, type Privacy } from './state/privacy/privacy.ts'
+import { protectedApi } from './state/privacy/protected-api.ts'
+import { privacySettings } from './state/privacy/rules.ts'
+import { claimPrivacy } from './state/privacy/stored.ts'
 import { createEndpointRecorder } from './state/shared/endpoint-stats.ts'
 import { createGateStore } from './state/shared/gate-store.ts'
 import { createSharedBudget } from './state/shared/request-budget.ts'
@@ -99,7 +103,18 @@ export function openLimiter(
 export async function prepareSchema(config: Config, url: string, log: Logger, signal?: AbortSignal): Promise<void> {
   await migrate(url, { log, ...(signal === undefined ? {} : { signal }) })
   await saveTimeZone(url, config.timeZone)
+  await settlePrivacy(url, config, log)
   if (config.redisUrl === null) await migrateQueue(url, log, signal)
+}
+
+/** Says to a new database what is stored of personal data. */
+async function settlePrivacy(url: string, config: Config, log: Logger): Promise<void> {
+  const database = openDatabase({ url, applicationName: 'boat-mirror migrate', max: 1, log })
+  try {
+    await claimPrivacy(database.pool, privacySettings(config))
+  } finally {
+    await database.close()
+  }
 }
 
 /** Where the database is. @throws BoatMirrorError CONFIG_INVALID when DATABASE_DIRECT_URL leads to another one. */
@@ -134,6 +149,10 @@ export async function queuePrefix(database: Database): Promise<string> {
   )
   return rows[0]?.prefix ?? 'boat-mirror'
 }
+
+/** What a sync reads comes without what must not be stored. */
+const seenBySync = (api: Api, privacy: Privacy | undefined): Api =>
+  privacy === undefined ? api : protectedApi(api, privacy)
 
 type Releases = {
   /** Returns what closes it before the rest, and forgets it. */
@@ -179,6 +198,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     release.defer(() => database.close())
     if (options.schema !== 'none') await assertSchemaCurrent(database)
     if (options.schema === 'migrate') await assertSuitable(database.pool, 'sync')
+    const privacy = options.schema === 'none' ? undefined : await openPrivacy(database.pool, privacySettings(config))
     const clock = await followClock(database.pool, config.redisUrl === null && options.schema === 'migrate', log)
     release.defer(() => clock.stop())
 
@@ -214,7 +234,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       if (written > 0) notifier.notify()
     }
     const showDelay = createShowDelay()
-    const context = { database, api, clock, log, settings: config, onCommit }
+    const context = { database, clock, log, settings: config, onCommit, ...(privacy && { privacy }) }
     return {
       config,
       log,
@@ -226,8 +246,8 @@ export async function openApp(options: AppOptions): Promise<App> {
       ratePerSecond,
       limiter,
       // Outbox and sync stand side by side and meet here: what pushing learns of the API, reading goes by.
-      syncContext: { ...context, shownAfter: showDelay },
-      pushContext: { ...context, showDelay, project: projectRecord },
+      syncContext: { ...context, api: seenBySync(api, privacy), shownAfter: showDelay },
+      pushContext: { ...context, api, showDelay, project: projectRecord },
       openQueue: async (signal) => {
         const patienceMs = options.patienceMs ?? Number.MAX_SAFE_INTEGER
         const backend = openBackend({

@@ -12,6 +12,8 @@ import {
   label,
   lists,
   type PagingSettings,
+  type PersonalDataAction,
+  privacy,
   readFile,
   shownLength,
 } from './config/file.ts'
@@ -71,13 +73,15 @@ export type Config = Omit<SettingValues, ApiKey | ProxyKey | 'paging' | keyof Pa
   readonly schedules: Readonly<Record<string, number>>
   /** Per-stream freshness targets in milliseconds. */
   readonly targets: Readonly<Record<string, number>>
+  /** What becomes of single personal columns, by `table.column`, where it is something else than PERSONAL_DATA says. */
+  readonly privacy: Readonly<Record<string, PersonalDataAction>>
 }
 
 /** A setting's value without what must not be shown: passwords in addresses, and the secrets as a whole. */
 function shown(name: string, value: string): string {
   // A secret may have been given as the way to send it.
   const isSecret =
-    ['API_TOKEN', 'ADMIN_TOKEN', 'WEBHOOK_SECRET'].includes(name) ||
+    ['API_TOKEN', 'ADMIN_TOKEN', 'WEBHOOK_SECRET', 'PERSONAL_DATA_KEY'].includes(name) ||
     (name === 'API_AUTH' && !/^\w{1,8}(:|$)/.test(value))
   if (isSecret) return 'a value that is not shown'
   if (name === 'WEBHOOK_URL' || name === 'ALERT_URL') return shownReceiver(value) ?? 'a value that is not shown'
@@ -224,15 +228,16 @@ function configFrom(
     schedules: durations(file.schedules, 'schedules', problems),
     targets: durations(file.targets, 'targets', problems),
     lists: lists(file.lists, problems),
+    privacy: privacy(file.privacy, problems),
   }
   if (problems.length > 0) throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'))
   const complete = value as SettingValues
   return assemble({ ...complete, dataDir: resolve(cwd, complete.dataDir) }, fromFile)
 }
 
-type FileSettings = Pick<Config, 'schedules' | 'targets'> & Pick<ApiSettings, 'lists'>
+type FileSettings = Pick<Config, 'schedules' | 'targets' | 'privacy'> & Pick<ApiSettings, 'lists'>
 
-function assemble(settings: SettingValues, { schedules, targets, lists }: FileSettings): Config {
+function assemble(settings: SettingValues, { schedules, targets, lists, privacy }: FileSettings): Config {
   const {
     paging: style,
     pageParam: page,
@@ -261,6 +266,7 @@ function assemble(settings: SettingValues, { schedules, targets, lists }: FileSe
     ...others,
     schedules,
     targets,
+    privacy,
     api: { ...call, paging, lists: Object.fromEntries(listed), proxies: { https, http, except } },
   }
 }

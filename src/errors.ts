@@ -55,6 +55,7 @@ export const errorCodes = {
   MESSAGE_REFUSED: retry('A receiver did not take a message.'),
   PROGRAM_MISSING: fatal('A program that a command runs is not on the path.'),
   CLOCK_SKEW: fatal('The clocks of this host and of Postgres differ by more than 2 s.'),
+  PRIVACY_DIFFERS: fatal('PERSONAL_DATA, PERSONAL_DATA_KEY or `privacy` is not what this database was filled with.'),
   LEASE_LOST: abort('Another worker took this task over; what it had not committed is dropped.'),
   ABORTED: abort('The program was asked to stop.'),
   INTERNAL: fatal('A fault in this program.'),

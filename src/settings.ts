@@ -302,6 +302,18 @@ export const settings = {
     whole(1, 1_000_000, 'open changes'),
     'how many changes that are not settled a role may have in the outbox; unset: any number',
   ),
+  personalData: define(
+    'PERSONAL_DATA',
+    'keep',
+    oneOf(['keep', 'hash', 'drop']),
+    'what is stored of personal columns: their values, hashes of them, or nothing (docs/security.md); `privacy` in the file says it by column',
+  ),
+  personalDataKey: define(
+    'PERSONAL_DATA_KEY',
+    null,
+    matching('at least 16 characters', /^.{16,}$/s),
+    'a secret: hashes of personal data are made with it',
+  ),
   mirrorDocuments: define('MIRROR_DOCUMENTS', 'on', onOff, 'off: identity and license documents are not read'),
   calendarYears: define('CALENDAR_YEARS', '2', whole(0, 10, 'years'), 'calendars: this year and the following'),
   priceDays: define('PRICE_DAYS', '90', whole(0, 730, 'days'), 'price tables: from today'),

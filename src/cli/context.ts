@@ -10,6 +10,7 @@ import { BoatMirrorError, exitCodeOf } from '../errors.ts'
 import { assertKnownStreams } from '../jobs/schedule.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
+import { privacySettings } from '../state/privacy/rules.ts'
 import { logForeignWarnings } from './foreign-warnings.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
 import { printError } from './print-error.ts'
@@ -77,6 +78,7 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
     // Commands that only look at the mirror, and `check`, which finds out, need no token.
     const config = readConfig(environment, process.cwd(), { tokenOptional: true })
     assertKnownStreams(config)
+    privacySettings(config) // refuses what it does not take
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     restoreWarnings = logForeignWarnings(log)
     const code = await run({

@@ -1,4 +1,4 @@
-// The configuration file: names with texts, and its sections schedules, targets and lists. What it holds is checked here;
+// The configuration file: names with texts, and its sections schedules, targets, lists and privacy. What it holds is checked here;
 // what the settings in it may be is settings.ts's.
 
 import { existsSync, readFileSync } from 'node:fs'
@@ -80,7 +80,7 @@ function parseYaml(text: string, path: string): unknown {
 }
 
 /** What the file may hold besides settings. */
-export const fileSections = ['schedules', 'targets', 'lists']
+export const fileSections = ['schedules', 'targets', 'lists', 'privacy']
 
 /** A value that YAML takes for none. */
 export const isUnset = (value: unknown): boolean =>
@@ -99,6 +99,28 @@ export function durations(section: unknown, name: string, problems: string[]): R
     if (ms === undefined)
       problems.push(`${name}.${label(stream)} is ${given(value)}; it takes a duration such as 15m, or off.`)
     else entries.push([stream, ms])
+  }
+  return Object.fromEntries(entries)
+}
+
+const personalData = settings.personalData
+
+/** What becomes of a personal column. */
+export type PersonalDataAction = 'keep' | 'hash' | 'drop'
+
+/** The section `privacy`: what becomes of columns, by `table.column`. What is wrong is added to `problems`. */
+export function privacy(section: unknown, problems: string[]): Record<string, PersonalDataAction> {
+  if (isUnset(section)) return {}
+  if (!isRecord(section)) {
+    problems.push(`privacy in the file is ${given(section)}; it takes columns such as users.email: hash.`)
+    return {}
+  }
+  const entries: [string, PersonalDataAction][] = []
+  for (const [column, value] of Object.entries(section)) {
+    const action = typeof value === 'string' ? personalData.parse(value) : undefined
+    if (action === undefined)
+      problems.push(`privacy.${label(column)} is ${given(value)}; it takes ${personalData.takes}.`)
+    else entries.push([column, action])
   }
   return Object.fromEntries(entries)
 }

@@ -31,6 +31,7 @@ export type SettingOptions = {
   readonly schedules?: Readonly<Record<string, string>>
   readonly targets?: Readonly<Record<string, string>>
   readonly lists?: Readonly<Record<string, Readonly<Record<string, string | number>>>>
+  readonly privacy?: Readonly<Record<string, 'keep' | 'hash' | 'drop'>>
 }
 
 const optionName = (name: string): string =>

@@ -1558,6 +1558,7 @@ export type MirrorDatabase = {
     seen_at: Timestamp | null
     settled_xid: string | null
     seen_snapshot: string | null
+    veiled: Generated<boolean>
   }
   'report.balances': {
     rental_id: Int8 | null
@@ -1780,6 +1781,11 @@ export type MirrorDatabase = {
     last_error: string | null
     last_status_since: Timestamp | null
   }
+  'sync.erased': {
+    stream: string
+    key: string
+    erased_at: Generated<Timestamp>
+  }
   'sync.gate': {
     id: string
     state: Json
@@ -1821,6 +1827,15 @@ export type MirrorDatabase = {
     probed_at: Generated<Timestamp>
     contradicted_at: Timestamp | null
     contradiction: string | null
+  }
+  'sync.privacy': {
+    only_row: Generated<boolean>
+    mode: Generated<'keep' | 'hash' | 'drop'>
+    columns: Generated<Json>
+    key_fingerprint: string | null
+    generation: Generated<Int8>
+    set_at: Timestamp | null
+    progress: Json | null
   }
   'sync.quarantine': {
     id: GeneratedAlways<string>

@@ -21,7 +21,11 @@ type RetentionOptions = {
 }
 
 /** Deletes at most `$2` rows; `$1` is the age in days at which they go. */
-type Rule = { readonly name: string; readonly days: 'history' | 'week' | 'day' | 'none' | 'quota'; readonly sql: string }
+type Rule = {
+  readonly name: string
+  readonly days: 'history' | 'week' | 'day' | 'none' | 'quota'
+  readonly sql: string
+}
 
 const older = (column: string): string => `${column} < now() - make_interval(days => $1::int)`
 
@@ -218,7 +222,9 @@ export async function pruneHistory(
     ...rules.map((rule): [string, () => Promise<void>] => [
       rule.name,
       async () => {
-        const days = { history: historyDays, week: Math.min(7, historyDays), day: 1, none: 0, quota: quotaDays }[rule.days]
+        const days = { history: historyDays, week: Math.min(7, historyDays), day: 1, none: 0, quota: quotaDays }[
+          rule.days
+        ]
         for (let round = 0; round < maxRounds && signal?.aborted !== true; round++) {
           const { rowCount } = await db.query(rule.sql, [days, batch])
           if (rowCount === null || rowCount === 0) break

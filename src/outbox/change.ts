@@ -51,6 +51,10 @@ export type Change = {
   readonly fence: string
   readonly onConflict: OnConflict
   readonly base: JsonObject
+  /** Fields of the base that the caller gave. */
+  readonly givenBase: readonly string[]
+  /** It was over before, and its personal values were replaced then. */
+  readonly veiled: boolean
   readonly keptRemote: readonly string[]
   readonly leftOut: readonly string[]
   readonly evidence: Evidence
@@ -79,6 +83,8 @@ export type ChangeRow = {
   fence: string
   on_conflict: OnConflict
   base: string
+  given_base: string[]
+  veiled: boolean
   kept_remote: string[]
   left_out: string[]
   proof: string | null
@@ -92,7 +98,8 @@ export type ChangeRow = {
 
 /** The columns of a {@link ChangeRow}; JSON as text, so that no digit is lost. */
 export const changeColumns = `q.id, q.operation, q.status, q.target::text, q.body::text, q.aggregate, q.enqueued_by,
-  greatest(q.enqueued_at, q.seen_at) as seen_at, q.seen_snapshot::text, q.attempts, q.looks, q.fence, q.on_conflict, q.base::text, q.kept_remote, q.left_out, q.proof::text,
+  greatest(q.enqueued_at, q.seen_at) as seen_at, q.seen_snapshot::text, q.attempts, q.looks, q.fence, q.on_conflict, q.base::text,
+  array(select jsonb_object_keys(coalesce(q.options->'base', '{}'))) as given_base, q.veiled, q.kept_remote, q.left_out, q.proof::text,
   q.request::text, q.departed, q.sent_at, q.deadline, q.warning,
   (select jsonb_object_agg(d.depends_on::text, c.result->'id')::text from outbox.dependencies d
    join outbox.queue c on c.id = d.depends_on where d.change_id = q.id and c.status = 'done') as results`
@@ -133,6 +140,8 @@ export function toChange(row: ChangeRow): Change {
     fence: row.fence,
     onConflict: row.on_conflict,
     base: objectOf(row.base),
+    givenBase: row.given_base,
+    veiled: row.veiled,
     keptRemote: row.kept_remote,
     leftOut: row.left_out,
     evidence: evidenceIn(row.proof),

@@ -8,6 +8,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
 import type { Row } from '../mirror/rows.ts'
+import type { Privacy } from '../state/privacy/privacy.ts'
 import { createShowDelay, type ShowDelay } from './show-delay.ts'
 
 export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
@@ -34,6 +35,8 @@ export type PushContext = {
   readonly log: Logger
   readonly settings: PushSettings
   readonly project: ProjectRecord
+  /** What is stored of personal data; left out: all of it. `api` answers everything: what is written back must be whole. */
+  readonly privacy?: Privacy
   /** What is known of the time the API needs to show a write; a pusher brings one that learns. */
   readonly showDelay?: ShowDelay
   /** Called after a commit that wrote to the mirror. */

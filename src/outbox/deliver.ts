@@ -14,6 +14,7 @@ import { errorText, gone, type Outcome, responseOf, storable } from './outcome.t
 import { awaited } from './own-writes.ts'
 import { isAbsent } from './reads.ts'
 import { reconcileChange, sentOf, verifyChange, verifyLater } from './reconcile.ts'
+import { isVeiled } from './veil.ts'
 
 /** The next attempt of a change that certainly had no effect. */
 function retryLater({ context, change }: Delivery, error: ApiError): Outcome {
@@ -24,6 +25,10 @@ function retryLater({ context, change }: Delivery, error: ApiError): Outcome {
   return { kind: 'retry', delayMs, error: errorText(error), heldBack: isHeldBack(error) || code === 'LEASE_LOST' }
 }
 
+/** A hash is never sent, nor what is left of a change without its personal values. */
+const valuesGone =
+  'Nothing was sent: the personal values of this change were hashed or dropped when it ended. Queue it again with its values.'
+
 /**
  * What a change would send now.
  * @returns the outcome if nothing is to be sent (conflict, gone).
@@ -31,6 +36,7 @@ function retryLater({ context, change }: Delivery, error: ApiError): Outcome {
  */
 export async function prepareChange(delivery: Delivery): Promise<Prepared | Outcome> {
   const { write, target, body, results } = delivery.change
+  if (delivery.change.veiled || isVeiled(body)) return { kind: 'failed', error: valuesGone, response: null }
   const params = resolveTarget(target, results)
   const fields = resolveFields(body, write.body, results)
   if (params === null || fields === null)
@@ -45,7 +51,7 @@ export async function prepareChange(delivery: Delivery): Promise<Prepared | Outc
 async function prepareAgain(delivery: Delivery): Promise<Prepared | Outcome> {
   const { evidence, request, write } = delivery.change
   const mayBeThere = evidence.ambiguous === true && request !== null && kindOf(write).makesRecord
-  const outcome = mayBeThere ? await verifyChange(delivery, sentOf(delivery.change)) : null
+  const outcome = mayBeThere ? await verifyChange(delivery, sentOf(delivery.change, delivery.context.privacy)) : null
   if (outcome !== null) return outcome
   const prepared = await prepareChange(delivery)
   return mayBeThere && prepared.kind === 'prepared'

@@ -1,13 +1,15 @@
 // The mark that a change may have left: what is sent and what was there before, committed before its request goes out.
 
-import { asRead } from '../api/wire/json.ts'
+import { asRead, type JsonObject } from '../api/wire/json.ts'
 import type { Queryable } from '../database/sql.ts'
+import type { Privacy } from '../state/privacy/privacy.ts'
 import { keyText } from '../state/remembered/records.ts'
 import { type Change, storedEvidence } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { Sent } from './kinds/kind.ts'
 import { jsonParameter } from './outcome.ts'
 import { mirrorKey, type Params } from './reads.ts'
+import { veiledEvidence, veiledFields } from './veil.ts'
 
 /** A change that is about to leave, and what is sent for it. */
 export type Departure = { readonly change: Change; readonly sent: Sent }
@@ -18,31 +20,38 @@ export const shownPath = (endpoint: string, params: Params): string =>
     .slice(endpoint.indexOf(' ') + 1)
     .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
 
-const markSql = `update outbox.queue q set departed = true, sent_at = clock_timestamp(), request = s.request::jsonb,
+/** Nothing is written by rules about personal data that are no longer those of the database. */
+const markSql = `with privacy as (select generation from sync.privacy for share)
+  update outbox.queue q set departed = true, sent_at = clock_timestamp(), request = s.request::jsonb,
     proof = s.proof::jsonb, record_key = s.record_key, warning = s.warning, looks = 0, error = null, response = null,
     conflict = null
   from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
     as s (id, fence, request, proof, record_key, warning)
   where q.id = s.id and q.fence = s.fence and q.status = 'sending' and q.lease_until > clock_timestamp()
+    and (select generation from privacy) = coalesce($7::bigint, (select generation from privacy))
   returning q.id, q.sent_at`
 
-async function mark(db: Queryable, departing: readonly Departure[]): Promise<ReadonlyMap<string, Date>> {
+async function mark(
+  db: Queryable,
+  departing: readonly Departure[],
+  privacy: Privacy | undefined,
+): Promise<ReadonlyMap<string, Date>> {
   const rows = departing.map(({ change, sent }) => {
     const { write } = change
     const [method = ''] = write.endpoint.split(' ')
-    const body = write.body.length > 0 ? { body: asRead(sent.body) } : {}
+    const body = write.body.length > 0 ? { body: veiledFields(privacy, write, asRead(sent.body) as JsonObject) } : {}
     const key = mirrorKey(write, sent.params, null)
     return [
       change.id,
       change.fence,
       jsonParameter({ method, path: shownPath(write.endpoint, sent.params), ...body }),
-      jsonParameter(storedEvidence(sent.evidence)),
+      jsonParameter(storedEvidence(veiledEvidence(privacy, write, sent.evidence))),
       key === null ? null : keyText(key),
       sent.warnings.join(' ') || null,
     ]
   })
   const columns = Array.from({ length: 6 }, (_, column) => rows.map((row) => row[column]))
-  const marked = await db.query<{ id: string; sent_at: Date }>(markSql, columns)
+  const marked = await db.query<{ id: string; sent_at: Date }>(markSql, [...columns, privacy?.generation() ?? null])
   return new Map(marked.rows.map(({ id, sent_at }) => [id, sent_at]))
 }
 
@@ -51,14 +60,18 @@ async function mark(db: Queryable, departing: readonly Departure[]): Promise<Rea
  * when that fails, each by its own.
  * @returns of each its `sent_at`; rejected with BoatMirrorError LEASE_LOST when another pusher took the change over.
  */
-export function markDispatched(db: Queryable, departing: readonly Departure[]): readonly Promise<Date>[] {
-  const together = mark(db, departing).catch((error: unknown) => {
+export function markDispatched(
+  db: Queryable,
+  departing: readonly Departure[],
+  privacy?: Privacy,
+): readonly Promise<Date>[] {
+  const together = mark(db, departing, privacy).catch((error: unknown) => {
     if (departing.length === 1) throw error
     return null
   })
   return departing.map(async (departure) => {
     const { change } = departure
-    const sentAt = ((await together) ?? (await mark(db, [departure]))).get(change.id)
+    const sentAt = ((await together) ?? (await mark(db, [departure], privacy))).get(change.id)
     if (sentAt === undefined) throw leaseLost(change)
     return sentAt
   })

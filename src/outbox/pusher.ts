@@ -47,6 +47,7 @@ import { leaseMs, type PushContext, showDelayOf } from './context.ts'
 import { carryOutDecisions } from './decisions.ts'
 import { deliverChange } from './deliver.ts'
 import { type Departure, markDispatched } from './dispatch.ts'
+import { createVeiling } from './kept.ts'
 import { codeIn, type Outcome } from './outcome.ts'
 import { waitsForQuota } from './quota-room.ts'
 import { readBackFrom } from './read-back.ts'
@@ -151,7 +152,9 @@ export function createPusher(given: PushContext): Pusher {
   })
 
   /** Marks as dispatched what is to be sent meanwhile. */
-  const mark = inBatches(mostTogether, (departing: readonly Departure[]) => markDispatched(database.pool, departing))
+  const mark = inBatches(mostTogether, (departing: readonly Departure[]) =>
+    markDispatched(database.pool, departing, context.privacy),
+  )
 
   /** What took effect meanwhile is settled together. Whatever keeps all of them from it, each is then settled by itself. */
   const settleWithOthers = inBatches(mostTogether, (settled: readonly DoneChange[]) => {
@@ -267,6 +270,8 @@ export function createPusher(given: PushContext): Pusher {
     return deciding
   }
 
+  const veilEnded = createVeiling(context)
+
   const runOnce = async (signal: AbortSignal): Promise<PushCounts> => {
     const counts = { claimed: 0, settled: 0 }
     const decided = carryOut(signal)
@@ -274,6 +279,7 @@ export function createPusher(given: PushContext): Pusher {
     const lanes = new Set<Promise<void>>()
     const limit = lanesAPlace * settings.api.concurrency
     counts.settled += await tidy(database.pool)
+    await veilEnded()
 
     const lane = async (): Promise<void> => {
       while (!signal.aborted && (await takeOne(signal, counts))) addLane() // one settled change may free several others

@@ -4,6 +4,7 @@
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { Change } from './change.ts'
 import type { PushContext } from './context.ts'
+import { keptOutcome } from './kept.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { done, unverified } from './kinds/shared.ts'
 import type { Done } from './outcome.ts'
@@ -26,7 +27,7 @@ export const readBackFrom =
   (context: PushContext, stopped: AbortSignal): ReadBack =>
   async (change, resultId) => {
     const kind = kindOf(change.write)
-    const before = sentOf(change)
+    const before = sentOf(change, context.privacy)
     // The path of the record itself: that of its collection, and the id it has there.
     const [, param = ''] = resultId === null ? [] : (/\{(\w+)\}$/.exec(singleRead(change.write)) ?? [])
     const params = resultId === null ? before.params : { ...before.params, [param]: resultId }
@@ -42,7 +43,7 @@ export const readBackFrom =
       if (seen === null && resultId !== null) throw new BoatMirrorError('NOT_FOUND', notShown)
       if (seen === null && kind.readBack !== undefined) return unseen('The API shows no such record now.')
       const outcome = await kind.finish(delivery, { ...before, params, warnings: [byPerson] }, { response: null, seen })
-      return outcome.kind === 'done' ? outcome : unseen(unverified)
+      return outcome.kind === 'done' ? keptOutcome(context.privacy, change.write, outcome) : unseen(unverified)
     } catch (error) {
       if (!(error instanceof ApiError) || stopped.aborted) throw error
       // It did answer: what a person named can be no id.

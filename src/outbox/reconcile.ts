@@ -5,17 +5,26 @@ import { isObject, type Json } from '../api/wire/json.ts'
 import { ApiError } from '../errors.ts'
 import { absenceProvesInMs, absenceProvesNothing, nextVerificationMs } from './attempts.ts'
 import { type Change, resolveTarget } from './change.ts'
-import { showDelayOf } from './context.ts'
+import { type PushContext, showDelayOf } from './context.ts'
 import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
 import { awaited, sinceAnswer } from './own-writes.ts'
 import { lookAgain } from './show-delay.ts'
+import { sentAs } from './values.ts'
+import { recalledSent, withBefore } from './veil.ts'
 
 /** What was sent, as the commit before it was dispatched wrote it down. */
-export function sentOf(change: Change): Sent {
+export function sentOf(change: Change, privacy: PushContext['privacy']): Sent {
+  const { write } = change
   const stored = change.evidence.sent ?? change.request?.body // what was stored for people has replaced characters
-  const body = isObject(stored) ? stored : {}
+  const wishes = Object.fromEntries(
+    write.body.flatMap((field): [string, Json][] => {
+      const wish = change.body[field.name]
+      return wish === undefined || wish === null ? [] : [[field.name, sentAs(field, wish)]]
+    }),
+  )
+  const body = isObject(stored) ? recalledSent(privacy, write, stored, wishes) : {}
   const own = (name: string): boolean => Object.hasOwn(change.body, name) && !change.keptRemote.includes(name)
   return {
     params: resolveTarget(change.target, change.results) ?? {},
@@ -82,10 +91,11 @@ function absent(delivery: Delivery): Outcome {
 }
 
 /** The outcome of a change that was dispatched, from what the API shows; null: it did not take effect. @throws ApiError */
-export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outcome | null> {
+export async function verifyChange(delivery: Delivery, kept: Sent): Promise<Outcome | null> {
   const { context, change } = delivery
   const kind = kindOf(change.write)
-  const found = await kind.verify(delivery, sent)
+  const found = await kind.verify(delivery, kept)
+  const sent = withBefore(context.privacy, change.write, kept, found?.[0]?.exact)
   // The absence of what one of our own changes made a moment ago proves nothing.
   const isMissing = kind.makesRecord ? found === null : found?.length === 0
   const early = isMissing ? await awaited(delivery) : null
@@ -113,7 +123,7 @@ export async function verifyChange(delivery: Delivery, sent: Sent): Promise<Outc
 export async function reconcileChange(delivery: Delivery): Promise<Outcome> {
   const { write, evidence } = delivery.change
   const kind = kindOf(write)
-  const sent = sentOf(delivery.change)
+  const sent = sentOf(delivery.change, delivery.context.privacy)
   try {
     // It took effect: what it left is still to be seen.
     if (evidence.answered && !kind.makesRecord) return await kind.finish(delivery, sent, { response: null, seen: null })

@@ -12,6 +12,7 @@ import { pendingRentalMs } from './attempts.ts'
 import type { Change } from './change.ts'
 import { leaseLost } from './claim.ts'
 import type { PushContext } from './context.ts'
+import { keptOutcome, veilEnded } from './kept.ts'
 import { type Done, jsonParameter, type Outcome, outcomeOfFault } from './outcome.ts'
 import { rootOf } from './reads.ts'
 
@@ -195,14 +196,22 @@ export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' &
  */
 export async function settleChange(context: PushContext, change: Change, outcome: Outcome): Promise<void> {
   if (outcome.kind === 'done') return await settleChanges(context, [{ change, done: outcome }])
-  await context.database.transaction((client) => settleOther(client, change, outcome))
+  await context.database.transaction((client) => settleOther({ context, client }, change, outcome))
 }
 
-async function settleOther(client: PoolClient, change: Change, outcome: Exclude<Outcome, Done>): Promise<void> {
-  await write(client, change, assignmentsOf(change, outcome))
+type Settling = { readonly context: PushContext; readonly client: PoolClient }
+
+async function settleOther(
+  { context, client }: Settling,
+  change: Change,
+  outcome: Exclude<Outcome, Done>,
+): Promise<void> {
+  await context.privacy?.assertCurrent(client)
+  await write(client, change, assignmentsOf(change, keptOutcome(context.privacy, change.write, outcome)))
   if (outcome.kind === 'failed' || outcome.kind === 'expired')
     await client.query(`select outbox.block_dependants($1)`, [change.id])
   if (!isFinal(outcome)) return
+  await veilEnded(client, context.privacy, { ids: [change.id] })
   await forgetGonePersons(client, [change])
   await client.query(`select pg_notify('boat_mirror_settled', $1)`, [change.id])
 }
@@ -224,7 +233,7 @@ export async function settleFault(context: PushContext, change: Change, error: u
     if (row === undefined) throw leaseLost(change)
     const tries = row.departed ? row.looks + 1 : row.attempts
     const outcome = outcomeOfFault(error, { changeId: change.id, dispatched: row.departed, tries })
-    await settleOther(client, change, outcome)
+    await settleOther({ context, client }, change, outcome)
     return outcome
   })
 }
@@ -232,7 +241,10 @@ export async function settleFault(context: PushContext, change: Change, error: u
 /** The same for changes that took effect, all of them or none: see {@link settleDone}. */
 export async function settleChanges(context: PushContext, settled: readonly DoneChange[]): Promise<void> {
   const written = await context.database.transaction(async (client) => {
-    const rows = await settleDone(client, settled)
+    await context.privacy?.assertCurrent(client)
+    const kept = settled.map(({ change, done }) => ({ change, done: keptOutcome(context.privacy, change.write, done) }))
+    const rows = await settleDone(client, kept)
+    await veilEnded(client, context.privacy, { ids: settled.map(({ change }) => change.id) })
     await forgetGonePersons(
       client,
       settled.map(({ change }) => change),

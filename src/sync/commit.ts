@@ -195,6 +195,7 @@ const longestEarlyMs = 2_000
 async function writeAll(client: PoolClient, run: TaskRun, read: ChangeSet, extras: CommitExtras): Promise<number> {
   const { task, context } = run
   const { shownAfter, settings } = context
+  await context.privacy?.assertCurrent(client)
   const changes = await withoutStale(client, read, { ...(shownAfter && { shownAfter }), timeZone: settings.timeZone })
   const { counts, gone } = await applyWrites(client, {
     tables: changes.tables,

@@ -9,6 +9,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { Logger } from '../log.ts'
 import type { DueKey } from '../state/due/due.ts'
+import type { Privacy } from '../state/privacy/privacy.ts'
 import type { DetailState, Listed, Seen } from '../state/remembered/detail-states.ts'
 import type { ShownAfter } from '../state/remembered/own-writes.ts'
 import type { KnownRecord } from '../state/remembered/records.ts'
@@ -42,6 +43,8 @@ export type SyncContext = {
   readonly settings: SyncSettings
   /** What is known of the time that the API needs to show what the outbox wrote; left out: what is assumed. */
   readonly shownAfter?: ShownAfter
+  /** What is stored of personal data; `api` protects what it answers. Left out: all of it. */
+  readonly privacy?: Privacy
   /** Called after a commit that wrote to the mirror. */
   readonly onCommit: (written: number) => void
   /** Called when tasks were just added, or a run has none any more, so that a worker looks at once what follows. */

@@ -15,6 +15,7 @@ import { type ChangeInfo, findChange } from '../../src/outbox/inspect.ts'
 import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
 import { type ReadBack, readBackFrom } from '../../src/outbox/read-back.ts'
 import { createSandbox, type LoggedRequest, type Sandbox, type SandboxOptions } from '../../src/sandbox/index.ts'
+import type { Privacy } from '../../src/state/privacy/privacy.ts'
 import { projectRecord } from '../../src/sync/records/project.ts'
 
 export type RigOptions = {
@@ -26,6 +27,7 @@ export type RigOptions = {
   readonly limiter?: Limiter
   /** Configuration variables. */
   readonly env?: Readonly<Record<string, string>>
+  readonly privacy?: Privacy
 }
 
 export type Rig = AsyncDisposable & {
@@ -79,6 +81,7 @@ export function contextFor(
     log,
     settings,
     project: projectRecord,
+    ...(options.privacy && { privacy: options.privacy }),
   }
   return { context, close: () => api.close() }
 }
@@ -131,7 +134,9 @@ export async function createRig(options: RigOptions): Promise<Rig> {
       const record = truth(name, key)
       if (record === undefined) throw new Error(`There is no ${name} ${JSON.stringify(key)}.`)
       const request = Object.fromEntries(Object.entries(key).map(([column, value]) => [column, String(value)]))
-      const projected = projectRecord(stream, parseJson(JSON.stringify(record)).value, request, 'UTC')
+      const received = parseJson(JSON.stringify(record)).value
+      const kept = options.privacy?.protect(stream, received) ?? received
+      const projected = projectRecord(stream, kept, request, 'UTC')
       if (!projected.ok) throw new Error(projected.reason)
       const write = { stream, source: 'GET /v3', readAt: new Date(), rows: [projected.row], mode: 'record' } as const
       await database.transaction((client) => applyWrites(client, { tables: [write] }))

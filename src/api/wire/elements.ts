@@ -7,6 +7,9 @@ import { care, recordSize, type Scan, scanPage } from './scan.ts'
 /** Stands as first element where the records of a page were cut out; nobody outside knows it. */
 const mark = randomUUID()
 
+/** Some of the records of a page; absent: all of them, as they came. */
+type Part = { readonly from?: number; readonly length?: number; readonly protection?: Protection | null }
+
 type Undecoded = {
   /** A page without its records: as many elements stand in their place. */
   readonly body: Json | undefined
@@ -59,34 +62,60 @@ export function elementsAt(items: readonly Json[], cutOut: Elements | undefined)
   )
 }
 
+/** What becomes of a record before anybody sees it. */
+export type Protection = {
+  /** The record without what must not be stored; the record itself where there is nothing of the kind. */
+  record(value: Json): Json
+  /** A short hash of a record as received that tells nothing of it; absent: what may be stored is hashed instead. */
+  hash?(bytes: Uint8Array): string
+}
+
+type Decoded = { readonly value: Json; readonly text: string }
+
 export class Elements {
   readonly #bytes: Buffer
   readonly #scan: Scan
   readonly #from: number
+  readonly #protection: Protection | null
+  /** Records that were decoded for their hash, until they are asked for. */
+  readonly #decoded = new Map<number, Decoded>()
   readonly length: number
 
-  constructor(bytes: Buffer, scan: Scan, from = 0, length = scan.count) {
+  constructor(bytes: Buffer, scan: Scan, part: Part = {}) {
+    const { from = 0, length = scan.count, protection = null } = part
     this.#bytes = bytes
     this.#scan = scan
     this.#from = from
+    this.#protection = protection
     this.length = length
   }
 
   /** Those from one place up to another (exclusively). */
   slice(from: number, to: number): Elements {
-    const end = Math.min(to, this.length)
-    return new Elements(this.#bytes, this.#scan, this.#from + from, Math.max(0, end - from))
+    const length = Math.max(0, Math.min(to, this.length) - from)
+    return new Elements(this.#bytes, this.#scan, { from: this.#from + from, length, protection: this.#protection })
+  }
+
+  /** The same records, as they may be stored. */
+  protectedBy(protection: Protection): Elements {
+    return new Elements(this.#bytes, this.#scan, { from: this.#from, length: this.length, protection })
   }
 
   /** A short hash of the bytes of a record. */
   hash(index: number): string {
-    return hashOfBytes(this.#bytes.subarray(this.#number(index, 0), this.#number(index, 1)))
+    const bytes = this.#bytes.subarray(this.#number(index, 0), this.#number(index, 1))
+    if (this.#protection === null) return hashOfBytes(bytes)
+    if (this.#protection.hash !== undefined) return this.#protection.hash(bytes)
+    const decoded = this.decoded(index)
+    this.#decoded.set(index, decoded)
+    return hashOfBytes(decoded.text)
   }
 
   /** The record itself. */
   value(index: number): Json {
     const text = this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))
-    return parsed(text, this.#number(index, 4))
+    const value = parsed(text, this.#number(index, 4))
+    return this.#protection === null ? value : this.#protection.record(value)
   }
 
   /** All of them. */
@@ -98,10 +127,17 @@ export class Elements {
    * The record, and what `stringifyJson` writes for it; that is the text as received where only members that came twice
    * would differ.
    */
-  decoded(index: number): { readonly value: Json; readonly text: string } {
+  decoded(index: number): Decoded {
+    const known = this.#decoded.get(index)
+    if (known !== undefined) {
+      this.#decoded.delete(index)
+      return known
+    }
     const cares = this.#number(index, 4)
     const received = this.#bytes.toString('utf8', this.#number(index, 0), this.#number(index, 1))
     const value = parsed(received, cares)
+    const kept = this.#protection === null ? value : this.#protection.record(value)
+    if (kept !== value) return { value: kept, text: stringifyJson(kept) }
     return { value, text: (cares & care.rewritten) === 0 ? received : stringifyJson(value) }
   }
 

@@ -7,6 +7,7 @@ import { ApiError } from '../../errors.ts'
 import { type Likeness, leastAlike, likeness } from '../likeness.ts'
 import { readRecord, rootOf, type Seen, singleRead } from '../reads.ts'
 import { shownValue } from '../values.ts'
+import { recalledSent } from '../veil.ts'
 import type { Delivery, Sent, Verdict } from './kind.ts'
 import { notTaken, took } from './shared.ts'
 
@@ -141,11 +142,11 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
   if (fresh.length === 0) return found
   const { aggregate, operation } = change.write
   const root = sent.params[rootOf(change.write).param]
-  const { rows } = await context.database.pool.query<{ id: string | null; change: string; request: string }>(
-    `select result->>'id' as id, id as change, request::text from outbox.queue
+  const { rows } = await context.database.pool.query<Rival>(
+    `select result->>'id' as id, id as change, request::text, body::text from outbox.queue
      where operation = $1 and id <> $2 and aggregate = any($3) and status = 'done' and result->>'id' = any($4)
      union all
-     select null, id, request::text from outbox.queue
+     select null, id, request::text, body::text from outbox.queue
      where operation = $1 and id <> $2 and $5 and (status = 'unknown' or status = 'sending' and departed)`,
     [
       operation,
@@ -156,7 +157,12 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
     ],
   )
   const made = new Set(rows.map(({ id }) => id))
-  const rivals = rows.filter(({ id }) => id === null).map((row) => ({ ...row, body: bodyIn(row.request) }))
+  const rivals = rows
+    .filter(({ id }) => id === null)
+    .map((row) => ({
+      ...row,
+      body: recalledSent(context.privacy, change.write, bodyIn(row.request), objectIn(row.body)),
+    }))
   const likenessFor = (body: JsonObject, record: Json): Likeness =>
     byIdentity(change.write, { body }, context.settings.timeZone).likenessOf(record)
   return found.flatMap((seen): Seen[] => {
@@ -167,6 +173,19 @@ export async function ownAmong(delivery: Delivery, sent: Sent, found: readonly S
       ? [seen]
       : [{ ...seen, claimedBy: rival.change }]
   })
+}
+
+/** A change of the same operation: one that made a record, or one whose fate is not known. */
+type Rival = {
+  readonly id: string | null
+  readonly change: string
+  readonly request: string
+  readonly body: string | null
+}
+
+function objectIn(text: string | null): JsonObject {
+  const value = text === null ? null : parseJson(text).value
+  return isObject(value) ? value : {}
 }
 
 const bodyIn = (request: string): JsonObject => {

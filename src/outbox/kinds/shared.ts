@@ -67,7 +67,8 @@ export function mirrored(context: PushContext, name: string, seen: Seen | null, 
   const request = Object.fromEntries(
     (stream.parentKey ?? []).map((column, index) => [column, params[stream.parentParams?.[index] ?? ''] ?? '']),
   )
-  const projected = context.project(stream, seen.record, request, context.settings.timeZone)
+  const record = context.privacy?.protect(stream, seen.record, params) ?? seen.record
+  const projected = context.project(stream, record, request, context.settings.timeZone)
   if (!projected.ok) return { writes: {}, warnings: [`The answer could not be mirrored: ${projected.reason}`] }
   const { source, readAt } = seen
   return { writes: { tables: [{ stream, source, readAt, rows: [projected.row], mode: 'record' }] }, warnings: [] }

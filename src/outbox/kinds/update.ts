@@ -23,6 +23,7 @@ import {
   unseenFields,
   unseenWarnings,
 } from '../values.ts'
+import { exactFields, isUnknownValue, personalFields, recalledFields, withBefore } from '../veil.ts'
 import type { Delivery, Effect, Kind, Sent } from './kind.ts'
 import {
   answered,
@@ -73,7 +74,10 @@ async function earlierChanges({ context, change }: Delivery, params: Params): Pr
       patienceMs,
     ],
   )
-  const left = rows.map((row) => ({ ...row, fields: objectIn(parseJson(row.left_behind).value) }))
+  const left = rows.map((row) => ({
+    ...row,
+    fields: exactFields(objectIn(parseJson(row.left_behind).value)),
+  }))
   const fieldsOf = (some: typeof left): JsonObject[] => some.map(({ fields }) => ({ ...fields }))
   const lately = left.filter(({ ago_ms }) => ago_ms < patienceMs)
   return {
@@ -90,7 +94,7 @@ async function earlierChanges({ context, change }: Delivery, params: Params): Pr
 }
 
 /** Whether a record shows what earlier changes left: one that does not may have been read too early. */
-const showsAll = ({ body }: WriteDef, fields: Readonly<JsonObject>, { record }: Seen): boolean =>
+const showsAll = ({ body }: WriteDef, fields: Readonly<JsonObject>, { record }: Pick<Seen, 'record'>): boolean =>
   body.every(
     (field) => fields[field.name] === undefined || sameValue(field, fields[field.name], readValue(field, record)),
   )
@@ -166,6 +170,45 @@ function untouched({ write, leftOut }: Change, { applied, body }: Sent, refused:
   return refused.filter((name) => Object.hasOwn(body, name) && !leftOut.includes(name))
 }
 
+type Known = {
+  /** The base without what nobody can have seen. */
+  readonly base: JsonObject
+  /** Fields of the change whose values the mirror does not hold, nor the caller gave: whatever is there is written over. */
+  readonly unknown: readonly string[]
+  /** Of these, those that the change names without a value, as the mirror shows them: nobody meant to clear them. */
+  readonly echoed: readonly string[]
+}
+
+/** The base of the merge, where the mirror drops values. */
+function knownBase({ context, change }: Delivery, base: JsonObject, wishes: Readonly<JsonObject>): Known {
+  const dropped = [...personalFields(context.privacy, change.write)].flatMap(([name, action]) =>
+    action === 'drop' ? [name] : [],
+  )
+  const isUnknown = (name: string): boolean =>
+    isUnknownValue(base[name]) || ((base[name] ?? null) === null && !change.givenBase.includes(name))
+  const unknown = dropped.filter((name) => wishes[name] !== undefined && isUnknown(name))
+  const echoed = unknown.filter((name) => wishes[name] === null)
+  return { base: Object.fromEntries(Object.entries(base).filter(([name]) => !unknown.includes(name))), unknown, echoed }
+}
+
+/** What is to be known of fields that the mirror does not hold. */
+function droppedWarnings(
+  unknown: readonly string[],
+  echoed: readonly string[],
+  { apply, write, record }: { readonly apply: Readonly<JsonObject>; readonly write: WriteDef; readonly record: Json },
+): readonly string[] {
+  const written = write.body.filter(
+    (field) =>
+      unknown.includes(field.name) &&
+      Object.hasOwn(apply, field.name) &&
+      !sameValue(field, apply[field.name], readValue(field, record)),
+  )
+  return [
+    ...(written.length === 0 ? [] : [`Sent over a value that the mirror does not hold: ${namesOf(written)}.`]),
+    ...(echoed.length === 0 ? [] : [`Left as it is, since the mirror does not hold it: ${echoed.join(', ')}.`]),
+  ]
+}
+
 export const update: Kind = {
   replaces: true,
 
@@ -174,12 +217,20 @@ export const update: Kind = {
     const { write } = change
     const seen = await readWritten(delivery, params)
     if (seen === null) return await goneOrAwaited(delivery)
-    const { base, written } = await earlierChanges(delivery, params)
-    const again = written === null || showsAll(write, written.fields, seen) ? null : lookAgain(written)
+    const { base: asKept, written } = await earlierChanges(delivery, params)
+    const { privacy } = delivery.context
+    const shown = (field: BodyField): Json => readValue(field, seen.record)
+    const left = recalledFields(privacy, write, written?.fields ?? {}, { among: (field) => [shown(field)] })
+    const again = written === null || showsAll(write, left, seen) ? null : lookAgain(written)
     if (again !== null) return { kind: 'retry', heldBack: true, ...again }
     const unseen = unseenFields(write.body, fields, seen)
     if (unseen.garbled.length > 0) return { kind: 'failed', error: garbledMessage(unseen.garbled), response: null }
-    const withheld = [...change.keptRemote, ...unseen.echoed]
+    const recalled = recalledFields(privacy, write, asKept, {
+      among: (field) => [shown(field), fields[field.name]],
+      given: change.givenBase,
+    })
+    const { base, unknown, echoed } = knownBase(delivery, recalled, fields)
+    const withheld = [...change.keptRemote, ...unseen.echoed, ...echoed]
     const local = Object.fromEntries(Object.entries(fields).filter(([name]) => !withheld.includes(name)))
     const { onConflict } = change
     const merged = mergeChange({ fields: write.body, base, local, remote: seen.record, onConflict })
@@ -188,6 +239,7 @@ export const update: Kind = {
     const warnings = [
       ...(kept.length === 0 ? [] : [`Kept as changed upstream, not sent: ${kept.join(', ')}.`]),
       ...unseenWarnings(unseen, merged.apply),
+      ...droppedWarnings(unknown, echoed, { apply: merged.apply, write, record: seen.record }),
     ]
     if (Object.keys(merged.apply).length === 0) return nothingToSend(delivery, params, seen, warnings)
     const body = updateBody(write, merged.apply, seen.exact, change.leftOut)
@@ -222,11 +274,12 @@ export const update: Kind = {
     return changing.length > 0 && rest.length === changing.length ? notTaken : took(seen)
   },
 
-  async finish(delivery, sent, effect: Effect) {
+  async finish(delivery, given, effect: Effect) {
     const { context, change } = delivery
     const { write } = change
     const answer = isObject(effect.response?.body) ? answered(delivery, effect) : null
-    const read = effect.seen ?? (await readBack(readWritten(delivery, sent.params), delivery))
+    const read = effect.seen ?? (await readBack(readWritten(delivery, given.params), delivery))
+    const sent = withBefore(context.privacy, write, given, read?.exact)
     const isAnswered = effect.response !== null || change.evidence.answered
     const again =
       isAnswered &&

@@ -7,6 +7,8 @@ comment on column outbox.queue.body is
   'Fields as given: absent leaves, null clears. SQL null once the person it describes was erased.';
 comment on column outbox.queue.aggregate is
   'What keeps its order: rental:42, user:7, or change:17 while change 17 has yet to create it.';
+comment on column outbox.queue.veiled is
+  'The change is over, and its personal values were hashed or dropped: it can''t be sent again.';
 comment on column outbox.queue.record_key is 'Key of the written record in its mirror table, once it is known.';
 comment on column outbox.queue.base is 'Field values the editor saw: the mirror at enqueue, overlaid by options.base.';
 comment on column outbox.queue.left_behind is

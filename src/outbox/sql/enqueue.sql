@@ -101,11 +101,26 @@ begin
     return jsonb '{}'; -- the API named an id that is none for this table: nothing of it is mirrored
   end;
   if payload is null then return jsonb '{}'; end if;
-  return (select coalesce(jsonb_object_agg(field.name, coalesce(payload->field.name, 'null')), '{}')
+  return (select coalesce(jsonb_object_agg(field.name, coalesce(payload->'_exact'->field.name, payload->field.name, 'null')), '{}')
           from jsonb_object_keys(body) as field (name));
 end $$;
 comment on function outbox.mirrored(outbox.operations, jsonb, jsonb) is
   'What the mirror shows for the fields of an update: the base of the three-way merge. Empty while the record is not mirrored.';
+
+create or replace function outbox.refuse_hashes(place text, given jsonb) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  member text;
+begin
+  for member in select key from jsonb_each(given)
+                where jsonb_path_exists(value, 'strict $.** ? (@ starts with "{{hash_prefix}}")') loop
+    perform outbox.refuse(format('%s.%s holds a hash of the mirror (%s…), not a value; the API would get it as it is. Give the value, or leave the field out.',
+      place, left(member, 100), '{{hash_prefix}}'));
+  end loop;
+end $$;
+comment on function outbox.refuse_hashes(text, jsonb) is
+  'A hash that stands in the mirror for a personal value is never written to the API.';
 
 create or replace function outbox.same_record(place text, target jsonb, aggregate text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -250,6 +265,8 @@ begin
   -- every value
   waits_for := outbox.check_members(operation || ': target', spec.target, target)
             || outbox.check_members(operation || ': body', spec.body, body);
+  perform outbox.refuse_hashes(operation || ': target', target);
+  perform outbox.refuse_hashes(operation || ': body', body);
   if spec.kind = 'update' and body = '{}' then
     perform outbox.refuse(format('%s: body is empty; allowed: %s.', operation, outbox.names(spec.body)));
   end if;
@@ -301,8 +318,8 @@ as $$
 declare
   known record;
 begin
-  select q.operation, q.target, q.body, q.reference into known from outbox.queue q where q.id = existing;
-  if known.operation = operation and known.target = target and (known.body is null or known.body = body) then
+  select q.operation, q.target, q.body, q.reference, q.veiled into known from outbox.queue q where q.id = existing;
+  if known.operation = operation and known.target = target and (known.body is null or known.veiled or known.body = body) then
     return existing;
   end if;
   raise exception using errcode = '23505', message = format(

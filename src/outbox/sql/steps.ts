@@ -5,6 +5,7 @@ import type { WriteDef } from '../../catalog/types.ts'
 import { targetResults, writes } from '../../catalog/writes.ts'
 import type { RepeatableStep } from '../../database/repeatable-step.ts'
 import { fillSql, literal } from '../../database/sql.ts'
+import { hashPrefix } from '../../state/privacy/hash.ts'
 import { dueConditions } from '../claim.ts'
 import { kindOf } from '../kinds/kinds.ts'
 import { isUnsettled, stateLists, statesBefore } from '../states.ts'
@@ -86,7 +87,11 @@ export const outboxSteps: readonly RepeatableStep[] = [
   { name: 'outbox-dependants', sql: fillSql(dependants, stateLists('dead', 'waiting', 'final')) },
   {
     name: 'outbox-enqueue',
-    sql: fillSql(enqueue, { ...stateLists('dead', 'waiting'), is_unsettled: isUnsettled('q.status') }),
+    sql: fillSql(enqueue, {
+      ...stateLists('dead', 'waiting'),
+      is_unsettled: isUnsettled('q.status'),
+      hash_prefix: hashPrefix,
+    }),
   },
   decisionFunctions,
   { name: 'outbox-due', sql: fillSql(due, dueConditions) },

@@ -7,6 +7,7 @@ import type { StreamDef } from '../../catalog/types.ts'
 import { type Queryable, stubSource } from '../../database/sql.ts'
 import { tombstonedUsers } from '../../mirror/redact.ts'
 import type { SourcedRow, TableWrite } from '../../mirror/rows.ts'
+import { isHash } from '../../state/privacy/hash.ts'
 import { keyText, keyTextOf, knownSources } from '../../state/remembered/records.ts'
 import {
   type ChangeSet,
@@ -56,7 +57,8 @@ class EmbeddedFinder {
       const target = streamNamed(name)
       const key = keyOf(target, embedded, this.#timeZone)
       const { endpoint, readAt } = outer
-      if (key !== null) {
+      // A person's country whose code is hashed is none.
+      if (key !== null && !key.some(isHash)) {
         if (!this.#isFirstOrBetter(target, keyText(key), { record: embedded, readAt })) continue
         const source = stubSource(endpoint, `${prefix}${path}`)
         this.take({ stream: target, key, record: embedded, source, readAt })

@@ -1,0 +1,56 @@
+// The hash that stands for a personal value: the same value always has the same one, so that people can be counted and
+// joined, and nobody without the key can try values against it. Pure.
+
+import { createHmac } from 'node:crypto'
+
+/** What every hash of a personal value begins with; no value that a partner writes may begin so. */
+export const hashPrefix = 'bmh1:'
+
+const hashPattern = /^bmh1:[A-Za-z0-9_-]{43}$/
+
+/** Whether a text is a hash that this program made, or looks like one. */
+export const isHash = (text: string): boolean => text.startsWith(hashPrefix) && hashPattern.test(text)
+
+/** An e-mail address is written with capitals or without: for joining it is one. */
+const foldsCase = (name: string): boolean => name === 'email'
+
+/**
+ * The form of a value that is hashed: Unicode NFC, no white space at the ends, one space for any run of it inside, and
+ * e-mail addresses in lower case. `name`: that of the field.
+ */
+export function normalValue(name: string, value: string): string {
+  const plain = value.normalize('NFC').trim().replace(/\s+/gu, ' ')
+  return foldsCase(name) ? plain.toLowerCase() : plain
+}
+
+/** So many hashes are remembered: cities, countries and the user of several rentals come again and again. */
+const remembered = 20_000
+const longestRemembered = 100
+
+export type Hasher = {
+  /** The hash of a text, as it is. */
+  of(text: string): string
+  /** A short keyed hash of a record as received, to see whether it is the same again. */
+  ofBytes(bytes: Uint8Array): string
+  /** Tells whether two processes have the same key, and nothing else about it. */
+  readonly fingerprint: string
+}
+
+/** Makes hashes with PERSONAL_DATA_KEY. */
+export function createHasher(key: string): Hasher {
+  const known = new Map<string, string>()
+  const digest = (value: string | Uint8Array): string => createHmac('sha256', key).update(value).digest('base64url')
+  return {
+    of: (text) => {
+      const before = known.get(text)
+      if (before !== undefined) return before
+      const made = hashPrefix + digest(text)
+      if (text.length > longestRemembered) return made
+      if (known.size >= remembered) known.clear()
+      known.set(text, made)
+      return made
+    },
+    ofBytes: (bytes) => digest(bytes).slice(0, 24),
+    fingerprint: digest('boat-mirror: fingerprint of PERSONAL_DATA_KEY').slice(0, 16),
+  }
+}

@@ -1,0 +1,230 @@
+// One record as received → the record as it may be stored. What the catalog knows is treated by its column, also where it
+// stands inside other records; what it does not know is treated by the name, at any depth; and of a person what nobody
+// knows is personal. It runs before anything else sees the record: hashes, rows, payloads, quarantine, samples. Pure.
+
+import { isObject, type Json, textOf } from '../../api/wire/json.ts'
+import { embeddedPerson, streamNamed, streams } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { isHash, normalValue } from './hash.ts'
+import { type Action, actionOf, type PrivacySettings } from './rules.ts'
+
+/**
+ * The member beside hashed values that holds the hashes of what was received exactly, of those whose normal form is
+ * another one: by them an update tells whether somebody else changed a field.
+ */
+export const exactMember = '_exact'
+
+/** Users and crew members of whom only the key is kept, by `keyText`. */
+export type Erased = { readonly users: ReadonlySet<string>; readonly crew: ReadonlySet<string> }
+
+export const nobodyErased: Erased = { users: new Set(), crew: new Set() }
+
+/** What becomes of a value. */
+type Node = {
+  /** Of a value that is personal. */
+  readonly act: Action
+  /** Of a field that nobody knows: only text is hashed. */
+  readonly textOnly: boolean
+  /** Of an object: what becomes of its members; null: it is treated by the names in it. */
+  readonly members: ReadonlyMap<string, Node> | null
+  /** What becomes of members that are not among them; null: they are treated by their names. */
+  readonly rest: Node | null
+  /** The object is a user, who may be erased. */
+  readonly isUser: boolean
+  /** A number, a date or a truth value is known to stand here: any other text may be anything. */
+  readonly isTyped: boolean
+}
+
+const stays: Node = { act: 'keep', textOnly: false, members: null, rest: null, isUser: false, isTyped: false }
+const personal = (act: Action, textOnly = false): Node => ({ ...stays, act, textOnly })
+
+/** Names that say nothing by themselves. */
+const vagueNames: ReadonlySet<string> = new Set(['id', 'code', 'name', 'type', 'number', 'year', 'country'])
+
+const strength: Readonly<Record<Action, number>> = { keep: 0, hash: 1, drop: 2 }
+
+/** What may stand for a number, a date or a truth value. */
+const plainValue = /^\s*(?:[-+.,:\dTZ ]{0,40}|true|false)\s*$/
+
+/** Stands for a text that cannot be what its field says, and is not kept. */
+const cut = '…'
+
+/** A record that says something about one person, and nothing else. */
+const isOfPerson = (stream: StreamDef): boolean =>
+  stream.person === true ||
+  stream.document === true ||
+  (stream.parent !== undefined && stream.columns.some((column) => column.personal === true))
+
+/** What is done by the settings; made once for each. */
+export class Protector {
+  readonly #settings: PrivacySettings
+  readonly #erased: Erased
+  readonly #nodes = new Map<StreamDef, Node>()
+  readonly #byName = new Map<string, Node>()
+
+  constructor(settings: PrivacySettings, erased: Erased = nobodyErased) {
+    this.#settings = settings
+    this.#erased = erased
+    for (const stream of streams)
+      for (const column of stream.columns) {
+        const name = column.path?.split('.')[0] ?? ''
+        const act = actionOf(settings, stream, column)
+        if (column.personal !== true || vagueNames.has(name)) continue
+        const before = this.#byName.get(name)
+        if (before === undefined || strength[act] > strength[before.act]) this.#byName.set(name, personal(act))
+      }
+    for (const stream of streams) for (const place of placesOf(stream)) this.#byName.set(place, this.#nodeOf(stream))
+  }
+
+  /** The record as it may be stored; the record itself where nothing in it is personal. */
+  protect(stream: StreamDef, record: Json): Json {
+    const node = this.#nodeOf(stream)
+    const person = embeddedPerson(stream)
+    if (person !== undefined && this.#erased.users.size > 0 && isObject(record)) {
+      const embedded = record[person.path]
+      const id = textOf(isObject(embedded) ? embedded.id : embedded)
+      if (id !== undefined && this.#erased.users.has(id)) {
+        const fields = person.texts.map(({ field }) => field)
+        return (
+          this.#walk('', Object.fromEntries(Object.entries(record).filter(([name]) => !fields.includes(name))), node) ??
+          null
+        )
+      }
+    }
+    // Of a person what is no record at all may be anything; of others it is not known to be about one.
+    if (!isObject(record) && !Array.isArray(record) && record !== null && (isOfPerson(stream) || person !== undefined))
+      return this.#settings.mode === 'keep' ? record : null
+    return this.#walk('', record, node) ?? null
+  }
+
+  /** The same of a value of which nothing is known but the names in it. */
+  protectUnknown(value: Json): Json {
+    return this.#walk('', value, stays) ?? null
+  }
+
+  #nodeOf(stream: StreamDef): Node {
+    const known = this.#nodes.get(stream)
+    if (known !== undefined) return known
+    const made = this.#compile(stream)
+    this.#nodes.set(stream, made)
+    return made
+  }
+
+  #compile(stream: StreamDef): Node {
+    const { mode } = this.#settings
+    const members = new Map<string, Node>()
+    const rest = isOfPerson(stream) && mode !== 'keep' ? personal(mode, true) : null
+    for (const path of stream.alsoKnown ?? []) if (!path.includes('.')) members.set(path, stays)
+    for (const child of streams)
+      if (child.parent === stream.name && child.reads.kind === 'inside')
+        members.set(child.reads.path, this.#nodeOf(child))
+    for (const { path, stream: name } of stream.embeds ?? []) members.set(path, this.#nodeOf(streamNamed(name)))
+    for (const column of stream.columns) {
+      if (column.path === null) continue
+      const [first = '', ...below] = column.path.split('.')
+      const act = actionOf(this.#settings, stream, column)
+      const isTyped = rest !== null && column.type !== 'text' && column.type !== 'jsonb'
+      const kept = rest === null ? stays : { ...stays, members: new Map(), rest, isTyped }
+      if (below.length === 0) members.set(first, act === 'keep' ? (members.get(first) ?? kept) : personal(act))
+      // A person's country: what stands beside its code says the same.
+      else if (act !== 'keep')
+        members.set(first, {
+          ...personal(act),
+          members: new Map([[below.join('.'), personal(act)]]),
+          rest: personal('drop'),
+        })
+      else if (!members.has(first)) members.set(first, { ...stays, members: new Map(), rest: null })
+    }
+    return { ...stays, members, rest, isUser: stream.person === true }
+  }
+
+  /** Undefined: it is dropped. */
+  #walk(name: string, value: Json, node: Node): Json | undefined {
+    if (typeof value === 'string') return this.#text(name, value, node)
+    if (value === null) return null
+    if (Array.isArray(value)) return this.#list(name, value, node)
+    if (isObject(value)) return this.#object(value, node)
+    if (node.act === 'keep') return value
+    return node.act === 'hash' && !node.textOnly ? this.#hashed(String(textOf(value))) : undefined
+  }
+
+  #text(name: string, value: string, { act, members, isUser, isTyped }: Node): Json | undefined {
+    if (act === 'keep') {
+      if (isTyped) return plainValue.test(value) ? value : cut
+      // A name where a user is known to stand; an id is no personal value.
+      const { mode } = this.#settings
+      if (!isUser || members === null || mode === 'keep' || /^\d{1,18}$/.test(value)) return value
+      return mode === 'drop' ? undefined : this.#text(name, value, personal(mode))
+    }
+    if (value.trim() === '' || isHash(value)) return value
+    return act === 'drop' ? undefined : this.#hashed(normalValue(name, value))
+  }
+
+  #hashed(text: string): string {
+    const { hasher } = this.#settings
+    if (hasher === null) throw new Error('A value is to be hashed, and there is no key.')
+    return hasher.of(text)
+  }
+
+  #list(name: string, values: readonly Json[], node: Node): Json {
+    let changed = false
+    const kept: Json[] = []
+    // Where a single value is known to stand, a list is of another shape.
+    const each = node.members?.size === 0 && node.rest !== null && node.act === 'keep' ? node.rest : node
+    for (const value of values) {
+      const own = this.#walk(name, value, each)
+      if (own !== value) changed = true
+      if (own !== undefined) kept.push(own)
+    }
+    return changed ? kept : (values as Json[])
+  }
+
+  #object(record: { readonly [key: string]: Json }, node: Node): Json | undefined {
+    if (node.members === null && node.act !== 'keep') return undefined // nobody knows its shape
+    if (node.isUser && this.#erased.users.size > 0 && this.#erased.users.has(textOf(record.id) ?? ''))
+      return { id: record.id ?? null }
+    let changed: { [key: string]: Json } | null = null
+    let exact: { [key: string]: Json } | null = null
+    let dropped: string[] | null = null
+    for (const name of Object.keys(record)) {
+      if (name === exactMember) continue
+      const value = record[name] as Json
+      const known = node.members === null ? undefined : node.members.get(name)
+      const own = this.#walk(name, value, known ?? this.#unknown(name, node))
+      if (own === value) continue
+      changed ??= { ...record }
+      if (own === undefined) {
+        dropped ??= []
+        dropped.push(name)
+      } else {
+        changed[name] = own
+        if (typeof value === 'string' && typeof own === 'string' && normalValue(name, value) !== value) {
+          exact ??= {}
+          exact[name] = this.#hashed(value)
+        }
+      }
+    }
+    if (changed === null) return record
+    for (const name of dropped ?? []) delete changed[name]
+    if (exact !== null)
+      changed[exactMember] = { ...(isObject(record[exactMember]) ? record[exactMember] : {}), ...exact }
+    // A country of which nothing is left says nothing.
+    return node.act !== 'keep' && Object.keys(changed).length === 0 ? undefined : changed
+  }
+
+  #unknown(name: string, { members, rest }: Node): Node {
+    if (members !== null && rest !== null) return name === 'id' && rest.textOnly ? stays : rest
+    return this.#byName.get(name) ?? stays
+  }
+}
+
+/** Members under which a person, a document or the crew may stand in records whose shape nobody knows. */
+function placesOf(stream: StreamDef): readonly string[] {
+  if (!isOfPerson(stream)) return []
+  const { reads } = stream
+  const endpoint =
+    reads.kind === 'list' || reads.kind === 'collection' ? reads.list : reads.kind === 'document' ? reads.endpoint : ''
+  const last = endpoint.split('/').at(-1) ?? ''
+  const embedding = streams.flatMap(({ embeds = [] }) => embeds.filter((embed) => embed.stream === stream.name))
+  return [...new Set([last, ...embedding.map(({ path }) => path)])].filter((name) => name !== '')
+}

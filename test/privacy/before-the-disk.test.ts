@@ -1,0 +1,113 @@
+// Nothing that a person could be told by reaches the disk or the log where it is to be hashed or dropped.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
+import { type CommandLine, openCommandLine } from '../cli/program.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { markEverybody, marker, tablesWith } from './markers.ts'
+
+const people = ['user_identities', 'user_licenses', 'rental_crew_members']
+const key = 'a key for tests, and nothing else'
+
+describe('what is searched for', () => {
+  it('is found where values are kept', async () => {
+    await using database = await createTestDatabase()
+    const sandbox = await createSandbox({ size: 2 })
+    markEverybody(sandbox)
+    const env = { DATABASE_URL: database.url, API_BASE_URL: sandbox.url, API_AUTH: 'none', API_RATE_LIMIT: '0' }
+    await using command = await openCommandLine(env)
+    await command.run(['sync', 'rentals'])
+    await sandbox.close()
+    expect(Object.keys(await tablesWith(database.pool, marker))).toEqual(
+      expect.arrayContaining(['mirror.rentals', 'mirror.users']),
+    )
+  }, 60_000)
+})
+
+describe.each([
+  { mode: 'hash', env: { PERSONAL_DATA: 'hash', PERSONAL_DATA_KEY: key } },
+  { mode: 'drop', env: { PERSONAL_DATA: 'drop' } },
+])('with PERSONAL_DATA=$mode', ({ mode, env }) => {
+  let sandbox: Sandbox
+  let database: TestDatabase
+  let command: CommandLine
+  let log = ''
+
+  beforeAll(async () => {
+    ;[sandbox, database] = await Promise.all([createSandbox({ size: 6 }), createTestDatabase()])
+    command = await openCommandLine({
+      DATABASE_URL: database.url,
+      API_BASE_URL: sandbox.url,
+      API_AUTH: 'none',
+      API_RATE_LIMIT: '0',
+      LOG_LEVEL: 'trace',
+      SLOT_DAYS: '0',
+      PRICE_DAYS: '0',
+      CALENDAR_YEARS: '0',
+      ...env,
+    })
+    expect(markEverybody(sandbox)).toBeGreaterThan(10)
+    // A person of another shape, a record that is none, and a person in a record of something else.
+    const [first, second, third] = sandbox.truth({ only: ['users'] }).users ?? []
+    sandbox.mutate([
+      { record: 'users', op: 'update', id: String(first?.key.id), set: { deactivated: `${marker} is no boolean` } },
+      {
+        record: 'users',
+        op: 'update',
+        id: String(second?.key.id),
+        set: { firstName: { given: marker }, email: [marker] },
+      },
+      {
+        record: 'users',
+        op: 'update',
+        id: String(third?.key.id),
+        set: { nationality: marker, addressCountry: { code: marker, name: marker } },
+      },
+    ])
+    for (const round of ['', ' again']) {
+      if (round !== '') markEverybody(sandbox, round)
+      const { code, stderr } = await command.run(['sync', ...people, '--full'])
+      expect(code, stderr.slice(-2_000)).toBe(3) // one record is in quarantine
+      log += stderr
+    }
+  }, 60_000)
+
+  afterAll(async () => {
+    await command?.[Symbol.asyncDispose]()
+    await sandbox?.close()
+    await database?.[Symbol.asyncDispose]()
+  })
+
+  it('stores no value of a person in any table', async () => {
+    expect(await tablesWith(database.pool, marker)).toEqual({})
+  })
+
+  it('logs no value of a person at any level', () => {
+    expect(log).toContain('"level":"debug"')
+    expect(log.toLowerCase()).not.toContain(marker.toLowerCase())
+  })
+
+  it('keeps what can be counted and joined, and nothing else', async () => {
+    const { rows } = await database.pool.query(
+      `select count(*)::int as users, count(u.email)::int as emails, count(u.birth_date)::int as births,
+         bool_and(u.email ~ '^bmh1:[A-Za-z0-9_-]{43}$') as hashed, bool_and(u._payload ->> 'email' = u.email) as same,
+         bool_and(r._payload #>> '{user,email}' = u.email) as joined, count(r.id)::int as rentals
+       from mirror.users u left join mirror.rentals r on r.user_id = u.id
+       where u._payload ? 'email' = (u.email is not null)`,
+    )
+    expect(rows[0].users).toBeGreaterThan(2)
+    expect(rows[0].births).toBe(0)
+    if (mode === 'drop') expect(rows[0]).toMatchObject({ emails: 0 })
+    else expect(rows[0]).toMatchObject({ hashed: true, same: true, joined: true })
+  })
+
+  it('refuses a process with other settings, and says what differs', async () => {
+    const other = mode === 'hash' ? { PERSONAL_DATA_KEY: 'another key for the tests' } : { PERSONAL_DATA: 'keep' }
+    const { code, stderr } = await command.run(['sync', 'countries'], other)
+    expect(code).toBe(1)
+    expect(stderr).toContain('PRIVACY_DIFFERS')
+    expect(stderr).toContain(
+      mode === 'hash' ? 'another PERSONAL_DATA_KEY' : 'PERSONAL_DATA is drop there and keep here',
+    )
+  })
+})

@@ -1,0 +1,188 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Json } from '../../src/api/wire/json.ts'
+import { streamNamed, streams } from '../../src/catalog/catalog.ts'
+import { readConfig } from '../../src/config.ts'
+import { createHasher, isHash, normalValue } from '../../src/state/privacy/hash.ts'
+import { exactMember, Protector } from '../../src/state/privacy/protect.ts'
+import { actionOf, type PrivacySettings, personalColumns, privacySettings } from '../../src/state/privacy/rules.ts'
+
+const key = 'a key for tests, and nothing else'
+const settings = (mode: 'keep' | 'hash' | 'drop', privacy: PrivacySettings['columns'] = {}): PrivacySettings =>
+  privacySettings({ personalData: mode, personalDataKey: key, privacy })
+
+const users = streamNamed('users')
+const rentals = streamNamed('rentals')
+const hash = (name: string, value: string): string => createHasher(key).of(normalValue(name, value))
+
+describe('a record as it may be stored', () => {
+  it('has hashes for texts, and nothing for dates and numbers', () => {
+    const record = { id: 7, firstName: 'Anne', birthDate: '1988-03-12', email: 'Anne@Example.com ', deactivated: false }
+    expect(new Protector(settings('hash')).protect(users, record)).toEqual({
+      id: 7,
+      firstName: hash('firstName', 'Anne'),
+      email: hash('email', 'anne@example.com'),
+      deactivated: false,
+      [exactMember]: { email: createHasher(key).of('Anne@Example.com ') },
+    })
+    expect(new Protector(settings('drop')).protect(users, record)).toEqual({ id: 7, deactivated: false })
+    expect(new Protector(settings('keep')).protect(users, record)).toBe(record)
+  })
+
+  it('names no country of a person', () => {
+    const record = {
+      id: 7,
+      nationality: { code: 'FR', name: 'France' },
+      addressCountry: 'FR',
+      language: { code: 'fr', name: 'French' },
+    }
+    expect(new Protector(settings('hash')).protect(users, record)).toEqual({
+      id: 7,
+      nationality: { code: hash('code', 'FR') },
+      addressCountry: hash('code', 'FR'),
+      language: { code: 'fr', name: 'French' },
+    })
+    expect(new Protector(settings('drop')).protect(users, record)).toEqual({
+      id: 7,
+      language: { code: 'fr', name: 'French' },
+    })
+  })
+
+  it('has the person that a rental embeds as the person is, and what stands at unknown places by its name', () => {
+    const user = { id: 7, lastName: 'Le Goff', iban: 'FR76', points: 12, family: [{ who: 'Yann' }] }
+    const record = {
+      id: 1,
+      message: 'Call me',
+      orderLink: 'x',
+      user,
+      guests: [{ email: 'a@b.c', seat: 'bow', crewMembers: [{ firstName: 'Zoé' }] }],
+    }
+    expect(new Protector(settings('hash')).protect(rentals, record)).toEqual({
+      id: 1,
+      message: hash('message', 'Call me'),
+      orderLink: 'x',
+      user: { id: 7, lastName: hash('lastName', 'Le Goff'), iban: hash('iban', 'FR76'), family: [] },
+      guests: [{ email: hash('email', 'a@b.c'), seat: 'bow', crewMembers: [{ firstName: hash('firstName', 'Zoé') }] }],
+    })
+    const byColumn = settings('keep', { 'rentals.message': 'drop', 'users.last_name': 'hash' })
+    expect(new Protector(byColumn).protect(rentals, record)).toEqual({
+      ...record,
+      message: undefined,
+      user: { ...user, lastName: hash('lastName', 'Le Goff') },
+    })
+  })
+
+  it('keeps a company as it is, whose address is no personal one', () => {
+    const record = { id: 3, name: 'Harbour Ltd', email: 'info@harbour.example', addressCity: 'Brest' }
+    const known = streamNamed('companies').columns.map(({ path }) => path)
+    const expected = Object.fromEntries(
+      Object.entries(record).filter(([name]) => name === 'id' || known.includes(name)),
+    )
+    expect(new Protector(settings('drop')).protect(streamNamed('companies'), record)).toMatchObject(expected)
+  })
+
+  it('keeps of an erased user the id alone, wherever they stand', () => {
+    const erased = { users: new Set(['7']), crew: new Set<string>() }
+    const protector = new Protector(settings('keep'), erased)
+    expect(protector.protect(users, { id: 7, firstName: 'Anne', deactivated: true })).toEqual({ id: 7 })
+    expect(protector.protect(users, { id: 8, firstName: 'Bo' })).toEqual({ id: 8, firstName: 'Bo' })
+    expect(
+      protector.protect(rentals, { id: 1, message: 'Call me', status: 'PENDING', user: { id: 7, firstName: 'Anne' } }),
+    ).toEqual({
+      id: 1,
+      status: 'PENDING',
+      user: { id: 7 },
+    })
+  })
+})
+
+describe('whatever a person is called', () => {
+  const text = fc.oneof(
+    fc.constant('Zq~x'),
+    fc.string().map((rest) => `Zq~x${rest}`),
+  )
+  const json: fc.Arbitrary<Json> = fc.letrec<{ value: Json }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      text,
+      fc.constant(null),
+      fc.integer({ max: 99 }),
+      fc.array(tie('value'), { maxLength: 2 }),
+      fc.dictionary(
+        fc.string({ maxLength: 5 }).map((name) => `x${name}`),
+        tie('value'),
+        { maxKeys: 3 },
+      ),
+    ),
+  })).value
+  const people = streams.filter(
+    (stream) => stream.columns.some(({ personal }) => personal) && stream.name !== 'rentals',
+  )
+  const shownAs = (protector: Protector, stream: (typeof streams)[number], record: Json): string =>
+    JSON.stringify(protector.protect(stream, record))
+
+  it('no text of a person is left, in any shape and at any depth, and treating it twice changes nothing', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...people),
+        fc.constantFrom('hash' as const, 'drop' as const),
+        fc.dictionary(fc.constantFrom('a', ...personalPaths), json),
+        (stream, mode, fields) => {
+          const protector = new Protector(settings(mode))
+          // ADULT or CHILD says nothing of who it is.
+          const isKind = stream.name === 'rental_crew_members' && typeof fields.type === 'string'
+          const record = { id: 5, ...fields, ...(isKind && { type: 'ADULT' }) }
+          const kept = protector.protect(stream, record)
+          expect(JSON.stringify(kept)).not.toMatch(/zq~x/i)
+          expect(protector.protect(stream, kept)).toEqual(kept)
+          expect(shownAs(protector, rentals, { id: 1, user: record, users: [record] })).not.toMatch(/zq~x/i)
+          expect(
+            shownAs(protector, streamNamed('resource_unavailabilities'), { booking: { user: record } }),
+          ).not.toMatch(/zq~x/i)
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+
+  it('two texts have one hash exactly where their normal forms are one', () => {
+    const hasher = createHasher(key)
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.constantFrom('email', 'lastName'), (a, b, name) => {
+        const [one, other] = [normalValue(name, a), normalValue(name, b)]
+        expect(normalValue(name, one)).toBe(one)
+        expect(hasher.of(one) === hasher.of(other)).toBe(one === other)
+        expect(isHash(hasher.of(one))).toBe(true)
+      }),
+    )
+  })
+})
+
+const personalPaths = [...personalColumns.values()].map(({ column }) => column.path?.split('.')[0] ?? '')
+
+describe('the settings of personal data', () => {
+  const read = (env: Record<string, string>) => () => privacySettings(readConfig(env, '/nonexistent'))
+
+  it('are refused without a key, and for a column that is not personal', () => {
+    expect(read({ PERSONAL_DATA: 'hash' })).toThrow('PERSONAL_DATA_KEY is not set')
+    expect(read({ PERSONAL_DATA_KEY: 'short' })).toThrow('a value that is not shown; it takes at least 16 characters')
+    expect(() => settings('keep', { 'users.emial': 'hash' })).toThrow('privacy.users.emial is no personal column')
+    expect(() =>
+      privacySettings({ personalData: 'keep', personalDataKey: null, privacy: { 'users.email': 'hash' } }),
+    ).toThrow('PERSONAL_DATA_KEY is not set')
+    expect(read({ PERSONAL_DATA: 'drop' })()).toMatchObject({ mode: 'drop', hasher: null })
+  })
+
+  it('say what becomes of each column', () => {
+    const some = settings('hash', { 'users.email': 'keep', 'users.civility': 'hash' })
+    expect(some.columns).toEqual({ 'users.email': 'keep' })
+    const acts = [...personalColumns].map(([name, { stream, column }]) => [name, actionOf(some, stream, column)])
+    expect(Object.fromEntries(acts)).toMatchObject({
+      'users.email': 'keep',
+      'users.last_name': 'hash',
+      'users.birth_date': 'drop',
+      'user_licenses.year': 'drop',
+      'rentals.message': 'hash',
+    })
+  })
+})
