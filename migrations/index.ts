@@ -3,8 +3,10 @@
 import type { Migration } from 'kysely'
 import * as baseline from './0001_baseline.ts'
 import * as webhookDeliveries from './0005_webhook_deliveries.ts'
+import * as freshness from './0006_freshness.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
   '0005_webhook_deliveries': webhookDeliveries,
+  '0006_freshness': freshness,
 }
