@@ -8,6 +8,7 @@ import { Command } from 'commander'
 import { resultsFile, resultsFolder, writeResult } from '../scripts/results.ts'
 import { openTestRedis } from '../test/helpers/redis-server.ts'
 import { type AutovacuumResult, runAutovacuum } from './autovacuum.ts'
+import { type BookingResult, runBookings } from './booking.ts'
 import { type FeedResult, runFeed } from './feed.ts'
 import { prepareRounds, type Round, type Work } from './lists.ts'
 import { partsFrom, wholeNumber } from './options.ts'
@@ -17,6 +18,8 @@ import { type PushResult, runPush } from './push.ts'
 import {
   autovacuumHead,
   autovacuumRows,
+  bookingHead,
+  bookingRows,
   feedHead,
   feedRows,
   markdown,
@@ -45,7 +48,7 @@ import {
 import { forgetDetails, runWorkers, type WorkersResult } from './workers.ts'
 import { type Databases, openDatabases, openWorld } from './world.ts'
 
-const parts = ['lists', 'details', 'latency', 'push', 'feed', 'workers', 'autovacuum'] as const
+const parts = ['lists', 'details', 'latency', 'push', 'feed', 'booking', 'workers', 'autovacuum'] as const
 type Part = (typeof parts)[number]
 
 type Flags = {
@@ -72,6 +75,7 @@ type Results = {
   readonly autovacuum: Record<string, readonly AutovacuumResult[]>
   readonly push: PushResult[]
   readonly feed: FeedResult[]
+  readonly booking: Record<string, readonly BookingResult[]>
   readonly ratios: Ratio[]
 }
 
@@ -83,6 +87,7 @@ const benches: Readonly<Record<Part, (tools: Tools) => Promise<void>>> = {
   latency: benchLatency,
   push: benchPush,
   feed: benchFeed,
+  booking: benchBooking,
   workers: benchWorkers,
   autovacuum: benchAutovacuum,
 }
@@ -98,7 +103,7 @@ const measured: Partial<Record<Part, Results>> = {}
 try {
   for (const part of parts) {
     if (!flags.only.includes(part)) continue
-    const results: Results = { rounds: {}, workers: {}, autovacuum: {}, push: [], feed: [], ratios: [] }
+    const results: Results = { rounds: {}, workers: {}, autovacuum: {}, push: [], feed: [], booking: {}, ratios: [] }
     await benches[part]({ databases, programs, results })
     measured[part] = results
     const tables = tablesOf(results)
@@ -139,6 +144,10 @@ function tablesOf(results: Results): readonly TableOf[] {
     },
     { head: pushHead, rows: pushRows(results.push) },
     { head: feedHead, rows: feedRows(results.feed) },
+    {
+      head: bookingHead,
+      rows: Object.entries(results.booking).flatMap(([title, all]) => bookingRows(title, all)),
+    },
     { head: ratioHead, rows: ratioRows(results.ratios) },
   ].filter(({ rows }) => rows.length > 0)
 }
@@ -244,6 +253,19 @@ async function benchFeed(tools: Tools): Promise<void> {
     tools.results.feed.push(await runFeed(tools, wishes))
   }
   tools.results.ratios.push(...feedRatios(tools.results.feed))
+}
+
+async function benchBooking(tools: Tools): Promise<void> {
+  const size = scale(20_000)
+  const title = `${size.toLocaleString('en')} rentals`
+  // Once: its first sync takes minutes, and each booking is a sample of its own.
+  say(`booking: making a world of ${size} rentals, and reading all of it`)
+  const world = await openWorld(size)
+  try {
+    tools.results.booking[title] = [await runBookings({ ...tools, world }, flags.quick ? 8 : 40)]
+  } finally {
+    await world.close()
+  }
 }
 
 async function benchWorkers(tools: Tools): Promise<void> {

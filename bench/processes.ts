@@ -1,7 +1,8 @@
 // Starts bench processes and reads what they tell.
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessByStdio, type StdioOptions, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
 
 export type Child = {
   readonly process: ChildProcess
@@ -16,9 +17,22 @@ const running = new Set<Child>()
 /** Ends every process that was started and has not ended. */
 export const endAll = async (): Promise<void> => void (await Promise.all([...running].map((child) => child.end())))
 
+/** Where a program runs, and with which environment: this process's, unless it says otherwise. */
+type Surroundings = { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> }
+
 /** Starts a program with this Node. `flags` are Node's own. */
-export function start(file: string, args: readonly string[], flags: readonly string[] = []): Child {
-  const child = spawn(process.execPath, [...flags, file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+export function start(
+  file: string,
+  args: readonly string[],
+  flags: readonly string[] = [],
+  surroundings: Surroundings = {},
+): Child {
+  const stdio: StdioOptions = ['pipe', 'pipe', 'inherit']
+  const child = spawn(process.execPath, [...flags, file, ...args], { stdio, ...surroundings }) as ChildProcessByStdio<
+    Writable,
+    Readable,
+    null
+  >
   const closed = new Promise<void>((resolve) => child.on('close', () => resolve()))
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const started: Child = {

@@ -2,6 +2,7 @@
 
 import Table from 'cli-table3'
 import type { AutovacuumResult } from './autovacuum.ts'
+import type { BookingResult } from './booking.ts'
 import type { FeedResult } from './feed.ts'
 import type { Round } from './lists.ts'
 import type { PushResult } from './push.ts'
@@ -177,6 +178,31 @@ export function feedRows(results: readonly FeedResult[]): Cell[][] {
       return [name, words, `${quantile(all, 0.5)} ms`, `${quantile(all, 0.99)} ms`, `${most} ms`, all.length]
     }),
   )
+}
+
+export const bookingHead = [
+  'a booking upstream, 10 requests a second',
+  'median',
+  '99th percentile',
+  'most',
+  'bookings',
+] as const
+
+/** A row for each leg of its way, in seconds. */
+export function bookingRows(title: string, results: readonly BookingResult[]): Cell[][] {
+  const legs = [
+    ['from the API to the row', results.flatMap(({ toRow }) => toRow)],
+    ['from the row to the webhook received', results.flatMap(({ toWebhook }) => toWebhook)],
+    ['in all', results.flatMap(({ toRow, toWebhook }) => toRow.map((ms, index) => ms + (toWebhook[index] ?? 0)))],
+  ] as const
+  const inS = (ms: number): string => `${shown(ms / 1000)} s`
+  return legs.map(([name, all]) => [
+    `${title}: ${name}`,
+    inS(quantile(all, 0.5)),
+    inS(quantile(all, 0.99)),
+    inS(Math.max(...all)),
+    all.length,
+  ])
 }
 
 export const autovacuumHead = [

@@ -6,6 +6,7 @@ import * as quota from './0002_quota.ts'
 import * as privacy from './0003_privacy.ts'
 import * as decisions from './0004_decisions.ts'
 import * as webhookDeliveries from './0005_webhook_deliveries.ts'
+import * as freshness from './0006_freshness.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
@@ -13,4 +14,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003_privacy': privacy,
   '0004_decisions': decisions,
   '0005_webhook_deliveries': webhookDeliveries,
+  '0006_freshness': freshness,
 }

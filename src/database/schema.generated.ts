@@ -1664,6 +1664,14 @@ export type MirrorDatabase = {
     next_due_at: Timestamp | null
     quarantined: Int8 | null
   }
+  'report.freshness_history': {
+    day: string | null
+    stream: string | null
+    minutes: number | null
+    minutes_within_target: number | null
+    share: Numeric | null
+    longest_gap: number | null
+  }
   'report.occupancy': {
     resource_id: string | null
     resource_name: string | null
@@ -1785,6 +1793,16 @@ export type MirrorDatabase = {
     stream: string
     key: string
     erased_at: Generated<Timestamp>
+  }
+  'sync.freshness_days': {
+    stream: string
+    day: string
+    looked_at: Timestamp
+    counted: Generated<number>
+    counts_from: Timestamp | null
+    met: Generated<number>
+    missed_from: Timestamp | null
+    longest_gap: Generated<number>
   }
   'sync.gate': {
     id: string

@@ -19,6 +19,7 @@ import { itemOf, whatNeedsPeople } from './attention.ts'
 import { consumerStatus } from './consumers.ts'
 import { estimateOf } from './estimate.ts'
 import { feedHolders } from './feed-holders.ts'
+import { freshnessHistory } from './freshness-history.ts'
 import { freshnessFacts } from './page-queries.ts'
 import {
   backlog,
@@ -81,6 +82,7 @@ async function readFacts(
     workers: await listWorkers(db),
     lastWorkerAt: await lastWorkerAt(db),
     streams: (await streamStatus(db)).map((stream) => ({ ...stream, state: stateOf(stream, config) })),
+    freshnessHistory: await freshnessHistory(db),
     backlog: await backlog(db),
     estimate: estimateOf(await openWork(db), config),
     endpoints: await endpointFacts(db),

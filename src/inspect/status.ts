@@ -10,6 +10,7 @@ import type { AttentionKind } from './attention-kinds.ts'
 import type { ConsumerStatus } from './consumers.ts'
 import type { Estimate } from './estimate.ts'
 import type { FeedHolder } from './feed-holders.ts'
+import type { FreshnessHistory } from './freshness-history.ts'
 import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
 import type { WebhookStatus } from './webhook.ts'
 
@@ -51,6 +52,8 @@ export type StatusFacts = {
   /** When a worker was last heard of; null: never. */
   readonly lastWorkerAt: Date | null
   readonly streams: readonly StreamStatus[]
+  /** How long the streams met their targets; report.freshness_history has every day of each. */
+  readonly freshnessHistory: FreshnessHistory
   /** How far the present runs are; null: none runs. */
   readonly backlog: Backlog | null
   /** What is left of the open syncs, and how long that takes. */

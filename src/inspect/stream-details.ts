@@ -5,6 +5,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import type { Queryable } from '../database/sql.ts'
 import { type QuarantineFacts, quarantineFacts } from '../state/quarantine.ts'
 import { listRuns, type Run } from '../state/runs/runs.ts'
+import { type KeptDay, streamHistory } from './freshness-history.ts'
 
 export type StreamDetails = {
   readonly stream: StreamDef
@@ -13,6 +14,8 @@ export type StreamDetails = {
   /** The one seen last first. */
   readonly quarantine: readonly QuarantineFacts[]
   readonly endpoints: readonly string[]
+  /** How long it met its target, by day, oldest first. */
+  readonly history: readonly KeptDay[]
 }
 
 const shown = 50
@@ -24,5 +27,6 @@ export async function streamDetails(db: Queryable, stream: StreamDef): Promise<S
     runs: await listRuns(db, { stream: stream.name, limit: shown }),
     quarantine: await quarantineFacts(db, { stream: stream.name, limit: shown }),
     endpoints: readsOf(stream),
+    history: await streamHistory(db, stream.name),
   }
 }

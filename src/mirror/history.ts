@@ -66,6 +66,13 @@ const deliveries: Rule = {
     or id <= (select id from sync.webhook_deliveries order by id desc offset ${deliveriesKept} limit 1) order by id limit $2)`,
 }
 
+const freshness: Rule = {
+  name: 'sync.freshness_days',
+  days: 'history',
+  sql: `delete from sync.freshness_days where (stream, day) in
+    (select stream, day from sync.freshness_days where day < current_date - $1::int order by 1, 2 limit $2)`,
+}
+
 /** A later sweep of the same kind was complete: what run `r` saw and missed is outdated. */
 const sweptSince = `r.status <> 'running' and exists (select from sync.runs n where n.stream = r.stream and n.id > r.id and n.hot = r.hot
   and n.record_key is null and n.status in ('done', 'held') and exists (select from sync.sweep_pages np where np.run_id = n.id))`
@@ -189,6 +196,7 @@ const rules: readonly Rule[] = [
   changes,
   requestCounts,
   deliveries,
+  freshness,
   ...finishedWork,
   ...pastDays(),
   ...belowPastDays,

@@ -11,4 +11,5 @@ export const reportNames = [
   'balances',
   'cancellations',
   'freshness',
+  'freshness_history',
 ] as const

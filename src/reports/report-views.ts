@@ -4,6 +4,7 @@ import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql } from '../database/sql.ts'
 import { calendar, calendarFunction, fleet, occupancy } from './fleet.ts'
 import { freshness } from './freshness.ts'
+import { freshnessHistory } from './freshness-history.ts'
 import functions from './functions.sql'
 import { cancellations, revenue } from './money.ts'
 import { type ReportView, today } from './pieces.ts'
@@ -20,6 +21,7 @@ export const reportViews: readonly ReportView[] = [
   balances,
   cancellations,
   freshness,
+  freshnessHistory,
 ]
 
 /** Functions that the views call. */

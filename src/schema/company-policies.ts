@@ -7,6 +7,7 @@ import type { RepeatableStep, ViewDef } from '../database/repeatable-step.ts'
 import { fillSql, identifier, literal, type Queryable } from '../database/sql.ts'
 import { rentalsLocal } from '../outbox/sql/views.ts'
 import { freshness } from '../reports/freshness.ts'
+import { freshnessHistory } from '../reports/freshness-history.ts'
 import { reports } from '../reports/report-views.ts'
 import { companyStreamOf } from '../state/company-access.ts'
 import policies from './company-policies.sql'
@@ -35,6 +36,7 @@ const openState = [
   'workers',
   'senders',
   'webhook_deliveries',
+  'freshness_days',
   'alerts',
   'settings',
   'traffic',
@@ -57,7 +59,7 @@ const rules: readonly (readonly [string, string, string])[] = [
 const companyViews: readonly ViewDef[] = [
   ...(readerViews.views ?? []),
   ...(liveViews.views ?? []),
-  ...(reports.views ?? []).filter(({ name }) => name !== freshness.name),
+  ...(reports.views ?? []).filter(({ name }) => name !== freshness.name && name !== freshnessHistory.name),
   rentalsLocal,
 ]
 

@@ -102,6 +102,21 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.webhook_batch.body': 'What is posted, the same in each repeat.',
   'column sync.webhook_batch.made_at': 'When it was made.',
 
+  'table sync.freshness_days':
+    'How long each stream met its target, by day (UTC). A worker adds to it each minute; report.freshness_history shows it.',
+  'column sync.freshness_days.stream': 'Name of the stream.',
+  'column sync.freshness_days.day': 'The day, in UTC. A day on which no worker ran has no row.',
+  'column sync.freshness_days.looked_at': 'The last minute of the day in which a worker looked.',
+  'column sync.freshness_days.counted':
+    'Minutes of the day that count, without those since counts_from: a stream that is switched off or has no target does not count.',
+  'column sync.freshness_days.counts_from':
+    'Since when all minutes of the day count; null: the stream is switched off.',
+  'column sync.freshness_days.met': 'Minutes in which the stream was within its target.',
+  'column sync.freshness_days.missed_from':
+    'The minute after the last one within the target, on this day or before; null: the stream is switched off.',
+  'column sync.freshness_days.longest_gap':
+    'The longest time without a minute within the target that ended on this day, in minutes.',
+
   'table sync.webhook_deliveries': 'Attempts to deliver a call of the webhook: the last 1,000 of a week.',
   'column sync.webhook_deliveries.id': 'Number in order of the answers.',
   'column sync.webhook_deliveries.sent_at': 'When the attempt started.',

@@ -84,6 +84,7 @@ describe('sync', () => {
         'workers',
         'lastWorkerAt',
         'streams',
+        'freshnessHistory',
         'backlog',
         'estimate',
         'endpoints',

@@ -9,6 +9,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   workers: [],
   lastWorkerAt: null,
   streams: [],
+  freshnessHistory: { days: [], streams: [] },
   backlog: null,
   estimate: { requestsMade: 0, requestsLeft: 0, perSecond: null, secondsLeft: 0 },
   endpoints: [],

@@ -28,6 +28,7 @@ describe('schema report', () => {
       'departures',
       'fleet',
       'freshness',
+      'freshness_history',
       'occupancy',
       'rentals',
       'revenue',

@@ -7,6 +7,7 @@ import type { PageFacts } from '../page-facts.ts'
 import { frame, type Tone } from '../parts/frame.ts'
 import { type Html, html, layout } from '../parts/html.ts'
 import { fleetSection } from './fleet.ts'
+import { keptSection } from './kept.ts'
 import { messagesSection } from './messages.ts'
 import { streamsSection } from './streams.ts'
 import { trafficSection } from './traffic.ts'
@@ -75,6 +76,7 @@ ${placesList(facts)}</section>`,
     attentionSection(facts),
     nowSection(facts),
     streamsSection(facts),
+    keptSection(facts),
     outboxSection(facts),
     messagesSection(facts),
     trafficSection(facts),

@@ -11,6 +11,7 @@ import { commandRow, streamLink } from '../parts/commands.ts'
 import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { freshnessTones, runTones } from '../parts/tones.ts'
+import { keptStrip, keptText } from './kept.ts'
 import { askerOf, kindOf } from './run-page.ts'
 import { endpointsTable, readsTable } from './traffic.ts'
 import { attentionItems } from './work.ts'
@@ -68,7 +69,7 @@ function summary(facts: PageFacts, { stream }: StreamDetails): Html {
 /** The whole page. */
 export function renderStreamPage(facts: PageFacts, details: StreamDetails, signedIn: boolean): string {
   const { status, now, version } = facts
-  const { stream, runs, quarantine, endpoints } = details
+  const { stream, runs, quarantine, endpoints, history } = details
   const matters = status.attention.filter(({ about: streams }) => streams.includes(stream.name))
   const fields = status.unknownFields.filter((field) => field.stream === stream.name)
   const reads = status.reads.filter(({ endpoint }) => endpoints.includes(endpoint))
@@ -82,6 +83,7 @@ export function renderStreamPage(facts: PageFacts, details: StreamDetails, signe
       `runs ${stream.name}`,
       `sync ${stream.name} --full`,
     ])}</section>`,
+    html`<section aria-labelledby="kept"><h2 id="kept">Freshness kept</h2><p class="note">${keptText(history)}</p>${history.length > 0 && keptStrip(history, now)}</section>`,
     listing({
       id: 'runs',
       title: `Runs, the last ${runs.length}`,

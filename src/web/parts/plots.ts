@@ -78,6 +78,27 @@ export function columnPlot({ columns, label, format, marks }: ColumnPlot): Html 
   return html`<svg class="plot" role="img" aria-label="${label}" viewBox="0 0 ${plotWidth} ${plotHeight}" width="${plotWidth}" height="${plotHeight}"><line class="grid" x1="0" x2="${plotWidth}" y1="${plotTop}" y2="${plotTop}"/><line class="axis" x1="0" x2="${plotWidth}" y1="${base}" y2="${base}"/>${drawn}<text x="0" y="${plotTop - 5}">${format(top)}</text>${texts}</svg>`
 }
 
+export type DayBar = {
+  /** How much of the day is filled, 0 to 1; null: nothing is known. */
+  readonly share: number | null
+  readonly tone: string
+  readonly title: string
+}
+
+/** Days side by side, each filled from below as far as its share. `label` says in words what is to be seen. */
+export function dayStrip(days: readonly DayBar[], label: string): Html {
+  const [step, height] = [10, 34]
+  const drawn = days.map(({ share, tone, title }, index) => {
+    const [x, tall] = [index * step, share === null ? 0 : Math.max(3, round(share * height))]
+    const filled =
+      share !== null &&
+      html`<rect class="${tone}" x="${x}" y="${round(height - tall)}" width="8" height="${tall}" rx="2"/>`
+    return html`<g><title>${title}</title><rect class="heat-none" x="${x}" y="0" width="8" height="${height}" rx="2"/>${filled}</g>`
+  })
+  const width = days.length * step - 2
+  return html`<svg class="strip" role="img" aria-label="${label}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">${drawn}</svg>`
+}
+
 export type HeatRow = {
   readonly name: string
   /** One cell per day; `level` is a class from 0 to 5, null where nothing is known. */

@@ -110,6 +110,8 @@ g:hover>rect.hit{fill:var(--mute-soft)}
 .heat{width:100%;height:auto;min-width:620px;max-width:900px}
 .heat-0{fill:var(--h0)}.heat-1{fill:var(--h1)}.heat-2{fill:var(--h2)}.heat-3{fill:var(--h3)}.heat-4{fill:var(--h4)}.heat-5{fill:var(--h5)}.heat-none{fill:var(--none);stroke:var(--line)}
 .heat .today{stroke:var(--text);stroke-width:2}
+.strip{width:100%;height:auto;max-width:900px;margin-top:10px}
+.ends{display:flex;justify-content:space-between;max-width:900px;margin-top:2px}
 .legend{white-space:nowrap}
 .legend svg{display:inline-block;vertical-align:-2px}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:18px 28px;margin-top:8px}

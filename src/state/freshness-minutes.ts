@@ -1,0 +1,64 @@
+// How long a stream met its target, day by day, from one look a minute. Pure. Times are whole minutes since 1970 in UTC, and a
+// day has 1,440 of them.
+//
+// A minute is met when the first look in it finds the stream within its target. Every other minute since the first look is
+// missed: also those in which nobody looked, because no worker ran. So only looks that meet the target need to be written
+// down. While a stream is switched off, or has no target, its minutes do not count; looks that find it so again leave no trace.
+//
+// Example, a stream that was first looked at at 10:00, and is within its target but for 10:02:
+//   10:00 met, 10:01 met, 10:02 missed, 10:03 met    counted from 10:00, 3 met, longest gap 1
+//   no worker until 10:10, then met                  4 met, longest gap 6: 10:04 to 10:09
+// A gap that began on an earlier day counts as a whole on each day up to which it lasted.
+
+/** What a look finds. `off`: the stream is switched off, or has no target. */
+export type Look = 'met' | 'missed' | 'off'
+
+/** The newest day of a stream. */
+export type FreshnessDay = {
+  /** Since 1970-01-01. */
+  readonly day: number
+  /** The last minute of the day in which somebody looked. */
+  readonly lookedAt: number
+  /** Minutes of the day that count, without those since `countsFrom`. */
+  readonly counted: number
+  /** Since when all minutes of the day count; null: they do not. */
+  readonly countsFrom: number | null
+  readonly met: number
+  /** The minute after the last one that was met, or that did not count; null: minutes do not count. */
+  readonly missedFrom: number | null
+  /** In minutes, of the gaps that ended on this day. */
+  readonly longestGap: number
+}
+
+export const minutesOfDay = 1_440
+
+const dayOf = (minute: number): number => Math.floor(minute / minutesOfDay)
+
+/** The day at its first minute, before anybody looks. */
+const newDay = (day: number, last: FreshnessDay | null): FreshnessDay => {
+  const counts = last !== null && last.countsFrom !== null
+  const countsFrom = counts ? day * minutesOfDay : null
+  return { day, lookedAt: 0, counted: 0, countsFrom, met: 0, missedFrom: last?.missedFrom ?? null, longestGap: 0 }
+}
+
+/** The longest gap of a day when one ends before this minute. One that ended with the day before is none of this day. */
+const gapBefore = ({ day, missedFrom, longestGap }: FreshnessDay, minute: number): number =>
+  missedFrom === null || minute === day * minutesOfDay ? longestGap : Math.max(longestGap, minute - missedFrom)
+
+/**
+ * The newest day of a stream after a look; `last` itself where the look says nothing new. A minute is looked at once: later
+ * looks, of another worker or after the clock was set back, change nothing.
+ */
+export function afterLook(last: FreshnessDay | null, minute: number, look: Look): FreshnessDay | null {
+  if (last !== null && minute <= last.lookedAt) return last
+  const today = last?.day === dayOf(minute) ? last : newDay(dayOf(minute), last)
+  const { counted, countsFrom, met, missedFrom } = today
+  if (look === 'off') {
+    if (countsFrom === null) return last
+    const until = { counted: counted + minute - countsFrom, longestGap: gapBefore(today, minute) }
+    return { ...today, ...until, lookedAt: minute, countsFrom: null, missedFrom: null }
+  }
+  const counting = { ...today, lookedAt: minute, countsFrom: countsFrom ?? minute, missedFrom: missedFrom ?? minute }
+  if (look === 'missed') return counting
+  return { ...counting, met: met + 1, missedFrom: minute + 1, longestGap: gapBefore(counting, minute) }
+}
