@@ -205,7 +205,9 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
       return `/${asked.area}/${asked.id}`
     } catch (error) {
       if (!(error instanceof BoatMirrorError) || error.code.startsWith('DATABASE_')) throw error
-      const problem = `${error.message}${error.remedy === undefined ? '' : ` ${error.remedy}`}`
+      const changed = `${error.message.split(':')[0]}. What is shown here is as it is now.`
+      const refused = `${error.message}${error.remedy === undefined ? '' : ` ${error.remedy}`}`
+      const problem = error.code === 'PLAN_CHANGED' ? changed : refused
       return { ...kept, status: error.code === 'PLAN_CHANGED' ? 409 : 422, asksToken: posted.asksToken, problem }
     }
   }

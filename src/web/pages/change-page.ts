@@ -21,6 +21,11 @@ export type ChangeDetails = {
   readonly decisions: readonly Decision[]
 }
 
+const valuesNote = {
+  off: "Values and the API's own words are shown on the command line alone.",
+  on: "Values are shown before a decision, and on the command line; the API's own words on the command line alone.",
+} as const
+
 /** What a person can do about a change in this state. */
 const remedies: Readonly<Record<string, (id: string) => readonly string[]>> = {
   queued: (id) => [`changes cancel ${id}`],
@@ -59,7 +64,7 @@ export function renderChangePage(
     }),
     ...decisionSections({ path: `/changes/${id}`, names, decisions }, { decides, now }),
     html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>
-<p class="note">Values are shown before a decision, and on the command line; the API's own words on the command line alone.</p>${commandRow([`changes show ${id}`, ...(remedies[status]?.(id) ?? [])])}</section>`,
+<p class="note">${valuesNote[decides === 'off' ? 'off' : 'on']}</p>${commandRow([`changes show ${id}`, ...(remedies[status]?.(id) ?? [])])}</section>`,
     listing({
       id: 'neighbours',
       title: 'What it waits for, and what waits for it',
