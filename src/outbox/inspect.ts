@@ -24,6 +24,8 @@ export type ChangeInfo = {
   readonly enqueued_at: Date
   readonly sent_at: Date | null
   readonly settled_at: Date | null
+  /** The hash of what a decision would do. */
+  readonly plan: string
 }
 
 type InCamelCase<N extends string> = N extends `${infer Word}_${infer Rest}`

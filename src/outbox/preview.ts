@@ -1,6 +1,6 @@
 // What a push would send, field by field, without sending or claiming anything.
 
-import { asRead, isObject, type Json, type JsonObject } from '../api/wire/json.ts'
+import { asRead, isObject, type Json, type JsonObject, parseJson } from '../api/wire/json.ts'
 import { ApiError, messageOf } from '../errors.ts'
 import { type Change, type ChangeRow, changeColumns, referredChange, toChange } from './change.ts'
 import type { PushContext } from './context.ts'
@@ -81,6 +81,61 @@ function noteOf(outcome: Exclude<Awaited<ReturnType<typeof prepareChange>>, { ki
       return `Nothing to send. ${outcome.warnings.join(' ')}`
     default:
       return outcome.error
+  }
+}
+
+/** A change as it is once it was decided to send it again. */
+function decided(change: Change, what: SendingDecision, conflict: string | null): Change {
+  const sides = parseJson(conflict ?? '{}').value
+  const fields = isObject(sides) ? Object.entries(sides) : []
+  switch (what) {
+    case 'local': {
+      const seen = fields.map(([name, side]) => [name, isObject(side) ? (side.remote ?? null) : null])
+      return {
+        ...change,
+        base: { ...change.base, ...Object.fromEntries(seen) },
+        seenAt: new Date(),
+        seenSnapshot: null,
+      }
+    }
+    case 'remote':
+      return { ...change, keptRemote: [...change.keptRemote, ...fields.map(([name]) => name)] }
+    case 'retry':
+      return { ...change, evidence: {}, leftOut: [] }
+    case 'did_not':
+      return { ...change, evidence: {} }
+    default:
+      return what satisfies never
+  }
+}
+
+/** Decisions after which a change is sent again. */
+export type SendingDecision = 'retry' | 'local' | 'remote' | 'did_not'
+
+/** How long a preview waits for the API. */
+const previewMs = 8_000
+
+/** Previews what would be sent after a decision about a change; null when there is no such change. */
+export async function previewDecision(
+  context: PushContext,
+  id: string,
+  what: SendingDecision,
+): Promise<Preview | null> {
+  const { rows } = await context.database.pool.query<ChangeRow & { conflict: string | null }>(
+    `select ${changeColumns}, q.conflict::text from outbox.queue q where q.id = $1`,
+    [id],
+  )
+  const [row] = rows
+  if (row === undefined) return null
+  const change = decided(toChange(row), what, row.conflict)
+  const signal = AbortSignal.timeout(previewMs)
+  try {
+    return await preview(context, change, signal)
+  } catch (error) {
+    if (!signal.aborted) throw error
+    const [method = '', path = ''] = change.write.endpoint.split(' ')
+    const note = "What is there now can't be read: the API does not answer, or is paused."
+    return { id, operation: change.operation, method, path, body: null, fields: [], note, readable: false }
   }
 }
 

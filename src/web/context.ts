@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import type { StatusFacts } from '../inspect/status.ts'
 import type { Logger } from '../log.ts'
+import type { Preview, SendingDecision } from '../outbox/preview.ts'
 
 export type OperatorContext = {
   readonly config: Pick<Config, 'host' | 'port' | 'adminToken' | 'timeZone'>
@@ -15,6 +16,8 @@ export type OperatorContext = {
   readStatus(): Promise<StatusFacts>
   /** Tells of each call of the API in this process. */
   onCall(listener: (call: CallRecord) => void): void
+  /** What would be sent after a decision about a change, as the API shows its record now; null: there is no such change. */
+  previewDecision(id: string, what: SendingDecision): Promise<Preview | null>
   readonly queue: {
     /** Is the backend there? @throws BoatMirrorError QUEUE_* */
     ping(): Promise<void>

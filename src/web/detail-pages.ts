@@ -1,11 +1,12 @@
 // The pages about one thing: a stream, a run, a change, a quarantined record, the webhook. Each is read when it is asked for.
 
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findStream } from '../catalog/catalog.ts'
 import { databaseClock } from '../inspect/queries.ts'
 import { runDetails } from '../inspect/run-details.ts'
 import { streamDetails } from '../inspect/stream-details.ts'
 import { findChange, neighboursOf } from '../outbox/inspect.ts'
+import { decisionsAbout } from '../state/decisions.ts'
 import { getQuarantined } from '../state/quarantine.ts'
 import { deliveriesKept, listDeliveries } from '../state/shared/webhook-deliveries.ts'
 import type { OperatorContext } from './context.ts'
@@ -16,6 +17,14 @@ import { renderQuarantinePage } from './pages/quarantine-page.ts'
 import { renderRunPage } from './pages/run-page.ts'
 import { renderStreamPage } from './pages/stream-page.ts'
 import { renderWebhookPage } from './pages/webhook-page.ts'
+import { sessionOf } from './session.ts'
+
+/** The newest decisions that a page shows. */
+const decisionsShown = 10
+
+/** Whether whoever asks may decide on the pages. */
+export const decidesOf = (adminToken: string | null, { headers }: FastifyRequest): PageContext['decides'] =>
+  adminToken === null ? 'off' : sessionOf(headers.cookie) ? 'here' : 'sign-in'
 
 /** Is this the route of one of them? */
 export const isDetailRoute = (route: string | undefined): boolean =>
@@ -33,11 +42,13 @@ export function registerDetailPages(
   facts: () => Promise<PageFacts>,
 ): void {
   const { pool } = context.database
-  const signedIn = context.config.adminToken !== null
+  const { adminToken } = context.config
+  const signedIn = adminToken !== null
   const page = (path: string, render: Render): void => {
-    server.get<{ Params: { name: string } }>(`${path}/:name`, async ({ params }, reply): Promise<FastifyReply> => {
+    server.get<{ Params: { name: string } }>(`${path}/:name`, async (request, reply): Promise<FastifyReply> => {
       const { version } = context
-      const text = await render(params.name, { now: await databaseClock(pool), version, signedIn })
+      const decides = decidesOf(adminToken, request)
+      const text = await render(request.params.name, { now: await databaseClock(pool), version, signedIn, decides })
       if (text !== null) return reply.type('text/html; charset=utf-8').send(text)
       reply.callNotFound()
       return reply
@@ -46,17 +57,23 @@ export function registerDetailPages(
   const numbered = (path: string, render: Render): void =>
     page(path, async (id, about) => (isNumber(id) ? await render(id, about) : null))
 
-  page('/streams', async (name) => {
+  const decisionsOf = (target: string) => decisionsAbout(pool, target, decisionsShown)
+
+  page('/streams', async (name, about) => {
     const stream = findStream(name)
-    return stream === undefined ? null : renderStreamPage(await facts(), await streamDetails(pool, stream), signedIn)
+    if (stream === undefined) return null
+    const details = { ...(await streamDetails(pool, stream)), decisions: await decisionsOf(`stream:${name}`) }
+    return renderStreamPage(await facts(), details, about)
   })
   numbered('/runs', async (id, about) => {
     const details = await runDetails(pool, id)
-    return details && renderRunPage(details, about)
+    return details && renderRunPage({ ...details, decisions: await decisionsOf(`run:${id}`) }, about)
   })
   numbered('/changes', async (id, about) => {
     const change = await findChange(pool, id)
-    return change && renderChangePage({ change, neighbours: await neighboursOf(pool, id) }, about)
+    if (change === null) return null
+    const decisions = await decisionsOf(`change:${id}`)
+    return renderChangePage({ change, neighbours: await neighboursOf(pool, id), decisions }, about)
   })
   numbered('/quarantine', async (id, about) => {
     const bad = await getQuarantined(pool, id)

@@ -12,6 +12,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answered without a token: nothing is told but that we live. */
     open?: boolean
+    /** Takes a form of ours by POST. */
+    form?: boolean
   }
 }
 
@@ -32,7 +34,8 @@ const headers = {
 } as const
 
 const isForm = (request: FastifyRequest): boolean =>
-  request.routeOptions.config?.open === true && request.method === 'POST'
+  request.method === 'POST' &&
+  (request.routeOptions.config?.open === true || request.routeOptions.config?.form === true)
 
 type GuardOptions = { readonly host: string; readonly adminToken: string | null; readonly guesses: Guesses }
 

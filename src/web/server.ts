@@ -5,7 +5,8 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { translateDatabaseError } from '../database/sql-states.ts'
 import { messageOf } from '../errors.ts'
 import { type OperatorContext, sharedRead } from './context.ts'
-import { isDetailRoute, registerDetailPages } from './detail-pages.ts'
+import { registerDecisionPages } from './decision-pages.ts'
+import { decidesOf, isDetailRoute, registerDetailPages } from './detail-pages.ts'
 import { guard } from './guard.ts'
 import { createGuesses } from './guesses.ts'
 import { registerHealth } from './health.ts'
@@ -59,11 +60,12 @@ function registerPages(server: FastifyInstance, context: OperatorContext, jobs: 
   const metrics = createMetrics({ context, facts, jobs: jobs.read })
   context.onCall(metrics.observe)
 
-  server.get('/', async (_request, reply) => {
-    const page = renderPage(await facts(), { signedIn: context.config.adminToken !== null })
+  server.get('/', async (request, reply) => {
+    const page = renderPage(await facts(), { signedIn: adminToken !== null, decides: decidesOf(adminToken, request) })
     return reply.type('text/html; charset=utf-8').send(page)
   })
   registerDetailPages(server, context, facts)
+  registerDecisionPages(server, context, guesses)
   server.get('/api/status', () => context.readStatus())
   server.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()))
   server.setNotFoundHandler((_request, reply) =>

@@ -1,14 +1,16 @@
 // A stream that is paused: nothing of it is read, it is never late, and whoever asks for it is told.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readStatus } from '../../src/inspect/read-status.ts'
 import type { StatusFacts } from '../../src/inspect/status.ts'
 import { requestFirstSync, tick } from '../../src/jobs/schedule.ts'
+import { openMirror } from '../../src/library.ts'
 import { createLogger } from '../../src/log.ts'
 import { decideStream } from '../../src/state/decisions.ts'
 import { askRefresh } from '../../src/state/due/refreshes.ts'
 import { overdueTurns, pausedStreams } from '../../src/state/due/stream-state.ts'
 import { pausedText, withoutPaused } from '../../src/sync/plan.ts'
+import { openCommandLine } from '../cli/program.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const log = createLogger('silent')
@@ -35,7 +37,8 @@ const makeOverdue = (): Promise<unknown> =>
 const readsOf = (path: string): number => mirror.sandbox.requests().filter((request) => request.path === path).length
 
 describe('a paused stream', () => {
-  beforeAll(async () => {
+  beforeEach(async () => {
+    await pool().query('update sync.streams set paused_by = null; delete from sync.decisions')
     await makeOverdue()
     await decideStream(pool(), 'pause', 'users', by)
   })
@@ -47,7 +50,6 @@ describe('a paused stream', () => {
       expect(await tick({ ...mirror.app.syncContext, onTasks: () => {} }, turn, log)).toMatch(/^(early|waiting)$/)
     await pool().query(`update sync.streams set as_of = null, last_run_id = null where stream = 'users'`)
     expect(await requestFirstSync(mirror.app.database, ['users'])).toBe(false)
-    await makeOverdue()
   })
 
   it('is off, paused and never late, and nobody is alarmed', async () => {
@@ -59,7 +61,8 @@ describe('a paused stream', () => {
         paused: { since: expect.any(Date), who },
       })
     const late = attention.filter(({ kind }) => kind === 'late').flatMap(({ about }) => about)
-    expect(late).toEqual(['harbours'])
+    expect(late).toContain('harbours')
+    expect(late).not.toContain('users')
     const { rows } = await pool().query(`select state from report.freshness where stream = 'users'`)
     expect(rows).toEqual([{ state: 'off' }])
   })
@@ -77,6 +80,39 @@ describe('a paused stream', () => {
       await expect(askRefresh(pool(), 'users', key)).rejects.toMatchObject({
         ...{ code: 'USAGE', message: 'users is paused: resume it first.' },
       })
+  })
+
+  it('is paused and resumed by a program and by commands, too', async () => {
+    await using line = await openCommandLine({
+      ...{ DATABASE_URL: mirror.app.databaseUrl, API_BASE_URL: mirror.sandbox.url, API_AUTH: 'none' },
+    })
+    const printed = async (...args: string[]): Promise<string> => (await line.run(args)).stdout
+    const { databaseUrl } = mirror.app
+    const program = await openMirror({ databaseUrl, apiBaseUrl: mirror.sandbox.url, apiAuth: 'none' })
+    try {
+      await program.pause('harbours')
+      await expect(program.pause('harbours')).rejects.toMatchObject({ code: 'USAGE' })
+      await expect(program.resume('harbours', { expected: 'another' })).rejects.toMatchObject({ code: 'PLAN_CHANGED' })
+      await expect(program.sync({ streams: ['harbours'] })).rejects.toThrow(
+        'Nothing was read: harbours is paused since',
+      )
+      expect(await printed('resume', 'harbours')).toBe('harbours is read again.\n')
+      expect(await printed('pause', 'harbours')).toContain('harbours is paused. Resume with:')
+      expect(await printed('status')).toMatch(/harbours .*off, paused/)
+      expect((await line.run(['sync', 'harbours'])).stderr).toContain('Nothing was read: harbours is paused since')
+      await program.resume('harbours')
+    } finally {
+      await program.close()
+    }
+    const { rows } = await pool().query(
+      `select what, via from sync.decisions where target = 'stream:harbours' order by id`,
+    )
+    expect(rows.map(({ what, via }) => `${what} ${via}`)).toEqual([
+      'pause library',
+      'resume command',
+      'pause command',
+      'resume library',
+    ])
   })
 
   it('is read again at once after it is resumed; what was paused by itself stays so', async () => {

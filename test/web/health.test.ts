@@ -75,6 +75,7 @@ it('where the port is taken the worker goes on without pages', async () => {
     database: { pool: { query: () => Promise.reject(new Error('not asked')) } } as never,
     readStatus: pages.status,
     onCall: () => undefined,
+    previewDecision: async () => null,
     queue: { ping: async () => undefined, openQueue: () => Promise.reject(new Error('no queue')) },
     queueNames: ['a'],
     version: '1',

@@ -7,6 +7,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { chromiumPath, openBrowser, watchPage } from './chromium.ts'
+import { letWait, type Waiting } from './decisions-rig.ts'
 import {
   activeLabel,
   activeParent,
@@ -185,6 +186,100 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       }
       await page.close()
     }
+  })
+
+  describe('decisions', () => {
+    const token = 'a-token-of-sixteen-and-more'
+    let mirror: TestMirror
+    let pages: Pages
+    let waiting: Waiting
+    beforeAll(async () => {
+      mirror = await openTestMirror({ size: 20 })
+      pages = await openPages(mirror, { ADMIN_TOKEN: token })
+      await mirror.sync({ streams: ['rentals'] })
+      waiting = await letWait(mirror)
+    })
+    afterAll(async () => {
+      await pages[Symbol.asyncDispose]()
+      await mirror[Symbol.asyncDispose]()
+    })
+
+    async function signIn(page: Page): Promise<void> {
+      await page.goto(pages.url)
+      await page.getByLabel('Token (ADMIN_TOKEN)').fill(token)
+      await page.keyboard.press('Enter')
+      await page.waitForURL(`${pages.url}/`)
+    }
+
+    /** The pages on the way to a decision; all of them where pictures are kept. */
+    const states = (): readonly (readonly [string, string])[] => {
+      const { conflict, failed, unknown, queued, run } = waiting
+      const some = [
+        ['conflict-local', `/changes/${conflict}/local`],
+        ['unknown-took-effect', `/changes/${unknown}/took-effect`],
+        ['release', `/runs/${run}/release`],
+      ] as const
+      if (pictures === undefined) return some
+      return [
+        ...some,
+        ['conflict', `/changes/${conflict}`],
+        ['conflict-remote', `/changes/${conflict}/remote`],
+        ['failed-retry', `/changes/${failed}/retry`],
+        ['queued-cancel', `/changes/${queued}/cancel`],
+        ['unknown-did-not', `/changes/${unknown}/did-not`],
+        ['run', `/runs/${run}`],
+        ['stream', '/streams/rentals'],
+        ['pause', '/streams/rentals/pause'],
+        ['status', '/'],
+      ]
+    }
+
+    it('show what they do, readable in light and dark, wide and on a phone', async () => {
+      for (const scheme of ['light', 'dark'] as const) {
+        const page = await browser.newPage({ viewport: wide, colorScheme: scheme })
+        await signIn(page)
+        const complaints = watchPage(page, pages.url)
+        for (const [name, path] of states()) {
+          await page.goto(`${pages.url}${path}`)
+          for (const size of [wide, phone]) {
+            await page.setViewportSize(size)
+            expect(await poorContrast(page), path).toEqual([])
+            expect(await poorLabels(page), path).toEqual([])
+            expect(await page.evaluate(sidewaysOverflow), path).toBe(0)
+            await picture(page, `decide-${name}-${scheme}-${size.width}`)
+          }
+          await page.setViewportSize(wide)
+        }
+        expect(complaints).toEqual([])
+        await page.close()
+      }
+    })
+
+    it('are made by keyboard, on a phone, without JavaScript; once, and the page says by whom', async () => {
+      const context = await browser.newContext({ viewport: phone, javaScriptEnabled: false })
+      const page = await context.newPage()
+      await signIn(page)
+      await page.goto(`${pages.url}/changes/${waiting.failed}`)
+      const link = page.getByRole('link', { name: 'Send again' })
+      await link.focus()
+      await page.keyboard.press('Enter')
+      await page.waitForURL('**/retry')
+      const name = page.getByLabel('Your name.')
+      await name.focus()
+      await page.keyboard.type('Ann')
+      await page.keyboard.press('Enter')
+      await page.waitForURL(`${pages.url}/changes/${waiting.failed}`)
+      const decided = page.locator('section[aria-labelledby="decisions"]')
+      expect(await decided.textContent()).toContain('Ann (unproven)')
+      await picture(page, 'decided-phone')
+      // The browser keeps no form: it asks for the page again.
+      await page.goBack()
+      await expect.poll(() => page.locator('h1').textContent()).toBe('There is nothing to decide')
+      await picture(page, 'decided-twice-phone')
+      const { rows } = await mirror.app.database.pool.query('select what, who from sync.decisions')
+      expect(rows).toEqual([{ what: 'retry', who: 'Ann (unproven)' }])
+      await context.close()
+    })
   })
 
   it('an empty mirror says so', async () => {

@@ -7,6 +7,7 @@ import type { StatusFacts } from '../../src/inspect/status.ts'
 import { openLate } from '../../src/jobs/backend.ts'
 import { queueNames } from '../../src/jobs/queues.ts'
 import { createLogger } from '../../src/log.ts'
+import { previewDecision } from '../../src/outbox/preview.ts'
 import { type OperatorServer, startOperatorServer } from '../../src/web/server.ts'
 import { createTestDatabase } from '../helpers/database.ts'
 import type { TestMirror } from '../helpers/mirror.ts'
@@ -47,6 +48,7 @@ async function servePages(
     database: app.database,
     readStatus: status,
     onCall: app.onCall,
+    previewDecision: (id, what) => previewDecision(app.pushContext, id, what),
     queue: openLate(await app.openQueue(stop.signal), log, stop.signal),
     queueNames,
     version: '1.2.3',

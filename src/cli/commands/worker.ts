@@ -17,6 +17,7 @@ import type { Logger } from '../../log.ts'
 import { startAlerts } from '../../messages/alerts/alerts.ts'
 import { startWebhook } from '../../messages/webhook/webhook.ts'
 import { saveOutboxLimit } from '../../outbox/limit.ts'
+import { previewDecision } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { processLife } from '../../process-name.ts'
 import { shownAddress } from '../../text.ts'
@@ -68,6 +69,7 @@ export async function runWorker(context: CommandContext): Promise<void> {
     database: app.database,
     readStatus: facts,
     onCall: app.onCall,
+    previewDecision: (id, what) => previewDecision(app.pushContext, id, what),
     queue: late,
     queueNames,
     version: packageVersion(),

@@ -1,9 +1,14 @@
 // The page of one change of the outbox: how it stands and what it waits for. Of what it writes only the names of fields: the
 // values, and the API's own words, may be about people. Pure.
 
+import { writeNamed } from '../../catalog/writes.ts'
 import { count, instant, relative } from '../../format.ts'
 import type { ChangeInfo, neighboursOf } from '../../outbox/inspect.ts'
+import { kindOf } from '../../outbox/kinds/kinds.ts'
+import type { Decision } from '../../state/decisions.ts'
+import { changeActions } from '../actions.ts'
 import { commandRow } from '../parts/commands.ts'
+import { decisionSections } from '../parts/decisions.ts'
 import { cell, frame, headline, listing } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { changeTones } from '../parts/tones.ts'
@@ -12,7 +17,14 @@ import type { PageContext } from './page-context.ts'
 export type ChangeDetails = {
   readonly change: ChangeInfo
   readonly neighbours: Awaited<ReturnType<typeof neighboursOf>>
+  /** The newest first. */
+  readonly decisions: readonly Decision[]
 }
+
+const valuesNote = {
+  off: "Values and the API's own words are shown on the command line alone.",
+  on: "Values are shown before a decision, and on the command line; the API's own words on the command line alone.",
+} as const
 
 /** What a person can do about a change in this state. */
 const remedies: Readonly<Record<string, (id: string) => readonly string[]>> = {
@@ -27,10 +39,13 @@ const neighbourRow = (each: ChangeDetails['neighbours']['waitsFor'][number], how
 
 /** The whole page. */
 export function renderChangePage(
-  { change, neighbours }: ChangeDetails,
-  { now, version, signedIn }: PageContext,
+  { change, neighbours, decisions }: ChangeDetails,
+  { now, version, signedIn, decides }: PageContext,
 ): string {
   const { id, status } = change
+  const kind = kindOf(writeNamed(change.operation))
+  const isOpen = decisions.some(({ doneAt }) => doneAt === null)
+  const names = isOpen ? [] : changeActions(status, kind.replaces === true)
   const fields = Object.keys(change.conflict ?? change.body ?? {})
   const at = (instantAt: Date | null): string | null => (instantAt === null ? null : `${instant(instantAt)} UTC`)
   const sections = [
@@ -47,8 +62,9 @@ export function renderChangePage(
         [change.conflict === null ? 'Fields' : 'Fields in conflict', fields.length === 0 ? null : fields.join(', ')],
       ],
     }),
+    ...decisionSections({ path: `/changes/${id}`, names, decisions }, { decides, now }),
     html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>
-<p class="note">Values and the API's own words are shown on the command line alone.</p>${commandRow([`changes show ${id}`, ...(remedies[status]?.(id) ?? [])])}</section>`,
+<p class="note">${valuesNote[decides === 'off' ? 'off' : 'on']}</p>${commandRow([`changes show ${id}`, ...(remedies[status]?.(id) ?? [])])}</section>`,
     listing({
       id: 'neighbours',
       title: 'What it waits for, and what waits for it',

@@ -1,2 +1,8 @@
 /** What a page about one thing says besides it. */
-export type PageContext = { readonly now: Date; readonly version: string; readonly signedIn: boolean }
+export type PageContext = {
+  readonly now: Date
+  readonly version: string
+  readonly signedIn: boolean
+  /** Whether whoever looks may decide: `here`, after signing in, or not before ADMIN_TOKEN is set. */
+  readonly decides: 'here' | 'sign-in' | 'off'
+}

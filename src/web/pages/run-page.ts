@@ -2,9 +2,11 @@
 
 import { count, counted, duration, instant } from '../../format.ts'
 import { planFacts, type RunDetails } from '../../inspect/run-details.ts'
+import type { Decision } from '../../state/decisions.ts'
 import { countNames, type Run } from '../../state/runs/runs.ts'
 import { oneLine } from '../../text.ts'
 import { commandRow, streamLink } from '../parts/commands.ts'
+import { decisionSections } from '../parts/decisions.ts'
 import { cell, frame, headline, listing } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { runTones } from '../parts/tones.ts'
@@ -33,7 +35,12 @@ const askers: Readonly<Record<string, string>> = {
 export const askerOf = ({ trigger }: Run): string => askers[trigger] ?? trigger
 
 /** The whole page. */
-export function renderRunPage({ run, tasks, held }: RunDetails, { now, version, signedIn }: PageContext): string {
+export function renderRunPage(
+  { run, tasks, held, decisions }: RunDetails & { readonly decisions: readonly Decision[] },
+  { now, version, signedIn, decides }: PageContext,
+): string {
+  const isOpen = decisions.some(({ doneAt }) => doneAt === null)
+  const names = held.count > 0 && !isOpen ? (['release'] as const) : []
   const seconds = ((run.finished_at ?? now).getTime() - run.started_at.getTime()) / 1_000
   const commands = [`runs show ${run.id}`, ...(held.count > 0 ? [`runs release ${run.id}`] : []), `sync ${run.stream}`]
   const sections = [
@@ -50,6 +57,7 @@ export function renderRunPage({ run, tasks, held }: RunDetails, { now, version, 
         ['Error', run.error === null ? null : oneLine(run.error, 500)],
       ],
     }),
+    ...decisionSections({ path: `/runs/${run.id}`, names, decisions }, { decides, now }),
     html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>${commandRow(commands)}</section>`,
     listing({
       id: 'counts',

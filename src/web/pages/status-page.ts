@@ -1,7 +1,7 @@
 // The status page as a whole: what is said first, then the sections. Pure. One page, rendered here, refreshed in place by
 // a small script; it says the same without it.
 
-import { bytes, counted, relative } from '../../format.ts'
+import { bytes, count, counted, relative } from '../../format.ts'
 import { firstSyncText } from '../../inspect/estimate.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { frame, type Tone } from '../parts/frame.ts'
@@ -9,6 +9,7 @@ import { type Html, html, layout } from '../parts/html.ts'
 import { fleetSection } from './fleet.ts'
 import { keptSection } from './kept.ts'
 import { messagesSection } from './messages.ts'
+import type { PageContext } from './page-context.ts'
 import { streamsSection } from './streams.ts'
 import { trafficSection } from './traffic.ts'
 import { attentionSection, nowSection, outboxSection } from './work.ts'
@@ -26,11 +27,14 @@ function summarize({ status, freshness, running, waiting }: PageFacts): Summary 
   const of = (state: string): number => freshness.filter((each) => each.state === state).length
   const [fresh, late, failing, reading] = [of('fresh'), of('late'), of('failing'), of('reading')]
   const scheduled = fresh + late + failing + reading
+  const paused = of('off')
+  const read = freshness.length - paused
   const people = attention.length
   const busy = running.length + waiting.length
   const first = firstSyncText(status.streams, status.estimate)
   const detail = [
-    `${fresh} of ${counted(freshness.length, 'stream')} fresh`,
+    `${fresh} of ${counted(read, 'stream')} fresh`,
+    ...(paused > 0 ? [`${count(paused)} paused`] : []),
     ...(busy > 0 ? [`${counted(running.length, 'run')} under way`] : []),
     ...(people > 0 ? [`${counted(people, 'matter')} for a person`] : []),
     ...(first === null ? [] : [first]),
@@ -42,7 +46,7 @@ function summarize({ status, freshness, running, waiting }: PageFacts): Summary 
   if (scheduled === 0) return { tone: 'warn', headline: 'Nothing has been read yet', detail }
   if (late > 0) return { tone: 'warn', headline: `${counted(late, 'stream')} late`, detail }
   if (reading > 0) return { tone: 'busy', headline: `Catching up with ${counted(reading, 'stream')}`, detail }
-  if (fresh < freshness.length && busy > 0) return { tone: 'busy', headline: 'The first sync is under way', detail }
+  if (fresh < read && busy > 0) return { tone: 'busy', headline: 'The first sync is under way', detail }
   return {
     tone: people > 0 ? 'warn' : 'ok',
     headline: people > 0 ? 'Fresh, and something waits for you' : 'Everything is fresh',
@@ -68,12 +72,12 @@ function placesList({ status, now }: PageFacts): Html {
 }
 
 /** The whole page. `signedIn`: a session can be ended. */
-export function renderPage(facts: PageFacts, { signedIn }: { readonly signedIn: boolean }): string {
+export function renderPage(facts: PageFacts, { signedIn, decides }: Pick<PageContext, 'signedIn' | 'decides'>): string {
   const { tone, headline: title, detail } = summarize(facts)
   const sections = [
     html`<section class="summary ${tone}" aria-label="Summary"><h1 role="status">${title}</h1><p>${detail}</p>
 ${placesList(facts)}</section>`,
-    attentionSection(facts),
+    attentionSection(facts, decides),
     nowSection(facts),
     streamsSection(facts),
     keptSection(facts),

@@ -3,15 +3,18 @@
 import { findStream, holdsPerson } from '../../catalog/catalog.ts'
 import { about, count, counted, duration, freshAsOf, instant, relative } from '../../format.ts'
 import type { StreamDetails } from '../../inspect/stream-details.ts'
+import type { Decision } from '../../state/decisions.ts'
 import type { QuarantineFacts } from '../../state/quarantine.ts'
 import type { Run } from '../../state/runs/runs.ts'
 import { oneLine } from '../../text.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { commandRow, streamLink } from '../parts/commands.ts'
+import { decisionSections } from '../parts/decisions.ts'
 import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
 import { type Html, html } from '../parts/html.ts'
 import { freshnessTones, runTones } from '../parts/tones.ts'
 import { keptStrip, keptText } from './kept.ts'
+import type { PageContext } from './page-context.ts'
 import { askerOf, kindOf } from './run-page.ts'
 import { endpointsTable, readsTable } from './traffic.ts'
 import { attentionItems } from './work.ts'
@@ -59,6 +62,7 @@ function summary(facts: PageFacts, { stream }: StreamDetails): Html {
       ['Hangs below', stream.parent === undefined ? null : streamLink(stream.parent)],
       ['As of', known === undefined ? null : freshAsOf(known, now)],
       ['Target', fresh?.targetS == null ? 'none' : about(fresh.targetS)],
+      ['Paused', known?.paused == null ? null : `since ${instant(known.paused.since)} UTC, by ${known.paused.who}`],
       ['Read every', known?.intervalS == null ? 'on no schedule' : about(known.intervalS)],
       ['Next', known?.nextDueAt == null ? null : known.nextDueAt <= now ? 'due' : relative(known.nextDueAt, now)],
       ['Now', present === undefined ? null : html`<a href="/runs/${present.id}">run ${present.id}</a>`],
@@ -67,17 +71,25 @@ function summary(facts: PageFacts, { stream }: StreamDetails): Html {
 }
 
 /** The whole page. */
-export function renderStreamPage(facts: PageFacts, details: StreamDetails, signedIn: boolean): string {
+export function renderStreamPage(
+  facts: PageFacts,
+  details: StreamDetails & { readonly decisions: readonly Decision[] },
+  { signedIn, decides }: Pick<PageContext, 'signedIn' | 'decides'>,
+): string {
   const { status, now, version } = facts
   const { stream, runs, quarantine, endpoints, history } = details
   const matters = status.attention.filter(({ about: streams }) => streams.includes(stream.name))
   const fields = status.unknownFields.filter((field) => field.stream === stream.name)
   const reads = status.reads.filter(({ endpoint }) => endpoints.includes(endpoint))
   const called = status.endpoints.filter(({ endpoint }) => endpoints.includes(endpoint))
+  const known = status.streams.find((each) => each.stream === stream.name)
+  const isInside = stream.reads.kind === 'inside'
+  const names = isInside ? [] : known?.paused == null ? (['pause'] as const) : (['resume'] as const)
   const sections = [
     summary(facts, details),
     matters.length > 0 &&
       html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>${attentionItems(matters, now)}</section>`,
+    ...decisionSections({ path: `/streams/${stream.name}`, names, decisions: details.decisions }, { decides, now }),
     html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>${commandRow([
       `refresh ${stream.name}`,
       `runs ${stream.name}`,

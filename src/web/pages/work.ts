@@ -7,13 +7,18 @@ import type { RunningRun } from '../../inspect/page-queries.ts'
 import type { AttentionItem } from '../../inspect/status.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { commandsHtml } from '../parts/commands.ts'
+import { decisionHint } from '../parts/decisions.ts'
 import { type Html, html } from '../parts/html.ts'
 import { changeTones } from '../parts/tones.ts'
+import type { PageContext } from './page-context.ts'
 
 /** What waits for a person, with the commands that help; nothing when nothing waits. */
-export const attentionSection = ({ status: { attention }, now }: PageFacts): Html =>
+export const attentionSection = ({ status: { attention }, now }: PageFacts, decides: PageContext['decides']): Html =>
   html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>
-${attention.length === 0 ? html`<p class="quiet">Nothing. Everything goes on by itself.</p>` : attentionItems(attention, now)}</section>`
+${attention.length === 0 ? html`<p class="quiet">Nothing. Everything goes on by itself.</p>` : attentionItems(attention, now)}${attention.some(({ kind }) => decidable.has(kind)) && decisionHint(decides)}</section>`
+
+/** Matters that are decided on the page of the change or the run. */
+const decidable: ReadonlySet<AttentionItem['kind']> = new Set(['held', 'conflict', 'unknown', 'failed'])
 
 const gravest: ReadonlySet<AttentionItem['kind']> = new Set(['failing', 'breaker', 'credentials'])
 

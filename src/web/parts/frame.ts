@@ -14,10 +14,12 @@ type PageFrame = {
   readonly sections: readonly Html[]
   /** It is the status page, to which the others lead back. */
   readonly isHome?: boolean
+  /** False: the script does not keep it true, as somebody types into it. */
+  readonly isLive?: boolean
 }
 
 /** A page of sections under the heading of its first. */
-export function frame({ title, signedIn, now, version, sections, isHome = false }: PageFrame): string {
+export function frame({ title, signedIn, now, version, sections, isHome = false, isLive = true }: PageFrame): string {
   const body = html`<a class="skip" href="#main">Skip to the ${isHome ? 'status' : 'content'}</a>
 <header>
 <p class="brand">Boat Mirror</p>
@@ -32,7 +34,7 @@ ${sections}
 </div>
 <p id="connection" role="status" aria-live="polite"></p>
 </main>`
-  return layout({ title: `${title} – Boat Mirror`, body, live: true })
+  return layout({ title: `${title} – Boat Mirror`, body, live: isLive })
 }
 
 type Headline = {

@@ -131,6 +131,12 @@ details[open] summary{margin-bottom:8px}
 #connection{color:var(--bad)}
 #connection.well{color:var(--note)}
 button{font:inherit;color:var(--link);background:none;border:1px solid var(--line);border-radius:7px;padding:3px 12px;cursor:pointer}
+.action{display:inline-block;border:1px solid var(--link);border-radius:7px;padding:6px 14px;margin:6px 8px 0 0;text-decoration:none}
+.action:focus-visible{outline:3px solid var(--focus);outline-offset:2px}
+.decide label{display:block;margin:12px 0 4px}
+.decide input{width:100%;max-width:420px;font:inherit;color:inherit;background:var(--ground);border:1px solid var(--mute);border-radius:7px;padding:9px 12px}
+.decide button{margin:8px 14px 0 0;padding:8px 18px;border-color:var(--link)}
+.decide .wrong{color:var(--bad);min-height:24px;margin-top:8px}
 .sign-in{max-width:400px;margin:12vh auto}
 .sign-in label{display:block;margin:14px 0 4px}
 .sign-in input{width:100%;font:inherit;color:inherit;background:var(--ground);border:1px solid var(--mute);border-radius:7px;padding:9px 12px}

@@ -1,0 +1,252 @@
+// The pages on which a signed-in person decides. GET shows what a decision does, POST makes it: by the same functions of SQL as
+// everybody, in the name that was typed. Without ADMIN_TOKEN there are none of them.
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { findStream } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { writeNamed } from '../catalog/writes.ts'
+import { BoatMirrorError } from '../errors.ts'
+import { databaseClock } from '../inspect/queries.ts'
+import { recordRow } from '../inspect/record-queries.ts'
+import { type ChangeDecision, decideChange } from '../outbox/decisions.ts'
+import { findChange, neighboursOf } from '../outbox/inspect.ts'
+import { kindOf } from '../outbox/kinds/kinds.ts'
+import type { SendingDecision } from '../outbox/preview.ts'
+import { type DecidedBy, decideStream, planOf } from '../state/decisions.ts'
+import { keyParts } from '../state/remembered/records.ts'
+import { findRun } from '../state/runs/runs.ts'
+import { heldKeyPage } from '../state/runs/sweeps.ts'
+import { type ActionName, actions, changeActions, findAction } from './actions.ts'
+import type { OperatorContext } from './context.ts'
+import { type Bound, issueForm, readForm, typedName } from './forms.ts'
+import type { Guesses } from './guesses.ts'
+import {
+  changeSubject,
+  type HeldRecord,
+  releaseSubject,
+  renderDecisionPage,
+  renderRefusal,
+  type Subject,
+  streamSubject,
+} from './pages/decision-page.ts'
+import { isSecret, sessionOf } from './session.ts'
+
+type Area = 'changes' | 'runs' | 'streams'
+
+const areas: Readonly<Record<Area, { readonly noun: string; readonly names: readonly ActionName[] }>> = {
+  changes: { noun: 'change', names: ['retry', 'cancel', 'local', 'remote', 'took-effect', 'did-not'] },
+  runs: { noun: 'run', names: ['release'] },
+  streams: { noun: 'stream', names: ['pause', 'resume'] },
+}
+
+/** What somebody asks to decide. */
+type Asked = {
+  readonly area: Area
+  readonly id: string
+  readonly name: ActionName
+  readonly path: string
+  /** Of a release: the last key that was shown. */
+  readonly after: string
+}
+
+/** What is there to decide; `subject` null: nothing, `why` says it. */
+type Found = { readonly plan: string; readonly subject: Subject | null; readonly why: string }
+
+const recordsShown = 50
+/** Columns by which a person knows a record: not when it was written. */
+const columnsShown = 5
+
+const tellsRecord = ({ type, name }: StreamDef['columns'][number]): boolean =>
+  type !== 'jsonb' && !type.endsWith('[]') && !/^(creation|last_modification)_/.test(name)
+
+/** Adds them. */
+export function registerDecisionPages(server: FastifyInstance, context: OperatorContext, guesses: Guesses): void {
+  const { adminToken } = context.config
+  if (adminToken === null) return
+  const { pool } = context.database
+
+  const ofChange = async ({ id, name }: Asked): Promise<Omit<Found, 'plan'> | null> => {
+    const change = await findChange(pool, id)
+    if (change === null) return null
+    const kind = kindOf(writeNamed(change.operation))
+    if (!changeActions(change.status, kind.replaces === true).includes(name))
+      return { subject: null, why: `Change ${id} is ${change.status}.` }
+    const { what } = actions[name]
+    const isSent = name === 'retry' || name === 'did-not' || name === 'local' || (name === 'remote' && kind.replaces)
+    const preview = isSent ? await context.previewDecision(id, what as SendingDecision) : null
+    const neighbours = await neighboursOf(pool, id)
+    const subject = changeSubject(name, { change, neighbours, preview, makesRecord: kind.makesRecord === true })
+    return { subject, why: '' }
+  }
+
+  const heldRecord = async (stream: StreamDef, key: string): Promise<HeldRecord> => {
+    const row = await recordRow(pool, stream, keyParts(stream, key))
+    const known = stream.columns
+      .filter((column) => tellsRecord(column) && !stream.key.includes(column.name))
+      .flatMap(({ name }): [string, string][] => {
+        const value = row?.values[name] ?? null
+        return value === null ? [] : [[name, value]]
+      })
+    return { key, values: Object.fromEntries(known.slice(0, columnsShown)) }
+  }
+
+  const ofRun = async ({ id, after }: Asked): Promise<Omit<Found, 'plan'> | null> => {
+    const run = await findRun(pool, id)
+    const stream = run && findStream(run.stream)
+    if (run === null || stream === null || stream === undefined) return null
+    const { count: held, keys } = await heldKeyPage(pool, id, { after, limit: recordsShown })
+    if (held === 0) return { subject: null, why: `Run ${id} holds no deletion back.` }
+    const records: HeldRecord[] = []
+    for (const key of keys) records.push(await heldRecord(stream, key))
+    const last = keys.length === recordsShown ? (keys.at(-1) ?? null) : null
+    return { subject: releaseSubject({ run, stream, held, records, after: last }), why: '' }
+  }
+
+  const ofStream = async ({ id, name }: Asked): Promise<Omit<Found, 'plan'> | null> => {
+    const stream = findStream(id)
+    return stream === undefined ? null : { subject: streamSubject(name, stream), why: '' }
+  }
+
+  const readers = { changes: ofChange, runs: ofRun, streams: ofStream }
+
+  const find = async (asked: Asked): Promise<Found | null> => {
+    // The plan first: what changes while the rest is read makes the form out of date, not wrong.
+    const plan = await planOf(pool, `${areas[asked.area].noun}:${asked.id}`)
+    const found = await readers[asked.area](asked)
+    return found && { plan: plan ?? '', ...found }
+  }
+
+  const decide = async ({ area, id, name }: Asked, by: DecidedBy, resultId: string): Promise<void> => {
+    const { what } = actions[name]
+    if (area === 'changes')
+      await decideChange(pool, { what: what as ChangeDecision, id, ...(resultId === '' ? {} : { resultId }) }, by)
+    else await decideStream(pool, what as 'release' | 'pause' | 'resume', id, by)
+  }
+
+  type Again = {
+    readonly status: number
+    readonly problem: string
+    readonly asksToken: boolean
+    readonly who?: string
+    readonly resultId?: string
+  }
+
+  const show = async (reply: FastifyReply, session: string, asked: Asked, again: Again): Promise<FastifyReply> => {
+    const found = await find(asked)
+    if (found === null) {
+      reply.callNotFound()
+      return reply
+    }
+    const { noun } = areas[asked.area]
+    const page = { now: await databaseClock(pool), version: context.version, signedIn: true, decides: 'here' } as const
+    const { button, does } = actions[asked.name]
+    const title = `${button}: ${noun} ${asked.id}`
+    reply.code(again.status).type('text/html; charset=utf-8')
+    if (found.subject === null) {
+      const why = [again.problem, found.why].filter((text) => text !== '').join(' ')
+      return reply.send(
+        renderRefusal({ title: 'There is nothing to decide', why, back: `/${asked.area}/${asked.id}` }, page),
+      )
+    }
+    const { asksToken, problem, who = '', resultId = '' } = again
+    const form = issueForm(adminToken, { session, path: asked.path }, { plan: found.plan, asksToken }, new Date())
+    const tone = asked.name === 'release' || asked.name === 'did-not' ? 'warn' : 'busy'
+    return reply.send(
+      renderDecisionPage(
+        {
+          subject: found.subject,
+          title,
+          does,
+          tone,
+          form: { path: asked.path, form, button, asksToken, problem, who, resultId },
+        },
+        page,
+      ),
+    )
+  }
+
+  /** Takes a form that was posted. @returns where it leads, or what to show again */
+  const take = async (request: FastifyRequest, bound: Bound, asked: Asked): Promise<string | Again> => {
+    const body = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
+    const typed = (name: string): string => (body.get(name) ?? '').trim()
+    const kept = { who: typed('who'), resultId: typed('resultId') }
+    const posted = readForm(adminToken, bound, typed('form'), new Date())
+    if (posted.kind === 'wrong')
+      return {
+        ...kept,
+        status: 403,
+        asksToken: true,
+        problem: 'This form was not made for this session. Look again, and type the token.',
+      }
+    if (posted.kind === 'old')
+      return {
+        ...kept,
+        status: 401,
+        asksToken: true,
+        problem: 'This page is older than five minutes. Look again, and type the token.',
+      }
+    if (posted.asksToken) {
+      const given = typed('token')
+      const verdict = await guesses(request.ip, { kind: 'token', text: given }, () => isSecret(adminToken, given))
+      if (verdict.kind === 'wait')
+        return {
+          ...kept,
+          status: 429,
+          asksToken: true,
+          problem: `Too many wrong tokens. Wait ${verdict.seconds} seconds.`,
+        }
+      if (verdict.kind === 'wrong') return { ...kept, status: 401, asksToken: true, problem: 'This is not the token.' }
+    }
+    const who = typedName(kept.who)
+    if (who === '') return { ...kept, status: 422, asksToken: posted.asksToken, problem: 'Type your name.' }
+    try {
+      await decide(asked, { via: 'page', who, expected: posted.plan }, kept.resultId)
+      context.log.info({ event: 'decided', what: asked.name, path: asked.path }, `${asked.path} was decided on a page`)
+      return `/${asked.area}/${asked.id}`
+    } catch (error) {
+      if (!(error instanceof BoatMirrorError) || error.code.startsWith('DATABASE_')) throw error
+      const changed = `${error.message.split(':')[0]}. What is shown here is as it is now.`
+      const refused = `${error.message}${error.remedy === undefined ? '' : ` ${error.remedy}`}`
+      const problem = error.code === 'PLAN_CHANGED' ? changed : refused
+      return { ...kept, status: error.code === 'PLAN_CHANGED' ? 409 : 422, asksToken: posted.asksToken, problem }
+    }
+  }
+
+  type Route = { Params: { id: string; action: string }; Querystring: { after?: unknown } }
+  for (const area of Object.keys(areas) as Area[]) {
+    const askedOf = (request: FastifyRequest<Route>): Asked | null => {
+      const { id, action } = request.params
+      const name = findAction(action)
+      const isKnown = area === 'streams' || /^\d{1,18}$/.test(id)
+      if (name === undefined || !areas[area].names.includes(name) || !isKnown) return null
+      const { after } = request.query
+      return { area, id, name, path: `/${area}/${id}/${name}`, after: typeof after === 'string' ? after : '' }
+    }
+    const answer = async (
+      request: FastifyRequest<Route>,
+      reply: FastifyReply,
+      work: (session: string, asked: Asked) => Promise<FastifyReply>,
+    ): Promise<FastifyReply> => {
+      const asked = askedOf(request)
+      if (asked === null) {
+        reply.callNotFound()
+        return reply
+      }
+      // The token as a bearer opens the pages; who decides has signed in.
+      const session = sessionOf(request.headers.cookie)
+      if (session !== undefined && session !== '') return await work(session, asked)
+      return reply.code(403).type('text/plain; charset=utf-8').send('Decisions need a session: sign in at /sign-in.\n')
+    }
+    server.get<Route>(`/${area}/:id/:action`, (request, reply) =>
+      answer(request, reply, (session, asked) =>
+        show(reply, session, asked, { status: 200, problem: '', asksToken: false }),
+      ),
+    )
+    server.post<Route>(`/${area}/:id/:action`, { config: { form: true } }, (request, reply) =>
+      answer(request, reply, async (session, asked) => {
+        const taken = await take(request, { session, path: asked.path }, asked)
+        return typeof taken === 'string' ? reply.redirect(taken, 303) : await show(reply, session, asked, taken)
+      }),
+    )
+  }
+}

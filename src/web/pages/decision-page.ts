@@ -1,0 +1,238 @@
+// The page that shows what a decision does, before it is made: both sides of a conflict, what is sent again, which records go.
+// It alone shows values, and only to a session that was signed in with the token. Pure.
+
+import { descendantsOf } from '../../catalog/catalog.ts'
+import type { StreamDef } from '../../catalog/types.ts'
+import { count, counted } from '../../format.ts'
+import type { ChangeInfo, neighboursOf } from '../../outbox/inspect.ts'
+import type { Preview } from '../../outbox/preview.ts'
+import type { Run } from '../../state/runs/runs.ts'
+import { oneLine } from '../../text.ts'
+import type { ActionName } from '../actions.ts'
+import { longestName } from '../forms.ts'
+import { cell, frame, headline, listing, type Tone } from '../parts/frame.ts'
+import { type Html, html } from '../parts/html.ts'
+import type { PageContext } from './page-context.ts'
+
+/** What a decision is about, with all that is shown of it. */
+export type Subject = {
+  /** The page of what it is about. */
+  readonly back: string
+  readonly title: string
+  readonly sections: readonly Html[]
+  /** What is asked for besides the name. */
+  readonly resultId?: 'asked' | 'needed'
+}
+
+type Form = {
+  readonly path: string
+  /** Signed: see `web/forms.ts`. */
+  readonly form: string
+  readonly button: string
+  readonly asksToken: boolean
+  /** Why the form that was posted was not taken; empty: none was. */
+  readonly problem: string
+  /** What was typed before. */
+  readonly who: string
+  readonly resultId: string
+}
+
+const shown = (value: unknown): string => oneLine(JSON.stringify(value) ?? 'null', 200)
+
+/** Both sides of a conflict. */
+function conflictSection({ conflict }: ChangeInfo): Html | false {
+  if (conflict === null) return false
+  return listing({
+    id: 'conflict',
+    title: 'Both sides of the conflict',
+    columns: ['Field', 'Before', 'This change', 'The API'],
+    rows: Object.entries(conflict).map(
+      ([field, { base, local, remote }]) =>
+        html`<tr><th scope="row">${field}</th>${cell('Before', shown(base))}${cell('This change', shown(local))}${cell('The API', shown(remote))}</tr>`,
+    ),
+    none: '',
+  })
+}
+
+/** What is sent, field by field. */
+export function sentSection({ method, path, body, fields, note }: Preview): Html {
+  const table = listing({
+    id: 'sent',
+    title: 'What is sent',
+    columns: ['Field', 'The API shows', 'Sent'],
+    rows: fields.map(
+      ({ field, from, to }) =>
+        html`<tr><th scope="row">${field}</th>${cell('The API shows', shown(from))}${cell('Sent', shown(to))}</tr>`,
+    ),
+    none: body === null ? 'Nothing would be sent as it stands.' : 'No field would change.',
+  })
+  return html`${table}<section aria-label="Request"><p><code>${method} ${path}</code></p>${note !== null && html`<p class="note">${oneLine(note, 500)}</p>`}</section>`
+}
+
+const valuesSection = (id: string, title: string, values: Readonly<Record<string, unknown>>): Html =>
+  listing({
+    id,
+    title,
+    columns: ['Field', 'Value'],
+    rows: Object.entries(values).map(
+      ([field, value]) => html`<tr><th scope="row">${field}</th>${cell('Value', shown(value))}</tr>`,
+    ),
+    none: 'It has none.',
+  })
+
+type Neighbours = Awaited<ReturnType<typeof neighboursOf>>
+
+const blockedSection = ({ neededBy }: Neighbours): Html =>
+  listing({
+    id: 'blocked',
+    title: 'Changes that are blocked with it',
+    columns: ['Change', 'Operation', 'State'],
+    rows: neededBy.map(
+      (each) =>
+        html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>${cell('Operation', each.operation)}${cell('State', each.status)}</tr>`,
+    ),
+    none: 'None waits for it.',
+  })
+
+type ChangeSubject = {
+  readonly change: ChangeInfo
+  readonly neighbours: Neighbours
+  /** null: nothing is sent after this decision. */
+  readonly preview: Preview | null
+  readonly makesRecord: boolean
+}
+
+/** A decision about a change. */
+export function changeSubject(name: ActionName, { change, neighbours, preview, makesRecord }: ChangeSubject): Subject {
+  const waiting = neighbours.neededBy.some(({ status }) => status === 'queued' || status === 'blocked')
+  const isMade = name === 'took-effect' && makesRecord
+  const candidates = change.response?.candidates
+  const sections = [
+    conflictSection(change),
+    preview !== null && sentSection(preview),
+    preview === null &&
+      valuesSection('body', name === 'cancel' ? 'What is not sent' : 'What was sent', change.body ?? {}),
+    name === 'cancel' && blockedSection(neighbours),
+    isMade &&
+      Array.isArray(candidates) &&
+      listing({
+        id: 'candidates',
+        title: 'Records that it could be',
+        columns: ['Record'],
+        rows: candidates.map((each) => html`<tr>${cell('Record', shown(each))}</tr>`),
+        none: 'None was found.',
+      }),
+  ].filter((each) => each !== false)
+  return {
+    back: `/changes/${change.id}`,
+    title: `change ${change.id}`,
+    sections,
+    ...(isMade ? { resultId: waiting ? ('needed' as const) : ('asked' as const) } : {}),
+  }
+}
+
+/** A record whose deletion waits, with the values by which a person knows it. */
+export type HeldRecord = { readonly key: string; readonly values: Readonly<Record<string, string | null>> }
+
+type ReleaseSubject = {
+  readonly run: Run
+  readonly stream: StreamDef
+  readonly held: number
+  /** Of this page of them. */
+  readonly records: readonly HeldRecord[]
+  /** The last key of this page, when there are more. */
+  readonly after: string | null
+}
+
+/** The release of what a run holds. */
+export function releaseSubject({ run, stream, held, records, after }: ReleaseSubject): Subject {
+  const names = [...new Set(records.flatMap(({ values }) => Object.keys(values)))]
+  const asked =
+    stream.parent === undefined
+      ? 'The API is asked for each of them. Those that it answers with 404 or 410 are marked as deleted, the others stay.'
+      : `The API is asked again for the ${stream.parent} above them. Rows that it still does not bring are marked as deleted.`
+  const more =
+    after !== null &&
+    html`<p><a href="/runs/${run.id}/release?${new URLSearchParams({ after }).toString()}">Next records</a></p>`
+  return {
+    back: `/runs/${run.id}`,
+    title: `what run ${run.id} holds`,
+    sections: [
+      html`<section aria-label="What happens"><p>${counted(held, 'record')} of ${stream.name} ${held === 1 ? 'waits' : 'wait'}. ${asked}</p>${more}</section>`,
+      listing({
+        id: 'records',
+        title: records.length === held ? 'The records' : `${count(records.length)} of ${count(held)} records`,
+        columns: ['Key', ...names],
+        rows: records.map(
+          ({ key, values }) =>
+            html`<tr><th scope="row">${oneLine(key, 80)}</th>${names.map((name) => cell(name, oneLine(values[name] ?? '', 80)))}</tr>`,
+        ),
+        none: 'Nothing is held.',
+      }),
+    ],
+  }
+}
+
+/** A pause of a stream, or its end. */
+export function streamSubject(name: ActionName, stream: StreamDef): Subject {
+  const below = descendantsOf(stream.name).map((child) => child.name)
+  const all = [stream.name, ...below].join(', ')
+  const text =
+    name === 'pause'
+      ? `Nothing of ${all} is read until somebody resumes it. A run under way ends first. The rows stay as they are, nothing is late, and changes are sent as before.`
+      : `${all}: what is overdue is read at once.`
+  return {
+    back: `/streams/${stream.name}`,
+    title: stream.name,
+    sections: [html`<section aria-label="What happens"><p>${text}</p></section>`],
+  }
+}
+
+/** The form; a button that is there is the only one, so that Enter sends it. */
+function formSection({ path, form, button, asksToken, problem, who, resultId }: Form, subject: Subject): Html {
+  const id = subject.resultId
+  return html`<section class="decide" aria-labelledby="decide"><h2 id="decide">Decide</h2>
+<form method="post" action="${path}">
+<label for="who">Your name. It is kept with the decision, marked as unproven.</label>
+<input id="who" name="who" autocomplete="name" maxlength="${longestName}" required value="${who}">
+${
+  id !== undefined &&
+  html`<label for="result-id">Id of the record that the change made${id === 'asked' && ' (empty: not known)'}</label>
+<input id="result-id" name="resultId" inputmode="numeric" pattern="[0-9]{1,18}" value="${resultId}"${id === 'needed' && html` required`}>`
+}${
+  asksToken &&
+  html`<label for="token">Token (ADMIN_TOKEN)</label>
+<input id="token" name="token" type="password" autocomplete="current-password" required>`
+}
+<p class="wrong" role="alert">${problem}</p>
+<button name="form" value="${form}">${button}</button> <a href="${subject.back}">Do nothing</a></form></section>`
+}
+
+type Shown = {
+  readonly subject: Subject
+  readonly title: string
+  readonly does: string
+  readonly tone: Tone
+  readonly form: Form
+}
+
+/** The page before a decision. */
+export function renderDecisionPage({ subject, title, does, tone, form }: Shown, { now, version }: PageContext): string {
+  const sections = [
+    headline({ tone, title, detail: does, facts: [['About', html`<a href="${subject.back}">${subject.title}</a>`]] }),
+    ...subject.sections,
+    formSection(form, subject),
+  ]
+  return frame({ title, signedIn: true, now, version, sections, isLive: false })
+}
+
+type Refused = { readonly title: string; readonly why: string; readonly back: string }
+
+/** The page where there is nothing to decide, or nobody who may. */
+export function renderRefusal({ title, why, back }: Refused, { now, version, signedIn }: PageContext): string {
+  const sections = [
+    headline({ tone: 'mute', title, detail: why, facts: [] }),
+    html`<section aria-label="Back"><p><a href="${back}">Back</a></p></section>`,
+  ]
+  return frame({ title, signedIn, now, version, sections, isLive: false })
+}

@@ -1,0 +1,53 @@
+// The section of a page about one thing that leads to what can be decided about it, and says what was. Pure.
+
+import { relative } from '../../format.ts'
+import type { Decision } from '../../state/decisions.ts'
+import { type ActionName, actions } from '../actions.ts'
+import type { PageContext } from '../pages/page-context.ts'
+import { cell, listing } from './frame.ts'
+import { type Html, html } from './html.ts'
+
+/** What came of a decision. */
+const outcomeOf = ({ doneAt, error }: Decision): string =>
+  error ?? (doneAt === null ? 'a worker is to carry it out' : 'carried out')
+
+const hints = {
+  off: 'To decide on these pages, set ADMIN_TOKEN (16 characters or more) and start the worker again.',
+  'sign-in': 'To decide on these pages, sign in with the token.',
+  here: 'Each shows first what it does.',
+} as const
+
+/** Says how decisions on the pages are turned on, where they are not. */
+export const decisionHint = (decides: PageContext['decides']): Html | false =>
+  decides !== 'here' && html`<p class="note">${hints[decides]}</p>`
+
+type Decidable = {
+  /** The address of what it is about. */
+  readonly path: string
+  readonly names: readonly ActionName[]
+  readonly decisions: readonly Decision[]
+}
+
+/** Both sections; none where nothing can be decided and nothing was. */
+export function decisionSections(
+  { path, names, decisions }: Decidable,
+  { decides, now }: Pick<PageContext, 'decides' | 'now'>,
+): readonly Html[] {
+  const links = html`<p class="actions">${names.map((name) => html`<a class="action" href="${path}/${name}">${actions[name].button} …</a> `)}</p>`
+  const choices =
+    names.length > 0 &&
+    html`<section aria-labelledby="choices"><h2 id="choices">Decide</h2><p class="note">${hints[decides]}</p>${decides === 'here' && links}</section>`
+  const made =
+    decisions.length > 0 &&
+    listing({
+      id: 'decisions',
+      title: 'Decisions',
+      columns: ['Decision', 'By', 'Via', 'When', 'Outcome'],
+      rows: decisions.map(
+        (each) =>
+          html`<tr><th scope="row">${each.what}</th>${cell('By', each.who)}${cell('Via', each.via)}${cell('When', relative(each.at, now))}${cell('Outcome', outcomeOf(each))}</tr>`,
+      ),
+      none: '',
+    })
+  return [choices, made].filter((each) => each !== false)
+}
