@@ -18,6 +18,7 @@ const commandNames = [
   'check',
   'alert',
   'access',
+  'privacy',
   'migrate',
   'sandbox',
   'db',

@@ -10,7 +10,14 @@ import { printError } from './print-error.ts'
 import { registerChanges, registerPush } from './usage/outbox.ts'
 import { registerDrift, registerExplain, registerFeed, registerReport } from './usage/reading.ts'
 import { registerSandbox } from './usage/sandbox.ts'
-import { registerAccess, registerAlert, registerCheck, registerDb, registerMigrate } from './usage/set-up.ts'
+import {
+  registerAccess,
+  registerAlert,
+  registerCheck,
+  registerDb,
+  registerMigrate,
+  registerPrivacy,
+} from './usage/set-up.ts'
 import {
   registerQuarantine,
   registerRefresh,
@@ -39,6 +46,7 @@ const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
   check: registerCheck,
   alert: registerAlert,
   access: registerAccess,
+  privacy: registerPrivacy,
   migrate: registerMigrate,
   sandbox: registerSandbox,
   db: registerDb,
