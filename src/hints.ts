@@ -21,6 +21,7 @@ const commandNames = [
   'alert',
   'webhook',
   'access',
+  'privacy',
   'migrate',
   'sandbox',
   'db',

@@ -16,6 +16,7 @@ import {
   registerCheck,
   registerDb,
   registerMigrate,
+  registerPrivacy,
   registerWebhook,
 } from './usage/set-up.ts'
 import {
@@ -51,6 +52,7 @@ const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
   alert: registerAlert,
   webhook: registerWebhook,
   access: registerAccess,
+  privacy: registerPrivacy,
   migrate: registerMigrate,
   sandbox: registerSandbox,
   db: registerDb,

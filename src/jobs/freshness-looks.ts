@@ -7,6 +7,7 @@ import type { Config } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { pausedStreams } from '../state/due/stream-state.ts'
 import { lookAtFreshness } from '../state/freshness-days.ts'
 import { isEnabled } from '../sync/plan.ts'
 
@@ -19,12 +20,13 @@ type LooksOptions = { readonly database: Database; readonly config: Config; read
 
 /** Looks at once, then once a minute; disposing ends it. */
 export function startFreshnessLooks({ database, config, log }: LooksOptions): AsyncDisposable {
-  const off = streams.filter((stream) => !isEnabled(stream, config)).map(({ name }) => name)
+  const switchedOff = streams.filter((stream) => !isEnabled(stream, config)).map(({ name }) => name)
   const stopping = new AbortController()
   let failures = 0
   const look = async (): Promise<number> => {
     try {
-      await lookAtFreshness(database, off)
+      const paused = await pausedStreams(database.pool)
+      await lookAtFreshness(database, [...switchedOff, ...paused.map(({ stream }) => stream)])
       failures = 0
       return minuteMs - ((Date.now() - lookAtMs + minuteMs) % minuteMs)
     } catch (error) {

@@ -223,6 +223,7 @@ async function settleOther(
  */
 export async function settleFault(context: PushContext, change: Change, error: unknown): Promise<Outcome> {
   return await context.database.transaction(async (client) => {
+    await context.privacy?.assertCurrent(client) // before any lock that who changes the rules may wait for
     const row = await on(client)
       .selectFrom('outbox.queue')
       .select(['departed', 'attempts', 'looks'])

@@ -92,7 +92,9 @@ async function afterFailure(
     log.info({ event: 'lease_lost', task: task.id, stream: task.stream }, 'another worker took a task over')
     return 'lost'
   }
-  if (stopped) {
+  // What was read by rules that were changed meanwhile is dropped, and read again.
+  const isReadAgain = error instanceof BoatMirrorError && error.code === 'PRIVACY_DIFFERS' && error.kind === 'abort'
+  if (stopped || isReadAgain) {
     await returnTask(database.pool, task, { delayMs: 0, error: null })
     return 'returned'
   }

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../src/api/wire/json.ts'
@@ -142,6 +143,21 @@ describe('whatever a person is called', () => {
         },
       ),
       { numRuns: 300 },
+    )
+  })
+
+  it('a hash is HMAC-SHA-256 of the UTF-8 text, whatever key and text', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 16, maxLength: 100, unit: 'binary' }),
+        fc.string({ maxLength: 900, unit: 'binary' }),
+        (secret, text) => {
+          const hasher = createHasher(secret)
+          const expected = createHmac('sha256', secret).update(text).digest('base64url')
+          expect(hasher.of(text)).toBe(`bmh1:${expected}`)
+          expect(hasher.ofBytes(Buffer.from(text))).toBe(expected.slice(0, 24))
+        },
+      ),
     )
   })
 

@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { action, quiet } from './action.ts'
-import { wholeNumber, withJson } from './arguments.ts'
+import { recordNumber, wholeNumber, withJson } from './arguments.ts'
 
 /** Registers `check`. */
 export function registerCheck(program: Command): void {
@@ -86,6 +86,32 @@ export function registerAccess(program: Command): void {
   withJson(access.command('list').description('the restricted roles and their companies')).action(
     action(() => import('../commands/access.ts'), 'runList', quiet),
   )
+}
+
+/** Registers `privacy`, and `privacy export`, `privacy erase` and `privacy unerase`. */
+export function registerPrivacy(program: Command): void {
+  const load = () => import('../commands/privacy.ts')
+  const privacy = withJson(
+    program.command('privacy').description('what is stored of personal data; export and erase of one person'),
+  ).action(action(load, 'runPrivacy', quiet))
+  privacy
+    .command('export')
+    .description('all that is held about a user, as JSON')
+    .argument('<user>', 'users.id', recordNumber)
+    .action(action(load, 'runExport', quiet))
+  withJson(
+    privacy
+      .command('erase')
+      .description('keep of a user nothing but the key, in every table and from now on')
+      .argument('<user>', 'users.id', recordNumber)
+      .option('--crew', "also the crew members of the user's rentals", false),
+  ).action(action(load, 'runErase', quiet))
+  withJson(
+    privacy
+      .command('unerase')
+      .description('mirror an erased user again, from the next sync on')
+      .argument('<user>', 'users.id', recordNumber),
+  ).action(action(load, 'runUnerase', quiet))
 }
 
 const largestId = 9_223_372_036_854_775_807n

@@ -1,7 +1,7 @@
 // The hash that stands for a personal value: the same value always has the same one, so that people can be counted and
 // joined, and nobody without the key can try values against it. Pure.
 
-import { createHmac } from 'node:crypto'
+import { hmacWith } from './hmac.ts'
 
 /** What every hash of a personal value begins with; no value that a partner writes may begin so. */
 export const hashPrefix = 'bmh1:'
@@ -14,17 +14,21 @@ export const isHash = (text: string): boolean => text.startsWith(hashPrefix) && 
 /** An e-mail address is written with capitals or without: for joining it is one. */
 const foldsCase = (name: string): boolean => name === 'email'
 
+/** Most values: ASCII, words with one space between them. */
+const isPlain = /^[!-~]+(?: [!-~]+)*$/
+
 /**
  * The form of a value that is hashed: Unicode NFC, no white space at the ends, one space for any run of it inside, and
  * e-mail addresses in lower case. `name`: that of the field.
  */
 export function normalValue(name: string, value: string): string {
+  if (isPlain.test(value)) return foldsCase(name) ? value.toLowerCase() : value
   const plain = value.normalize('NFC').trim().replace(/\s+/gu, ' ')
   return foldsCase(name) ? plain.toLowerCase() : plain
 }
 
-/** So many hashes are remembered: cities, countries and the user of several rentals come again and again. */
-const remembered = 20_000
+/** So many hashes are remembered, and as many before them: cities, countries and the user of several rentals come again. */
+const remembered = 50_000
 const longestRemembered = 100
 
 export type Hasher = {
@@ -38,15 +42,19 @@ export type Hasher = {
 
 /** Makes hashes with PERSONAL_DATA_KEY. */
 export function createHasher(key: string): Hasher {
-  const known = new Map<string, string>()
-  const digest = (value: string | Uint8Array): string => createHmac('sha256', key).update(value).digest('base64url')
+  let known = new Map<string, string>()
+  let older = new Map<string, string>()
+  const digest = hmacWith(key)
   return {
     of: (text) => {
       const before = known.get(text)
       if (before !== undefined) return before
-      const made = hashPrefix + digest(text)
+      const made = older.get(text) ?? hashPrefix + digest(text)
       if (text.length > longestRemembered) return made
-      if (known.size >= remembered) known.clear()
+      if (known.size >= remembered) {
+        older = known
+        known = new Map()
+      }
       known.set(text, made)
       return made
     },

@@ -24,7 +24,7 @@ export type Privacy = {
   /**
    * To be called in each transaction that writes records, before it writes: the rules by which they were protected are still
    * those of the database, and stay so until it ends.
-   * @throws BoatMirrorError PRIVACY_DIFFERS; LEASE_LOST when only who is erased has changed: what was read is read again.
+   * @throws BoatMirrorError PRIVACY_DIFFERS; of kind `abort` when only who is erased has changed: what was read is read again.
    */
   assertCurrent(client: Queryable): Promise<void>
 }
@@ -90,7 +90,8 @@ function privacyOf(settings: PrivacySettings, atGeneration: string, atErased: Er
       erased = await readErased(client)
       generation = stored.generation
       protector = new Protector(settings, erased)
-      throw new BoatMirrorError('LEASE_LOST', 'Persons were erased meanwhile; what was read is read again.')
+      const message = 'Who is erased has changed meanwhile; what was read is read again.'
+      throw new BoatMirrorError('PRIVACY_DIFFERS', message, { kind: 'abort' })
     },
   }
 }

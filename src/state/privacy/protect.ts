@@ -49,6 +49,12 @@ const plainValue = /^\s*(?:[-+.,:\dTZ ]{0,40}|true|false)\s*$/
 /** Stands for a text that cannot be what its field says, and is not kept. */
 const cut = '…'
 
+/** Sets a member; `__proto__` is an ordinary one. */
+function put(target: { [key: string]: Json }, name: string, value: Json): void {
+  if (name !== '__proto__') target[name] = value
+  else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
+}
+
 /** A record that says something about one person, and nothing else. */
 const isOfPerson = (stream: StreamDef): boolean =>
   stream.person === true ||
@@ -183,33 +189,30 @@ export class Protector {
     if (node.members === null && node.act !== 'keep') return undefined // nobody knows its shape
     if (node.isUser && this.#erased.users.size > 0 && this.#erased.users.has(textOf(record.id) ?? ''))
       return { id: record.id ?? null }
-    let changed: { [key: string]: Json } | null = null
+    // Made anew from the first change on: an object from which members are deleted is slow to write.
+    let kept: { [key: string]: Json } | null = null
     let exact: { [key: string]: Json } | null = null
-    let dropped: string[] | null = null
-    for (const name of Object.keys(record)) {
-      if (name === exactMember) continue
+    const names = Object.keys(record)
+    for (let i = 0; i < names.length; i++) {
+      const name = names[i] as string
       const value = record[name] as Json
       const known = node.members === null ? undefined : node.members.get(name)
-      const own = this.#walk(name, value, known ?? this.#unknown(name, node))
-      if (own === value) continue
-      changed ??= { ...record }
-      if (own === undefined) {
-        dropped ??= []
-        dropped.push(name)
-      } else {
-        changed[name] = own
-        if (typeof value === 'string' && typeof own === 'string' && normalValue(name, value) !== value) {
-          exact ??= {}
-          exact[name] = this.#hashed(value)
-        }
+      const own = name === exactMember ? value : this.#walk(name, value, known ?? this.#unknown(name, node))
+      if (own !== value && kept === null) {
+        kept = {}
+        for (let before = 0; before < i; before++)
+          put(kept, names[before] as string, record[names[before] as string] as Json)
       }
+      if (kept !== null && own !== undefined) put(kept, name, own)
+      if (own === value || typeof value !== 'string' || typeof own !== 'string') continue
+      if (normalValue(name, value) === value || own === cut) continue
+      exact ??= {}
+      put(exact, name, this.#hashed(value))
     }
-    if (changed === null) return record
-    for (const name of dropped ?? []) delete changed[name]
-    if (exact !== null)
-      changed[exactMember] = { ...(isObject(record[exactMember]) ? record[exactMember] : {}), ...exact }
+    if (kept === null) return record
+    if (exact !== null) kept[exactMember] = { ...(isObject(record[exactMember]) ? record[exactMember] : {}), ...exact }
     // A country of which nothing is left says nothing.
-    return node.act !== 'keep' && Object.keys(changed).length === 0 ? undefined : changed
+    return node.act !== 'keep' && Object.keys(kept).length === 0 ? undefined : kept
   }
 
   #unknown(name: string, { members, rest }: Node): Node {

@@ -12,12 +12,14 @@ export type StoredPrivacy = {
   readonly fingerprint: string | null
   /** Counts changes of the settings and of who is erased. */
   readonly generation: string
+  /** When the settings were written; null: nobody did. */
+  readonly setAt: Date | null
 }
 
 /** Reads the settings; with `for share` nobody changes them before the transaction ends. */
 export async function readStored(db: Queryable, lock: '' | 'for share' = ''): Promise<StoredPrivacy> {
   const { rows } = await db.query<StoredPrivacy>(
-    `select mode, columns, key_fingerprint as fingerprint, generation::text from sync.privacy ${lock}`,
+    `select mode, columns, key_fingerprint as fingerprint, generation::text, set_at as "setAt" from sync.privacy ${lock}`,
   )
   const [row] = rows
   if (row === undefined) throw new Error('sync.privacy has no row.')
@@ -38,7 +40,7 @@ export async function claimPrivacy(db: Queryable, settings: PrivacySettings): Pr
 }
 
 /** How the settings of a process differ from those of the database; null: they do not. */
-export function differenceOf(stored: StoredPrivacy, settings: PrivacySettings): string | null {
+export function differenceOf(stored: Omit<StoredPrivacy, 'setAt'>, settings: PrivacySettings): string | null {
   if (stored.mode !== settings.mode) return `PERSONAL_DATA is ${stored.mode} there and ${settings.mode} here`
   if (!isDeepStrictEqual(stored.columns, { ...settings.columns })) {
     const names = [...new Set([...Object.keys(stored.columns), ...Object.keys(settings.columns)])]

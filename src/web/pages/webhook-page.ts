@@ -55,7 +55,7 @@ export type WebhookFacts = {
 /** The whole page. */
 export const renderWebhookPage = (
   { webhook, deliveries }: WebhookFacts,
-  { now, version, signedIn }: PageContext,
+  { now, version, signedIn }: Omit<PageContext, 'decides'>,
 ): string =>
   frame({
     title: 'Webhook',
