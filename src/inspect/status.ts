@@ -11,6 +11,7 @@ import type { ConsumerStatus } from './consumers.ts'
 import type { Estimate } from './estimate.ts'
 import type { FeedHolder } from './feed-holders.ts'
 import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
+import type { QuotaStatus } from './quota.ts'
 import type { WebhookStatus } from './webhook.ts'
 
 /** What needs a person, with commands that can be typed as they stand. */
@@ -46,6 +47,8 @@ export type StatusFacts = {
     readonly size: number
     readonly embedded: boolean
   }
+  /** What of API_QUOTA is used, and what waits for it; null: none is set. */
+  readonly quota: QuotaStatus | null
   readonly queue: { readonly backend: 'redis' | 'postgres'; readonly url: string | null }
   readonly workers: readonly WorkerStatus[]
   /** When a worker was last heard of; null: never. */
