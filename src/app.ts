@@ -76,7 +76,7 @@ export type AppOptions = {
 export const noApi = 'http://127.0.0.1:9'
 
 /** Requests per second against a real API when nothing is configured; its own limit is not published. */
-const defaultRate = 10
+export const defaultRate = 10
 const poolSize = 12
 
 /** Requests per second over all workers; 0 is no limit. */

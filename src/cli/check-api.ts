@@ -1,6 +1,9 @@
 // `check`, the API's half: is it there, does it let us in, and how are its lists read?
 
+import { quotaWindows } from '../api/admission/quota.ts'
+import { limitsIn, quotaLines, settingsFor } from '../api/admission/quota-headers.ts'
 import { proxyFor } from '../api/wire/proxy.ts'
+import { defaultRate } from '../app.ts'
 import { streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
@@ -11,17 +14,18 @@ import { shownAddress } from '../text.ts'
 import { detectedFindings } from './check-detected.ts'
 import { checkList, type LookedAt } from './check-list.ts'
 import { checkTotals } from './check-totals.ts'
-import { type Finding, failed, ok } from './findings.ts'
+import { type Finding, failed, ok, warn } from './findings.ts'
 
 /** @param database where detected settings are kept; null: none is there yet. */
 export async function checkApi(options: ProbeOptions, database: Database | null): Promise<readonly Finding[]> {
   const { config, apiUrl, signal } = options
   const lists = streams.filter((stream) => stream.reads.kind === 'list' && isEnabled(stream, config))
   const name = 'API'
+  let headers: Readonly<Record<string, string>> = {}
   try {
     // An API without the reference lists, which come first, has an address all the same.
     const [paged, rest] = [lists.filter(isPaged), lists.filter((stream) => !isPaged(stream))]
-    await preflight(
+    headers = await preflight(
       options,
       [...paged, ...rest].map((stream) => stream.name),
     )
@@ -34,6 +38,8 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
       ? 'without credentials'
       : `credentials sent as ${config.api.auth.kind}`
   const findings: Finding[] = [ok(name, `${shownAddress(apiUrl)} answers, ${auth}${wayTo(apiUrl, config)}`)]
+  const told = limitsFinding(headers, config)
+  if (told !== null) findings.push(told)
   const probe = openProbeApi(options)
   try {
     const looked: LookedAt[] = []
@@ -46,6 +52,26 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
 }
 
 const isPaged = ({ reads }: StreamDef): boolean => reads.kind === 'list' && reads.paged
+
+/** The limits that the API tells by headers, against those that are set; null: it tells none. */
+export function limitsFinding(
+  headers: Readonly<Record<string, string>>,
+  { api }: Pick<ProbeOptions['config'], 'api'>,
+): Finding | null {
+  const limits = limitsIn(headers)
+  const lines = quotaLines(limits)
+  if (lines.length === 0) return null
+  const { rate, quota } = settingsFor(limits)
+  const isWithin = (set: number | null | undefined, told: number | null): boolean =>
+    told === null || (set != null && set > 0 && set <= told)
+  const isKept =
+    isWithin(api.rateLimit ?? defaultRate, rate) &&
+    quotaWindows.every((window) => isWithin(api.quota?.[window], quota[window]))
+  const detail = `the API tells its limits by headers: ${limits.map(({ requests, seconds }) => `${requests} requests in ${seconds} s`).join(', ')}`
+  return isKept
+    ? ok('limits', `${detail}; the settings keep to them`)
+    : warn('limits', detail, `Set: ${lines.join(' ')}`)
+}
 
 /** Through which proxy the API is reached, or why not through the one that is set. */
 function wayTo(apiUrl: string, { api: { proxies } }: ProbeOptions['config']): string {

@@ -4,6 +4,7 @@
 export const attentionKinds = [
   'credentials',
   'breaker',
+  'quota',
   'failing',
   'late',
   'held',

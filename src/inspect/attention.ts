@@ -7,6 +7,7 @@ import type { AttentionKind } from './attention-kinds.ts'
 import { describeConsumer } from './consumers.ts'
 import { describeHolder } from './feed-holders.ts'
 import type { StreamFreshness } from './page-queries.ts'
+import { reachedEarly, usedText } from './quota.ts'
 import type { AttentionItem, StatusFacts } from './status.ts'
 
 type Facts = Omit<StatusFacts, 'attention'>
@@ -38,6 +39,7 @@ export function whatNeedsPeople(status: Facts, freshness: readonly StreamFreshne
   return [
     ...(isWorking ? [] : withoutWorker(status, freshness)),
     ...apiTrouble(status),
+    ...quotaTrouble(status),
     ...failingStreams(status, freshness),
     ...failingHot(status, freshness),
     ...(isWorking ? lateStreams(status, freshness) : []),
@@ -98,6 +100,38 @@ function apiTrouble(status: Facts): Attention[] {
     commands: ['check'],
   }
   return [...(areCredentialsRefused(status) ? [refused] : []), ...(status.api.breaker === 'open' ? [down] : [])]
+}
+
+/** What the quota keeps waiting, and what of it is used before its time. */
+function quotaTrouble({ quota }: Facts): Attention[] {
+  if (quota === null) return []
+  const matters: Attention[] = []
+  if (quota.readsStopped)
+    matters.push({
+      ...{
+        kind: 'quota',
+        about: ['reads'],
+        text: `Reads wait: what is left of API_QUOTA is for changes (${usedText(quota)}).`,
+      },
+      commands: ['status', 'schedule --plan'],
+    })
+  if (quota.waitingChanges > 0)
+    matters.push({
+      ...{ kind: 'quota', about: ['changes'], since: quota.waitingSince, commands: ['changes list --status queued'] },
+      text: `${counted(quota.waitingChanges, 'change')} ${quota.waitingChanges === 1 ? 'waits' : 'wait'} until API_QUOTA has requests left (${usedText(quota)}).`,
+    })
+  for (const window of quota.windows)
+    for (const level of reachedEarly(window))
+      matters.push({
+        ...{ kind: 'quota', about: [`${window.window} at ${level} %`], commands: ['status', 'schedule --plan'] },
+        text: `${level} % of API_QUOTA for the ${window.window} is used before its time: ${count(window.used)} of ${count(window.allowed)} requests.`,
+      })
+  if (quota.notKept.length > 0)
+    matters.push({
+      ...{ kind: 'quota', about: quota.notKept, commands: ['schedule', 'schedule --plan'] },
+      text: `API_QUOTA is too small to keep these fresh: ${listed(quota.notKept)}.`,
+    })
+  return matters
 }
 
 /** Some names, so that a line stays one. */

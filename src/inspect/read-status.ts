@@ -31,6 +31,7 @@ import {
   type StreamStatus,
   streamStatus,
 } from './queries.ts'
+import { quotaStatus } from './quota.ts'
 import type { StatusFacts } from './status.ts'
 import { webhookStatus } from './webhook.ts'
 import { openWork } from './work-queries.ts'
@@ -79,6 +80,7 @@ async function readFacts(
       backend: config.redisUrl === null ? 'postgres' : 'redis',
       url: config.redisUrl === null ? null : shownAddress(config.redisUrl),
     },
+    quota: await quotaStatus(db, config),
     workers: await listWorkers(db),
     lastWorkerAt: await lastWorkerAt(db),
     streams: (await streamStatus(db)).map((stream) => ({ ...stream, state: stateOf(stream, config) })),

@@ -12,6 +12,7 @@ import type { Estimate } from './estimate.ts'
 import type { FeedHolder } from './feed-holders.ts'
 import type { FreshnessHistory } from './freshness-history.ts'
 import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
+import type { QuotaStatus } from './quota.ts'
 import type { WebhookStatus } from './webhook.ts'
 
 /** What needs a person, with commands that can be typed as they stand. */
@@ -47,6 +48,8 @@ export type StatusFacts = {
     readonly size: number
     readonly embedded: boolean
   }
+  /** What of API_QUOTA is used, and what waits for it; null: none is set. */
+  readonly quota: QuotaStatus | null
   readonly queue: { readonly backend: 'redis' | 'postgres'; readonly url: string | null }
   readonly workers: readonly WorkerStatus[]
   /** When a worker was last heard of; null: never. */

@@ -4,7 +4,7 @@
 import { createGate } from '../api/admission/gate.ts'
 import type { Limiter } from '../api/admission/rate-limit.ts'
 import { createApi } from '../api/client.ts'
-import type { Api, CallRecord } from '../api/types.ts'
+import type { Answer, Api, CallRecord } from '../api/types.ts'
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { systemClock } from '../clock.ts'
@@ -79,17 +79,18 @@ const passable: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Reads the first list of these streams.
+ * Reads the first list of these streams. Returns the headers of its answer; none where it was refused.
  * @throws ApiError when the API cannot be reached, refuses the credentials, or has none of the first lists.
  */
-export async function preflight(options: ProbeOptions, streams: readonly string[]): Promise<void> {
+export async function preflight(options: ProbeOptions, streams: readonly string[]): Promise<Answer['headers']> {
   const lists = streams.map(streamNamed).filter((stream) => stream.reads.kind === 'list')
   const probe = openProbeApi(options)
   const missing: ApiError[] = []
   try {
     for (const stream of lists.slice(0, listsAsked)) {
       const error = await firstRecord(probe, stream, options.config)
-      if (error === null || (passable.has(error.code) && !soundsLikeTls(error, options.apiUrl))) return
+      if (!(error instanceof ApiError)) return error?.headers ?? {}
+      if (passable.has(error.code) && !soundsLikeTls(error, options.apiUrl)) return {}
       if (error.code !== 'API_NOT_FOUND') throw explained(error, options.apiUrl)
       missing.push(error)
     }
@@ -97,16 +98,16 @@ export async function preflight(options: ProbeOptions, streams: readonly string[
     await probe.close()
   }
   if (missing.length > 0) throw wrongAddress(missing, options.apiUrl)
+  return {}
 }
 
-/** Asks for one record of a list; null when it was answered. */
-async function firstRecord(probe: ProbeApi, stream: StreamDef, config: Config): Promise<ApiError | null> {
+/** Asks for one record of a list; null where there is nothing to ask. */
+async function firstRecord(probe: ProbeApi, stream: StreamDef, config: Config): Promise<ApiError | Answer | null> {
   const { reads } = stream
   if (reads.kind !== 'list') return null
   const query = { ...reads.query, ...(reads.paged ? { [config.api.paging.sizeParam]: '1' } : {}) }
   try {
-    await probe.attempt((api, signal) => api.read({ endpoint: reads.list, query, signal }))
-    return null
+    return await probe.attempt((api, signal) => api.read({ endpoint: reads.list, query, signal }))
   } catch (error) {
     if (error instanceof ApiError && error.kind !== 'abort') return error
     throw error

@@ -198,27 +198,27 @@ export type Effective = {
   readonly soonMaxAgeMs: number | null
 }
 
-type Settings = Pick<QuotaScheduleInput['settings'], 'detailMaxAgeMs'>
+/** What people want longer: intervals by turn, in milliseconds, and how old details may be. */
+type Wishes = { readonly schedules: Readonly<Record<string, number>>; readonly detailMaxAgeMs: number }
+
+/** A list whose windows are read besides is wanted once an hour where it is long. */
+const longestWanted: Readonly<Record<Use, number>> = { ...bearable, complete: hourMs }
 
 /**
  * Streams of which something is stretched further than is bearable, or than was wanted where that is more: what the quota
  * no longer lets be kept.
  */
-export function notKept(
-  streamsNow: readonly Effective[],
-  wanted: ReadonlyMap<string, number>,
-  { detailMaxAgeMs }: Settings,
-): readonly string[] {
-  const isBeyond = (now: number | null, use: Use, wantedMs: number): boolean =>
-    now !== null && now > Math.max(wantedMs, bearable[use]) + 1_000
+export function notKept(streamsNow: readonly Effective[], { schedules, detailMaxAgeMs }: Wishes): readonly string[] {
+  const isBeyond = (now: number | null, use: Use, wantedMs = 0): boolean =>
+    now !== null && now > Math.max(wantedMs, longestWanted[use]) + 1_000
   return streamsNow.flatMap(({ stream: name, intervalMs, hotIntervalMs, maxAgeMs, soonMaxAgeMs }) => {
     const stream = streamNamed(name)
     const use = stream.reads.kind === 'list' ? 'complete' : 'shared'
     const hot = windowsOf(stream) === undefined ? null : hotIntervalMs
     const byInterval = stream.reads.kind === 'list' ? stream.reads.paged : !isDetailOnSchedule(stream)
     const isStretched =
-      (byInterval && isBeyond(intervalMs, use, wanted.get(name) ?? 0)) ||
-      isBeyond(hot, 'hot', wanted.get(turnName({ stream: name, hot: true })) ?? 0) ||
+      (byInterval && isBeyond(intervalMs, use, schedules[name])) ||
+      isBeyond(hot, 'hot', schedules[turnName({ stream: name, hot: true })]) ||
       isBeyond(maxAgeMs, 'ages', detailMaxAgeMs) ||
       isBeyond(soonMaxAgeMs, 'soon', detailMaxAgeMs / 4)
     return isStretched ? [name] : []

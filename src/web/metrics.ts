@@ -6,6 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { CallRecord } from '../api/types.ts'
 import { messageOf } from '../errors.ts'
 import { areCredentialsRefused } from '../inspect/attention.ts'
+import { reachedEarly } from '../inspect/quota.ts'
 import { isFailing } from '../inspect/status.ts'
 import { isFailure } from '../state/shared/endpoint-stats.ts'
 import type { OperatorContext } from './context.ts'
@@ -88,6 +89,20 @@ const gauges = {
   unknownFields: ['boat_mirror_unknown_fields', 'Fields seen upstream that the catalog does not know.', []],
   outbox: ['boat_mirror_outbox_changes', 'Changes by state.', ['status']],
   oldest: ['boat_mirror_outbox_oldest_queued_age_seconds', 'Age of the oldest queued change; 0 when none waits.', []],
+  quotaAllowed: [
+    'boat_mirror_quota_allowed_requests',
+    'API_QUOTA for hour, day or month; missing without one.',
+    ['window'],
+  ],
+  quotaUsed: ['boat_mirror_quota_used_requests', 'Requests taken from it within that window.', ['window']],
+  quotaReadsStopped: ['boat_mirror_quota_reads_stopped', '1 while reads wait because what is left is for changes.', []],
+  quotaWaiting: ['boat_mirror_quota_waiting_changes', 'Changes that wait until the quota has requests left.', []],
+  quotaNotKept: ['boat_mirror_quota_streams_not_kept', 'Streams that the quota is too small to keep fresh.', []],
+  quotaEarly: [
+    'boat_mirror_quota_used_early',
+    '1 when 80 % or 95 % of a window are used before its time.',
+    ['window', 'level'],
+  ],
   breaker: ['boat_mirror_api_breaker_open', '1 while requests wait because the API failed too often.', []],
   endpointCalls: [
     'boat_mirror_endpoint_calls',
@@ -216,6 +231,18 @@ function fill(facts: PageFacts, set: SetGauge): void {
   set('credentials', {}, areCredentialsRefused(status) ? 1 : 0)
   set('newFields', {}, status.unknownFields.filter(({ isNew }) => isNew).length)
   set('unknownFields', {}, status.unknownFields.length)
+  if (status.quota !== null) {
+    const { windows, readsStopped, waitingChanges, notKept } = status.quota
+    for (const each of windows) {
+      const { window, allowed, used } = each
+      set('quotaAllowed', { window }, allowed)
+      set('quotaUsed', { window }, used)
+      for (const level of reachedEarly(each)) set('quotaEarly', { window, level: `${level}` }, 1)
+    }
+    set('quotaReadsStopped', {}, readsStopped ? 1 : 0)
+    set('quotaWaiting', {}, waitingChanges)
+    set('quotaNotKept', {}, notKept.length)
+  }
   set('breaker', {}, status.api.breaker === 'open' ? 1 : 0)
   set('databaseSize', {}, status.database.size)
   for (const each of status.endpoints) {

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { unlimited } from '../../src/api/admission/rate-limit.ts'
-import { checkApi } from '../../src/cli/check-api.ts'
+import { checkApi, limitsFinding } from '../../src/cli/check-api.ts'
 import { searchAndCheckApi } from '../../src/cli/check-search.ts'
 import type { CommandContext } from '../../src/cli/context.ts'
 import type { Finding } from '../../src/cli/findings.ts'
@@ -123,5 +123,19 @@ describe('a list whose answers say that there is more than its pages show', () =
     const found = named(await findingsOf(server.url, { API_PAGING: 'page' }), 'list rentals')
     expect(found).toMatchObject({ status: 'fail', detail: expect.stringMatching(/total of 30, and 10 records/) })
     expect(found?.remedy).toMatch(/API_PAGING=link, or API_PAGE_PARAM .*\$skip/)
+  })
+})
+
+describe('the limits that an API tells by headers', () => {
+  const config = (env: Readonly<Record<string, string>>) => readConfig({ API_RATE_LIMIT: '5', ...env }, '/nonexistent')
+  const headers = { 'ratelimit-policy': '"second";q=10;w=1, "day";q=120000;w=86400' }
+  it('are shown as the line to set', () => {
+    const found = limitsFinding(headers, config({}))
+    expect(found).toMatchObject({ status: 'warn', remedy: 'Set: API_RATE_LIMIT=10 API_QUOTA=120000/day' })
+    expect(limitsFinding(headers, config({ API_QUOTA: '130000/day' }))).toMatchObject({ status: 'warn' })
+  })
+  it('are no matter where the settings keep to them, or none are told', () => {
+    expect(limitsFinding(headers, config({ API_QUOTA: '100000/day' }))).toMatchObject({ status: 'ok', remedy: null })
+    expect(limitsFinding({ 'x-ratelimit-limit': '60' }, config({}))).toBe(null)
   })
 })

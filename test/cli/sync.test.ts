@@ -205,6 +205,27 @@ describe('sync', () => {
       expect(wrong.code).toBe(2)
       expect(errorOf(wrong)).toContain('There is no stream "rental"; rentals may be meant.')
     })
+
+    it('schedule --plan --quota says what a quota would buy', async () => {
+      const plan = [
+        'schedule',
+        '--plan',
+        '--rows',
+        'rentals=20000',
+        '--rows',
+        'resources=1000',
+        '--rows',
+        'users=10000',
+      ]
+      const bought = (await json(...plan, '--quota', '100000/day')).value as { kept: boolean; firstSyncHours: number }
+      expect(bought).toMatchObject({ quota: '100000/day', budgetPerDay: 65_000 })
+      expect(bought.firstSyncHours).toBeGreaterThan(10)
+      const { stdout } = await cli.run([...plan, '--quota', '100000/day'])
+      expect(stdout).toMatch(/^STREAM +COMPLETE EVERY +HOT EVERY +DETAILS AT MOST +SOON AT MOST/m)
+      expect(stdout).toMatch(/^First sync: [\d,]+ requests, about /m)
+      const wrong = await cli.run([...plan, '--quota', '100000/week'])
+      expect(wrong.code).toBe(2)
+    })
   })
 
   describe('that does not go well', () => {

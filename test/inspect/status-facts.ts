@@ -6,6 +6,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   api: { url: 'https://api.test', sandbox: false, breaker: 'closed', pausedUntil: null, nextProbeAt: null },
   database: { url: 'postgres://db/mirror', version: '16.4', size: 3_145_728, embedded: false },
   queue: { backend: 'postgres', url: null },
+  quota: null,
   workers: [],
   lastWorkerAt: null,
   streams: [],

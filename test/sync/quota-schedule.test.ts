@@ -91,8 +91,8 @@ const effective = ({ intervals, ages }: ReturnType<typeof solveSchedule>) =>
     }))
 
 it('what a small quota no longer lets be kept is named, and nothing is under a fair one', () => {
-  expect(notKept(effective(solveSchedule(input, 78_000)), input.wanted, config)).toEqual([])
-  const tight = notKept(effective(solveSchedule(input, 5_000)), input.wanted, config)
+  expect(notKept(effective(solveSchedule(input, 78_000)), config)).toEqual([])
+  const tight = notKept(effective(solveSchedule(input, 5_000)), config)
   expect(tight).toEqual(expect.arrayContaining(['rentals', 'users', 'rental_payments', 'resource_slots']))
 })
 

@@ -5,6 +5,7 @@ import { about, bytes, count, counted, duration, freshAsOf, relative } from '../
 import { alertsText } from '../../inspect/alerts.ts'
 import { type Estimate, firstSyncText, timeLeft } from '../../inspect/estimate.ts'
 import type { Backlog, StreamStatus } from '../../inspect/queries.ts'
+import { usedText } from '../../inspect/quota.ts'
 import { readStatus } from '../../inspect/read-status.ts'
 import { readsSummary } from '../../inspect/reads.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
@@ -57,7 +58,7 @@ export function describe(facts: StatusFacts, options: { readonly now: Date; read
 const unexpectedText = ({ stream, share }: StatusFacts['unexpected'][number]): string =>
   `${stream}: ${count(share * 100)} % of what was read within a week had changed although no rental of its boat had; it is read as often as if rentals told nothing.`
 
-function placesText({ api, database, queue, webhook, alerts }: StatusFacts, now: Date): string {
+function placesText({ api, quota, database, queue, webhook, alerts }: StatusFacts, now: Date): string {
   const state =
     api.breaker === 'open'
       ? `down; next try ${nextTry(api.nextProbeAt, now)}`
@@ -70,6 +71,9 @@ function placesText({ api, database, queue, webhook, alerts }: StatusFacts, now:
       : `${api.url}${api.sandbox ? ' (the built-in sandbox)' : ''}`
   return [
     `API       ${address}${state === '' ? '' : ` – ${state}`}`,
+    ...(quota === null
+      ? []
+      : [`Quota     ${usedText(quota)}${quota.readsStopped ? ' – reads wait: the rest is for changes' : ''}`]),
     `Database  ${database.url}   Postgres ${database.version}, ${bytes(database.size)}${database.embedded ? ', embedded' : ''}`,
     `Queue     ${queue.url === null ? 'Postgres, beside the mirror' : `Redis ${queue.url}`}`,
     ...(webhook === null ? [] : [`Webhook   ${webhook.url} – ${webhookText(webhook, now)}`]),

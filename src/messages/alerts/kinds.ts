@@ -13,6 +13,7 @@ export const titles: Readonly<Record<AlertKind, string>> = {
   queue: 'a worker has no queue and works without it, slower',
   credentials: 'the API refuses the credentials (401)',
   breaker: 'the API does not answer; requests wait, but for one probe at a time',
+  quota: 'API_QUOTA is used up or too small: see what waits for it',
   failing: 'the last run did not read everything',
   late: 'older than the target',
   held: 'deletions wait for your word',

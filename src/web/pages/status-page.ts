@@ -3,6 +3,7 @@
 
 import { bytes, count, counted, relative } from '../../format.ts'
 import { firstSyncText } from '../../inspect/estimate.ts'
+import { usedText } from '../../inspect/quota.ts'
 import type { PageFacts } from '../page-facts.ts'
 import { frame, type Tone } from '../parts/frame.ts'
 import { type Html, html, layout } from '../parts/html.ts'
@@ -55,7 +56,7 @@ function summarize({ status, freshness, running, waiting }: PageFacts): Summary 
 }
 
 function placesList({ status, now }: PageFacts): Html {
-  const { api, database, queue } = status
+  const { api, database, queue, quota } = status
   const apiState =
     api.url === ''
       ? ''
@@ -66,6 +67,7 @@ function placesList({ status, now }: PageFacts): Html {
           : `asked us to wait; goes on ${relative(api.pausedUntil, now)}`
   return html`<dl class="places">
 <div><dt>API</dt><dd>${api.url === '' ? 'not started' : api.url}${api.sandbox ? ' (sandbox)' : ''} <span class="note">${apiState}</span></dd></div>
+${quota === null ? '' : html`<div><dt>Quota</dt><dd>${usedText(quota)} <span class="note">${quota.readsStopped ? 'reads wait: the rest is for changes' : 'reads go on'}</span></dd></div>`}
 <div><dt>Database</dt><dd>Postgres ${database.version}${database.embedded ? ', embedded' : ''} <span class="note">${bytes(database.size)}</span></dd></div>
 <div><dt>Queue</dt><dd>${queue.backend === 'redis' ? 'Redis' : 'Postgres'}</dd></div>
 </dl>`

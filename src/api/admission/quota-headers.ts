@@ -1,0 +1,94 @@
+// What an API tells of its quota by headers: RateLimit-Policy in the forms of the IETF drafts (draft-ietf-httpapi-ratelimit-headers),
+// RateLimit-Limit and X-RateLimit-Limit where they name a window, and the names that Kong gives each window. Pure.
+
+import { type Quota, quotaText } from './quota.ts'
+
+/** So many requests within so many seconds. */
+export type ToldLimit = { readonly requests: number; readonly seconds: number }
+
+const [minuteS, hourS, dayS] = [60, 3_600, 86_400]
+const [shortestMonthS, longestMonthS] = [28 * dayS, 31 * dayS]
+
+/** Splits at a character outside of quotes. */
+function split(text: string, at: string): readonly string[] {
+  const parts = ['']
+  let quoted = false
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i] ?? ''
+    if (quoted && char === '\\') {
+      parts[parts.length - 1] += char + (text[++i] ?? '')
+      continue
+    }
+    if (char === '"') quoted = !quoted
+    if (char === at && !quoted) parts.push('')
+    else parts[parts.length - 1] += char
+  }
+  return parts.map((part) => part.trim())
+}
+
+const whole = (text: string | undefined): number | null =>
+  text !== undefined && /^\d{1,12}$/.test(text) && Number(text) > 0 ? Number(text) : null
+
+/** One policy: `"day";q=5000;w=86400`, or in older drafts `5000;w=86400`. Null: no requests within a window. */
+function policyIn(text: string): ToldLimit | null {
+  const [item = '', ...params] = split(text, ';')
+  const named = new Map(
+    params.map((param) => {
+      const [name = '', value = ''] = split(param, '=')
+      return [name.toLowerCase(), value] as const
+    }),
+  )
+  const unit = named.get('qu')
+  if (unit !== undefined && unit !== '"requests"') return null
+  const requests = whole(named.get('q')) ?? whole(item)
+  const seconds = whole(named.get('w')) ?? whole(named.get('window'))
+  return requests === null || seconds === null ? null : { requests, seconds }
+}
+
+/** Names that hold one number for one window. */
+const ofWindow = { minute: minuteS, hour: hourS, day: dayS, month: 30 * dayS } as const
+
+/** What headers, their names in lower case, tell; what is not understood is left out. */
+export function limitsIn(headers: Readonly<Record<string, string>>): readonly ToldLimit[] {
+  const told = ['ratelimit-policy', 'ratelimit-limit', 'x-ratelimit-limit'].flatMap((name) =>
+    split(headers[name] ?? '', ',').flatMap((policy) => policyIn(policy) ?? []),
+  )
+  const byName = Object.entries(ofWindow).flatMap(([window, seconds]) => {
+    const requests = whole(headers[`x-ratelimit-limit-${window}`])
+    return requests === null ? [] : { requests, seconds }
+  })
+  return [...told, ...byName]
+}
+
+const smaller = (a: number | null, b: number): number => (a === null ? b : Math.min(a, b))
+
+/**
+ * Settings that keep to all of these: a window that is none of ours is kept to by the next smaller one, as often as it fits.
+ * Null: nothing asks for it.
+ */
+export function settingsFor(limits: readonly ToldLimit[]): { readonly rate: number | null; readonly quota: Quota } {
+  let rate: number | null = null
+  const quota: { hour: number | null; day: number | null; month: number | null } = {
+    hour: null,
+    day: null,
+    month: null,
+  }
+  for (const { requests, seconds } of limits) {
+    const within = (unit: number): number => Math.floor(requests / Math.ceil(seconds / unit))
+    if (seconds >= shortestMonthS && seconds <= longestMonthS) quota.month = smaller(quota.month, requests)
+    else if (seconds >= dayS) quota.day = smaller(quota.day, within(dayS))
+    else if (seconds >= hourS) quota.hour = smaller(quota.hour, within(hourS))
+    else rate = smaller(rate, Math.floor(requests / seconds))
+  }
+  return { rate, quota }
+}
+
+/** The lines to set: `API_QUOTA=5000/hour`; of a rate below one a second none. */
+export function quotaLines(limits: readonly ToldLimit[]): readonly string[] {
+  const { rate, quota } = settingsFor(limits)
+  const text = quotaText(quota)
+  return [
+    ...(rate === null || rate < 1 ? [] : [`API_RATE_LIMIT=${rate}`]),
+    ...(text === '' ? [] : [`API_QUOTA=${text}`]),
+  ]
+}
