@@ -152,15 +152,16 @@ const ofRun = (id: string): Subject => ({
 describe('a plan', () => {
   it('is decided at most once, whoever decides, how often, how late, and whatever changed meanwhile', async () => {
     const step = fc.record({
-      subject: fc.nat(5),
-      call: fc.nat(5),
+      /** Rarely another than the one that this run is about. */
+      elsewhere: fc.constantFrom(0, 0, 0, 1),
+      call: fc.constantFrom(0, 1, 0, 1, 0, 1, 2, 3, 4, 5),
       /** Which of the plans that were seen: the newest, or one of before. */
-      seen: fc.constantFrom(0, 0, 0, 1, 2),
-      people: fc.integer({ min: 1, max: 3 }),
-      before: fc.constantFrom('look', 'look', 'look', 'drift', 'work', 'nothing'),
+      seen: fc.constantFrom(0, 0, 1, 1, 2),
+      people: fc.constantFrom(1, 1, 2, 3),
+      before: fc.constantFrom('look', 'look', 'look', 'look', 'look', 'nothing', 'work', 'drift'),
     })
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+      fc.asyncProperty(fc.nat(5), fc.array(step, { minLength: 4, maxLength: 14 }), async (about, steps) => {
         const subjects = [
           ofChange(await change('failed')),
           ofChange(await change('conflict')),
@@ -172,7 +173,8 @@ describe('a plan', () => {
         const last = await one<string>('select coalesce(max(id), 0)::text from sync.decisions')
         const seen = subjects.map((): (string | null)[] => [])
         const decided = new Set<string>()
-        for (const { subject: index, call, seen: age, people, before } of steps) {
+        for (const { elsewhere, call, seen: age, people, before } of steps) {
+          const index = (about + elsewhere) % subjects.length
           const subject = subjects[index] as Subject
           if (before === 'look') seen[index]?.unshift(await subject.plan())
           if (before === 'drift') await subject.drift()
@@ -215,8 +217,25 @@ describe('a plan', () => {
         expect(facts?.runs).toBe(facts?.released)
         await test.pool.query(`update sync.runs set status = 'failed' where status = 'running'`)
       }),
-      { numRuns: 25 },
+      { numRuns: 40 },
     )
+  })
+
+  it('is refused when it comes again after others have led back to the same state', async () => {
+    const subjects = [
+      [ofChange(await change('failed')), 'retry', 'cancel'],
+      [ofStream('harbours'), 'pause', 'resume'],
+    ] as const
+    for (const [subject, first, back] of subjects) {
+      const call = (name: string): string => subject.calls.find((each) => each.includes(name)) ?? ''
+      const noted = /^\d+$/
+      expect(await as(ann, call(first), [await subject.plan()])).toMatch(noted)
+      expect(await as(bob, call(back), [await subject.plan()])).toMatch(noted)
+      const late = await subject.plan()
+      expect(await as(ann, call(first), [late])).toMatch(noted)
+      expect(await as(bob, call(back), [await subject.plan()])).toMatch(noted)
+      expect(await as(ann, call(first), [late]), 'the same state, and not the same plan').toBe('PT412')
+    }
   })
 
   it('is refused to a transaction that reads an old snapshot', async () => {
