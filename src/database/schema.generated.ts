@@ -1814,7 +1814,6 @@ export type MirrorDatabase = {
     key_fingerprint: string | null
     generation: Generated<Int8>
     set_at: Timestamp | null
-    progress: Json | null
   }
   'sync.quarantine': {
     id: GeneratedAlways<string>
