@@ -12,8 +12,7 @@ create table sync.privacy (
   columns jsonb not null default '{}',
   key_fingerprint text,
   generation bigint not null default 0,
-  set_at timestamptz,
-  progress jsonb
+  set_at timestamptz
 );
 insert into sync.privacy default values;
 

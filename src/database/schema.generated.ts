@@ -1853,7 +1853,6 @@ export type MirrorDatabase = {
     key_fingerprint: string | null
     generation: Generated<Int8>
     set_at: Timestamp | null
-    progress: Json | null
   }
   'sync.quarantine': {
     id: GeneratedAlways<string>

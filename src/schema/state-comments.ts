@@ -385,7 +385,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.traffic.total_ms': 'Time of all attempts together, milliseconds.',
   'column sync.traffic.slowest_ms': 'Time of the slowest attempt, milliseconds.',
   'table sync.privacy':
-    'What is stored of personal data. Written when nothing was read yet, later by `boat-mirror privacy apply` alone; a process with other settings refuses to work.',
+    'What is stored of personal data. Written by migrate while nothing was read yet, and never after; a process with other settings refuses to work.',
   'column sync.privacy.only_row': 'Always true: there is one row.',
   'column sync.privacy.mode': 'PERSONAL_DATA: keep, hash or drop.',
   'column sync.privacy.columns': 'Columns for which it is something else: {"users.email": "keep"}.',
@@ -394,7 +394,6 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.privacy.generation':
     'Counts changes of this row and of sync.erased: a process that knows an older number writes nothing.',
   'column sync.privacy.set_at': 'When the settings were written; null: they are those of a database from before.',
-  'column sync.privacy.progress': 'Where `privacy apply` is; null: it is not under way.',
   'table sync.erased':
     'Persons of whom only the key is kept, also when they are read again. Belongs to what a backup must hold.',
   'column sync.erased.stream': 'users, or rental_crew_members.',
