@@ -103,7 +103,9 @@ const open = (wishes: { webhookUrl?: string; queueIsUp?: () => Promise<boolean> 
     database: mirror.app.database,
     databaseUrl: mirror.app.databaseUrl,
     apiUrl: mirror.sandbox.url,
-    ...(wishes.webhookUrl && { env: { WEBHOOK_URL: wishes.webhookUrl, WEBHOOK_SECRET: secret } }),
+    ...(wishes.webhookUrl && {
+      env: { WEBHOOK_URL: wishes.webhookUrl, WEBHOOK_SECRET: secret, API_QUOTA: '1000/day' },
+    }),
     ...(wishes.queueIsUp && { queueIsUp: wishes.queueIsUp }),
   })
 
@@ -126,6 +128,7 @@ it('tells everything that needs a person once as begun and once as over', async 
   // Into everything.
   const { sandbox } = mirror
   const decide = await leaveChangesToAPerson()
+  await query(`insert into sync.request_counts values (date_trunc('minute', now()), 850)`)
   // A consumer that took nothing for 250 days, and a receiver that takes nothing of what comes now.
   await feedSettled({ all: query }) // what is not shown yet would not be behind the webhook's place
   await query(`update mirror.change_log set changed_at = changed_at - interval '250 days'`)
@@ -200,6 +203,7 @@ it('tells everything that needs a person once as begun and once as over', async 
   await vi.waitFor(async () => expect((await status()).webhook?.state).toBe('following'), { timeout: 30_000 })
   await query(`update mirror.change_log set changed_at = changed_at + interval '249 days'
     where changed_at < now() - interval '200 days'`)
+  await query('truncate sync.request_counts')
   await decide()
   await query('update sync.streams set target_s = 3600')
   await query(`update sync.unknown_fields set first_seen_at = now() - interval '8 days'`)

@@ -1,7 +1,7 @@
 // The hash that stands for a personal value: the same value always has the same one, so that people can be counted and
 // joined, and nobody without the key can try values against it. Pure.
 
-import { hmacWith } from './hmac.ts'
+import { createHmac } from 'node:crypto'
 
 /** What every hash of a personal value begins with; no value that a partner writes may begin so. */
 export const hashPrefix = 'bmh1:'
@@ -44,7 +44,7 @@ export type Hasher = {
 export function createHasher(key: string): Hasher {
   let known = new Map<string, string>()
   let older = new Map<string, string>()
-  const digest = hmacWith(key)
+  const digest = (value: string | Uint8Array): string => createHmac('sha256', key).update(value).digest('base64url')
   return {
     of: (text) => {
       const before = known.get(text)
