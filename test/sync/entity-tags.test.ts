@@ -2,13 +2,13 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Run } from '../../src/state/runs/runs.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror, type TestMirror, usualRanges } from '../helpers/mirror.ts'
 
 let mirror: TestMirror
 beforeAll(async () => {
   // 48 users are three pages; no user is deactivated, so that the second pass is an empty page.
   const env = { API_PAGE_SIZE: '20', API_PAGE_BASE: '1', SLOT_DURATIONS: '0', PRICE_DAYS: '0' }
-  mirror = await openTestMirror({ size: 80, entityTags: true }, env)
+  mirror = await openTestMirror({ size: 80, entityTags: true }, { ...usualRanges, ...env })
 })
 afterAll(() => mirror[Symbol.asyncDispose]())
 

@@ -2,12 +2,12 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addDays, dateIn } from '../../src/clock.ts'
-import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { openTestMirror, type TestMirror, usualRanges } from '../helpers/mirror.ts'
 
 let mirror: TestMirror
 let today: string
 beforeAll(async () => {
-  mirror = await openTestMirror({ size: 12 })
+  mirror = await openTestMirror({ size: 12 }, usualRanges)
   await mirror.sync({ streams: ['resources', 'resource_durations'] })
   const { clock, settings } = mirror.app.syncContext
   today = dateIn(settings.timeZone, clock.now())
