@@ -148,6 +148,8 @@ describe('texts of the API are read as date-times by this reader alone', () => {
     'src/sync/details/gone.ts: new Date(startedAt.getTime() - recentlySeenMs)',
     'src/sync/just-written.ts: new Date(earliest - shownAfter.longestMs)',
     'src/mirror/direct-insert.ts: new Date(0)',
+    'src/outbox/kept.ts: new Date(now.getTime() - overlapMs)',
+    'src/api/admission/rate-limit.ts: new Date(Math.min(...since))',
     'src/api/admission/gate.ts: new Date(state.pausedUntil)',
     'src/api/admission/gate.ts: new Date(state.probeAt)',
     'src/api/admission/gate.ts: new Date(Math.max(state.pausedUntil, state.opened > 0 ? state.probeAt : 0, now))',

@@ -144,6 +144,7 @@ const crewMemberBody = [
 
 export const rentalCrewMembers = {
   name: 'rental_crew_members',
+  crew: true,
   comment: 'Crew members of a rental.',
   source: 'docs/sources.md, 4.4, reference/rental-crew-management/add-a-crew-member-to-a-rental',
   key: ['rental_id', 'id'],

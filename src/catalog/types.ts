@@ -158,6 +158,8 @@ export type StreamDef = {
   readonly person?: true
   /** A document of the person above: never shown to `boat_mirror_reader`. */
   readonly document?: true
+  /** People who travel with a rental: each is erased by rental and id. */
+  readonly crew?: true
   readonly writes?: readonly StreamWrite[]
 }
 

@@ -55,8 +55,10 @@ type ChangeFilter = {
 /** Changes, newest first. */
 export async function listChanges(db: Queryable, filter: ChangeFilter): Promise<readonly ChangeInfo[]> {
   const { rows } = await db.query<ChangeInfo>(
-    `select * from outbox.changes where ($1::text[] is null or status = any($1)) and ($2::text is null or aggregate = $2)
-       and ($3::timestamptz is null or settled_at is null or settled_at >= $3) order by id desc limit $4`,
+    // Ids first: the plan of each row that is sorted would be hashed otherwise.
+    `select * from outbox.changes where id = any(array(
+       select id from outbox.changes where ($1::text[] is null or status = any($1)) and ($2::text is null or aggregate = $2)
+         and ($3::timestamptz is null or settled_at is null or settled_at >= $3) order by id desc limit $4)) order by id desc`,
     [filter.statuses ?? null, filter.aggregate ?? null, filter.since ?? null, filter.limit],
   )
   return rows

@@ -81,6 +81,7 @@ describe('sync', () => {
         'api',
         'database',
         'queue',
+        'quota',
         'workers',
         'lastWorkerAt',
         'streams',

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { type CommandLine, type Ended, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { isFull } from './extent.ts'
 
 // A process of its own for each of them.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -57,17 +58,11 @@ const all = [
   { line: 'db', code: 0 },
   { line: 'frobnicate', code: 2 },
 ]
-/** Without a command, one that reads the API and one that sends nothing yet. */
-const slice = all.slice(0, 3)
-
-describe('The built program, a process for each command', () => {
-  it.each(process.env.SURROUNDINGS === 'full' ? all : slice)(
-    'says what the same command says in the process of a test: $line',
-    async ({ line, code }) => {
-      const here = await cli.run(line.split(' '))
-      const built = await cli.start(line.split(' ')).ended
-      expect(built, built.stderr).toMatchObject({ code })
-      expect(worded(built)).toEqual(worded(here))
-    },
-  )
+describe.runIf(isFull)('The built program, a process for each command', () => {
+  it.each(all)('says what the same command says in the process of a test: $line', async ({ line, code }) => {
+    const here = await cli.run(line.split(' '))
+    const built = await cli.start(line.split(' ')).ended
+    expect(built, built.stderr).toMatchObject({ code })
+    expect(worded(built)).toEqual(worded(here))
+  })
 })

@@ -149,7 +149,7 @@ for (const { name, settings, direct, polls } of chosen)
     })
     afterAll(() => rig[Symbol.asyncDispose]())
 
-    it('a migrate that waits for a lock says so, and ends with SIGTERM', async () => {
+    it.runIf(isFull)('a migrate that waits for a lock says so, and ends with SIGTERM', async () => {
       await using rig = await openRig(settings, direct)
       await asPartner(rig.database.url, async (holder) => {
         await holder.query('select pg_advisory_lock($1)', [migrateLock])
@@ -209,7 +209,7 @@ for (const { name, settings, direct, polls } of chosen)
     })
 
     for (const queue of isFull || direct ? (['Postgres', 'Redis'] as const) : (['Postgres'] as const))
-      it.skipIf(queue === 'Redis' && redisUrl === null)(
+      it.skipIf(!isFull || (queue === 'Redis' && redisUrl === null))(
         `a worker with its queue on ${queue} serves its pages and sends a change at once`,
         async () => {
           const worker = rig.cli.start(['worker'], queue === 'Redis' ? { REDIS_URL: redisUrl ?? '' } : {})

@@ -65,7 +65,7 @@ function privacyOf(settings: PrivacySettings, atGeneration: string, atErased: Er
     return protector.protect(stream, withoutCrew(stream, record, params))
   }
   const withoutCrew = (stream: StreamDef, record: Json, { rentalId = '' }: Readonly<Record<string, string>>): Json => {
-    if (stream.name !== 'rental_crew_members' || erased.crew.size === 0) return record
+    if (stream.crew !== true || erased.crew.size === 0) return record
     const { id } = (record ?? {}) as { readonly id?: Json }
     return erased.crew.has(keyText([rentalId, String(id)])) ? { id: id ?? null } : record
   }
