@@ -24,8 +24,8 @@ export type ChangeInfo = {
   readonly enqueued_at: Date
   readonly sent_at: Date | null
   readonly settled_at: Date | null
-  /** The hash of what a decision would do. */
-  readonly plan: string
+  /** The hash of what a decision would do; lists leave it out. */
+  readonly plan?: string
 }
 
 type InCamelCase<N extends string> = N extends `${infer Word}_${infer Rest}`
@@ -52,13 +52,15 @@ type ChangeFilter = {
   readonly limit: number
 }
 
+/** All columns but `plan`, which would be hashed for each row that is sorted. */
+const listed = `id, operation, target, body, aggregate, reference, enqueued_by, status, attempts, next_attempt_at, result, request,
+  response, conflict, error, warning, enqueued_at, sent_at, settled_at`
+
 /** Changes, newest first. */
 export async function listChanges(db: Queryable, filter: ChangeFilter): Promise<readonly ChangeInfo[]> {
   const { rows } = await db.query<ChangeInfo>(
-    // Ids first: the plan of each row that is sorted would be hashed otherwise.
-    `select * from outbox.changes where id = any(array(
-       select id from outbox.changes where ($1::text[] is null or status = any($1)) and ($2::text is null or aggregate = $2)
-         and ($3::timestamptz is null or settled_at is null or settled_at >= $3) order by id desc limit $4)) order by id desc`,
+    `select ${listed} from outbox.changes where ($1::text[] is null or status = any($1)) and ($2::text is null or aggregate = $2)
+       and ($3::timestamptz is null or settled_at is null or settled_at >= $3) order by id desc limit $4`,
     [filter.statuses ?? null, filter.aggregate ?? null, filter.since ?? null, filter.limit],
   )
   return rows

@@ -48,15 +48,6 @@ afterAll(async () => {
 
 const pool = () => mirror.app.database.pool
 
-it('exports all that is held', async () => {
-  const { stdout, code } = await command.run(['privacy', 'export', String(userId)])
-  const found = JSON.parse(stdout)
-  expect(code).toBe(0)
-  expect(found).toMatchObject({ userId: String(userId), erased: false, mirror: { users: [{ last_name: marker }] } })
-  expect(found.mirror.rentals.length).toBeGreaterThan(0)
-  expect(JSON.stringify(found.changeLog)).toContain(`${marker} first`)
-})
-
 it('is refused while changes of the user are not settled', async () => {
   const { rows } = await pool().query(`select outbox.enqueue('user.update', $1, '{"lastName": "New"}') as id`, [
     { userId },
@@ -67,7 +58,15 @@ it('is refused while changes of the user are not settled', async () => {
   expect((await command.run(['changes', 'cancel', String(rows[0].id)])).code).toBe(0)
 })
 
-it('keeps the key alone, everywhere, also when a running worker reads the person again', async () => {
+it('exports all that is held, then keeps the key alone, everywhere, until that is taken back', async () => {
+  const { stdout, code } = await command.run(['privacy', 'export', String(userId)])
+  const found = JSON.parse(stdout)
+  expect(code).toBe(0)
+  expect(found).toMatchObject({ userId: String(userId), erased: false, mirror: { users: [{ last_name: marker }] } })
+  expect(found.mirror.rentals.length).toBeGreaterThan(0)
+  expect(JSON.stringify(found.changeLog)).toContain(`${marker} first`)
+
+  // Also when a running worker reads the person again.
   const first = await command.run(['privacy', 'erase', String(userId)])
   expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining(String(crewId)) })
   expect(Object.keys(await tablesWith(pool(), marker))).toEqual(expect.arrayContaining(['mirror.rental_crew_members']))
@@ -89,18 +88,17 @@ it('keeps the key alone, everywhere, also when a running worker reads the person
   )
   expect(told.rows[0].n).toBeGreaterThan(0)
   expect((await command.run(['privacy', '--json'])).stdout).toContain('"users": 1')
-})
 
-it('mirrors the person again when that is taken back', async () => {
+  // Taken back: the person is mirrored again.
   expect(await command.run(['privacy', 'unerase', String(userId)])).toMatchObject({ code: 0, stderr: '' })
   expect((await command.run(['privacy', 'unerase', String(userId)])).code).toBe(1)
   await mirror.sync({ streams, full: true })
-  const { rows } = await pool().query(
+  const { rows: again } = await pool().query(
     `select u.first_name, r.message, c.first_name as crew, r._payload #>> '{user,lastName}' as embedded
      from mirror.users u join mirror.rentals r on r.user_id = u.id join mirror.rental_crew_members c on c.rental_id = r.id
      where u.id = $1 and r.id = $2 and c.id = $3`,
     [userId, rentalId, crewId],
   )
   const value = `${marker} third`
-  expect(rows).toEqual([{ first_name: value, message: value, crew: value, embedded: marker }])
+  expect(again).toEqual([{ first_name: value, message: value, crew: value, embedded: marker }])
 })
