@@ -247,7 +247,7 @@ it.skipIf(inGate)('tells that the API failed until requests wait, and that it an
   expect(alerts.told('over')).toEqual(alerts.told('begun'))
 })
 
-it('tells that the queue is out, and that it is back', async (test) => {
+it.skipIf(inGate)('tells that the queue is out, and that it is back', async (test) => {
   const program = findOnPath('redis-server')
   if (program === undefined) return test.skip('there is no redis-server')
   const redis = await startRedis(program, cli.folder)

@@ -7,6 +7,7 @@ import { writes } from '../../src/catalog/writes.ts'
 import { BoatMirrorError } from '../../src/errors.ts'
 import { enqueue, resultOf } from '../../src/outbox/enqueue.ts'
 import { createTestPool, type TestDatabase } from '../helpers/database.ts'
+import { inGate } from '../helpers/gate.ts'
 import { hostile, type Outbox, openOutbox, rental, user } from './open-outbox.ts'
 
 let outbox: Outbox
@@ -110,13 +111,17 @@ describe('a change larger than 1 MB', () => {
     })
   })
 
-  it('is refused before anything is looked at, whatever it is', async () => {
-    await expect(queue('rental.update', mb(1.2))).rejects.toThrow('target is 1.21 MB of JSON; it takes at most 1 MB.')
-    const tooLong = JSON.stringify({ unknown: mb(100) })
-    await expect(queue('rental.update', { rentalId: 42 }, JSON.parse(tooLong))).rejects.toThrow(
-      'body.unknown alone 100.01 MB',
-    )
-  }, 180_000) // a hundred megabytes are sent and parsed
+  it.skipIf(inGate)(
+    'is refused before anything is looked at, whatever it is',
+    async () => {
+      await expect(queue('rental.update', mb(1.2))).rejects.toThrow('target is 1.21 MB of JSON; it takes at most 1 MB.')
+      const tooLong = JSON.stringify({ unknown: mb(100) })
+      await expect(queue('rental.update', { rentalId: 42 }, JSON.parse(tooLong))).rejects.toThrow(
+        'body.unknown alone 100.01 MB',
+      )
+    },
+    180_000,
+  ) // a hundred megabytes are sent and parsed
 
   it('is refused to the library too, and one of just 1 MB is taken', async () => {
     const db = new Kysely({ dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: database.url }) }) })

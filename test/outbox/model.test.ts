@@ -14,6 +14,7 @@ import {
 } from '../../src/outbox/decisions.ts'
 import type { FaultRule } from '../../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { inGate } from '../helpers/gate.ts'
 import {
   type Disturbance,
   type Fault,
@@ -30,7 +31,7 @@ import { Planner } from './plans.ts'
 import { createRig, type Rig } from './rig.ts'
 
 const rentals = 2
-const runs = 60
+const runs = inGate ? 24 : 60
 const commandsPerRun = 25
 const replay: { readonly seed?: number; readonly path?: string; readonly replayPath?: string } = {}
 

@@ -17,7 +17,7 @@ const lastName = 'Dupré-Œuvre “€”'
 const city = 'Žďár 船 🛥️'
 const street = 'a\0b \ud800'
 
-for (const [name, charset] of Object.entries(charsets).filter((_, place) => isFull || place % 2 === 0))
+for (const [name, charset] of Object.entries(charsets).filter((_, place) => isFull || place % 4 === 0))
   describe(`Answers in ${name}`, () => {
     let mirror: TestMirror
     let userId: string

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Run } from '../../src/state/runs/runs.ts'
 import { checkStreams } from '../../src/sync/check/check.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
+import { isFull } from './extent.ts'
 import { type Asked, frontedSandbox, openListFront, pageOf, type Reply } from './list-front.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -110,7 +111,7 @@ describe('a list that is read by page numbers', () => {
       'a total of 7, and answered 13 records.*API_TOTAL_PATH=none',
     ],
   ]
-  for (const [name, reply, status, error] of cases)
+  for (const [name, reply, status, error] of cases.filter((_, place) => isFull || place % 3 === 0))
     it(`${name}, and names what to set`, async () => {
       answer = reply
       expect(await boats(mirror)).toMatchObject({ status, error: expect.stringMatching(error), deleted: '0' })

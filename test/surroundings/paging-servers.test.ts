@@ -56,9 +56,9 @@ it('an honest server is read completely, for two requests more than it has pages
   )
 })
 
-const syncs = isFull ? 300 : 8
+const syncs = 300
 
-it(`${syncs} of them synced: no run is done with records missing in the mirror`, async () => {
+it.runIf(isFull)(`${syncs} of them synced: no run is done with records missing in the mirror`, async () => {
   let round = 0
   let server: Server = () => ({ body: [] })
   /** Answers the companies, each round with ids of its own, and hands everything else on. */

@@ -58,7 +58,7 @@ describe(`a complete sync of a world of ${world.size} rentals`, () => {
     expect(await mirror.differences()).toEqual([])
   })
 
-  it('finds inserts, updates and deletes at the first following sync', async () => {
+  it.runIf(isFull)('finds inserts, updates and deletes at the first following sync', async () => {
     await using mirror = await openTestMirror({ size: isFull ? 60 : 30 }, ranges)
     await mirror.sync()
     for (const seed of isFull ? [1, 2] : [1]) {
@@ -132,7 +132,7 @@ describe(`a complete sync of a world of ${world.size} rentals`, () => {
     expect(await differences()).toEqual([])
   })
 
-  it('heals rows of collections that somebody spoilt in the database, with --full', async () => {
+  it.runIf(isFull)('heals rows of collections that somebody spoilt in the database, with --full', async () => {
     await using mirror = await openTestMirror({ size: 20 })
     const streams = ['rentals', 'rental_payments', 'rental_crew_members']
     await mirror.sync({ streams })
