@@ -23,6 +23,7 @@ it('makes it again after a failure', async () => {
   expect(await value()).toBe(3)
 })
 
+// `deciding` is forgotten when it ends, however it ends.
 it('nothing but `lazily` keeps what an asynchronous call returns, unless it ends something', () => {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
   const kept = files.flatMap((file) => {

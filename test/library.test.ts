@@ -136,6 +136,7 @@ describe('the package', () => {
     expect(new Set([...imported, '@types/pg', 'light-my-request'])).toEqual(new Set(Object.keys(own)))
   })
 
+  // Not in the gate: a minute, most of it the compiler.
   it.skipIf(inGate)(
     "runs README's program, and the compiler knows its types",
     async () => {
@@ -174,6 +175,7 @@ describe('the package', () => {
     90_000,
   )
 
+  // Not in the gate: the compiler once more, with the next Kysely.
   it.skipIf(inGate)(
     'fits a Kysely of another version in the program, and serves it',
     async () => {

@@ -27,6 +27,7 @@ const results: {
 }[] = []
 
 describe('syncs killed with SIGKILL at random moments', () => {
+  // In the gate on Postgres alone: the queue wakes, the tables say what to do.
   for (const { name, redisUrl } of backends)
     for (const plan of plans)
       it.skipIf(name === 'Redis' && (redisUrl === null || (inGate && !isFull)))(

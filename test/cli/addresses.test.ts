@@ -67,6 +67,7 @@ describe('a user and password in API_BASE_URL', () => {
       expect(wrong).not.toThrow(/secret|100%/)
     })
 
+  // Not in the gate: a minute, with a worker's whole first sync at the level `trace`.
   it.skipIf(inGate)(
     'are in nothing that a worker, status, check or a failed sync writes, while the API is read with them',
     async () => {

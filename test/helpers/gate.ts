@@ -1,5 +1,5 @@
 /**
- * True in `.ci/run`, whose time is short. What it leaves out runs with `npm test`, and with `npm run surroundings` on each Postgres
- * and Node: another backend, another version or another page of what stays in.
+ * True in `.ci/run`, which has fifteen minutes. What a test leaves out there says why beside it, and runs with `npm test`, and with
+ * `npm run surroundings` on each Postgres and Node.
  */
 export const inGate = process.env.GATE === '1'

@@ -48,6 +48,7 @@ async function agedTransactions(db: Queryable): Promise<(age: string) => Promise
   }
 }
 
+// Not in the gate: it waits for the minute after which a holder is one.
 it.skipIf(inGate)(
   'a session and a prepared transaction of another database are named and told after a minute, not before, wherever an operator looks, and to a role that sees no statistics of others; and no longer when they have ended',
   async () => {

@@ -222,6 +222,7 @@ it('tells everything that needs a person once as begun and once as over', async 
   await query(`select mirror.drop_consumer('crm'), mirror.drop_consumer('boat-mirror.webhook')`)
 })
 
+// Not in the gate, like the next: most of a minute of waiting until the breaker opens and closes.
 it.skipIf(inGate)('tells that the API failed until requests wait, and that it answers again', async () => {
   const { sandbox } = mirror
   await using alerts = await open()
@@ -247,6 +248,7 @@ it.skipIf(inGate)('tells that the API failed until requests wait, and that it an
   expect(alerts.told('over')).toEqual(alerts.told('begun'))
 })
 
+// Not in the gate: it starts, stops and starts a Redis.
 it.skipIf(inGate)('tells that the queue is out, and that it is back', async (test) => {
   const program = findOnPath('redis-server')
   if (program === undefined) return test.skip('there is no redis-server')

@@ -91,6 +91,7 @@ describe('docs/outbox.md', () => {
     expect(await tried(block('sql', 'listen boat_mirror_settled'))).toMatchObject([{ status: 'done', error: null }])
   })
 
+  // Not in the gate: the compiler, for a third of a minute.
   it.skipIf(inGate)('compiles with its TypeScript', async () => {
     const cache = resolve('node_modules/.cache')
     await mkdir(cache, { recursive: true })

@@ -150,7 +150,7 @@ const endings: readonly Ending[] = [
   },
 ]
 
-// In a slice every other one: the rest differ in where the answer says that it is the last.
+// In a slice every eighth: the rest differ in where the answer says that it is the last.
 for (const { name, answer, env } of endings.filter((_, place) => isFull || place % 8 === 0))
   describe(`lists that end with ${name}`, () => {
     it('a first sync equals the truth, and a deletion is noticed by the next', async () => {

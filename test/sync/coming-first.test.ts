@@ -7,6 +7,7 @@ import { openTestMirror } from '../helpers/mirror.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
+// Not in the gate: the details of 240 rentals.
 it.skipIf(inGate)(
   'nine of ten details that are read before the last coming departure has its own belong to coming departures',
   async () => {

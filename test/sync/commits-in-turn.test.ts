@@ -78,6 +78,7 @@ describe('a list whose first commit waits for somebody', () => {
     for (;;) for (const id of ids) if (await isHeld(client, id)) return id
   }
 
+  // Not in the gate: half a minute, with 1,500 rentals.
   it.skipIf(inGate)(
     'who waits for the second one meanwhile waits for seconds, and everything is mirrored',
     async () => {

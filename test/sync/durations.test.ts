@@ -11,6 +11,7 @@ vi.setConfig({ testTimeout: 60_000 })
 const stream = 'resource_availability'
 const path = /\/availability$|\/v3\/resources\/availabilities$/
 
+// Not in the gate: a whole world for one order of two runs.
 it.skipIf(inGate)('availability of new durations stays when a hot run with the former ones ends last', async () => {
   let isHeld = false
   let release = (): void => {}

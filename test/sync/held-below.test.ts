@@ -3,7 +3,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { listRuns, type Run } from '../../src/state/runs/runs.ts'
 import { type HeldRun, heldRuns } from '../../src/state/runs/sweeps.ts'
-import { inGate } from '../helpers/gate.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { startRelease } from '../helpers/release.ts'
 
@@ -112,7 +111,7 @@ describe('what may go', () => {
 })
 
 describe('documents of users and what stands inside boats', () => {
-  it.skipIf(inGate)('wait for a person, too, when all of them are gone at once', async () => {
+  it('wait for a person, too, when all of them are gone at once', async () => {
     await open(['user_identities', 'resources'], 60)
     const [identities, equipments] = [await living('user_identities'), await living('resource_equipments')]
     expect(Math.min(identities, equipments)).toBeGreaterThan(20)

@@ -97,7 +97,7 @@ describe('a paused stream', () => {
         'Nothing was read: harbours is paused since',
       )
       expect(await printed('resume', 'harbours')).toBe('harbours is read again.\n')
-      expect(await printed('pause', 'harbours')).toContain('harbours is paused. Resume with:')
+      expect(await printed('pause', 'harbours')).toBe('harbours is paused. Resume with: boat-mirror resume harbours\n')
       expect(await printed('status')).toMatch(/harbours .*off, paused/)
       expect((await line.run(['sync', 'harbours'])).stderr).toContain('Nothing was read: harbours is paused since')
       await program.resume('harbours')

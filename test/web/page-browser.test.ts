@@ -137,6 +137,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       await page.close()
     })
 
+    // Not in the gate: half a minute of waiting for a sync and a lost connection.
     it.skipIf(inGate)('shows a sync under way, and says it when the connection is lost', async () => {
       mirror.sandbox.fault({ op: 'GET /v3/*', respond: { delayMs: 150 } })
       const page = await browser.newPage({ viewport: wide })
@@ -155,6 +156,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     })
   })
 
+  // Not in the gate: most of a minute. The pages of a fresh mirror, and those before a decision, are looked at in it.
   it.skipIf(inGate)('a mirror with failures shows what fails and what waits, readable in light and dark', async () => {
     await using opened = await openMirrorAndPages(46)
     const { mirror, pages } = opened

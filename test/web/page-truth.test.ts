@@ -183,6 +183,7 @@ describe('page, metrics and status say what the database says', () => {
   beforeAll(() => openAll(40))
   afterAll(closeAll)
 
+  // Not in the gate: a minute of it. The tests below compare page, metrics and status of a mirror that was read once.
   it.skipIf(inGate)('through the life of a mirror', async () => {
     // Nothing yet.
     const empty = await compareAll()

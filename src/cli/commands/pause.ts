@@ -20,8 +20,16 @@ async function decide(context: CommandContext, what: 'pause' | 'resume', name: s
   const own = [stream.name, ...descendantsOf(stream.name).map((child) => child.name)]
   const paused = (await pausedStreams(pool)).filter((each) => own.includes(each.stream))
   if (json) printJson({ decision: Number(id), paused })
-  else print(paused.length === 0 ? `${stream.name} is read again.` : sentence(paused.map((each) => each.stream)))
+  else
+    print(
+      paused.length === 0
+        ? `${stream.name} is read again.`
+        : sentence(
+            stream.name,
+            paused.map((each) => each.stream),
+          ),
+    )
 }
 
-const sentence = (streams: readonly string[]): string =>
-  `${streams.join(', ')} ${streams.length === 1 ? 'is' : 'are'} paused. Resume with: boat-mirror resume STREAM`
+const sentence = (name: string, streams: readonly string[]): string =>
+  `${streams.join(', ')} ${streams.length === 1 ? 'is' : 'are'} paused. Resume with: boat-mirror resume ${name}`
