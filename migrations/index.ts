@@ -7,6 +7,7 @@ import * as privacy from './0003_privacy.ts'
 import * as decisions from './0004_decisions.ts'
 import * as webhookDeliveries from './0005_webhook_deliveries.ts'
 import * as freshness from './0006_freshness.ts'
+import * as privacyApply from './0007_privacy_apply.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
@@ -15,4 +16,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0004_decisions': decisions,
   '0005_webhook_deliveries': webhookDeliveries,
   '0006_freshness': freshness,
+  '0007_privacy_apply': privacyApply,
 }

@@ -12,7 +12,7 @@ import { assertSameDatabase, type Pooling, poolingOf } from './database/pooler.t
 import type { Queryable } from './database/sql.ts'
 import { withTls } from './database/tls.ts'
 import { type DatabaseServer, openDatabaseServer } from './embedded/embedded-postgres.ts'
-import { messageOf } from './errors.ts'
+import { type BoatMirrorError, messageOf } from './errors.ts'
 import { migrateQueue, openBackend } from './jobs/backend.ts'
 import type { QueueBackend } from './jobs/queues.ts'
 import { lazily } from './lazy.ts'
@@ -70,6 +70,8 @@ export type AppOptions = {
   readonly patienceMs: number | null
   /** Ends the wait for another process that migrates. */
   readonly signal?: AbortSignal
+  /** Is told when `privacy apply` has changed what may be stored: nothing can be written any more. */
+  readonly onFenced?: (error: BoatMirrorError) => void
 }
 
 /** Stands in for the API's address where nothing is read from it: nothing listens on the discard port. */
@@ -198,7 +200,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     release.defer(() => database.close())
     if (options.schema !== 'none') await assertSchemaCurrent(database)
     if (options.schema === 'migrate') await assertSuitable(database.pool, 'sync')
-    const privacy = options.schema === 'none' ? undefined : await openPrivacy(database.pool, privacySettings(config))
+    const privacy =
+      options.schema === 'none'
+        ? undefined
+        : await openPrivacy(database.pool, privacySettings(config), options.onFenced)
     const clock = await followClock(database.pool, config.redisUrl === null && options.schema === 'migrate', log)
     release.defer(() => clock.stop())
 

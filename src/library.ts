@@ -116,12 +116,13 @@ export async function openMirror({ migrate = false, ...options }: MirrorOptions)
   const log = createLogger(config.logLevel, { pretty: false })
   const apiUrl = config.api.baseUrl ?? noApi
   const schema = migrate ? 'migrate' : 'check'
-  return mirrorOf(await openApp({ config, log, apiUrl, sandbox: false, schema, patienceMs }))
+  const closing = new AbortController()
+  const onFenced = (error: BoatMirrorError): void => closing.abort(error)
+  return mirrorOf(await openApp({ config, log, apiUrl, sandbox: false, schema, patienceMs, onFenced }), closing)
 }
 
-function mirrorOf(app: App): Mirror {
+function mirrorOf(app: App, closing: AbortController): Mirror {
   const { config, database, log, syncContext, pushContext, clock } = app
-  const closing = new AbortController()
   const underWay = new Set<Promise<unknown>>()
   /** An error of the driver, as one of ours. */
   const translated = (error: unknown): never => {

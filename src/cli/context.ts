@@ -26,7 +26,7 @@ export type CommandContext = {
   /** The variables it was read from: the process's own, and those of `.env` that it has not. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly log: Logger
-  /** Aborted by {@link endSignals}. */
+  /** Aborted by {@link endSignals}, and when `privacy apply` forbids this process to write. */
   readonly signal: AbortSignal
   /** Opens all that a sync needs; starts the sandbox, or attaches to a running one, when no API is configured. */
   open(options: OpenOptions): Promise<OpenedApp>
@@ -56,7 +56,13 @@ export type RunOptions = {
 }
 
 const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
-  signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))
+  signal.aborted &&
+  fencedBy(signal) === null &&
+  (error === signal.reason || (error instanceof Error && error.name === 'AbortError'))
+
+/** Why a command was stopped that no signal has ended; null: it was not. */
+const fencedBy = ({ reason }: AbortSignal): BoatMirrorError | null =>
+  reason instanceof BoatMirrorError && reason.code === 'PRIVACY_DIFFERS' ? reason : null
 
 /** What ends a command in order: told to, Ctrl-C, and its terminal was closed. */
 const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
@@ -81,18 +87,21 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
     privacySettings(config) // refuses what it does not take
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
     restoreWarnings = logForeignWarnings(log)
+    const stoppers = { signal: stopping.signal, onFenced: (error: BoatMirrorError) => stopping.abort(error) }
     const code = await run({
       config,
       environment,
       log,
       signal: stopping.signal,
       // Queue, API and sandbox take a second to load, and commands that only look need none of them.
-      open: async (wanted) => (await import('./open.ts')).openFor(config, log, { signal: stopping.signal, ...wanted }),
+      open: async (wanted) => (await import('./open.ts')).openFor(config, log, { ...stoppers, ...wanted }),
       openDatabase: () => openOnlyDatabase(config, log),
     })
+    const fenced = fencedBy(stopping.signal)
+    if (fenced !== null) throw fenced
     process.exitCode = typeof code === 'number' ? code : 0
   } catch (thrown) {
-    const error = translateDatabaseError(thrown)
+    const error = fencedBy(stopping.signal) ?? translateDatabaseError(thrown)
     if (wasStopped(stopping.signal, error)) process.exitCode = options.stoppedCode ?? 1
     else {
       printError(error)

@@ -117,7 +117,8 @@ export function storedEvidence({ before, sent, ...rest }: Evidence): Json {
   return { ...(rest as JsonObject), ...exact }
 }
 
-function evidenceIn(text: string | null): Evidence {
+/** What outbox.queue.proof holds. */
+export function evidenceIn(text: string | null): Evidence {
   const { exact, ...rest } = objectOf(text)
   return { ...rest, ...(typeof exact === 'string' ? (parseExact(exact) as JsonObject) : {}) }
 }

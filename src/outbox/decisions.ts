@@ -124,7 +124,7 @@ async function take(client: PoolClient, id: string): Promise<Taken | null> {
 function refusalOf(thrown: unknown): string | null {
   const error = translateDatabaseError(thrown)
   if (error instanceof BoatMirrorError && error.code === 'NOT_FOUND') return error.message
-  if (error instanceof BoatMirrorError && error.kind !== 'fatal') return null
+  if (error instanceof BoatMirrorError && (error.kind !== 'fatal' || error.code === 'PRIVACY_DIFFERS')) return null
   if (error instanceof Error && error.name === 'TimeoutError') return null // the API is paused
   return `Not carried out: ${error instanceof BoatMirrorError ? error.code : 'INTERNAL'}.`
 }
@@ -138,10 +138,10 @@ async function carryOut(database: Database, id: string, readBack: ReadBack): Pro
   const taken = await database.transaction((client) => take(client, id))
   if (taken === null) return await assertCarriedOut(database, id)
   try {
-    const done = await readBack(taken.change, taken.decision.resultId)
-    await settle(database, id, done).catch((error: unknown) => {
+    const done = await readBack.look(taken.change, taken.decision.resultId)
+    await settle(database, id, done, readBack).catch((error: unknown) => {
       if (!(error instanceof DataRefused)) throw error
-      return settle(database, id, unmirrored(done))
+      return settle(database, id, unmirrored(done), readBack)
     })
   } catch (error) {
     const refusal = refusalOf(error)
@@ -150,8 +150,9 @@ async function carryOut(database: Database, id: string, readBack: ReadBack): Pro
   }
 }
 
-async function settle(database: Database, id: string, done: Done): Promise<void> {
+async function settle(database: Database, id: string, done: Done, readBack: ReadBack): Promise<void> {
   await database.transaction(async (client) => {
+    await readBack.assertCurrent(client)
     const taken = await take(client, id)
     if (taken === null) return
     await settleDone(client, [{ change: taken.change, done }])

@@ -58,7 +58,8 @@ async function mark(
 /**
  * Commits what will be sent and what was there before; the requests may be dispatched only after this. By one statement;
  * when that fails, each by its own.
- * @returns of each its `sent_at`; rejected with BoatMirrorError LEASE_LOST when another pusher took the change over.
+ * @returns of each its `sent_at`; rejected with BoatMirrorError LEASE_LOST when another pusher took the change over, or
+ * PRIVACY_DIFFERS.
  */
 export function markDispatched(
   db: Queryable,
@@ -72,7 +73,8 @@ export function markDispatched(
   return departing.map(async (departure) => {
     const { change } = departure
     const sentAt = ((await together) ?? (await mark(db, [departure], privacy))).get(change.id)
-    if (sentAt === undefined) throw leaseLost(change)
-    return sentAt
+    if (sentAt !== undefined) return sentAt
+    await privacy?.assertCurrent(db)
+    throw leaseLost(change)
   })
 }

@@ -28,22 +28,25 @@ export function keptOutcome<O extends Outcome>(privacy: Privacy | undefined, wri
 }
 
 /** An answer without what it says of persons. Of an error only the fields are kept that it complains about. */
-function keptResponse(privacy: Privacy, write: WriteDef, { status, body }: Response): Response {
+export function keptResponse(privacy: Privacy, write: WriteDef, { status, body }: Response): Response {
   const stream = streamNamed(write.stream)
   if (typeof body === 'string') return { status, body: withheld(write, body) }
+  if (isObject(body) && body.withheld === withheldWords) return { status, body }
   if (isObject(body) && Array.isArray(body.candidates))
     return { status, body: { candidates: body.candidates.map((each) => privacy.protect(stream, each)) } }
   const kept = Array.isArray(body) ? body.map((each) => privacy.protect(stream, each)) : privacy.protect(stream, body)
   return { status, body: kept }
 }
 
+const withheldWords = 'The words of the API may quote a person.'
+
 function withheld({ body }: WriteDef, text: string): Json {
   const named = refusedFields(text).map((name) => name.split('.')[0])
   const fields = body.flatMap(({ name }) => (named.includes(name) ? [name] : []))
-  return { withheld: 'The words of the API may quote a person.', fields }
+  return { withheld: withheldWords, fields }
 }
 
-function keptConflict(privacy: Privacy, write: WriteDef, conflict: Conflict): Conflict {
+export function keptConflict(privacy: Privacy, write: WriteDef, conflict: Conflict): Conflict {
   return Object.fromEntries(
     Object.entries(conflict).map(([name, sides]) => {
       const side = (value: Json): Json => veiledFields(privacy, write, { [name]: value })[name] ?? null
@@ -52,8 +55,7 @@ function keptConflict(privacy: Privacy, write: WriteDef, conflict: Conflict): Co
   )
 }
 
-type Row = {
-  readonly id: string
+type Asked = {
   readonly operation: string
   readonly body: string
   readonly options: string
@@ -66,7 +68,7 @@ const objectIn = (text: string): JsonObject => {
 }
 
 /** Body, base and options of a change that is over; null: they hold nothing personal. */
-function keptChange(privacy: Privacy, { operation, ...row }: Row): readonly string[] | null {
+export function keptChange(privacy: Privacy, { operation, ...row }: Asked): readonly string[] | null {
   const write = writeNamed(operation)
   const personal = personalFields(privacy, write)
   const stream = streamNamed(write.stream)
@@ -90,7 +92,7 @@ export async function veilEnded(
   { ids = null, since = null }: { readonly ids?: readonly string[] | null; readonly since?: Date | null },
 ): Promise<number> {
   if (privacy?.isActive !== true || ids?.length === 0) return 0
-  const { rows } = await db.query<Row>(
+  const { rows } = await db.query<Asked & { readonly id: string }>(
     `select id, operation, body::text, options::text, base::text from outbox.queue
      where status = any($1) and not veiled and body is not null and ($2::bigint[] is null or id = any($2))
        and ($3::timestamptz is null or settled_at >= $3) order by id for no key update`,

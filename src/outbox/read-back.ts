@@ -1,6 +1,7 @@
 // When a person says that a change took effect: what the API shows of it now, so that the mirror has it in the transaction
 // that makes the change `done`, as after any other.
 
+import type { Queryable } from '../database/sql.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { Change } from './change.ts'
 import type { PushContext } from './context.ts'
@@ -11,8 +12,12 @@ import type { Done } from './outcome.ts'
 import { singleRead } from './reads.ts'
 import { sentOf } from './reconcile.ts'
 
-/** Looks up what a change left at the API. `resultId`: the record it made, as a person names it; null where none is named. */
-export type ReadBack = (change: Change, resultId: string | null) => Promise<Done>
+export type ReadBack = {
+  /** Looks up what a change left at the API. `resultId`: the record it made, as a person names it; null where none is named. */
+  look(change: Change, resultId: string | null): Promise<Done>
+  /** In the transaction that writes what was seen: see `Privacy.assertCurrent`. */
+  assertCurrent(client: Queryable): Promise<void>
+}
 
 const byPerson = 'Settled by a person.'
 const patienceMs = 10_000
@@ -23,9 +28,9 @@ const numberOrText = (id: string): number | string => (/^\d{1,15}$/.test(id) ? N
  * Reads back from the API. Where it does not answer, the change is settled without, and a warning says so.
  * @throws BoatMirrorError NOT_FOUND when a person names a record that the API does not show.
  */
-export const readBackFrom =
-  (context: PushContext, stopped: AbortSignal): ReadBack =>
-  async (change, resultId) => {
+export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBack => ({
+  assertCurrent: async (client) => await context.privacy?.assertCurrent(client),
+  look: async (change, resultId) => {
     const kind = kindOf(change.write)
     const before = sentOf(change, context.privacy)
     // The path of the record itself: that of its collection, and the id it has there.
@@ -50,4 +55,5 @@ export const readBackFrom =
       if (error.code === 'API_REJECTED' && resultId !== null) throw new BoatMirrorError('NOT_FOUND', notShown)
       return unseen(unverified)
     }
-  }
+  },
+})

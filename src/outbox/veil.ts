@@ -46,7 +46,7 @@ export const isUnknownValue = (value: Json | undefined): boolean => value === un
 
 /** A value of a field as evidence holds it: the hash of its exact text, of an object that of each member. */
 export function veil(privacy: Privacy, field: BodyField, value: Json): Json {
-  if (isVeiled(value)) return value
+  if (isVeiled(value)) return privacy.settings.hasher === null ? unknown : value
   const shape = writeShape(field, value)
   if (shape === null) return null
   const hashed = (each: Json): string => privacy.settings.hasher?.of(textOf(each) ?? stringifyJson(each)) ?? unknown
@@ -91,7 +91,7 @@ export function veiledEvidence(privacy: Veiling, write: WriteDef, evidence: Evid
   return {
     ...evidence,
     ...(isObject(before) && { before: veiledFields(privacy, write, before) }),
-    ...(sent !== undefined && { sent: veiledFields(privacy, write, sent) }),
+    ...(isObject(sent) && { sent: veiledFields(privacy, write, sent) }),
   }
 }
 

@@ -385,7 +385,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.traffic.total_ms': 'Time of all attempts together, milliseconds.',
   'column sync.traffic.slowest_ms': 'Time of the slowest attempt, milliseconds.',
   'table sync.privacy':
-    'What is stored of personal data. Written by migrate while nothing was read yet, and never after; a process with other settings refuses to work.',
+    'What is stored of personal data. Migrate writes it into an empty database, `privacy apply` changes it; a process with other settings refuses to work.',
   'column sync.privacy.only_row': 'Always true: there is one row.',
   'column sync.privacy.mode': 'PERSONAL_DATA: keep, hash or drop.',
   'column sync.privacy.columns': 'Columns for which it is something else: {"users.email": "keep"}.',
@@ -393,6 +393,8 @@ export const syncComments: Readonly<Record<string, string>> = {
     'Tells PERSONAL_DATA_KEY from others, without the key; null: nothing is hashed.',
   'column sync.privacy.generation':
     'Counts changes of this row and of sync.erased: a process that knows an older number writes nothing.',
+  'column sync.privacy.applying':
+    'How far `privacy apply` has come, by table; null: none is under way. Until it ends, no process works.',
   'column sync.privacy.set_at': 'When the settings were written; null: they are those of a database from before.',
   'table sync.erased':
     'Persons of whom only the key is kept, also when they are read again. Belongs to what a backup must hold.',

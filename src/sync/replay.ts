@@ -31,6 +31,7 @@ export async function replayRecord(context: SyncContext, record: QuarantineEntry
   try {
     const { tables } = await withStubs(context, replayed, new SeenStubs())
     const written = await context.database.transaction(async (client) => {
+      await context.privacy?.assertCurrent(client)
       const { counts } = await applyWrites(client, { tables })
       await clearQuarantine(client, [{ stream: record.stream, keys: [record.key] }])
       return [...counts.values()].reduce((sum, each) => sum + each.inserted + each.updated, 0)

@@ -15,6 +15,9 @@ import { askingFirst, runRefresh } from './refresh.ts'
 /** Attempts of a task that fails for a passing reason; each read was already retried by the api layer. */
 const maxAttempts = 4
 
+/** A worker that must not write any more takes a task up again no sooner than this, in milliseconds: it is about to stop. */
+const fencedMs = 5_000
+
 /** Logs that say already that the API refuses the credentials: it refuses every stream alike. */
 const refusalTold = new WeakSet<Logger>()
 
@@ -92,10 +95,13 @@ async function afterFailure(
     log.info({ event: 'lease_lost', task: task.id, stream: task.stream }, 'another worker took a task over')
     return 'lost'
   }
-  // What was read by rules that were changed meanwhile is dropped, and read again.
-  const isReadAgain = error instanceof BoatMirrorError && error.code === 'PRIVACY_DIFFERS' && error.kind === 'abort'
+  // What was read by rules that were changed meanwhile is dropped, and read again: by who knows the new ones.
+  const isReadAgain = error instanceof BoatMirrorError && error.code === 'PRIVACY_DIFFERS'
   if (stopped || isReadAgain) {
-    await returnTask(database.pool, task, { delayMs: 0, error: null })
+    await returnTask(database.pool, task, {
+      delayMs: isReadAgain && error.kind === 'fatal' ? fencedMs : 0,
+      error: null,
+    })
     return 'returned'
   }
   const passing = error instanceof BoatMirrorError ? error.kind === 'retry' : true

@@ -15,13 +15,21 @@ export type TestDatabase = AsyncDisposable & {
 
 /**
  * Creates a database of its own name and a pool on it (at most 10 connections).
- * `migrated` (default): with our tables and the queue's, as `migrate` leaves them; false: empty.
+ * `migrated` (default): with our tables and the queue's, as `migrate` leaves them; false: empty. `copyOf`: with all that
+ * another one holds, whose connections end.
  * Disposing ends the pool and drops the database, whoever is still connected.
  */
-export async function createTestDatabase(options: { readonly migrated?: boolean } = {}): Promise<TestDatabase> {
+export async function createTestDatabase(
+  options: { readonly migrated?: boolean; readonly copyOf?: TestDatabase } = {},
+): Promise<TestDatabase> {
   const adminUrl = inject('adminUrl')
   const name = `${inject('databasePrefix')}${randomBytes(6).toString('hex')}`
-  const template = options.migrated === false ? 'template0' : await templateOf(adminUrl)
+  const template =
+    options.copyOf !== undefined
+      ? await released(adminUrl, options.copyOf)
+      : options.migrated === false
+        ? 'template0'
+        : await templateOf(adminUrl)
   await create(adminUrl, name, template)
   const url = withDatabase(adminUrl, name)
   const pool = createTestPool(url, 10)
@@ -84,6 +92,15 @@ async function findTemplate(adminUrl: string): Promise<string> {
   } finally {
     await client.end()
   }
+  return name
+}
+
+/** The name of a database to which nobody is connected any more. */
+async function released(adminUrl: string, { url }: TestDatabase): Promise<string> {
+  const name = new URL(url).pathname.slice(1)
+  await adminOf(adminUrl).query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1', [
+    name,
+  ])
   return name
 }
 

@@ -93,7 +93,10 @@ async function heldRun(keys: number): Promise<string> {
   return id
 }
 
-const readBack: ReadBack = async (settled) => done(settled, { rentalId: '1' }, null)
+const readBack: ReadBack = {
+  look: async (settled) => done(settled, { rentalId: '1' }, null),
+  assertCurrent: async () => {},
+}
 
 /** What workers do: several of them, at once. */
 const workers = (): Promise<unknown> =>

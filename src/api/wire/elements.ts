@@ -66,8 +66,8 @@ export function elementsAt(items: readonly Json[], cutOut: Elements | undefined)
 export type Protection = {
   /** The record without what must not be stored; the record itself where there is nothing of the kind. */
   record(value: Json): Json
-  /** A short hash of a record as received that tells nothing of it; absent: what may be stored is hashed instead. */
-  hash?(bytes: Uint8Array): string
+  /** Makes of a hash of a record as received one that says nothing about it; absent: what may be stored is hashed instead. */
+  hash?(plain: string): string
 }
 
 type Decoded = { readonly value: Json; readonly text: string }
@@ -105,7 +105,7 @@ export class Elements {
   hash(index: number): string {
     const bytes = this.#bytes.subarray(this.#number(index, 0), this.#number(index, 1))
     if (this.#protection === null) return hashOfBytes(bytes)
-    if (this.#protection.hash !== undefined) return this.#protection.hash(bytes)
+    if (this.#protection.hash !== undefined) return this.#protection.hash(hashOfBytes(bytes))
     const decoded = this.decoded(index)
     this.#decoded.set(index, decoded)
     return hashOfBytes(decoded.text)

@@ -1,17 +1,21 @@
 // `privacy`: what is kept of personal data and where; what is held about one person, and how to erase it.
 
 import { type Database, openDatabase } from '../../database/database.ts'
-import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { instant } from '../../format.ts'
+import { count, instant } from '../../format.ts'
 import { crewOf, erasePerson, exportPerson, unerasePerson } from '../../mirror/persons.ts'
+import { mirrorRewrites } from '../../mirror/rewrites.ts'
+import { outboxRewrites } from '../../outbox/rewrites.ts'
+import { type ApplyOptions, applySettings, previewSettings, type RewritesOf } from '../../state/privacy/apply.ts'
+import { syncRewrites } from '../../state/privacy/rewrites.ts'
 import { actionOf, personalColumns, privacySettings } from '../../state/privacy/rules.ts'
 import { differenceOf, readErased, readStored } from '../../state/privacy/stored.ts'
+import { streamsToSync } from '../../sync/plan.ts'
 import type { CommandContext, Json } from '../context.ts'
-import { print, printJson, printNote, printText, table } from '../terminal/output.ts'
+import { print, printJson, printNote, printText, table, tell } from '../terminal/output.ts'
 
-/** Runs in one transaction past a pooler, as who owns the tables. */
-async function changing<T>(context: CommandContext, change: (db: Queryable) => Promise<T>): Promise<T> {
+/** Works past a pooler, as who owns the tables, for as long as it takes. */
+async function changing<T>(context: CommandContext, change: (database: Database) => Promise<T>): Promise<T> {
   await using opened = await context.openDatabase()
   const database: Database = openDatabase({
     url: opened.directUrl,
@@ -21,7 +25,7 @@ async function changing<T>(context: CommandContext, change: (db: Queryable) => P
     statementTimeoutMs: 0,
   })
   try {
-    return await database.transaction(change)
+    return await change(database)
   } finally {
     await database.close()
   }
@@ -59,8 +63,63 @@ export async function runPrivacy(context: CommandContext, { json }: Json): Promi
   print(`\nPERSONAL_DATA is ${stored.mode}${stored.setAt === null ? '' : `, since ${instant(stored.setAt)}`}.`)
   print('The same holds for copies in payloads, change log, quarantine, feed and outbox.')
   if (users.size + crew.size > 0) print(`Erased: ${users.size} users, ${crew.size} crew members.`)
-  if (difference !== null) printText(`These settings differ, so no worker starts with them: ${difference}.`)
+  if (difference !== null)
+    printText(
+      `Your settings differ, so no worker starts with them: ${difference}. Apply them: boat-mirror privacy apply`,
+    )
+  if (stored.applying !== null)
+    printText('`privacy apply` has not finished, so no worker starts. Run it again: boat-mirror privacy apply')
 }
+
+/** All tables that can hold a person. A test fails when one is missing. */
+export const rewritesOf: RewritesOf = async (db, privacy, applying) => [
+  ...(await mirrorRewrites(db, privacy)),
+  ...outboxRewrites(privacy),
+  ...syncRewrites(privacy, applying),
+]
+
+/** Brings what is stored under the settings of this process, or says what that would change. */
+export async function runApply(
+  context: CommandContext,
+  { dryRun, json }: Json & { readonly dryRun: boolean },
+): Promise<void> {
+  const { config, log } = context
+  const options: ApplyOptions = {
+    settings: privacySettings(config),
+    rewritesOf,
+    streams: streamsToSync([], config),
+    onTable: (table, rows) => tell(log, 'privacy_applied', `${table}: ${count(rows)} rows`),
+  }
+  const applied = await changing(context, (database) =>
+    dryRun ? previewSettings(database, { ...options, onTable: () => {} }) : applySettings(database, options),
+  )
+  if (json) return printJson({ dryRun, ...applied })
+  const { rows, rereads, difference } = applied
+  if (difference !== null) print(`Difference: ${difference}.`)
+  const tables = Object.entries(rows)
+  if (tables.length > 0)
+    print(
+      table(
+        ['TABLE', dryRun ? 'ROWS TO CHANGE' : 'ROWS CHANGED'],
+        tables.map(([name, changed]) => [name, count(changed)]),
+      ),
+    )
+  if (difference === null && tables.length === 0)
+    return print('Nothing to change: what is stored follows your settings.')
+  print(dryRun ? 'Nothing was changed.' : 'What is stored follows your settings. Start the workers again.')
+  if (rereads)
+    print(
+      dryRun
+        ? 'Values are needed that the database does not hold: every record is read again from the API.'
+        : 'Values are needed that the database does not hold. The next worker or sync reads every record again from the API.',
+    )
+  printNote(elsewhere)
+}
+
+/** What nobody but the operator can clean. */
+const elsewhere =
+  'Backups, WAL archives, replicas that lag and copies of your own keep the former values until you expire them. A transaction that ' +
+  'began before keeps former versions of rows; blocks of the disk may hold them until they are overwritten (VACUUM FULL).'
 
 /** Prints all that is held about a user, as JSON. */
 export async function runExport(context: CommandContext, userId: string): Promise<void> {
@@ -73,10 +132,12 @@ export async function runErase(
   userId: string,
   { crew: withCrew, json }: Json & { readonly crew: boolean },
 ): Promise<void> {
-  const { crew, left } = await changing(context, async (db) => {
-    const erased = await erasePerson(db, userId, withCrew)
-    return { crew: erased.crew, left: await crewOf(db, userId) }
-  })
+  const { crew, left } = await changing(context, (database) =>
+    database.transaction(async (db) => {
+      const erased = await erasePerson(db, userId, withCrew)
+      return { crew: erased.crew, left: await crewOf(db, userId) }
+    }),
+  )
   if (json) return printJson({ userId, crewErased: crew, crewLeft: left })
   print(`User ${userId} is erased: of every row only the key is kept, also when it is read again.`)
   if (crew > 0) print(`Erased crew members: ${crew}.`)
@@ -94,7 +155,7 @@ export async function runErase(
 }
 
 export async function runUnerase(context: CommandContext, userId: string, { json }: Json): Promise<void> {
-  if (!(await changing(context, (db) => unerasePerson(db, userId))))
+  if (!(await changing(context, (database) => database.transaction((db) => unerasePerson(db, userId)))))
     throw new BoatMirrorError('NOT_FOUND', `User ${userId} is not erased.`)
   if (json) return printJson({ userId, erased: false })
   print(`User ${userId} is no longer erased. The next sync reads them again: boat-mirror sync --full users rentals`)

@@ -120,10 +120,10 @@ function alertsOf(
 
 /** Starts the webhook where one is configured; a worker without WEBHOOK_SECRET does not get here. */
 function webhookOf(
-  { config, database, clock, log }: App,
+  { config, database, clock, log, syncContext: { privacy } }: App,
   listenUrl: string | null,
 ): ReturnType<typeof startWebhook> | null {
   const { webhookUrl: url, webhookSecrets: secrets, webhookStreams: streams, api } = config
   if (url === null || secrets === null) return null
-  return startWebhook({ url, secrets, streams, proxies: api.proxies, database, listenUrl, clock, log })
+  return startWebhook({ url, secrets, streams, proxies: api.proxies, database, listenUrl, clock, log, privacy })
 }

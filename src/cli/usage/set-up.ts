@@ -88,12 +88,25 @@ export function registerAccess(program: Command): void {
   )
 }
 
-/** Registers `privacy`, and `privacy export`, `privacy erase` and `privacy unerase`. */
+/** Registers `privacy`, and `privacy apply`, `privacy export`, `privacy erase` and `privacy unerase`. */
 export function registerPrivacy(program: Command): void {
   const load = () => import('../commands/privacy.ts')
   const privacy = withJson(
     program.command('privacy').description('what is stored of personal data; export and erase of one person'),
   ).action(action(load, 'runPrivacy', quiet))
+  withJson(
+    privacy
+      .command('apply')
+      .description(
+        'bring what is stored under PERSONAL_DATA, PERSONAL_DATA_KEY and `privacy` of the file as they are now; run again, it continues where it was stopped',
+      )
+      .option('--dry-run', 'only say how many rows of which tables would change', false)
+      .addHelpText(
+        'after',
+        '\nWorkers with other settings stop, and none starts until it is done. Backups and WAL archives keep the former values:' +
+          '\nexpire them yourself.',
+      ),
+  ).action(action(load, 'runApply', quiet))
   privacy
     .command('export')
     .description('all that is held about a user, as JSON')

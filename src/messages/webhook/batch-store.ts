@@ -6,6 +6,7 @@ import type { PoolClient } from 'pg'
 import type { Database } from '../../database/database.ts'
 import { webhookConsumer } from '../../inspect/webhook.ts'
 import { placeOf } from '../../mirror/follow.ts'
+import type { Privacy } from '../../state/privacy/privacy.ts'
 import { holdLease, type Lease, noteDelivered } from '../../state/shared/senders.ts'
 import { batchOf, batchSize, type ReadEntry } from './batch.ts'
 import type { Selection } from './selection.ts'
@@ -27,15 +28,22 @@ export type Next =
   | { readonly kind: 'batch'; readonly batch: StoredBatch }
   | { readonly kind: 'lost' | 'skipped' | 'nothing' }
 
+type Batching = {
+  readonly selection: Selection
+  readonly most?: number
+  /** A process whose rules are no longer those of the database stores no batch. */
+  readonly privacy?: Pick<Privacy, 'assertCurrent'> | undefined
+}
+
 /**
  * The batch to send next: the one on its way, else a new one of at most `most` changes, stored. A consumer that is not there
  * is registered at the end of the feed.
- * @throws BoatMirrorError LEASE_LOST
+ * @throws BoatMirrorError LEASE_LOST, PRIVACY_DIFFERS
  */
 export async function nextBatch(
   database: Database,
   lease: Lease,
-  { selection, most = batchSize }: { readonly selection: Selection; readonly most?: number },
+  { selection, most = batchSize, privacy }: Batching,
 ): Promise<Next> {
   const { rows: known } = await database.pool.query<StoredBatch & { lost: boolean }>(
     `select c.lost, b.id, b.changes, b.body, b.after_cursor as "afterCursor", b.end_cursor as "endCursor"
@@ -48,7 +56,10 @@ export async function nextBatch(
   if (present?.lost) return { kind: 'lost' }
   if (present !== undefined && present.id !== null) return { kind: 'batch', batch: present }
   if (present === undefined) await placeOf(database.pool, { consumer: webhookConsumer, from: 'now' })
-  return await database.transaction((client) => makeBatch(client, lease, { selection, most }))
+  return await database.transaction(async (client) => {
+    await privacy?.assertCurrent(client)
+    return await makeBatch(client, lease, { selection, most })
+  })
 }
 
 async function makeBatch(

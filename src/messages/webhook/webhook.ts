@@ -8,6 +8,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
 import { waitForChanges } from '../../mirror/wait-for-changes.ts'
 import { processLife } from '../../process-name.ts'
+import type { Privacy } from '../../state/privacy/privacy.ts'
 import { type Lease, noteFailure, takeLease } from '../../state/shared/senders.ts'
 import { noteDelivery } from '../../state/shared/webhook-deliveries.ts'
 import { waitMs } from '../backoff.ts'
@@ -29,6 +30,7 @@ export type WebhookOptions = {
   /** What receivers compare a message's time with. */
   readonly clock: Clock
   readonly log: Logger
+  readonly privacy?: Privacy | undefined
   /** Of one call, in milliseconds; 20,000 by default, which a lease allows for. */
   readonly timeLimitMs?: number
 }
@@ -88,7 +90,7 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
     const lease = await takeLease(database.pool, 'webhook', { owner, address })
     if (!lease?.due) return 'idle'
     try {
-      const next = await nextBatch(database, lease, { selection, most })
+      const next = await nextBatch(database, lease, { selection, most, privacy: options.privacy })
       if (next.kind === 'lost' && !isLost)
         log.error(
           { event: 'webhook_lost' },
@@ -98,7 +100,7 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
       if (next.kind === 'batch') return await deliver(lease, next.batch, signal)
       return next.kind === 'skipped' ? 'more' : 'idle'
     } catch (error) {
-      if (error instanceof BoatMirrorError && error.code === 'LEASE_LOST') return 'idle'
+      if (error instanceof BoatMirrorError && error.kind === 'abort') return 'idle'
       throw error
     }
   }

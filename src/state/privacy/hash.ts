@@ -34,8 +34,8 @@ const longestRemembered = 100
 export type Hasher = {
   /** The hash of a text, as it is. */
   of(text: string): string
-  /** A short keyed hash of a record as received, to see whether it is the same again. */
-  ofBytes(bytes: Uint8Array): string
+  /** A short keyed hash of the plain hash of a record as received. It shows whether the record is the same again. */
+  ofHash(plain: string): string
   /** Tells whether two processes have the same key, and nothing else about it. */
   readonly fingerprint: string
 }
@@ -44,7 +44,7 @@ export type Hasher = {
 export function createHasher(key: string): Hasher {
   let known = new Map<string, string>()
   let older = new Map<string, string>()
-  const digest = (value: string | Uint8Array): string => createHmac('sha256', key).update(value).digest('base64url')
+  const digest = (value: string): string => createHmac('sha256', key).update(value).digest('base64url')
   return {
     of: (text) => {
       const before = known.get(text)
@@ -58,7 +58,7 @@ export function createHasher(key: string): Hasher {
       known.set(text, made)
       return made
     },
-    ofBytes: (bytes) => digest(bytes).slice(0, 24),
+    ofHash: (plain) => digest(plain).slice(0, 24),
     fingerprint: digest('boat-mirror: fingerprint of PERSONAL_DATA_KEY').slice(0, 16),
   }
 }

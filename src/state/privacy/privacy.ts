@@ -3,7 +3,7 @@
 
 import type { Protection } from '../../api/wire/elements.ts'
 import type { Json } from '../../api/wire/json.ts'
-import type { StreamDef } from '../../catalog/types.ts'
+import type { Column, StreamDef } from '../../catalog/types.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { keyText } from '../remembered/records.ts'
@@ -19,6 +19,8 @@ export type Privacy = {
   generation(): string
   /** A record of this stream as it may be stored. `params`: the path parameters of the read. */
   protect(stream: StreamDef, record: Json, params?: Readonly<Record<string, string>>): Json
+  /** The value of a column of such a record. */
+  protectColumn(stream: StreamDef, column: Column, value: Json): Json
   /** The same for all records of an answer; null: they may be stored as they came. `stream` null: nobody knows what it answers. */
   protectionFor(stream: StreamDef | null, params: Readonly<Record<string, string>>): Protection | null
   /**
@@ -29,30 +31,49 @@ export type Privacy = {
   assertCurrent(client: Queryable): Promise<void>
 }
 
+/** Is told when the database holds other settings by now: the process must stop. */
+type OnFenced = (error: BoatMirrorError) => void
+
 /**
  * Opens what a process does with personal data.
  * @throws BoatMirrorError PRIVACY_DIFFERS when the database holds other settings
  */
-export async function openPrivacy(db: Queryable, settings: PrivacySettings): Promise<Privacy> {
+export async function openPrivacy(
+  db: Queryable,
+  settings: PrivacySettings,
+  onFenced: OnFenced = () => {},
+): Promise<Privacy> {
   const stored = await readStored(db)
-  assertSame(stored, settings)
-  return privacyOf(settings, stored.generation, await readErased(db))
+  const refusal = refusalOf(stored, settings)
+  if (refusal !== null) throw refusal
+  return privacyOf(settings, { generation: stored.generation, erased: await readErased(db), onFenced })
 }
 
-function assertSame(stored: StoredPrivacy, settings: PrivacySettings): void {
+/** Why a process with these settings must not work on the database; null: it may. */
+function refusalOf(stored: StoredPrivacy, settings: PrivacySettings): BoatMirrorError | null {
   const difference = differenceOf(stored, settings)
-  if (difference === null) return
-  throw new BoatMirrorError('PRIVACY_DIFFERS', `The database holds other settings of personal data: ${difference}.`, {
-    remedy: differsRemedy,
+  if (difference !== null)
+    return new BoatMirrorError(
+      'PRIVACY_DIFFERS',
+      `The database holds other settings of personal data: ${difference}.`,
+      {
+        remedy: differsRemedy,
+      },
+    )
+  if (stored.applying === null) return null
+  return new BoatMirrorError('PRIVACY_DIFFERS', 'New settings of personal data have not been applied to all tables.', {
+    remedy: 'Wait until `boat-mirror privacy apply` ends. If it was stopped, run it again: it continues where it was.',
   })
 }
 
 const differsRemedy =
-  'Set PERSONAL_DATA, PERSONAL_DATA_KEY and the section `privacy` of the file as they were, or begin with a new database: this version cannot change them for records that are there.'
+  'Set PERSONAL_DATA, PERSONAL_DATA_KEY and the section `privacy` of the file as they were, or apply the new settings to what is stored: boat-mirror privacy apply'
 
-function privacyOf(settings: PrivacySettings, atGeneration: string, atErased: Erased): Privacy {
-  let generation = atGeneration
-  let erased = atErased
+type Known = { readonly generation: string; readonly erased: Erased; readonly onFenced?: OnFenced }
+
+/** What is done with personal data by these settings, whatever the database holds. */
+export function privacyOf(settings: PrivacySettings, known: Known): Privacy {
+  let { generation, erased } = known
   let protector = new Protector(settings, erased)
   const isActive = changesValues(settings)
   const isNeeded = (): boolean => isActive || erased.users.size > 0 || erased.crew.size > 0
@@ -75,18 +96,23 @@ function privacyOf(settings: PrivacySettings, atGeneration: string, atErased: Er
     isActive,
     generation: () => generation,
     protect,
+    protectColumn: (stream, column, value) => (isNeeded() ? protector.protectColumn(stream, column, value) : value),
     protectionFor: (stream, params) => {
       if (!isNeeded()) return null
       const { hasher } = settings
       return {
         record: (value) => (stream === null ? protector.protectUnknown(value) : protect(stream, value, params)),
-        ...(hasher !== null && { hash: hasher.ofBytes }),
+        ...(hasher !== null && { hash: hasher.ofHash }),
       }
     },
     assertCurrent: async (client) => {
       const stored = await readStored(client, 'for share')
       if (stored.generation === generation) return
-      assertSame(stored, settings)
+      const refusal = refusalOf(stored, settings)
+      if (refusal !== null) {
+        known.onFenced?.(refusal)
+        throw refusal
+      }
       erased = await readErased(client)
       generation = stored.generation
       protector = new Protector(settings, erased)

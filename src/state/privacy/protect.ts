@@ -2,9 +2,9 @@
 // stands inside other records; what it does not know is treated by the name, at any depth; and of a person what nobody
 // knows is personal. It runs before anything else sees the record: hashes, rows, payloads, quarantine, samples. Pure.
 
-import { isObject, type Json, textOf } from '../../api/wire/json.ts'
+import { get, isObject, type Json, textOf } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed, streams } from '../../catalog/catalog.ts'
-import type { StreamDef } from '../../catalog/types.ts'
+import type { Column, StreamDef } from '../../catalog/types.ts'
 import { isHash, normalValue } from './hash.ts'
 import { type Action, actionOf, type PrivacySettings } from './rules.ts'
 
@@ -103,6 +103,13 @@ export class Protector {
     return this.#walk('', record, node) ?? null
   }
 
+  /** The value of a column as `protect` leaves it in its record. */
+  protectColumn(stream: StreamDef, { path }: Column, value: Json): Json {
+    if (path === null || value === null) return value
+    const record = path.split('.').reduceRight<Json>((inner, member) => ({ [member]: inner }), value)
+    return get(this.protect(stream, record), path) ?? null
+  }
+
   /** The same of a value of which nothing is known but the names in it. */
   protectUnknown(value: Json): Json {
     return this.#walk('', value, stays) ?? null
@@ -162,8 +169,9 @@ export class Protector {
       if (!isUser || members === null || mode === 'keep' || /^\d{1,18}$/.test(value)) return value
       return mode === 'drop' ? undefined : this.#text(name, value, personal(mode))
     }
-    if (value.trim() === '' || isHash(value)) return value
-    return act === 'drop' ? undefined : this.#hashed(normalValue(name, value))
+    if (value.trim() === '') return value
+    if (act === 'drop') return undefined
+    return isHash(value) ? value : this.#hashed(normalValue(name, value))
   }
 
   #hashed(text: string): string {
@@ -197,7 +205,8 @@ export class Protector {
       const name = names[i] as string
       const value = record[name] as Json
       const known = node.members === null ? undefined : node.members.get(name)
-      const own = name === exactMember ? value : this.#walk(name, value, known ?? this.#unknown(name, node))
+      const own =
+        name === exactMember ? this.#exact(value, node) : this.#walk(name, value, known ?? this.#unknown(name, node))
       if (own !== value && kept === null) {
         kept = {}
         for (let before = 0; before < i; before++)
@@ -210,9 +219,20 @@ export class Protector {
       put(exact, name, this.#hashed(value))
     }
     if (kept === null) return record
-    if (exact !== null) kept[exactMember] = { ...(isObject(record[exactMember]) ? record[exactMember] : {}), ...exact }
+    if (exact !== null) kept[exactMember] = { ...(isObject(kept[exactMember]) ? kept[exactMember] : {}), ...exact }
     // A country of which nothing is left says nothing.
     return node.act !== 'keep' && Object.keys(kept).length === 0 ? undefined : kept
+  }
+
+  /** Of the hashes of exact values those of fields that are not dropped. */
+  #exact(hashes: Json, node: Node): Json | undefined {
+    if (!isObject(hashes)) return undefined
+    const isKept = ([name, hash]: [string, Json]): boolean =>
+      typeof hash === 'string' && isHash(hash) && (node.members?.get(name) ?? this.#unknown(name, node)).act !== 'drop'
+    const all = Object.entries(hashes)
+    const kept = all.filter(isKept)
+    if (kept.length === all.length) return hashes
+    return kept.length === 0 ? undefined : Object.fromEntries(kept)
   }
 
   #unknown(name: string, { members, rest }: Node): Node {

@@ -14,12 +14,27 @@ export type StoredPrivacy = {
   readonly generation: string
   /** When the settings were written; null: nobody did. */
   readonly setAt: Date | null
+  /** Where `privacy apply` stands that has not finished; null: none is under way. */
+  readonly applying: Applying | null
+}
+
+/** What becomes of the hashes by which a sync sees whether a record has changed. */
+export type RecordHashes = 'keyed' | 'kept' | 'forgotten'
+
+/** What `privacy apply` has to do, and how far it is. */
+export type Applying = {
+  /** Values are needed that are not stored: the API is read again. */
+  readonly rereads: boolean
+  readonly recordHashes: RecordHashes
+  /** By table the last key that is done; null: all of the table is. */
+  readonly done: Readonly<Record<string, string | null>>
 }
 
 /** Reads the settings; with `for share` nobody changes them before the transaction ends. */
 export async function readStored(db: Queryable, lock: '' | 'for share' = ''): Promise<StoredPrivacy> {
   const { rows } = await db.query<StoredPrivacy>(
-    `select mode, columns, key_fingerprint as fingerprint, generation::text, set_at as "setAt" from sync.privacy ${lock}`,
+    `select mode, columns, key_fingerprint as fingerprint, generation::text, set_at as "setAt", applying
+     from sync.privacy ${lock}`,
   )
   const [row] = rows
   if (row === undefined) throw new Error('sync.privacy has no row.')
@@ -40,7 +55,10 @@ export async function claimPrivacy(db: Queryable, settings: PrivacySettings): Pr
 }
 
 /** How the settings of a process differ from those of the database; null: they do not. */
-export function differenceOf(stored: Omit<StoredPrivacy, 'setAt'>, settings: PrivacySettings): string | null {
+export function differenceOf(
+  stored: Pick<StoredPrivacy, 'mode' | 'columns' | 'fingerprint'>,
+  settings: PrivacySettings,
+): string | null {
   if (stored.mode !== settings.mode) return `PERSONAL_DATA is ${stored.mode} there and ${settings.mode} here`
   if (!isDeepStrictEqual(stored.columns, { ...settings.columns })) {
     const names = [...new Set([...Object.keys(stored.columns), ...Object.keys(settings.columns)])]
