@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf 
 import { findStream, streams } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { Column, StreamDef } from '../catalog/types.ts'
-import { identifier, literal, type Queryable } from '../database/sql.ts'
+import { literal, type Queryable } from '../database/sql.ts'
 import type { Privacy } from '../state/privacy/privacy.ts'
 import { type Rewrite, rowsRewrite, type Texts } from '../state/privacy/rewrite.ts'
 import { protectNamed } from '../state/privacy/rewrites.ts'
@@ -30,7 +30,7 @@ function rowsOf(privacy: Privacy, stream: StreamDef): Rewrite {
   const { name, key } = stream
   const columns = stream.columns.filter((column) => mayHoldPerson(column) && !key.includes(column.name))
   return rowsRewrite({
-    table: `mirror.${identifier(name)}`,
+    table: `mirror.${name}`,
     key: key.map((column) => ({ name: column, type: columnType(stream, column) })),
     columns: [...columns, { name: '_payload', type: 'jsonb' }],
     besides: [entry],

@@ -89,9 +89,6 @@ async function begin(client: PoolClient, { settings, streams }: ApplyOptions): P
        generation = generation + 1, applying = $4`,
     [settings.mode, JSON.stringify(settings.columns), fingerprintOf(settings), JSON.stringify(applying)],
   )
-  // A message of the webhook that waits to be sent again: another is made of what the log then says.
-  await client.query(`select from sync.senders where name = 'webhook' for update`)
-  await client.query('delete from sync.webhook_batch')
   if (applying.rereads) await createRequest(client, { trigger: 'command', streams, full: true })
   return { ...stored, applying }
 }

@@ -89,13 +89,12 @@ export class Protector {
     if (person !== undefined && this.#erased.users.size > 0 && isObject(record)) {
       const embedded = record[person.path]
       const id = textOf(isObject(embedded) ? embedded.id : embedded)
-      if (id !== undefined && this.#erased.users.has(id)) {
-        const fields = person.texts.map(({ field }) => field)
+      const names = person.texts.map(({ field }) => field)
+      if (id !== undefined && this.#erased.users.has(id) && names.some((name) => Object.hasOwn(record, name)))
         return (
-          this.#walk('', Object.fromEntries(Object.entries(record).filter(([name]) => !fields.includes(name))), node) ??
+          this.#walk('', Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name))), node) ??
           null
         )
-      }
     }
     // Of a person what is no record at all may be anything; of others it is not known to be about one.
     if (!isObject(record) && !Array.isArray(record) && record !== null && (isOfPerson(stream) || person !== undefined))
@@ -180,7 +179,7 @@ export class Protector {
     return hasher.of(text)
   }
 
-  #list(name: string, values: readonly Json[], node: Node): Json {
+  #list(name: string, values: readonly Json[], node: Node): Json | undefined {
     let changed = false
     const kept: Json[] = []
     // Where a single value is known to stand, a list is of another shape.
@@ -190,13 +189,15 @@ export class Protector {
       if (own !== value) changed = true
       if (own !== undefined) kept.push(own)
     }
-    return changed ? kept : (values as Json[])
+    if (!changed) return values as Json[]
+    // A list of which nothing is left says nothing.
+    return kept.length === 0 ? undefined : kept
   }
 
   #object(record: { readonly [key: string]: Json }, node: Node): Json | undefined {
     if (node.members === null && node.act !== 'keep') return undefined // nobody knows its shape
     if (node.isUser && this.#erased.users.size > 0 && this.#erased.users.has(textOf(record.id) ?? ''))
-      return { id: record.id ?? null }
+      return Object.keys(record).length === 1 ? record : { id: record.id ?? null }
     // Made anew from the first change on: an object from which members are deleted is slow to write.
     let kept: { [key: string]: Json } | null = null
     let exact: { [key: string]: Json } | null = null
