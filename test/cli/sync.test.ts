@@ -252,7 +252,9 @@ describe('sync', () => {
       const changed = await cli.run(['runs', 'release', String(held?.id), '--expected', 'another'])
       expect(changed.code).toBe(1)
       expect(errorOf(changed)).toMatch(/the plan is no longer another\. \[PLAN_CHANGED\]\nSee .* runs show \d+/)
-      expect((await database.pool.query('select from sync.decisions')).rows).toEqual([])
+      expect(
+        (await database.pool.query('select from sync.decisions where target = $1', [`run:${held?.id}`])).rows,
+      ).toEqual([])
       sandbox.clearFaults()
       const released = await cli.run(['runs', 'release', String(held?.id), '--expected', plan])
       expect(released).toMatchObject({ code: 0, stdout: expect.stringMatching(/rentals: done/) })

@@ -81,7 +81,9 @@ describe('a record', () => {
       'rental_crew_members',
     ])
     const payments = below.find(({ stream }) => stream === 'rental_payments')
-    expect(payments).toMatchObject({ deleted: 0, sources: ['GET /v3/rentals/{rentalId}/payments/{paymentId}'] })
+    // By their own reads, unless those were found to repeat what the collection says.
+    const source = expect.stringMatching(/^GET \/v3\/rentals\/\{rentalId\}\/payments(\/\{paymentId\})?$/)
+    expect(payments).toMatchObject({ deleted: 0, sources: [source] })
     expect(payments?.live).toBeGreaterThan(0)
     expect(payments?.detailReadAt).toBeInstanceOf(Date)
   })
