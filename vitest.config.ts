@@ -22,8 +22,6 @@ export default defineConfig({
     maxWorkers: 4,
     // Loading what most files share, once for each of them, took a third of the time. Files leave nothing behind.
     isolate: false,
-    // Most code runs too seldom in a test to be worth optimising: a tenth less time, a sixth less of node's processor time (2026-11-25).
-    execArgv: ['--interrupt-budget=1000000'],
     // What a test starts as a process of its own is not counted.
     coverage: { include: ['src/**/*.ts'], reporter: ['text'], reportOnFailure: true },
     sequence: { shuffle: true, sequencer: LongestFirst },

@@ -4,6 +4,17 @@ export type { MirrorDatabase } from './database/schema.generated.ts'
 export { BoatMirrorError, type ErrorCode } from './errors.ts'
 export { changes, type Feed, type FeedChange, type FeedOptions } from './mirror/changes.ts'
 export {
+  type Choice,
+  cancelChange,
+  type DecisionOptions,
+  pauseStream,
+  type ResolveOptions,
+  releaseRun,
+  resolveChange,
+  resumeStream,
+  retryChange,
+} from './outbox/decide.ts'
+export {
   type BodyOf,
   type Command,
   type EnqueueOptions,

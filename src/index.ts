@@ -7,7 +7,6 @@ export { writes } from './catalog/writes.ts'
 export * from './client.ts'
 export { ApiError, type ErrorKind } from './errors.ts'
 export {
-  type DecisionOptions,
   type Mirror,
   type MirrorOptions,
   openMirror,

@@ -18,9 +18,11 @@ import type { SyncWorkerOptions } from './jobs/worker.ts'
 import { createLogger } from './log.ts'
 import { changes, type Feed, type FeedOptions } from './mirror/changes.ts'
 import { assertOptions } from './near-names.ts'
+import { type Choice, choiceGiven, type DecisionOptions, idGiven, type ResolveOptions } from './outbox/decide.ts'
+import { decideChange } from './outbox/decisions.ts'
 import { type ChangeFacts, changeFacts, changesForPerson, listChanges } from './outbox/inspect.ts'
 import { createPusher } from './outbox/pusher.ts'
-import { decideStream } from './state/decisions.ts'
+import { type DecidedBy, decideStream } from './state/decisions.ts'
 import { askRefresh, findRefresh, type RefreshState } from './state/due/refreshes.ts'
 import { pausedStreams } from './state/due/stream-state.ts'
 import { quarantineTotals } from './state/quarantine.ts'
@@ -57,11 +59,6 @@ export type RefreshOptions = {
 
 export type RefreshResult = { readonly id: number; readonly state: RefreshState; readonly error: string | null }
 
-export type DecisionOptions = {
-  /** The plan that was looked at, of `sync.stream_plans`: another one is refused. */
-  readonly expected?: string
-}
-
 export type PushOptions = { readonly signal?: AbortSignal }
 
 export type PushResult = {
@@ -86,12 +83,31 @@ export type Mirror = {
   /** Sends what is queued, and ends when nothing can settle without a person, as the command `push`. */
   push(options?: PushOptions): Promise<PushResult>
   /**
+   * Queues a failed, expired, canceled or conflicting change again, as `outbox.retry` does.
+   * @returns sync.decisions.id
+   * @throws BoatMirrorError NOT_FOUND; USAGE in a state where it means nothing, and beyond OUTBOX_LIMIT; PLAN_CHANGED
+   */
+  retry(id: string | number, options?: DecisionOptions): Promise<string>
+  /** Cancels a change that is not on its way; what refers to it is blocked. Returns and throws as `retry`. */
+  cancel(id: string | number, options?: DecisionOptions): Promise<string>
+  /**
+   * Ends a conflict, or decides about a change whose answer was lost, as `outbox.resolve` does. A worker, or the next `push`,
+   * carries out what needs the API. Returns and throws as `retry`.
+   */
+  resolve(id: string | number, choice: Choice, options?: ResolveOptions): Promise<string>
+  /**
+   * Lets the deletions happen that a run holds back, as `sync.release` does. A worker, or the next `sync`, confirms each of them
+   * with the API first. Returns and throws as `retry`.
+   */
+  release(runId: string | number, options?: DecisionOptions): Promise<string>
+  /**
    * Nothing of a stream, and of what hangs below it, is read until `resume`, as `sync.pause` does; a run under way ends first.
+   * @returns sync.decisions.id
    * @throws BoatMirrorError USAGE for a stream that there is not, or is paused; PLAN_CHANGED
    */
-  pause(stream: string, options?: DecisionOptions): Promise<void>
+  pause(stream: string, options?: DecisionOptions): Promise<string>
   /** Ends `pause`, as `sync.resume` does. @throws BoatMirrorError USAGE for a stream that is not paused; PLAN_CHANGED */
-  resume(stream: string, options?: DecisionOptions): Promise<void>
+  resume(stream: string, options?: DecisionOptions): Promise<string>
   /** What `status --json` prints. */
   status(): Promise<StatusFacts>
   /** The feed; see `changes` of `boat-mirror/client`. */
@@ -147,14 +163,19 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
       await backend.close()
     }
   }
-  const decide = async (
-    what: 'pause' | 'resume',
-    stream: string,
-    { expected, ...others }: DecisionOptions = {},
-  ): Promise<void> => {
+  const byOptions = ({ expected, ...others }: DecisionOptions = {}): DecidedBy => {
     assertOptions(others, ['expected'])
-    const by = { via: 'library', ...(expected === undefined ? {} : { expected }) } as const
-    await decideStream(database.pool, what, existingStream(stream).name, by).catch(translated)
+    return { via: 'library', ...(expected === undefined ? {} : { expected }) }
+  }
+  const ofStream = async (what: 'release' | 'pause' | 'resume', about: string, options?: DecisionOptions) =>
+    await decideStream(database.pool, what, about, byOptions(options)).catch(translated)
+  const ofChange = async (
+    what: 'retry' | 'cancel' | Choice,
+    id: string | number,
+    { resultId, ...options }: ResolveOptions = {},
+  ) => {
+    const wish = { what, id: idGiven(id), ...(resultId === undefined ? {} : { resultId: idGiven(resultId) }) }
+    return await decideChange(database.pool, wish, byOptions(options)).catch(translated)
   }
   return {
     db,
@@ -194,8 +215,12 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
           await pusher.close()
         }
       }, given),
-    pause: (stream, options) => decide('pause', stream, options),
-    resume: (stream, options) => decide('resume', stream, options),
+    retry: (id, options) => ofChange('retry', id, options),
+    cancel: (id, options) => ofChange('cancel', id, options),
+    resolve: async (id, choice, options) => await ofChange(choiceGiven(choice), id, options),
+    release: async (runId, options) => await ofStream('release', idGiven(runId), options),
+    pause: async (stream, options) => await ofStream('pause', existingStream(stream).name, options),
+    resume: async (stream, options) => await ofStream('resume', existingStream(stream).name, options),
     status: () => readStatus(config, { database, url: app.databaseUrl }, null).catch(translated),
     changes: (options) => changes(db, options),
     close: async () => {

@@ -5,6 +5,7 @@ import type { StreamDef } from '../catalog/types.ts'
 import { isStubSource, type Queryable } from '../database/sql.ts'
 import { holderOf } from '../state/due/candidates.ts'
 import { type DueSettings, type NextRead, nextRead } from '../state/due/due.ts'
+import { type PausedStream, pausedStreams } from '../state/due/stream-state.ts'
 import { type QuarantineFacts, quarantinedRecord } from '../state/quarantine.ts'
 import { keyText } from '../state/remembered/records.ts'
 import {
@@ -52,6 +53,8 @@ export type Explanation = RecordFacts & {
   readonly why: readonly string[]
   /** Why and when its details, or those that it was answered with, are read next; null: none are. */
   readonly next: NextRead | null
+  /** The stream that reads it, where that is paused: nothing of it is read until it is resumed. */
+  readonly paused: PausedStream | null
 }
 
 /** Entries of history and outbox at most. */
@@ -86,7 +89,8 @@ export async function explainRecord(
   const ahead = row?.isAhead === true ? [aheadOfClock(stream)] : []
   const reading = streamNamed(runningStream(stream))
   const next = await nextRead(db, reading, key.slice(0, holderOf(reading).key.length), settings)
-  return { ...facts, state, why: [...whyDeleted(stream, state, facts), ...ahead], next }
+  const paused = (await pausedStreams(db)).find((each) => each.stream === reading.name) ?? null
+  return { ...facts, state, why: [...whyDeleted(stream, state, facts), ...ahead], next, paused }
 }
 
 const aheadOfClock = (stream: StreamDef): string =>

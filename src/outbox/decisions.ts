@@ -18,8 +18,8 @@ import {
   lockDecision,
   openDecisions,
   planChanged,
-  refusedDecision,
 } from '../state/decisions.ts'
+import { refusedDecision } from '../state/refused-decision.ts'
 import { type Change, type ChangeRow, changeColumns, toChange } from './change.ts'
 import type { Done } from './outcome.ts'
 import type { ReadBack } from './read-back.ts'
@@ -34,6 +34,7 @@ type Wish = {
   readonly resultId?: string | null
 }
 
+/** In whose name, unless the caller says more. */
 const byCommand: DecidedBy = { via: 'command' }
 
 const notShown = (id: string, resultId: string): BoatMirrorError =>
@@ -60,49 +61,35 @@ export async function decideChange(
   }
 }
 
-/** Queues a failed, expired, canceled or conflicting change again. @throws BoatMirrorError NOT_FOUND, USAGE */
-export async function retryChange({ pool }: Database, id: string): Promise<void> {
-  await decideChange(pool, { what: 'retry', id }, byCommand)
+/** Queues a failed, expired, canceled or conflicting change again. @throws as {@link decideChange} */
+export async function retryChange({ pool }: Database, id: string, by = byCommand): Promise<void> {
+  await decideChange(pool, { what: 'retry', id }, by)
 }
 
-/** Cancels a change that is not on its way; what refers to it is blocked. @throws BoatMirrorError NOT_FOUND, USAGE */
-export async function cancelChange({ pool }: Database, id: string): Promise<void> {
-  await decideChange(pool, { what: 'cancel', id }, byCommand)
+/** Cancels a change that is not on its way; what refers to it is blocked. @throws as {@link decideChange} */
+export async function cancelChange({ pool }: Database, id: string, by = byCommand): Promise<void> {
+  await decideChange(pool, { what: 'cancel', id }, by)
 }
 
-/** Notes a decision and carries it out in this process, unless a worker was faster. */
-async function decideHere(database: Database, wish: Wish, readBack: ReadBack): Promise<void> {
-  await carryOut(database, await decideChange(database.pool, wish, byCommand), readBack)
-}
+/** How a conflict ends, or whether a change took effect whose answer was lost. */
+export type Resolution = Wish & { readonly what: 'local' | 'remote' | 'took_effect' | 'did_not' }
 
 /**
- * Ends a conflict. `local`: what the API shows was seen, the change goes over it. `remote`: the conflicting fields stay
- * as they are upstream, the others are sent; what can't be replaced (a user, a document) is read back and done.
- * @throws BoatMirrorError NOT_FOUND, USAGE
+ * Resolves a change. What needs the API is carried out in this process, unless a worker is faster.
+ *
+ * `local`: what the API shows was seen, the change goes over it. `remote`: the fields in conflict stay as the API shows them,
+ * the others are sent; what can't be replaced (a user, a document) is read back and done. `took_effect`: the mirror gets what
+ * the API shows of it; `resultId` is needed where other changes wait for the record that it made. `did_not`: it is sent again.
+ * @throws BoatMirrorError NOT_FOUND, USAGE, PLAN_CHANGED
  */
-export const resolveConflict = (
+export async function resolveChange(
   database: Database,
-  id: string,
-  side: 'local' | 'remote',
+  wish: Resolution,
   readBack: ReadBack,
-): Promise<void> => decideHere(database, { what: side, id }, readBack)
-
-/** Decides that a change had no effect: it is sent again. @throws BoatMirrorError NOT_FOUND, USAGE */
-export async function resolveDidNot({ pool }: Database, id: string): Promise<void> {
-  await decideChange(pool, { what: 'did_not', id }, byCommand)
+  by = byCommand,
+): Promise<void> {
+  await carryOut(database, await decideChange(database.pool, wish, by), readBack)
 }
-
-/**
- * Decides that a change took effect; the mirror gets what the API shows of it.
- * @param resultId id of the record it made, null where it makes none; needed when other changes wait for it.
- * @throws BoatMirrorError NOT_FOUND, USAGE
- */
-export const resolveTookEffect = (
-  database: Database,
-  id: string,
-  resultId: string | null,
-  readBack: ReadBack,
-): Promise<void> => decideHere(database, { what: 'took_effect', id, resultId }, readBack)
 
 type Taken = { readonly decision: Decision; readonly change: Change }
 

@@ -5,9 +5,9 @@ import type { ReportView } from './pieces.ts'
 
 const day = (expression: string): string => `(${expression} at time zone 'UTC')`
 
-/** The minute that is under way counts once somebody has looked in it. */
+/** The minute that is under way counts once somebody has looked in it; so does what lies ahead, where the clock was set back since. */
 const passed = `least(g.day + interval '1 day',
-      greatest(${day("date_trunc('minute', clock_timestamp())")}, ${day('r.looked_at')} + interval '1 minute'))`
+      greatest(${day("date_trunc('minute', clock_timestamp())")}, ${day('f.looked_at')} + interval '1 minute'))`
 
 const minutes = (from: string): string => `(extract(epoch from p.until - ${from}) / 60)::int`
 
@@ -29,7 +29,8 @@ export const freshnessHistory: ReportView = {
       'The longest time without a minute within the target, in minutes. One that began on an earlier day counts from its beginning.',
     ],
   },
-  source: `from (select stream, min(day) as first_day, max(day) as last_day from sync.freshness_days group by stream) f
+  source: `from (select stream, min(day) as first_day, max(day) as last_day, max(looked_at) as looked_at
+    from sync.freshness_days group by stream) f
   cross join lateral generate_series(f.first_day::timestamp,
     greatest(f.last_day::timestamp, date_trunc('day', ${day('clock_timestamp()')})), interval '1 day') g(day)
   cross join lateral (select * from sync.freshness_days d where d.stream = f.stream and d.day <= g.day::date

@@ -18,13 +18,19 @@ comment on function sync.plan_of_stream(text, bigint) is 'The hash that sync.str
 
 create or replace function sync.assert_plan(about text, plan text, expected text) returns void
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+  id constant text := substr(about, strpos(about, ':') + 1);
 begin
   if expected is distinct from plan and expected is not null then
-    raise exception '% has changed since you looked at it: the plan is no longer %.', about, left(expected, 100)
-      using errcode = 'PT412', hint = 'Look at it again, and decide with the plan that is shown then.';
+    raise exception '% has changed since you looked at it: the plan is no longer %.', initcap(split_part(about, ':', 1)) || ' ' || id, left(expected, 100)
+      using errcode = 'PT412', hint = case split_part(about, ':', 1)
+        when 'change' then format('See the new plan with: boat-mirror changes show %1$s, or in outbox.changes. Then decide again.', id)
+        when 'run' then format('See the new plan with: boat-mirror runs show %1$s, or in sync.held_plans. Then decide again.', id)
+        else format('See the new plan with: boat-mirror %s %s --dry-run, or in sync.stream_plans. Then decide again.',
+          (select case when s.paused_by is null then 'pause' else 'resume' end from sync.streams s where s.stream = id), id) end;
   end if;
 end $$;
-comment on function sync.assert_plan(text, text, text) is 'Refuses a decision about a plan that has changed.';
+comment on function sync.assert_plan(text, text, text) is 'Refuses a decision about a plan that has changed, and names where the new one is shown.';
 
 create or replace function sync.note_decision(what text, target text, plan text, result_id bigint, who text, via text, is_open boolean)
   returns bigint language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
@@ -45,7 +51,7 @@ begin
     returning id into noted;
   -- Only who reads an old snapshot gets here: for others the plan holds what was decided meanwhile.
   if noted is null then
-    perform sync.assert_plan(initcap(replace(target, ':', ' ')), null, plan);
+    perform sync.assert_plan(target, null, plan);
   end if;
   return noted;
 end $$;
@@ -75,7 +81,7 @@ begin
       raise exception 'Run % of % holds no deletion back.', run.id, run.stream
         using errcode = 'P0002', hint = 'See what is held with: boat-mirror status';
     end if;
-    perform sync.assert_plan(format('Run %s', run.id), plan, expected);
+    perform sync.assert_plan('run:' || run.id, plan, expected);
     if exists (select from sync.runs r join sync.tasks t on t.run_id = r.id
         where r.status = 'running' and r.trigger = 'release' and t.payload->>'heldRunId' = about) then
       raise exception 'A run is releasing what run % holds.', run.id using errcode = '55000';
@@ -95,7 +101,7 @@ begin
       using errcode = '22023';
   end if;
   plan := sync.plan_of_stream(about);
-  perform sync.assert_plan(initcap(about), plan, expected);
+  perform sync.assert_plan('stream:' || about, plan, expected);
   select d.at, d.who, d.target into pause from sync.decisions d where d.id = stream.paused_by;
   if what = 'pause' and stream.paused_by is not null then
     raise exception '% is paused already, since % by %.', about, to_char(pause.at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'), pause.who

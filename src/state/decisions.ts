@@ -3,10 +3,9 @@
 import { descendantsOf, streams, windowsOf } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql, literal, now, on, type Queryable } from '../database/sql.ts'
-import { sqlStateOf } from '../database/sql-states.ts'
-import { BoatMirrorError, type ErrorCode, messageOf } from '../errors.ts'
 import functions from './decisions.sql'
 import { refreshChannel } from './due/refreshes.ts'
+import { refusedDecision } from './refused-decision.ts'
 
 /** SQL that makes a hash of a JSON value: what is decided about. */
 const hashOf = (value: string): string => `left(encode(sha256(convert_to((${value})::text, 'UTF8')), 'hex'), 32)`
@@ -117,23 +116,6 @@ export type DecidedBy = {
   readonly who?: string
   /** The plan that was looked at: another one is refused. Left out: the present one. */
   readonly expected?: string
-}
-
-const refusals: Readonly<Record<string, ErrorCode>> = {
-  P0002: 'NOT_FOUND',
-  PT412: 'PLAN_CHANGED',
-  '55000': 'USAGE',
-  '22023': 'USAGE',
-  '53400': 'USAGE',
-  '42501': 'DATABASE_PRIVILEGE',
-}
-
-/** What the functions of decisions refuse, as an error of ours; every other error as it is. */
-export function refusedDecision(error: unknown): unknown {
-  const code = refusals[sqlStateOf(error) ?? '']
-  if (code === undefined) return error
-  const { hint } = error as { hint?: string }
-  return new BoatMirrorError(code, messageOf(error), { cause: error, ...(hint === undefined ? {} : { remedy: hint }) })
 }
 
 /**

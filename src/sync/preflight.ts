@@ -123,7 +123,8 @@ function explained(error: ApiError, apiUrl: string): ApiError {
   const remedy = soundsLikeTls(error, apiUrl)
     ? 'If the port speaks TLS, begin API_BASE_URL with https://.'
     : error.remedy
-  return new ApiError(error.code, `The API at ${shownAddress(apiUrl)} cannot be read. ${error.message}`, {
+  const state = error.code === 'API_QUOTA_USED' ? 'was not asked' : 'cannot be read'
+  return new ApiError(error.code, `The API at ${shownAddress(apiUrl)} ${state}. ${error.message}`, {
     endpoint: error.endpoint,
     cause: error,
     ...(remedy === undefined ? {} : { remedy }),

@@ -110,6 +110,53 @@ describe('changes', () => {
     expect((await cli.run(['changes', 'cancel', id])).code).toBe(0)
   })
 
+  it('are decided by the plan that was looked at, and not once that has changed', async () => {
+    const id = await enqueue('rental.update', { rentalId: planner.rental() }, { orderLink: 'https://example.com/plan' })
+    const planShown = async (): Promise<string> => {
+      const { plan } = JSON.parse((await cli.run(['changes', 'show', id, '--json'])).stdout) as { plan: string }
+      expect((await cli.run(['changes', 'show', id])).stdout).toContain(`\nPlan         ${plan}`)
+      return plan
+    }
+    const decided = async (): Promise<unknown> =>
+      (
+        await database.pool.query(
+          `select q.status, (select count(*)::int from sync.decisions d where d.target = 'change:' || q.id) as decisions
+           from outbox.queue q where q.id = $1`,
+          [id],
+        )
+      ).rows[0]
+    const [seen, cancel] = [await planShown(), ['changes', 'cancel', id, '--expected'] as const]
+    expect((await cli.run([...cancel, seen])).code).toBe(0)
+    expect(await decided()).toEqual({ status: 'canceled', decisions: 1 })
+    // Somebody queues it again; whoever still looks at the first page is refused, whatever they decide.
+    expect((await cli.run(['changes', 'retry', id, '--expected', await planShown()])).code).toBe(0)
+    const before = await decided()
+    expect(before).toEqual({ status: 'queued', decisions: 2 })
+    for (const late of [
+      [...cancel, seen],
+      ['changes', 'retry', id, '--expected', seen],
+      ['changes', 'resolve', id, '--take', 'local', '--expected', seen],
+    ]) {
+      const ended = await cli.run(late)
+      expect(ended.code).toBe(1)
+      expect(errorOf(ended)).toBe(
+        `Change ${id} has changed since you looked at it: the plan is no longer ${seen}. [PLAN_CHANGED]\n` +
+          `See the new plan with: boat-mirror changes show ${id}, or in outbox.changes. Then decide again.`,
+      )
+    }
+    expect(await decided(), 'nothing happened').toEqual(before)
+    expect((await cli.run([...cancel, await planShown()])).code).toBe(0)
+    for (const several of [
+      ['cancel', id, id],
+      ['retry', '--all'],
+    ]) {
+      const ended = await cli.run(['changes', ...several, '--expected', seen])
+      expect(ended.code).toBe(2)
+      expect(errorOf(ended)).toContain('--expected is the plan of one change: name one.')
+    }
+    await forget(id)
+  })
+
   it.each([
     {
       args: ['enqueue', 'rental.update', '{"rentalId": 1}', '{"status": "PENDING"}'],

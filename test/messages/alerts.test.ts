@@ -9,7 +9,7 @@ import { openDatabase } from '../../src/database/database.ts'
 import { openBackend } from '../../src/jobs/backend.ts'
 import { alertKinds } from '../../src/messages/alerts/kinds.ts'
 import { startWebhook } from '../../src/messages/webhook/webhook.ts'
-import { cancelChange, resolveConflict, resolveTookEffect } from '../../src/outbox/decisions.ts'
+import { cancelChange, resolveChange } from '../../src/outbox/decisions.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { readBackFrom } from '../../src/outbox/read-back.ts'
 import { probe } from '../../src/web/health.ts'
@@ -88,9 +88,9 @@ async function leaveChangesToAPerson(): Promise<() => Promise<void>> {
 
   return async () => {
     const readBack = readBackFrom(context, new AbortController().signal)
-    await resolveConflict(database, conflict, 'remote', readBack)
+    await resolveChange(database, { what: 'remote', id: conflict }, readBack)
     await cancelChange(database, failed)
-    await resolveTookEffect(database, unknown, String(twin?.key.id), readBack)
+    await resolveChange(database, { what: 'took_effect', id: unknown, resultId: String(twin?.key.id) }, readBack)
     await push()
     await pusher.close()
     await close()

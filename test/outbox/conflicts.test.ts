@@ -1,7 +1,7 @@
 // Read, merge, write, verify: two partners, the API's own changes, and what a person decides.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { resolveConflict, retryChange } from '../../src/outbox/decisions.ts'
+import { resolveChange, retryChange } from '../../src/outbox/decisions.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { createRig, type Rig } from './rig.ts'
 
@@ -169,7 +169,7 @@ describe('a conflict', () => {
 
   it('resolved with local sends the change over what was seen', async () => {
     const { id, next } = await provoke()
-    await resolveConflict(rig.database, id, 'local', rig.readBack)
+    await resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)
     await rig.push()
     expect([(await rig.change(id)).status, (await rig.change(next)).status]).toEqual(['done', 'done'])
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/mine', contractLink: 'https://example.com/c' })
@@ -185,7 +185,7 @@ describe('a conflict', () => {
     await retryChange(rig.database, id)
     await rig.push()
     expect((await rig.change(id)).status).toBe('conflict')
-    await resolveConflict(rig.database, id, 'local', rig.readBack)
+    await resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/second' })
@@ -194,7 +194,7 @@ describe('a conflict', () => {
   it('resolved with local is a conflict again when the API has moved on', async () => {
     const { id } = await provoke()
     upstream({ orderLink: 'https://example.com/even-newer' })
-    await resolveConflict(rig.database, id, 'local', rig.readBack)
+    await resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)
     await rig.push()
     expect(await rig.change(id)).toMatchObject({
       status: 'conflict',
@@ -204,7 +204,7 @@ describe('a conflict', () => {
 
   it('resolved with remote sends the other fields only', async () => {
     const { id } = await provoke()
-    await resolveConflict(rig.database, id, 'remote', rig.readBack)
+    await resolveChange(rig.database, { what: 'remote', id: id }, rig.readBack)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
     expect(truth()).toMatchObject({ orderLink: 'https://example.com/theirs', contractLink: 'https://example.com/c' })
@@ -214,7 +214,7 @@ describe('a conflict', () => {
     const id = await update({ orderLink: 'https://example.com/mine' })
     upstream({ orderLink: 'https://example.com/theirs' })
     await rig.push()
-    await resolveConflict(rig.database, id, 'remote', rig.readBack)
+    await resolveChange(rig.database, { what: 'remote', id: id }, rig.readBack)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
     expect(rig.writes()).toEqual([])
@@ -234,10 +234,10 @@ describe('a second user on a rental', () => {
       status: 'conflict',
       conflict: { userId: { local: other?.key.id, remote: taken?.user } },
     })
-    await expect(resolveConflict(rig.database, id, 'local', rig.readBack)).rejects.toThrow(
+    await expect(resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)).rejects.toThrow(
       "can't replace what is there",
     )
-    await resolveConflict(rig.database, id, 'remote', rig.readBack)
+    await resolveChange(rig.database, { what: 'remote', id: id }, rig.readBack)
     expect(await rig.change(id)).toMatchObject({ status: 'done', warning: expect.stringContaining('userId') })
     const { rows } = await rig.database.pool.query('select user_id::int from mirror.rentals where id = $1', [taken?.id])
     expect(rows).toEqual([{ user_id: taken?.user }])

@@ -2,11 +2,17 @@
 // limits of the functions that decide.
 
 import fc from 'fast-check'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import * as client from '../../src/client.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
+import { kyselyOn } from '../../src/database/sql.ts'
+import { openMirror } from '../../src/library.ts'
 import { createLogger } from '../../src/log.ts'
+import type { Choice, DecisionOptions, ResolveOptions } from '../../src/outbox/decide.ts'
 import { carryOutDecisions, decideChange } from '../../src/outbox/decisions.ts'
+import type { KyselyTransaction } from '../../src/outbox/enqueue.ts'
 import { done } from '../../src/outbox/kinds/shared.ts'
 import type { ReadBack } from '../../src/outbox/read-back.ts'
 import { grantCompanies, revokeCompanies } from '../../src/state/company-access.ts'
@@ -348,6 +354,106 @@ describe('who may decide', () => {
     expect(await as(ann, 'select outbox.retry($1)', [failed])).toBe('42501')
     await test.pool.query(`grant boat_mirror_enqueue to ${shop}`)
     expect(await as(ann, 'select outbox.retry($1)', [failed])).toMatch(/^\d+$/)
+  })
+})
+
+describe('a program', () => {
+  type Decides = {
+    retry(id: string, options?: DecisionOptions): Promise<string>
+    cancel(id: string, options?: DecisionOptions): Promise<string>
+    resolve(id: string, choice: Choice, options?: ResolveOptions): Promise<string>
+    release(runId: string, options?: DecisionOptions): Promise<string>
+    pause(stream: string, options?: DecisionOptions): Promise<string>
+    resume(stream: string, options?: DecisionOptions): Promise<string>
+  }
+  /** The functions of boat-mirror/client, each in a transaction of an operator's. */
+  const ofClient = (role: string): Decides => {
+    const run = (decide: (trx: KyselyTransaction) => Promise<string>): Promise<string> =>
+      kyselyOn<unknown>(test.pool)
+        .transaction()
+        .execute(async (trx) => {
+          await sql.raw(`set local role ${role}`).execute(trx)
+          return await decide(trx)
+        })
+    return {
+      retry: (...given) => run((trx) => client.retryChange(trx, ...given)),
+      cancel: (...given) => run((trx) => client.cancelChange(trx, ...given)),
+      resolve: (...given) => run((trx) => client.resolveChange(trx, ...given)),
+      release: (...given) => run((trx) => client.releaseRun(trx, ...given)),
+      pause: (...given) => run((trx) => client.pauseStream(trx, ...given)),
+      resume: (...given) => run((trx) => client.resumeStream(trx, ...given)),
+    }
+  }
+
+  const decidesAll = async (program: Decides, via: string): Promise<void> => {
+    const [failed, conflict, unknown, made] = [
+      await change('failed'),
+      await change('conflict'),
+      await change('unknown'),
+      await change('unknown', 'makes'),
+    ]
+    const run = await heldRun(2)
+    const planOf = (id: string): Promise<string> => one('select plan from outbox.changes where id = $1', [id])
+    const seen = await planOf(failed)
+    await program.retry(failed, { expected: seen })
+    await program.cancel(failed, { expected: await planOf(failed) })
+    for (const late of [program.retry(failed, { expected: seen }), program.cancel(failed, { expected: seen })])
+      await expect(late).rejects.toMatchObject({
+        code: 'PLAN_CHANGED',
+        remedy: expect.stringContaining('changes show'),
+      })
+    expect(await one('select status from outbox.queue where id = $1', [failed])).toBe('canceled')
+
+    await expect(program.resolve(conflict, 'local', { expected: seen })).rejects.toMatchObject({ code: 'PLAN_CHANGED' })
+    await program.resolve(conflict, 'local', { expected: await planOf(conflict) })
+    await program.resolve(unknown, 'did_not')
+    await program.resolve(made, 'took_effect', { resultId: 77 })
+    await program.release(run, { expected: await one('select plan from sync.held_plans where run_id = $1', [run]) })
+    const streamPlan = (): Promise<string> => one(`select plan from sync.stream_plans where stream = 'harbours'`)
+    const before = await streamPlan()
+    await program.pause('harbours', { expected: before })
+    await expect(program.resume('harbours', { expected: before })).rejects.toMatchObject({ code: 'PLAN_CHANGED' })
+    const resumed = await program.resume('harbours', { expected: await streamPlan() })
+
+    const { rows } = await test.pool.query(
+      'select id::text, via, what, target, result_id, done_at is null as open from sync.decisions d order by d.id',
+    )
+    expect(rows.map(({ what, target, open }) => `${what} ${target}${open ? ' (open)' : ''}`)).toEqual([
+      `retry change:${failed}`,
+      `cancel change:${failed}`,
+      `local change:${conflict}`,
+      `did_not change:${unknown}`,
+      `took_effect change:${made} (open)`,
+      `release run:${run} (open)`,
+      'pause stream:harbours',
+      'resume stream:harbours',
+    ])
+    expect(new Set(rows.map((row) => row.via))).toEqual(new Set([via]))
+    expect([rows.at(-1)?.id, rows[4]?.result_id]).toEqual([resumed, '77'])
+    // What is no id, no choice and no option reaches no statement.
+    const wrong = [
+      () => program.retry('one'),
+      () => program.release('1; drop'),
+      () => program.resolve(made, 'cancel' as Choice),
+      () => program.resolve(made, 'took_effect', { resultId: 'x' }),
+      () => program.pause('harbours', { expect: before } as DecisionOptions),
+    ]
+    for (const call of wrong) await expect(call()).rejects.toMatchObject({ code: 'USAGE' })
+    await expect(program.retry('999999')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  }
+
+  it('of an operator decides by the functions of boat-mirror/client, whose refusals say why', async () => {
+    await decidesAll(ofClient(ann), 'sql')
+    await expect(ofClient(shop).pause('users')).rejects.toMatchObject({ code: 'DATABASE_PRIVILEGE' })
+  })
+
+  it('that opens the mirror decides the same', async () => {
+    const mirror = await openMirror({ databaseUrl: test.url })
+    try {
+      await decidesAll(mirror, 'library')
+    } finally {
+      await mirror.close()
+    }
   })
 })
 

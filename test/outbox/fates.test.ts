@@ -1,13 +1,7 @@
 // What becomes of changes whose answer was lost, whose time is over, or whose record is gone.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import {
-  cancelChange,
-  resolveConflict,
-  resolveDidNot,
-  resolveTookEffect,
-  retryChange,
-} from '../../src/outbox/decisions.ts'
+import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
 import { createPusher } from '../../src/outbox/pusher.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { newPerson, Planner } from './plans.ts'
@@ -102,9 +96,13 @@ describe('an add whose answer was lost', () => {
     expect(await rig.change(id)).toMatchObject({ status: 'unknown', response: { body: { candidates: [{}, {}] } } })
     expect((await rig.change(edit)).status).toBe('queued')
 
-    await expect(resolveTookEffect(rig.database, id, null, rig.readBack)).rejects.toThrow('wait for the id')
-    await expect(resolveTookEffect(rig.database, id, '123', rig.readBack)).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    await resolveTookEffect(rig.database, id, String(own?.key.id), rig.readBack)
+    await expect(resolveChange(rig.database, { what: 'took_effect', id: id }, rig.readBack)).rejects.toThrow(
+      'wait for the id',
+    )
+    await expect(
+      resolveChange(rig.database, { what: 'took_effect', id: id, resultId: '123' }, rig.readBack),
+    ).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await resolveChange(rig.database, { what: 'took_effect', id: id, resultId: String(own?.key.id) }, rig.readBack)
     expect(await mirrored('rental_payments', 'price', { rental_id: rentalId, id: own?.key.id })).toEqual(['10'])
     await rig.push()
     expect([(await rig.change(id)).status, (await rig.change(edit)).status]).toEqual(['done', 'done'])
@@ -121,7 +119,7 @@ describe('an add whose answer was lost', () => {
       error: expect.stringContaining('answered with success'),
     })
     expect(postsTo(`/v3/rentals/${rentalId}/payments`)).toHaveLength(1)
-    await resolveDidNot(rig.database, id)
+    await resolveChange(rig.database, { what: 'did_not', id: id }, rig.readBack)
     await rig.push()
     expect((await rig.change(id)).status).toBe('done')
     expect(paymentsOf(rentalId, 'silent')).toHaveLength(1)
@@ -199,8 +197,10 @@ describe('an update whose answer was lost', () => {
     await rig.push()
     expect(await rig.change(id)).toMatchObject({ status: 'unknown', error: expect.stringContaining('orderLink') })
     await expect(cancelChange(rig.database, id)).rejects.toThrow('is unknown')
-    await expect(resolveConflict(rig.database, id, 'local', rig.readBack)).rejects.toThrow('took_effect or did_not')
-    await resolveTookEffect(rig.database, id, null, rig.readBack)
+    await expect(resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)).rejects.toThrow(
+      'took_effect or did_not',
+    )
+    await resolveChange(rig.database, { what: 'took_effect', id: id }, rig.readBack)
     expect(await rig.change(id)).toMatchObject({
       status: 'done',
       warning: 'Settled by a person. Not taken by the API: orderLink.',
@@ -218,7 +218,7 @@ describe('an update whose answer was lost', () => {
     ])
     await rig.push()
     once('GET /v3/rentals/{rentalId}', 'forbidden')
-    await resolveTookEffect(rig.database, id, null, rig.readBack)
+    await resolveChange(rig.database, { what: 'took_effect', id: id }, rig.readBack)
     expect(await rig.change(id)).toMatchObject({
       status: 'done',
       warning: 'Settled by a person. Not read back: the API did not answer.',
@@ -238,12 +238,14 @@ describe('a user without name or e-mail whose creation was lost', () => {
     expect(postsTo('/v3/users')).toHaveLength(sentBefore + 1)
 
     for (const wrong of ['990100', 'no id'])
-      await expect(resolveTookEffect(rig.database, id, wrong, rig.readBack)).rejects.toMatchObject({
+      await expect(
+        resolveChange(rig.database, { what: 'took_effect', id: id, resultId: wrong }, rig.readBack),
+      ).rejects.toMatchObject({
         code: 'NOT_FOUND',
       })
     expect((await rig.change(id)).status).toBe('unknown')
     rig.sandbox.mutate([{ record: 'users', op: 'insert', id: 990_100, set: { addressCity } }])
-    await resolveTookEffect(rig.database, id, '990100', rig.readBack)
+    await resolveChange(rig.database, { what: 'took_effect', id: id, resultId: '990100' }, rig.readBack)
     expect(await rig.change(id)).toMatchObject({ status: 'done', result: { id: 990_100 } })
     expect(await mirrored('users', 'address_city', { id: 990_100 })).toEqual([addressCity])
   })

@@ -5,13 +5,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { canProgress } from '../../src/outbox/claim.ts'
-import {
-  cancelChange,
-  resolveConflict,
-  resolveDidNot,
-  resolveTookEffect,
-  retryChange,
-} from '../../src/outbox/decisions.ts'
+import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
 import type { FaultRule } from '../../src/sandbox/index.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { inGate } from '../helpers/gate.ts'
@@ -257,24 +251,29 @@ const decisions: readonly Decision[] = [
     (id) => retryChange(rig.database, id),
   ],
   ['cancel', ['queued', 'blocked', 'failed'], (m, change) => m.cancel(change), (id) => cancelChange(rig.database, id)],
-  ['did not', ['unknown'], (m, change) => m.didNot(change), (id) => resolveDidNot(rig.database, id)],
+  [
+    'did not',
+    ['unknown'],
+    (m, change) => m.didNot(change),
+    (id) => resolveChange(rig.database, { what: 'did_not', id: id }, rig.readBack),
+  ],
   [
     'took effect',
     ['unknown'],
     (m, change) => m.tookEffect(change),
-    (id) => resolveTookEffect(rig.database, id, null, rig.readBack),
+    (id) => resolveChange(rig.database, { what: 'took_effect', id: id }, rig.readBack),
   ],
   [
     'take local',
     ['conflict'],
     (m, change) => m.take(change, 'local'),
-    (id) => resolveConflict(rig.database, id, 'local', rig.readBack),
+    (id) => resolveChange(rig.database, { what: 'local', id: id }, rig.readBack),
   ],
   [
     'take remote',
     ['conflict'],
     (m, change) => m.take(change, 'remote'),
-    (id) => resolveConflict(rig.database, id, 'remote', rig.readBack),
+    (id) => resolveChange(rig.database, { what: 'remote', id: id }, rig.readBack),
   ],
 ]
 

@@ -6,7 +6,7 @@ import type { BodyField, WriteDef } from '../../src/catalog/types.ts'
 import { writeNamed, writes } from '../../src/catalog/writes.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { createLogger } from '../../src/log.ts'
-import { resolveConflict, retryChange } from '../../src/outbox/decisions.ts'
+import { resolveChange, retryChange } from '../../src/outbox/decisions.ts'
 import { type ChangeInfo, findChange } from '../../src/outbox/inspect.ts'
 import { previewChanges } from '../../src/outbox/preview.ts'
 import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
@@ -303,7 +303,7 @@ describe('a price', () => {
     api.show(place.path, withText(place, '"rentalPrice":12345678901234567890.10'))
     const id = await queue(place, { rentalPrice: 5 }, { base: { rentalPrice: 4 } })
     expect((await push(id)).status).toBe('conflict')
-    await resolveConflict(database, id, 'local', readBackFrom(opened.context, AbortSignal.timeout(20_000)))
+    await resolveChange(database, { what: 'local', id: id }, readBackFrom(opened.context, AbortSignal.timeout(20_000)))
     expect((await push(id)).status).toBe('done')
     expect(api.member(place.path, 'rentalPrice')).toBe('5')
   })

@@ -3,7 +3,7 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cancelChange, resolveConflict, retryChange } from '../../src/outbox/decisions.ts'
+import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
 import { openPrivacy } from '../../src/state/privacy/privacy.ts'
 import { type Action, privacySettings } from '../../src/state/privacy/rules.ts'
 import { claimPrivacy } from '../../src/state/privacy/stored.ts'
@@ -139,7 +139,7 @@ describe.each(modes)('with personal data: $name', ({ mode, columns, key }) => {
     const { status, conflict, request } = await rig.change(id)
     expect({ status, fields: Object.keys(conflict ?? {}) }).toEqual({ status: 'conflict', fields: ['email'] })
     if (mode !== 'keep') expect(JSON.stringify({ conflict, request })).not.toContain(marker)
-    await resolveConflict(rig.database, id, 'local', rig.readBack)
+    await resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)
     await rig.push()
     expect(truth()).toMatchObject({ email, addressCity: `${marker} city` })
   })

@@ -29,6 +29,11 @@ export const total =
   (field: string) =>
   (rentals: readonly ApiRental[]): number =>
     sum(rentals, ({ record }) => record[field])
+/** The same of a field that may be unknown: of rentals that all lack it, nothing is known. */
+export const totalKnown =
+  (field: string) =>
+  (rentals: readonly ApiRental[]): number | null =>
+    rentals.some(({ record }) => (record[field] ?? null) !== null) ? total(field)(rentals) : null
 export const taking = (world: ApiWorld): ApiRental[] => world.rentals.filter(({ takesPlace }) => takesPlace)
 /** What departs today or later and takes place. */
 export const departing = (world: ApiWorld, until = '9999'): ApiRental[] =>

@@ -1,6 +1,6 @@
 // The answers of docs/queries.md about money, customers and cancellations, worked out from the API's records.
 
-import { type Answer, grouped, type Row, round, sum, taking, total } from './answer-parts.ts'
+import { type Answer, grouped, type Row, round, sum, taking, total, totalKnown } from './answer-parts.ts'
 import { type ApiRental, type ApiWorld, addDays, at, codeOf, daysBetween } from './api-world.ts'
 
 const owing = (world: ApiWorld): ApiRental[] => taking(world).filter(({ balance }) => balance > 1e-9)
@@ -11,7 +11,12 @@ export const money: Readonly<Record<string, Answer>> = {
     grouped(
       taking(world).filter(({ departure }) => departure.day.startsWith(`${world.year}-`)),
       ({ companyId, companyName: name, currency }) => [companyId, name, currency],
-      (group) => [group.length, total('totalToPay')(group), total('totalPaid')(group), total('commissionPrice')(group)],
+      (group) => [
+        group.length,
+        total('totalToPay')(group),
+        total('totalPaid')(group),
+        totalKnown('commissionPrice')(group),
+      ],
     ).map(([, ...row]) => row),
 
   'How do the months compare with the year before?': (world) => {

@@ -93,8 +93,9 @@ it('what report.freshness_history says is what each minute says by itself, whate
   const histories = fc.sample(fc.array(segment, { minLength: 1, maxLength: 12 }), { numRuns: 150, seed: 20_261_125 })
   for (;;) {
     const now = await thisMinute()
-    // Some end ahead of the clock: it was set back since.
-    const looks = histories.map((segments, index) => looksOf(segments, index % 5 === 0 ? now + 200 : now))
+    // Some end ahead of the clock, on the same day or another: it was set back since.
+    const ahead = [200, 0, 0, 1_500, 0]
+    const looks = histories.map((segments, index) => looksOf(segments, now + (ahead[index % ahead.length] ?? 0)))
     const rows = looks.flatMap((seen, index) => rowsOf(seen).map((day) => ({ stream: `s${index}`, ...day })))
     await mirror.all('truncate sync.freshness_days')
     await saveFreshnessDays(mirror.db.pool, rows)

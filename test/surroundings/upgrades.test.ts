@@ -8,7 +8,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { migrations } from '../../migrations/index.ts'
 import { isObject, type Json, type JsonObject, stringifyJson } from '../../src/api/wire/json.ts'
 import { writeNamed } from '../../src/catalog/writes.ts'
-import { resolveTookEffect } from '../../src/outbox/decisions.ts'
+import { resolveChange } from '../../src/outbox/decisions.ts'
 import { updateBody } from '../../src/outbox/kinds/update.ts'
 import { readValue } from '../../src/outbox/values.ts'
 import { migrate, migrationStatus } from '../../src/schema/migrate.ts'
@@ -187,7 +187,7 @@ describe.skipIf(psql === undefined)('deploy/upgrade-to-baseline.sql', () => {
     await rig.push()
     expect(await statuses()).toEqual(['done', 'done', 'done', 'unknown', 'queued'])
     expect([...linksSent(rig)].sort()).toEqual(['lost', 'queued', 'taken'])
-    await resolveTookEffect(rig.database, undecided, null, rig.readBack)
+    await resolveChange(rig.database, { what: 'took_effect', id: undecided }, rig.readBack)
     await rig.push()
     expect(await statuses()).toEqual(['done', 'done', 'done', 'done', 'done'])
     expect([...linksSent(rig)].sort()).toEqual(['behind it', 'lost', 'queued', 'taken'])

@@ -1,6 +1,7 @@
 // A stream that is paused: nothing of it is read, it is never late, and whoever asks for it is told.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { instant } from '../../src/format.ts'
 import { readStatus } from '../../src/inspect/read-status.ts'
 import type { StatusFacts } from '../../src/inspect/status.ts'
 import { requestFirstSync, tick } from '../../src/jobs/schedule.ts'
@@ -10,7 +11,7 @@ import { decideStream } from '../../src/state/decisions.ts'
 import { askRefresh } from '../../src/state/due/refreshes.ts'
 import { overdueTurns, pausedStreams } from '../../src/state/due/stream-state.ts'
 import { pausedText, withoutPaused } from '../../src/sync/plan.ts'
-import { openCommandLine } from '../cli/program.ts'
+import { errorOf, openCommandLine } from '../cli/program.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 
 const log = createLogger('silent')
@@ -113,6 +114,46 @@ describe('a paused stream', () => {
       'pause command',
       'resume library',
     ])
+  })
+
+  it('is decided by the plan that a dry run prints, and not once that has changed', async () => {
+    await using line = await openCommandLine({ DATABASE_URL: mirror.app.databaseUrl })
+    const planOf = async (what: 'pause' | 'resume'): Promise<string> => {
+      const { stdout } = await line.run([what, 'users', '--dry-run'])
+      expect(stdout).toMatch(new RegExp(`^Would ${what} users, user_identities, user_licenses\\.\nPlan: \\w+\n$`))
+      const { plan } = JSON.parse((await line.run([what, 'users', '--dry-run', '--json'])).stdout)
+      expect(stdout).toContain(plan)
+      return plan
+    }
+    const noted = async (): Promise<number> => (await pool().query('select from sync.decisions')).rows.length
+    const seen = await planOf('resume')
+    expect([await noted(), (await pausedStreams(pool())).length]).toEqual([1, 3])
+    expect((await line.run(['resume', 'users', '--expected', seen])).code).toBe(0)
+    expect((await line.run(['pause', 'users', '--expected', await planOf('pause')])).code).toBe(0)
+    const late = await line.run(['resume', 'users', '--expected', seen])
+    expect(late.code).toBe(1)
+    expect(errorOf(late)).toBe(
+      `Stream users has changed since you looked at it: the plan is no longer ${seen}. [PLAN_CHANGED]\n` +
+        'See the new plan with: boat-mirror resume users --dry-run, or in sync.stream_plans. Then decide again.',
+    )
+    expect([await noted(), (await pausedStreams(pool())).length]).toEqual([3, 3])
+  })
+
+  it('is named by explain for each record that it brings, since when and by whom', async () => {
+    await using line = await openCommandLine({ DATABASE_URL: mirror.app.databaseUrl })
+    const { rows } = await pool().query<{ id: string }>('select min(id)::text as id from mirror.users')
+    const [{ id = '' } = {}] = rows
+    const [paused] = (await pausedStreams(pool())).filter(({ stream }) => stream === 'users')
+    const { stdout } = await line.run(['explain', 'users', id])
+    expect(stdout).toContain(
+      `\nPaused   users is paused since ${instant(paused?.since ?? null)} UTC by ${paused?.who}: nothing of it is read until it is resumed.\n`,
+    )
+    const explained = async (): Promise<unknown> =>
+      JSON.parse((await line.run(['explain', 'users', id, '--json'])).stdout).paused
+    expect(await explained()).toEqual({ ...paused, since: paused?.since.toISOString() })
+    await decideStream(pool(), 'resume', 'users', by)
+    expect(await explained()).toBeNull()
+    expect((await line.run(['explain', 'users', id])).stdout).not.toContain('Paused')
   })
 
   it('is read again at once after it is resumed; what was paused by itself stays so', async () => {

@@ -3,10 +3,13 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { sleep } from '../../src/clock.ts'
 import { ApiError } from '../../src/errors.ts'
 import { createLogger } from '../../src/log.ts'
+import { createPostgresBudget } from '../../src/state/shared/request-budget.ts'
 import { createMetrics } from '../../src/web/metrics.ts'
-import { openBarePages, readMetrics } from './pages-rig.ts'
+import { createTestPool } from '../helpers/database.ts'
+import { openBarePages, readMetrics, textOf } from './pages-rig.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
@@ -52,6 +55,29 @@ it('two scrapes at once both hold everything', async () => {
   const metrics = withoutDatabase()
   const texts = await Promise.all([metrics.text(), metrics.text()])
   for (const text of texts) expect(readMetrics(text).get('boat_mirror_info{version="1.2.3"}')).toBe(1)
+})
+
+it('the quota is told as metrics and on the page, also when only changes may take the rest', async () => {
+  await using pages = await openBarePages({ API_QUOTA: '100/hour,1000/day' })
+  const pool = createTestPool(pages.databaseUrl, 1)
+  const budget = createPostgresBudget(pool, 1_000, { hour: 100, day: 1_000, month: null })
+  let lent = 0
+  while (lent < 90) {
+    const { granted, waitMs } = await budget.lend({ priority: 'read', wanted: 10, unused: 0, more: false })
+    lent += granted
+    if (granted === 0) await sleep(waitMs)
+  }
+  await pool.end()
+  const values = readMetrics(await (await pages.get('/metrics')).text())
+  for (const [window, allowed] of Object.entries({ hour: 100, day: 1_000 })) {
+    expect(values.get(`boat_mirror_quota_allowed_requests{window="${window}"}`)).toBe(allowed)
+    expect(values.get(`boat_mirror_quota_used_requests{window="${window}"}`)).toBe(90)
+  }
+  expect(values.get('boat_mirror_quota_reads_stopped')).toBe(1)
+  expect(values.get('boat_mirror_quota_waiting_changes')).toBe(0)
+  expect(textOf(await (await pages.get('/')).text())).toContain(
+    'hour 90 % of 100 · day 9 % of 1,000 reads wait: the rest is for changes',
+  )
 })
 
 it('every name is ours, has help, and is in base units', async () => {

@@ -5,7 +5,7 @@ import type { Database } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
 import { meant } from '../../near-names.ts'
-import { cancelChange, resolveConflict, resolveDidNot, resolveTookEffect, retryChange } from '../../outbox/decisions.ts'
+import { cancelChange, type Resolution, resolveChange, retryChange } from '../../outbox/decisions.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
 import {
   type ChangeInfo,
@@ -17,7 +17,9 @@ import {
 } from '../../outbox/inspect.ts'
 import { readBackFrom } from '../../outbox/read-back.ts'
 import type { Status } from '../../outbox/states.ts'
+import type { DecidedBy } from '../../state/decisions.ts'
 import { type CommandContext, type Json, type OpenedDatabase, present } from '../context.ts'
+import { decidedBy, type Expected } from '../decided-by.ts'
 import { refusalWords } from '../refusal-words.ts'
 import { oneLine, print, printJson, printText, table } from '../terminal/output.ts'
 import { changesTable } from './push.ts'
@@ -69,6 +71,7 @@ function describe(change: ChangeInfo, { waitsFor, neededBy }: Awaited<ReturnType
     ['Result', change.result === null ? null : shown(change.result)],
     ['Waits for', waitsFor.map((each) => `${each.id} (${each.operation}, ${each.status})`).join(', ') || null],
     ['Needed by', neededBy.map((each) => `${each.id} (${each.operation}, ${each.status})`).join(', ') || null],
+    ['Plan', change.plan ?? null],
   ]
   const lines = facts.filter(([, value]) => value !== null).map(([name, value]) => `${name.padEnd(13)}${value}`)
   return [`Change ${change.id}, ${change.operation}`, ...lines, ...adviceFor(change)].join('\n')
@@ -127,7 +130,7 @@ export async function runEnqueue(
 export async function runRetry(
   context: CommandContext,
   ids: readonly string[],
-  { all, json }: { readonly all: boolean } & Json,
+  { all, json, expected }: { readonly all: boolean } & Json & Expected,
 ): Promise<void> {
   if (ids.length === 0 && !all) throw new BoatMirrorError('USAGE', 'Name changes, or give --all.')
   await using opened = await context.openDatabase()
@@ -136,17 +139,26 @@ export async function runRetry(
     ? (await listChanges(database.pool, { statuses: ['failed', 'expired'], limit: 100_000 })).map((change) => change.id)
     : ids
   // Oldest first: what another one waits for comes before it.
-  return await decideEach(
-    opened,
-    [...chosen].sort((a, b) => Number(a) - Number(b)),
-    json,
-    (id) => retryChange(database, id),
-  )
+  const sorted = [...chosen].sort((a, b) => Number(a) - Number(b))
+  const by = aboutOne(ids, { expected })
+  return await decideEach(opened, sorted, json, (id) => retryChange(database, id, by))
 }
 
-export async function runCancel(context: CommandContext, ids: readonly string[], { json }: Json): Promise<void> {
+export async function runCancel(
+  context: CommandContext,
+  ids: readonly string[],
+  { json, expected }: Json & Expected,
+): Promise<void> {
+  const by = aboutOne(ids, { expected })
   await using opened = await context.openDatabase()
-  return await decideEach(opened, ids, json, (id) => cancelChange(opened.database, id))
+  return await decideEach(opened, ids, json, (id) => cancelChange(opened.database, id, by))
+}
+
+/** @throws BoatMirrorError USAGE for `--expected` with several changes: each has its own plan */
+function aboutOne(ids: readonly string[], { expected }: Expected): DecidedBy {
+  if (expected !== undefined && ids.length !== 1)
+    throw new BoatMirrorError('USAGE', '--expected is the plan of one change: name one.')
+  return decidedBy({ expected })
 }
 
 async function decideEach(
@@ -172,16 +184,25 @@ type ResolveFlags = {
   readonly id?: string
 }
 
-export async function runResolve(context: CommandContext, id: string, flags: ResolveFlags & Json): Promise<void> {
-  const chosen = [flags.take !== undefined, flags.tookEffect, flags.didNot].filter(Boolean)
-  if (chosen.length !== 1)
-    throw new BoatMirrorError('USAGE', 'Give one of --take local, --take remote, --took-effect, --did-not.')
+/** @throws BoatMirrorError USAGE unless exactly one flag says how */
+function choiceOf({ take, tookEffect, didNot }: ResolveFlags): Resolution['what'] {
+  const given = { local: take === 'local', remote: take === 'remote', took_effect: tookEffect, did_not: didNot }
+  const [choice, ...more] = Object.entries(given).flatMap(([name, is]) => (is ? [name as keyof typeof given] : []))
+  if (choice !== undefined && more.length === 0) return choice
+  throw new BoatMirrorError('USAGE', 'Give one of --take local, --take remote, --took-effect, --did-not.')
+}
+
+export async function runResolve(
+  context: CommandContext,
+  id: string,
+  flags: ResolveFlags & Json & Expected,
+): Promise<void> {
+  const what = choiceOf(flags)
   await using app = await context.open({ schema: 'check', patienceMs })
   const { database } = app
+  const resultId = what === 'took_effect' ? (flags.id ?? null) : null
   const readBack = readBackFrom(app.pushContext, context.signal)
-  if (flags.take !== undefined) await resolveConflict(database, id, flags.take, readBack)
-  else if (flags.didNot) await resolveDidNot(database, id)
-  else await resolveTookEffect(database, id, flags.id ?? null, readBack)
+  await resolveChange(database, { what, id, resultId }, readBack, decidedBy(flags))
   const change = await existing(database, id)
   const left = await changesForPerson(database.pool)
   if (flags.json) printJson({ id, operation: change.operation, status: change.status, needPerson: left })

@@ -11,7 +11,7 @@ import { isDataError } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { counted, instant } from '../../format.ts'
 import { type Explanation, explainRecord, whenNext } from '../../inspect/explain.ts'
-import { dueSettings } from '../../sync/plan.ts'
+import { dueSettings, pausedText } from '../../sync/plan.ts'
 import type { CommandContext } from '../context.ts'
 import { recordKey } from '../record-key.ts'
 import { oneLine, print, printText, table } from '../terminal/output.ts'
@@ -82,11 +82,12 @@ const stateWords = {
 } as const
 
 function printExplanation(explanation: Explanation, payload: boolean): void {
-  const { row, remembered, parent, next } = explanation
+  const { row, remembered, parent, next, paused } = explanation
   const facts: readonly (readonly [string, string | null | undefined])[] = [
     ['Why', explanation.why.join(' ')],
     ['Read', row && `${instant(row.readAt)} UTC from ${row.source}`],
     ['Details', remembered?.detailReadAt && `read ${instant(remembered.detailReadAt)} UTC`],
+    ['Paused', paused && `${pausedText([paused.stream], [paused])}: nothing of it is read until it is resumed.`],
     ['Next', next && whenNext(next, new Date(), (time) => `${instant(time)} UTC`)],
     ['Changed', row && `${instant(row.changedAt)} UTC`],
     ['Deleted', row?.deletedAt && `${instant(row.deletedAt)} UTC`],

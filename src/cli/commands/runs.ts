@@ -8,10 +8,11 @@ import { runFacts, runLine, runSeconds } from '../../inspect/outcome.ts'
 import { heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
 import { planFacts } from '../../inspect/run-details.ts'
 import { startSyncWorker } from '../../jobs/worker.ts'
-import { decideStream, findDecision } from '../../state/decisions.ts'
+import { decideStream, findDecision, planOf } from '../../state/decisions.ts'
 import { findRun, listRuns, type Run } from '../../state/runs/runs.ts'
 import { preflight } from '../../sync/preflight.ts'
 import { type CommandContext, type ExitCode, type Json, type OpenedApp, present } from '../context.ts'
+import { decidedBy, type Expected } from '../decided-by.ts'
 import { exitCodeOfSync } from '../outcome.ts'
 import {
   type Columns,
@@ -85,7 +86,8 @@ export async function runShow(context: CommandContext, id: string, { json }: Jso
   const run = await existing(opened, id)
   const tasks = await taskFacts(pool, id)
   const held = await heldKeyFacts(pool, id, shownKeys)
-  if (json) return printJson({ ...runFacts(run), tasks, waitingDeletions: held })
+  const heldPlan = await planOf(pool, `run:${id}`)
+  if (json) return printJson({ ...runFacts(run), tasks, waitingDeletions: held, heldPlan })
   printText(`Run ${run.id}, ${runLine(run)}`)
   print(`Started ${instant(run.started_at)} UTC by ${run.trigger}${run.full_read ? ', every detail' : ''}.`)
   if (tasks.length > 0)
@@ -105,6 +107,7 @@ export async function runShow(context: CommandContext, id: string, { json }: Jso
   if (held.count > 0) {
     const more = held.count > held.keys.length ? ` and ${count(held.count - held.keys.length)} more` : ''
     print(`\n${count(held.count)} deletions wait: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`)
+    print(`Plan: ${heldPlan}`)
     printText(`Let them happen with: boat-mirror runs release ${run.id}`)
   }
 }
@@ -112,13 +115,17 @@ export async function runShow(context: CommandContext, id: string, { json }: Jso
 /** Confirmations of a release wait at a paused API as long as a sync does. */
 const patienceMs = 75_000
 
-export async function runRelease(context: CommandContext, id: string, { json }: Json): Promise<ExitCode> {
+export async function runRelease(
+  context: CommandContext,
+  id: string,
+  { json, expected }: Json & Expected,
+): Promise<ExitCode> {
   const { config, log, signal } = context
   await using app = await context.open({ schema: 'migrate', patienceMs })
   const held = await existing(app, id)
   await preflight({ config, apiUrl: app.apiUrl, log, signal, limiter: app.limiter }, [held.stream])
   const { count: keys } = await heldKeyFacts(app.database.pool, id, 0)
-  const decision = await decideStream(app.database.pool, 'release', id, { via: 'command' })
+  const decision = await decideStream(app.database.pool, 'release', id, decidedBy({ expected }))
   const parent = findStream(held.stream)?.parent
   const asked = parent === undefined ? '' : `what ${parent} show now of `
   tell(log, 'release', `Asking for ${asked}${count(keys)} records of ${held.stream}.`)

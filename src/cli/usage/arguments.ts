@@ -5,6 +5,10 @@ import { type Command, InvalidArgumentError } from 'commander'
 /** A command that takes `--json`. */
 export const withJson = (command: Command): Command => command.option('--json', 'print JSON instead of text', false)
 
+/** A command that decides, and takes `--expected`. `look`: the command that prints the plan. */
+export const withExpected = (command: Command, look: string): Command =>
+  command.option('--expected <plan>', `the plan as \`${look}\` prints it: decide nothing if it has changed`)
+
 /** Parses an option that takes a whole number within bounds. @throws InvalidArgumentError, which commander reports. */
 export const wholeNumber =
   (from: number, to: number) =>

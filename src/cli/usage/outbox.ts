@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type Status, statuses } from '../../outbox/states.ts'
 import { action, quiet } from './action.ts'
-import { recordNumber, recordNumbers, wholeNumber, withJson } from './arguments.ts'
+import { recordNumber, recordNumbers, wholeNumber, withExpected, withJson } from './arguments.ts'
 
 /** Registers `push`. */
 export function registerPush(program: Command): void {
@@ -46,20 +46,20 @@ export function registerChanges(program: Command): void {
       .option('--body <json>', 'instead of the argument', jsonText)
       .option('--options <json>', 'instead of the argument', jsonText),
   ).action(action(() => import('../commands/changes.ts'), 'runEnqueue', quiet))
-  withJson(
+  decides(
     changes
       .command('retry')
       .description('queue failed, expired, canceled or conflicting changes again')
       .argument('[id...]', 'numbers', recordNumbers, [])
       .option('--all', 'every failed and expired one', false),
   ).action(action(() => import('../commands/changes.ts'), 'runRetry', quiet))
-  withJson(
+  decides(
     changes
       .command('cancel')
       .description('cancel changes that are not on their way; what refers to them is blocked')
       .argument('<id...>', 'numbers', recordNumbers, []),
   ).action(action(() => import('../commands/changes.ts'), 'runCancel', quiet))
-  withJson(
+  decides(
     changes
       .command('resolve')
       .description('decide a conflict (--take) or a change whose effect is not known (--took-effect, --did-not)')
@@ -70,6 +70,8 @@ export function registerChanges(program: Command): void {
       .option('--id <id>', 'with --took-effect: id of the record it made'),
   ).action(action(() => import('../commands/changes.ts'), 'runResolve', quiet))
 }
+
+const decides = (command: Command): Command => withJson(withExpected(command, 'changes show'))
 
 function statusNames(text: string, before: readonly Status[]): readonly Status[] {
   const found = statuses.find((status) => status === text)

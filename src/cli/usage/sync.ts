@@ -5,7 +5,7 @@ import { findStream, streams } from '../../catalog/catalog.ts'
 import { meant } from '../../near-names.ts'
 import { parseQuota, type Quota, settings } from '../../settings.ts'
 import { action, quiet } from './action.ts'
-import { recordNumber, recordNumbers, wholeNumber, withJson } from './arguments.ts'
+import { recordNumber, recordNumbers, wholeNumber, withExpected, withJson } from './arguments.ts'
 
 /** Registers `worker`. */
 export function registerWorker(program: Command): void {
@@ -85,33 +85,39 @@ export function registerRuns(program: Command): void {
       .argument('<id>', 'number', recordNumber),
   ).action(action(() => import('../commands/runs.ts'), 'runShow', quiet))
   withJson(
-    runs
-      .command('release')
-      .description(
-        'let the held deletions of a run happen: each record, or the one above it, is asked for again, and what is still gone gets a tombstone',
-      )
-      .argument('<id>', 'number of the held run', recordNumber),
+    withExpected(
+      runs
+        .command('release')
+        .description(
+          'let the held deletions of a run happen: each record, or the one above it, is asked for again, and what is still gone gets a tombstone',
+        )
+        .argument('<id>', 'number of the held run', recordNumber),
+      'runs show',
+    ),
   ).action(action(() => import('../commands/runs.ts'), 'runRelease', quiet))
 }
 
 /** Registers `pause`. */
 export function registerPause(program: Command): void {
-  withJson(
+  decidesStream(
     program
       .command('pause')
-      .description('read nothing of a stream, and of what hangs below it, until `resume`; a run under way ends first')
-      .argument('<stream>', 'named by its table'),
+      .description('read nothing of a stream, and of what hangs below it, until `resume`; a run under way ends first'),
   ).action(action(() => import('../commands/pause.ts'), 'runPause', quiet))
 }
 
 /** Registers `resume`. */
 export function registerResume(program: Command): void {
-  withJson(
-    program
-      .command('resume')
-      .description('end a pause: what is overdue is read at once')
-      .argument('<stream>', 'named by its table'),
-  ).action(action(() => import('../commands/pause.ts'), 'runResume', quiet))
+  decidesStream(program.command('resume').description('end a pause: what is overdue is read at once')).action(
+    action(() => import('../commands/pause.ts'), 'runResume', quiet),
+  )
+}
+
+function decidesStream(command: Command): Command {
+  const about = command
+    .argument('<stream>', 'named by its table')
+    .option('--dry-run', 'decide nothing; show what would be paused or read again, and the plan', false)
+  return withJson(withExpected(about, `${command.name()} --dry-run`))
 }
 
 /** Registers `schedule`. */

@@ -51,7 +51,7 @@ begin
   end if;
   select q.* into change from outbox.queue q where q.id = change_id for update;
   plan := outbox.plan_of(change_id);
-  perform sync.assert_plan(format('Change %s', change_id), plan, expected);
+  perform sync.assert_plan(target, plan, expected);
 
   if what = 'retry' and change.status not in ({{retried}}) then
     raise exception 'Change % is %; only {{retried_words}} can be retried.', change_id, change.status using errcode = '55000';

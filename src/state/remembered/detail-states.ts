@@ -1,8 +1,7 @@
 // What is known of records before their details are read: what was read of them, and what their list said.
 
-import { sql } from 'kysely'
 import type { StreamDef } from '../../catalog/types.ts'
-import { inMs, on, type Queryable } from '../../database/sql.ts'
+import { on, type Queryable } from '../../database/sql.ts'
 import { isExpected } from '../due/due.ts'
 import type { KeptAnswers } from './detail-tags.ts'
 import { askedJoin, rememberedJoin } from './records.ts'
@@ -24,27 +23,15 @@ export async function detailStates(
   keys: readonly string[],
   maxAgeMs: number,
 ): Promise<ReadonlyMap<string, DetailState>> {
-  const rows = await on(db)
-    .selectFrom('sync.records as d')
-    .leftJoinLateral(
-      (eb) =>
-        eb
-          .selectFrom('sync.detail_tags')
-          .select('answers')
-          .whereRef('stream', '=', 'd.stream')
-          .whereRef('key', '=', 'd.key')
-          .whereRef('detail_hash', '=', 'd.detail_hash')
-          .where('read_at', '>', inMs(-maxAgeMs))
-          .offset(0)
-          .as('t'),
-      (join) => join.onTrue(),
-    )
-    .select(['d.key', 'd.detail_hash as hash', 'd.detail_read_at as readAt', 'd.projection', 't.answers'])
-    .select(sql<boolean>`${sql.raw(isExpected(stream, 'd.key'))}`.as('expected'))
-    .where('d.stream', '=', stream.name)
-    .where((eb) => eb('d.key', '=', eb.fn.any(eb.val(keys))))
-    .$narrowType<{ answers: KeptAnswers | null }>()
-    .execute()
+  const { rows } = await db.query<DetailState & { key: string }>(
+    `select d.key, d.detail_hash as hash, d.detail_read_at as "readAt", d.projection, g.answers,
+       ${isExpected(stream, 'd.key')} as expected
+     from unnest($1::text[]) as asked(key)
+     cross join lateral (select * from sync.records d where d.stream = $2 and d.key = asked.key offset 0) d
+     left join lateral (select answers from sync.detail_tags g where g.stream = d.stream and g.key = d.key
+       and g.detail_hash = d.detail_hash and g.read_at > clock_timestamp() - $3::float8 * interval '1 ms' offset 0) g on true`,
+    [[...new Set(keys)], stream.name, maxAgeMs],
+  )
   return new Map(rows.map(({ key, ...state }) => [key, state]))
 }
 

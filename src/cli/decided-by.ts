@@ -1,0 +1,11 @@
+// In whose name a command decides, and about which plan.
+
+import type { DecidedBy } from '../state/decisions.ts'
+
+/** The flag of every command that decides: the plan that was looked at. */
+export type Expected = { readonly expected?: string | undefined }
+
+export const decidedBy = ({ expected }: Expected): DecidedBy => ({
+  via: 'command',
+  ...(expected === undefined ? {} : { expected }),
+})

@@ -1,0 +1,104 @@
+// Decisions for a program of a partner's: the functions of SQL that members of `boat_mirror_operator` may call, and, to retry
+// and to cancel its own changes, the role that queued them.
+
+import { type QueryRunner, queryableOn } from '../database/query-runner.ts'
+import { BoatMirrorError } from '../errors.ts'
+import { assertOptions } from '../near-names.ts'
+import { refusedDecision } from '../state/refused-decision.ts'
+
+export type DecisionOptions = {
+  /** The plan that you looked at, as `outbox.changes`, `sync.held_plans` and `sync.stream_plans` show it; another one is refused. */
+  readonly expected?: string
+}
+
+/** How a conflict ends (`local`, `remote`), or a change whose answer was lost (`took_effect`, `did_not`). */
+export type Choice = 'local' | 'remote' | 'took_effect' | 'did_not'
+
+export type ResolveOptions = DecisionOptions & {
+  /** Of `took_effect`: the id of the record that the change made; needed where other changes wait for it. */
+  readonly resultId?: string | number
+}
+
+/** An id as SQL takes it. @throws BoatMirrorError USAGE for what is none */
+export function idGiven(id: string | number): string {
+  if (/^-?\d{1,18}$/.test(String(id))) return String(id)
+  throw new BoatMirrorError('USAGE', `${JSON.stringify(id)} is not an id. It must be a whole number.`)
+}
+
+const choices: readonly string[] = ['local', 'remote', 'took_effect', 'did_not'] satisfies readonly Choice[]
+
+/** A choice that a program without a compiler gave. @throws BoatMirrorError USAGE for what is none */
+export function choiceGiven(choice: Choice): Choice {
+  if (choices.includes(choice)) return choice
+  throw new BoatMirrorError(
+    'USAGE',
+    `${JSON.stringify(choice)} is not a choice. It must be one of ${choices.join(', ')}.`,
+  )
+}
+
+/** Calls one of the functions; `expected` is its last argument. */
+async function decide(
+  db: QueryRunner,
+  name: string,
+  values: readonly (string | null)[],
+  { expected, ...others }: DecisionOptions,
+): Promise<string> {
+  assertOptions(others, ['expected'])
+  const places = [...values, expected].map((_, index) => `$${index + 1}`)
+  try {
+    const call = `select ${name}(${places.join(', ')})::text as id`
+    const { rows } = await queryableOn(db).query<{ id: string }>(call, [...values, expected ?? null])
+    return String(rows[0]?.id)
+  } catch (error) {
+    throw refusedDecision(error)
+  }
+}
+
+/**
+ * Queues a failed, expired, canceled or conflicting change again: `outbox.retry`.
+ * @param db Kysely on the mirror's database, or a transaction of it, of whatever schema
+ * @returns sync.decisions.id
+ * @throws BoatMirrorError NOT_FOUND; USAGE in a state where it means nothing, and beyond OUTBOX_LIMIT; PLAN_CHANGED;
+ * DATABASE_PRIVILEGE where the role may not
+ */
+export const retryChange = async (db: QueryRunner, id: string | number, options: DecisionOptions = {}) =>
+  await decide(db, 'outbox.retry', [idGiven(id)], options)
+
+/** Cancels a change that is not on its way; what refers to it is blocked: `outbox.cancel`. Returns and throws as {@link retryChange}. */
+export const cancelChange = async (db: QueryRunner, id: string | number, options: DecisionOptions = {}) =>
+  await decide(db, 'outbox.cancel', [idGiven(id)], options)
+
+/**
+ * Ends a conflict, or decides about a change whose answer was lost: `outbox.resolve`. A worker, or the next push, carries out
+ * what needs the API. Returns and throws as {@link retryChange}.
+ */
+export const resolveChange = async (
+  db: QueryRunner,
+  id: string | number,
+  choice: Choice,
+  { resultId, ...options }: ResolveOptions = {},
+) =>
+  await decide(
+    db,
+    'outbox.resolve',
+    [idGiven(id), choiceGiven(choice), resultId === undefined ? null : idGiven(resultId)],
+    options,
+  )
+
+/**
+ * Lets the deletions happen that a run holds back: `sync.release`. A worker confirms each of them with the API first.
+ * Returns and throws as {@link retryChange}.
+ */
+export const releaseRun = async (db: QueryRunner, runId: string | number, options: DecisionOptions = {}) =>
+  await decide(db, 'sync.release', [idGiven(runId)], options)
+
+/**
+ * Nothing of a stream, and of what hangs below it, is read until {@link resumeStream}: `sync.pause`. A run under way ends first.
+ * Returns and throws as {@link retryChange}.
+ */
+export const pauseStream = async (db: QueryRunner, stream: string, options: DecisionOptions = {}) =>
+  await decide(db, 'sync.pause', [stream], options)
+
+/** Ends {@link pauseStream}; what is overdue is read at once: `sync.resume`. Returns and throws as {@link retryChange}. */
+export const resumeStream = async (db: QueryRunner, stream: string, options: DecisionOptions = {}) =>
+  await decide(db, 'sync.resume', [stream], options)
