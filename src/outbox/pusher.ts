@@ -85,9 +85,10 @@ const longestSleepMs = 1_000 // the reconciler's interval: what no NOTIFY announ
 /** How long a change rests that our own database kept from going on. */
 const databaseDelayMs = 1_000
 
-/** Errors of our side that say nothing about the change. */
+/** Errors of our side that say nothing about the change: the database fails, or this process must not write to it any more. */
 const isOurs = (error: unknown): boolean =>
-  error instanceof BoatMirrorError && (error.kind === 'abort' || error.code.startsWith('DATABASE_'))
+  error instanceof BoatMirrorError &&
+  (error.kind === 'abort' || error.code.startsWith('DATABASE_') || error.code === 'PRIVACY_DIFFERS')
 
 /** Creates a pusher. Any number of them, in any number of processes, may run on one database. */
 export function createPusher(given: PushContext): Pusher {
