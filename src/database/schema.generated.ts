@@ -1853,6 +1853,7 @@ export type MirrorDatabase = {
     key_fingerprint: string | null
     generation: Generated<Int8>
     set_at: Timestamp | null
+    applying: Json | null
   }
   'sync.quarantine': {
     id: GeneratedAlways<string>
