@@ -1,9 +1,16 @@
 // Nothing that a person could be told by reaches the disk or the log where it is to be hashed or dropped.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { readConfig } from '../../src/config.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import { webhookConsumer } from '../../src/inspect/webhook.ts'
+import { startWebhook } from '../../src/messages/webhook/webhook.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { type CommandLine, openCommandLine } from '../cli/program.ts'
 import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { quiet } from '../helpers/rows.ts'
+import { openReceiver } from '../messages/receiver.ts'
 import { markEverybody, marker, tablesWith } from './markers.ts'
 
 const people = ['user_identities', 'user_licenses', 'rental_crew_members']
@@ -100,6 +107,36 @@ describe.each([
     if (mode === 'drop') expect(rows[0]).toMatchObject({ emails: 0 })
     else expect(rows[0]).toMatchObject({ hashed: true, same: true, joined: true })
   })
+
+  it('tells history, feed and the receiver of a webhook nothing else', async () => {
+    const { rows: history } = await database.pool.query(
+      `select h.* from mirror.users u, mirror.history('users', jsonb_build_object('id', u.id)) h`,
+    )
+    const { rows: changes } = await database.pool.query(`select * from mirror.changes_since(null, 100000)`)
+    await using receiver = await openReceiver()
+    await database.pool.query('select mirror.reset_consumer($1)', [webhookConsumer])
+    const db = openDatabase({ url: database.url, applicationName: 'test', max: 2, log: quiet })
+    const webhook = startWebhook({
+      url: receiver.url,
+      secrets: [`whsec_${Buffer.alloc(32, 7).toString('base64')}`],
+      streams: ['users', 'rentals'],
+      proxies: readConfig({}, '/nonexistent').api.proxies,
+      database: db,
+      listenUrl: database.url,
+      clock: systemClock,
+      log: quiet,
+    })
+    const updates = () => receiver.received.filter(({ body }) => body.includes('"operation":"update"'))
+    await expect.poll(() => updates().length, { timeout: 20_000 }).toBeGreaterThan(0)
+    await webhook.stop()
+    await db.close()
+    for (const told of [history, changes, receiver.received.map(({ body }) => body)]) {
+      expect(told.length).toBeGreaterThan(0)
+      const text = JSON.stringify(told)
+      expect(text.toLowerCase()).not.toContain(marker.toLowerCase())
+      expect(text.includes('bmh1:')).toBe(mode === 'hash')
+    }
+  }, 60_000)
 
   it('refuses a process with other settings, and says what differs', async () => {
     const other = mode === 'hash' ? { PERSONAL_DATA_KEY: 'another key for the tests' } : { PERSONAL_DATA: 'keep' }
