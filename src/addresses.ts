@@ -96,3 +96,11 @@ function parseSigningSecret(value: string): string | undefined {
   const bytes = Buffer.from(base64, 'base64').length
   return bytes >= 24 && bytes <= 64 ? value : undefined
 }
+
+/** An address to listen on, such as 127.0.0.1:8585 or [::1]:8585. Port 0 is any free one. */
+export function parseListen(value: string): { readonly host: string; readonly port: number } | undefined {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+)):(\d{1,5})$/i.exec(value)
+  const host = match?.[1] ?? match?.[2]
+  const port = Number(match?.[3])
+  return host !== undefined && port <= 65_535 ? { host, port } : undefined
+}

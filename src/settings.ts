@@ -3,6 +3,7 @@
 
 import {
   parseApiAddress,
+  parseListen,
   parsePostgresAddress,
   parseProxy,
   parseReceiver,
@@ -264,6 +265,31 @@ export const settings = {
   ),
   port: define('PORT', '8484', whole(0, 65_535, 'a port'), 'operator pages'),
   adminToken: define('ADMIN_TOKEN', null, matching('at least 16 characters', /^.{16,}$/s), 'opens the operator pages'),
+  serve: define('SERVE', 'off', onOff, 'on: `worker` also serves the API from the mirror, as `serve` does'),
+  serveListen: define(
+    'SERVE_LISTEN',
+    '127.0.0.1:8585',
+    { takes: 'an address and a port such as 127.0.0.1:8585', parse: parseListen },
+    'where the API is served; beyond loopback every request needs a token',
+  ),
+  serveWaitMs: define(
+    'SERVE_WAIT',
+    '20s',
+    { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
+    'how long a served write waits for its answer from the API',
+  ),
+  serveFreshLimit: define(
+    'SERVE_FRESH_LIMIT',
+    '60',
+    whole(0, 100_000, 'reads a minute'),
+    'how many reads a minute each token may have answered by the API itself',
+  ),
+  serveRateLimit: define(
+    'SERVE_RATE_LIMIT',
+    null,
+    whole(1, 100_000, 'requests a second'),
+    'requests per second of each token; unset: no limit',
+  ),
   // The value is a share from 0 to 1.
   deleteLimit: define(
     'DELETE_LIMIT',

@@ -3,8 +3,8 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { BoatMirrorError } from '../errors.ts'
+import { isKnownHost, isLoopback, isOwnForm } from '../hosts.ts'
 import type { Guesses } from './guesses.ts'
-import { isKnownHost, isLoopback, isOwnForm } from './hosts.ts'
 import { signInPath } from './return-path.ts'
 import { credentialOf, isRight, sessionCookie, sessionOf } from './session.ts'
 

@@ -12,7 +12,7 @@ const layers: readonly (readonly string[])[] = [
   ['index'],
   ['library'],
   ['app', 'client'],
-  ['web', 'jobs', 'messages'],
+  ['web', 'serve', 'jobs', 'messages'],
   ['inspect'],
   ['schema', 'embedded'],
   ['sync', 'outbox', 'reports', 'discovery'],
@@ -33,9 +33,10 @@ const foundation = [
   'text',
   'format',
   'hints',
+  'hosts',
   'process-name',
 ]
-const withSettings = ['cli', 'index', 'library', 'app', 'jobs', 'web']
+const withSettings = ['cli', 'index', 'library', 'app', 'jobs', 'web', 'serve']
 
 /** Parts that stand apart: they may use what is listed and nothing else. */
 const apart: Readonly<Record<string, readonly string[]>> = {
@@ -52,6 +53,7 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   clock: [],
   'date-time': [],
   hints: [],
+  hosts: [],
   lazy: [],
   'near-names': ['errors'],
   'process-name': [],

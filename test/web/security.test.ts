@@ -3,8 +3,8 @@
 import { request } from 'node:http'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hostNameOf, isKnownHost, isOwnForm } from '../../src/hosts.ts'
 import { createGuesses } from '../../src/web/guesses.ts'
-import { hostNameOf, isKnownHost, isOwnForm } from '../../src/web/hosts.ts'
 import {
   cookieName,
   credentialOf,
