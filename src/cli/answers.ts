@@ -132,7 +132,7 @@ function openTerminal(signal: AbortSignal): Terminal {
       reader.setPrompt(isSecret ? '' : question)
       reader.prompt()
       const { value, done } = await lines.next()
-      process.stderr.write('\n')
+      if (isSecret) process.stderr.write('\n')
       if (done !== true) return String(value[0])
       throw new BoatMirrorError('ABORTED', 'The terminal gave no answer.', {
         remedy: 'Run boat-mirror init again, or give the settings as lines NAME=value on standard input.',

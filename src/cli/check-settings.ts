@@ -161,7 +161,7 @@ export function replacedText(path: string, settings: readonly Replaced[]): strin
   if (settings.length === 0) return `${path} already holds these settings.`
   const lines = settings.map((setting) => {
     const before = setting.before === null ? null : shownSetting({ ...setting, value: setting.before }).value
-    const line = settingLine(setting.name, shownSetting(setting).value)
+    const line = `${setting.name}=${oneLine(shownSetting(setting).value)}`
     return { isNew: before === null, line: before === null ? line : `${line} (was ${oneLine(before)})` }
   })
   const part = (title: string, isNew: boolean): readonly string[] => {

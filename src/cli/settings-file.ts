@@ -60,6 +60,11 @@ export function withLines(text: string, lines: readonly string[]): string {
   return `${before}${[...lines, ''].join(end)}`
 }
 
+const endingAs =
+  (other: string) =>
+  (line: string): string =>
+    other.endsWith('\r') ? `${line}\r` : line
+
 /** A line that sets a variable of this name. */
 const sets = (name: string): RegExp => new RegExp(`^\\s*(?:export\\s+)?${name}\\s*[=:]`)
 
@@ -70,18 +75,17 @@ const sets = (name: string): RegExp => new RegExp(`^\\s*(?:export\\s+)?${name}\\
  */
 export function withSettings(text: string, settings: readonly FoundSetting[]): string {
   const variables = parse(text)
-  const end = text.includes('\r\n') ? '\r\n' : '\n'
-  let lines: readonly string[] = text.split(end)
+  let lines: readonly string[] = text.split('\n')
   for (const setting of settings) {
     if (variables[setting.name] === undefined || variables[setting.name] === setting.value) continue
     const last = lines.findLastIndex((line) => sets(setting.name).test(line))
     // Of two lines the last one counts.
     lines = lines.flatMap((line, index) =>
-      index === last ? settingLines([setting]) : sets(setting.name).test(line) ? [] : [line],
+      index === last ? settingLines([setting]).map(endingAs(line)) : sets(setting.name).test(line) ? [] : [line],
     )
   }
   const missing = settings.filter(({ name }) => variables[name] === undefined)
-  const kept = lines.join(end)
+  const kept = lines.join('\n')
   return missing.length === 0 ? kept : withLines(kept, settingLines(missing))
 }
 
