@@ -5,14 +5,7 @@ import { authText } from '../discovery/auth.ts'
 import type { Discovery, FoundSetting } from '../discovery/types.ts'
 import { oneLine, shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
-import {
-  addSettings,
-  type Replaced,
-  readSettingsFile,
-  settingLine,
-  settingLines,
-  variablesOf,
-} from './settings-file.ts'
+import { addSettings, type Replaced, readSettingsFile, settingLines, variablesOf } from './settings-file.ts'
 
 /** What a setting is at present, as a line would say it; undefined: found by itself, or unknown to this table. */
 function presentValue({ api: { auth, paging } }: Config, name: string): string | undefined {
