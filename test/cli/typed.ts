@@ -30,12 +30,13 @@ export async function runOnTerminal(
   const left = [...keys]
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     screen += chunk
-    const [prompt, typed] = left[0] ?? []
-    const at = prompt === undefined ? -1 : screen.indexOf(prompt, seen)
-    if (prompt === undefined || at < 0) return
-    seen = at + prompt.length
-    left.shift()
-    child.stdin.write(typed)
+    for (const [prompt, typed] of [...left]) {
+      const at = screen.indexOf(prompt, seen)
+      if (at < 0) return
+      seen = at + prompt.length
+      left.shift()
+      child.stdin.write(typed)
+    }
   })
   await once(child, 'close')
   return { code: child.exitCode, screen, echoes: /[ ;]echo[ ;]/.test(screen) }
