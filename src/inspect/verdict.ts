@@ -46,7 +46,7 @@ export function verdictOf(facts: Facts): Verdict {
   if (attention.length > 0)
     return {
       tone: toneOf(attention),
-      sentence: `${needs(attention)}: ${phrasesOf(attention)}; ${firstStep(attention)}.`,
+      sentence: `${needs(attention)}: ${phrasesOf(attention)}; ${firstStep(attention, attention.length === 1 ? 'run' : 'start with')}.`,
     }
   const on = streams.filter(({ state }) => state !== 'off')
   const read = on.filter(({ asOf }) => asOf !== null)
@@ -73,7 +73,7 @@ function withoutWorker({ attention, streams }: Facts): Verdict {
   if (others.length > 0)
     return {
       tone,
-      sentence: `No worker is running, and ${needs(others)}: ${phrasesOf(others)}; ${firstStep(others)}, then start \`boat-mirror worker\`.`,
+      sentence: `No worker is running, and ${needs(others)}: ${phrasesOf(others)}; ${firstStep(others, 'run')}, then start \`boat-mirror worker\`.`,
     }
   const state = streams.every(({ asOf }) => asOf === null)
     ? 'Nothing has been read yet, and no worker is running'
@@ -107,8 +107,8 @@ const listed = (parts: readonly string[]): string =>
   parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`
 
 /** The command that helps with the most urgent thing; `status` itself, where this is read, says no more. */
-function firstStep([first, ...others]: readonly AttentionItem[]): string {
+function firstStep([first]: readonly AttentionItem[], verb: 'run' | 'start with'): string {
   const command = first?.commands.find((each) => each !== 'boat-mirror status')
   if (command === undefined) return 'see below'
-  return `${others.length === 0 ? 'run' : 'start with'} \`${command}\``
+  return `${verb} \`${command}\``
 }

@@ -20,13 +20,12 @@ import { workersSection } from './workers.ts'
 /** What is fresh and what runs, behind the sentence that says whether anything is wrong. */
 function detailOf({ status, freshness, running }: PageFacts): string {
   const of = (state: string): number => freshness.filter((each) => each.state === state).length
-  const [fresh, paused, needed] = [of('fresh'), of('off'), status.attention.length]
+  const [fresh, paused] = [of('fresh'), of('off')]
   const first = firstSyncText(status.streams, status.estimate)
   return [
     `${fresh} of ${counted(freshness.length - paused, 'stream')} ${fresh === 1 ? 'is' : 'are'} fresh`,
     ...(paused > 0 ? [`${count(paused)} paused`] : []),
     ...(running.length > 0 ? [`${counted(running.length, 'run')} in progress`] : []),
-    ...(needed > 0 ? [`${count(needed)} ${needed === 1 ? 'needs' : 'need'} your attention`] : []),
     ...(first === null ? [] : [first]),
   ].join(' · ')
 }
