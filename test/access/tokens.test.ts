@@ -169,7 +169,8 @@ it('row level security is off again when the last token that is restricted has b
   await using alone = await createTestDatabase()
   await using own = await openCommandLine({ DATABASE_URL: alone.url })
   const secured = async (): Promise<boolean> =>
-    (await alone.pool.query(`select relrowsecurity as on from pg_class where oid = 'mirror.rentals'::regclass`)).rows[0].on
+    (await alone.pool.query(`select relrowsecurity as on from pg_class where oid = 'mirror.rentals'::regclass`)).rows[0]
+      .on
   expect(await secured()).toBe(false)
   await own.run(['access', 'token', 'create', 'a', '--companies', '1'])
   expect(await secured()).toBe(true)

@@ -17,7 +17,10 @@ export function isSecretOf(secret: string, hash: Uint8Array): boolean {
 /** An access token: its number, for the lookup, and its secret. */
 export const tokenText = (id: string, secret: string): string => `bmt_${id}_${secret}`
 
-const tokenPattern = /^bmt_([1-9]\d{0,17})_[A-Za-z0-9_-]{43}$/
+const tokenPattern = /^bmt_([1-9]\d{0,17})_([A-Za-z0-9_-]{43})$/
 
-/** The number that an access token names; null for any text that is none. */
-export const tokenIdIn = (text: string): string | null => tokenPattern.exec(text)?.[1] ?? null
+/** The parts of an access token; null for any text that is none. */
+export function tokenParts(text: string): { readonly id: string; readonly secret: string } | null {
+  const [, id, secret] = tokenPattern.exec(text) ?? []
+  return id === undefined || secret === undefined ? null : { id, secret }
+}
