@@ -1560,6 +1560,14 @@ export type MirrorDatabase = {
     seen_snapshot: string | null
     veiled: Generated<boolean>
   }
+  'outbox.requests': {
+    change_id: Int8
+    token: string
+    idempotency_key: string | null
+    fingerprint: string
+    place: Generated<number>
+    received_at: Generated<Timestamp>
+  }
   'report.balances': {
     rental_id: Int8 | null
     status: string | null
