@@ -6,7 +6,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql
     .raw(
       `create table outbox.requests (
-  change_id bigint primary key references outbox.queue on delete cascade,
+  change_id bigint primary key,
   token text not null,
   idempotency_key text,
   fingerprint text not null,
