@@ -61,7 +61,12 @@ export type WritesRig = AsyncDisposable & {
   push(): void
 }
 
-type Options = Omit<RigOptions, 'databaseUrl'> & { readonly waitMs?: number; readonly listens?: boolean }
+type Options = Omit<RigOptions, 'databaseUrl'> & {
+  readonly waitMs?: number
+  readonly listens?: boolean
+  /** Runs before anything is pushed. */
+  readonly prepare?: (database: TestDatabase) => Promise<void>
+}
 
 /** Sends a request as a program with nothing but `fetch` does. @throws TypeError where the answer is lost */
 export async function sendTo(url: string, { method, path, body, headers = {}, token = 'writer' }: Sent): Promise<Got> {
@@ -98,8 +103,14 @@ function pushing({ pusher }: Pick<Rig, 'pusher'>): () => Promise<void> {
 }
 
 /** Opens database, sandbox, outbox and server, and pushes. */
-export async function openWrites({ waitMs = 10_000, listens = true, ...options }: Options = {}): Promise<WritesRig> {
-  const testDatabase: TestDatabase = await createTestDatabase()
+export async function openWrites({
+  waitMs = 10_000,
+  listens = true,
+  prepare,
+  ...options
+}: Options = {}): Promise<WritesRig> {
+  const testDatabase = await createTestDatabase()
+  await prepare?.(testDatabase)
   const rig = await createRig({ databaseUrl: testDatabase.url, timeoutMs: 500, ...options })
   const known: Record<string, Caller> = { ...callers }
   const app = Fastify({ forceCloseConnections: true })
