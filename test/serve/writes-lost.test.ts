@@ -1,0 +1,60 @@
+// Answers that are lost: no write takes effect twice, and none is answered as done that is not.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sleep } from '../../src/clock.ts'
+import { Planner } from '../outbox/plans.ts'
+import { type LossyFront, openLossyFront } from './lossy-front.ts'
+import { hops, losses, writeThroughLosses } from './lost-answers.ts'
+import { openWrites, sendTo, type WritesRig } from './writes-rig.ts'
+
+let served: WritesRig
+let front: LossyFront
+let planner: Planner
+beforeAll(async () => {
+  served = await openWrites({ sandbox: { size: 240 }, waitMs: 20_000, timeoutMs: 1_000 })
+  front = await openLossyFront(served.url)
+  planner = new Planner(served.rig.sandbox)
+})
+afterAll(async () => {
+  await front[Symbol.asyncDispose]()
+  await served[Symbol.asyncDispose]()
+})
+
+const attempts = 20
+
+describe('22 writes, the answer lost before and after the effect, on either hop', () => {
+  for (const keyed of [false, true])
+    for (const hop of hops)
+      for (const loss of losses)
+        it(`${loss} the effect between ${hop === 'api' ? 'mirror and API' : 'program and mirror'}, ${keyed ? 'with' : 'without'} a key: each takes effect once and is answered so`, async () => {
+          const plan = planner.plan()
+          const lostBefore = front.lost()
+          const faultsBefore = served.rig.sandbox.requests().filter(({ fault }) => fault !== null).length
+          /** A program that repeats a request until it is answered. */
+          const write = async ({ operation, method, path, body }: (typeof plan)[number]): Promise<string> => {
+            const key = `${hop} ${loss} ${operation} ${path}`
+            for (let attempt = 0; attempt < attempts; attempt++) {
+              const sent = {
+                method,
+                path,
+                ...(method !== 'DELETE' && { body }),
+                ...(keyed && { headers: { 'idempotency-key': key } }),
+              }
+              const got = await sendTo(front.url, sent).catch(() => null)
+              if (got === null || got.status === 503) await sleep(10)
+              else if (got.status !== 504) return got.status < 300 ? 'done' : `${got.status} ${got.text}`
+            }
+            return 'no answer'
+          }
+          const { sandbox } = served.rig
+          const cases = plan.map((planned) => ({ planned, hop, loss }))
+          const fates = await writeThroughLosses({ sandbox, front }, cases, write)
+          expect(fates.filter(({ ended, effects }) => ended !== 'done' || effects !== 1)).toEqual([])
+          expect(fates).toHaveLength(22)
+          const lost =
+            hop === 'program'
+              ? front.lost() - lostBefore
+              : sandbox.requests().filter(({ fault }) => fault !== null).length - faultsBefore
+          expect(lost).toBe(22)
+        })
+})
