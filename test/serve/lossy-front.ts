@@ -15,8 +15,8 @@ export type LossyFront = AsyncDisposable & {
   lost(): number
 }
 
-/** Passes everything on to `target`, but for what is to be lost. */
-export async function openLossyFront(target: string): Promise<LossyFront> {
+/** Passes everything on to `target`, except what is to be lost. `reads`: where GET goes instead. */
+export async function openLossyFront(target: string, reads = target): Promise<LossyFront> {
   const losses = new Map<string, Loss>()
   let lost = 0
   const server = createServer(async (request, response) => {
@@ -32,7 +32,7 @@ export async function openLossyFront(target: string): Promise<LossyFront> {
     if (loss === 'before') return drop()
     const { host: _host, connection: _connection, 'content-length': _length, ...headers } = request.headers
     const body = Buffer.concat(chunks)
-    const answer = await fetch(`${target}${request.url}`, {
+    const answer = await fetch(`${request.method === 'GET' ? reads : target}${request.url}`, {
       method: request.method ?? 'GET',
       headers: Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]),
       ...(body.length > 0 && { body }),
