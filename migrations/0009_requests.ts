@@ -11,7 +11,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   idempotency_key text,
   fingerprint text not null,
   place integer not null default 0,
-  received_at timestamptz not null default clock_timestamp()
+  received_at timestamptz not null default now()
 );
 create index requests_content on outbox.requests (token, fingerprint, change_id);
 create unique index requests_key on outbox.requests (token, idempotency_key, place) where idempotency_key is not null`,
