@@ -25,7 +25,7 @@ export function refusalFor({ personal, companies }: Caller, stream: StreamDef): 
 /** The value without what stands in the mirror for personal values that it does not hold; undefined: nothing is left. */
 function withoutHashes(value: Json): Json | undefined {
   if (typeof value === 'string') return isHash(value) ? undefined : value
-  if (Array.isArray(value)) return value.flatMap((each) => withoutHashes(each) ?? (each === null ? [null] : []))
+  if (Array.isArray(value)) return value.map(withoutHashes).filter((each) => each !== undefined)
   if (!isObject(value)) return value
   const shown = Object.entries(value).flatMap(([name, member]): [string, Json][] => {
     const kept = name === exactMember ? undefined : withoutHashes(member)
@@ -37,8 +37,8 @@ function withoutHashes(value: Json): Json | undefined {
 /** A record of a stream as this caller may see it; null: nothing of it. */
 export function present(caller: Caller, stream: StreamDef, record: Json): Json {
   if (refusalFor(caller, stream) !== null) return null
-  const own = caller.personal || !holdsPerson(stream) ? record : impersonal.protect(stream, record)
-  return withoutHashes(own) ?? null
+  if (!holdsPerson(stream)) return record
+  return withoutHashes(caller.personal ? record : impersonal.protect(stream, record)) ?? null
 }
 
 /** Whether a payload, or several, is sent as it is stored: nothing of it is cut. */

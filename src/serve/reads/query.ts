@@ -13,7 +13,8 @@ const datePattern = /^\d{4}-\d{2}-\d{2}$/
 
 /** Is it a day of the calendar, as YYYY-MM-DD? */
 const isDate = (text: string): boolean =>
-  datePattern.test(text) && Number.isFinite(Date.parse(`${text}T00:00:00Z`)) &&
+  datePattern.test(text) &&
+  Number.isFinite(Date.parse(`${text}T00:00:00Z`)) &&
   new Date(`${text}T00:00:00Z`).toISOString().startsWith(text)
 
 /** Parameters of the API that change an answer in a way that the mirror never read: false says nothing, true is refused. */
