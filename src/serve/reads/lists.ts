@@ -5,7 +5,6 @@ import { parentOf } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
-import { companyStreamOf } from '../../state/company-access.ts'
 import { pageBaseSetting, readDetected } from '../../state/shared/detected-settings.ts'
 import { areBoundsIncluded } from '../../sync/lists/bounds.ts'
 import { pagingOf } from '../../sync/lists/paging.ts'
@@ -14,7 +13,7 @@ import { bodyTag, presentArray } from '../rights.ts'
 import type { Caller } from '../types.ts'
 import { type DayRange, type ListQuery, listed, listQuery } from './list-query.ts'
 import { shaped, type Window, windowOf } from './paging.ts'
-import { createPlaces, type Places, type Start } from './places.ts'
+import { createPlaces, type Start } from './places.ts'
 import { refuse } from './query.ts'
 import { readRow } from './statements.ts'
 import { assertMayRead, notKnown } from './states.ts'
@@ -154,7 +153,7 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
       query.end()
       if (asked.range !== null && !(await areBoundsIncluded(sync.database.pool, stream.name)))
         throw refuse(asked.range.params[0] ?? '', 'which days the API means by it is not proven yet')
-      const start = await startOf(places, stream, caller, asked, window)
+      const start = await places.start({ stream, caller, asked, offset: window?.offset ?? 0 })
       const row = await readPage(context, stream, { caller, asked, window, start })
       const asOf = proven(stream, row, asked)
       const total = Number(row.counted ?? row.total ?? start.total)
@@ -172,15 +171,6 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
     }
   }
 }
-
-const startOf = (
-  places: Places,
-  stream: StreamDef,
-  caller: Caller,
-  asked: ListQuery,
-  window: Window | null,
-): Promise<Start> =>
-  places.start({ stream, caller, asked, offset: window?.offset ?? 0, depends: companyStreamOf(stream) !== undefined })
 
 /** When the list was complete. @throws Refusal 503 or 400 where the mirror can't tell which records are on it */
 function proven(stream: StreamDef, { asOf, bad, unlinked, disputed }: Row, { filled, range }: ListQuery): Date {

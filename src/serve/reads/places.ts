@@ -25,7 +25,6 @@ type Asked = {
   readonly caller: Caller
   readonly asked: ListQuery
   readonly offset: number
-  readonly depends: boolean
 }
 
 export type Places = { start(asked: Asked): Promise<Start> }
