@@ -13,6 +13,7 @@ import { type FeedResult, runFeed } from './feed.ts'
 import { prepareRounds, type Round, type Work } from './lists.ts'
 import { partsFrom, wholeNumber } from './options.ts'
 import { prepared } from './prepared.ts'
+import { type PrivacyResult, runPrivacy } from './privacy.ts'
 import { buildPrograms, type Programs } from './programs.ts'
 import { type PushResult, runPush } from './push.ts'
 import {
@@ -23,6 +24,8 @@ import {
   feedHead,
   feedRows,
   markdown,
+  privacyHead,
+  privacyRows,
   pushHead,
   pushRows,
   ratioHead,
@@ -41,6 +44,7 @@ import {
   feedRatios,
   growthRatios,
   listRatios,
+  privacyRatios,
   pushRatios,
   type Ratio,
   workerRatios,
@@ -48,7 +52,7 @@ import {
 import { forgetDetails, runWorkers, type WorkersResult } from './workers.ts'
 import { type Databases, openDatabases, openWorld } from './world.ts'
 
-const parts = ['lists', 'details', 'latency', 'push', 'feed', 'booking', 'workers', 'autovacuum'] as const
+const parts = ['lists', 'details', 'latency', 'push', 'feed', 'booking', 'privacy', 'workers', 'autovacuum'] as const
 type Part = (typeof parts)[number]
 
 type Flags = {
@@ -76,6 +80,7 @@ type Results = {
   readonly push: PushResult[]
   readonly feed: FeedResult[]
   readonly booking: Record<string, readonly BookingResult[]>
+  readonly privacy: Record<string, readonly PrivacyResult[]>
   readonly ratios: Ratio[]
 }
 
@@ -88,6 +93,7 @@ const benches: Readonly<Record<Part, (tools: Tools) => Promise<void>>> = {
   push: benchPush,
   feed: benchFeed,
   booking: benchBooking,
+  privacy: benchPrivacy,
   workers: benchWorkers,
   autovacuum: benchAutovacuum,
 }
@@ -103,7 +109,16 @@ const measured: Partial<Record<Part, Results>> = {}
 try {
   for (const part of parts) {
     if (!flags.only.includes(part)) continue
-    const results: Results = { rounds: {}, workers: {}, autovacuum: {}, push: [], feed: [], booking: {}, ratios: [] }
+    const results: Results = {
+      rounds: {},
+      workers: {},
+      autovacuum: {},
+      push: [],
+      feed: [],
+      booking: {},
+      privacy: {},
+      ratios: [],
+    }
     await benches[part]({ databases, programs, results })
     measured[part] = results
     const tables = tablesOf(results)
@@ -147,6 +162,10 @@ function tablesOf(results: Results): readonly TableOf[] {
     {
       head: bookingHead,
       rows: Object.entries(results.booking).flatMap(([title, all]) => bookingRows(title, all)),
+    },
+    {
+      head: privacyHead,
+      rows: Object.entries(results.privacy).flatMap(([title, all]) => privacyRows(title, all)),
     },
     { head: ratioHead, rows: ratioRows(results.ratios) },
   ].filter(({ rows }) => rows.length > 0)
@@ -263,6 +282,24 @@ async function benchBooking(tools: Tools): Promise<void> {
   const world = await openWorld(size)
   try {
     tools.results.booking[title] = [await runBookings({ ...tools, world }, flags.quick ? 8 : 40)]
+  } finally {
+    await world.close()
+  }
+}
+
+async function benchPrivacy(tools: Tools): Promise<void> {
+  const size = scale(10_000)
+  const title = `list of ${size.toLocaleString('en')}`
+  say(`privacy: making a world of ${size} rentals`)
+  const world = await openWorld(size)
+  try {
+    const results: PrivacyResult[] = []
+    for (let round = 1; round <= flags.rounds; round++) {
+      say(`privacy: round ${round} of ${flags.rounds}`)
+      results.push(await runPrivacy(round, { ...tools, world }))
+    }
+    tools.results.privacy[title] = results
+    tools.results.ratios.push(...privacyRatios(results))
   } finally {
     await world.close()
   }
