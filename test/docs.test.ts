@@ -1,5 +1,5 @@
-// The documents say what the code does: settings in README.md, error codes and SQLSTATEs in docs/errors.md; and what they
-// lead to is there.
+// The documents say what the code does: settings in docs/configuration.md, error codes and SQLSTATEs in docs/errors.md; and
+// what they lead to is there.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'

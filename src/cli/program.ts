@@ -69,7 +69,7 @@ const withoutCommands = (): Command =>
     .exitOverride()
     .addHelpText(
       'after',
-      '\nSettings come from the environment, then .env, then boat-mirror.yaml; README.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
+      '\nSettings come from the environment, then .env, then boat-mirror.yaml; docs/configuration.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
     )
 
 /** A misspelt subcommand would be taken for an argument of the command above it. */
