@@ -138,7 +138,7 @@ describe('the package', () => {
 
   // Not in the gate: a minute, most of it the compiler.
   it.skipIf(inGate)(
-    "runs the program of docs/library.md, and the compiler knows its types",
+    'runs the program of docs/library.md, and the compiler knows its types',
     async () => {
       const [, program] = /^```ts\n(import .*?)^```/ms.exec(await readFile('docs/library.md', 'utf8')) ?? []
       await writeFile(join(folder, 'program.ts'), String(program))
