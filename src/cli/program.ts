@@ -69,7 +69,7 @@ export function createProgram(): Command {
     .exitOverride()
     .addHelpText(
       'after',
-      '\nSettings come from the environment, then .env, then boat-mirror.yaml;\ndocs/configuration.md lists them, docs/commands.md every command.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
+      '\nSettings come from the environment, then .env, then boat-mirror.yaml; docs/configuration.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
     )
   for (const register of Object.values(commands)) register(program)
   return program
