@@ -119,6 +119,12 @@ describe('the documents', () => {
     for (const [, script = ''] of read(name).matchAll(/\bnpm run ([a-z]+)/g)) expect(scripts).toHaveProperty(script)
   })
 
+  it('README.md stays within 200 lines and links to every document', () => {
+    const readme = read('README.md')
+    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(200)
+    expect(names.filter((name) => name !== 'README.md' && !readme.includes(`](${name})`))).toEqual([])
+  })
+
   it('CONTRIBUTING.md names files and folders that there are', () => {
     const words = [...read('CONTRIBUTING.md').matchAll(/`([^`\n]+)`/g)].flatMap(([, code = '']) => code.split(' '))
     const paths = words.filter((word) => /^(\.ci|src|test|docs)\//.test(word))
