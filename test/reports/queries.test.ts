@@ -34,7 +34,9 @@ function questionsOf(document: string): readonly Question[] {
   })
 }
 
-const readme = questionsOf('README.md')
+const isWriteBack = ({ sql }: Question): boolean => /\boutbox\./.test(sql)
+const readme = questionsOf('README.md').filter((question) => !isWriteBack(question))
+const writeBack = questionsOf('README.md').filter(isWriteBack)
 const questions = questionsOf('docs/queries.md')
 const ofOutbox = questionsOf('docs/outbox.md').filter(
   ({ sql }) => /^(select|listen)\b/.test(sql) && !/outbox\.(enqueue|resolve)\(/.test(sql),
@@ -206,7 +208,7 @@ async function expectTrue({ title, sql, output }: Question, answer: Answer): Pro
 }
 
 describe('README.md', () => {
-  it('asks seven questions, opens with two answers, and every question is known here', () => {
+  it('asks seven questions, the first two with their answers, and every question is known here', () => {
     expect(readme.map(({ sql }) => Object.keys(ofReadme).filter((part) => sql.includes(part)).length)).toEqual(
       readme.map(() => 1),
     )
@@ -221,6 +223,21 @@ describe('README.md', () => {
       if (answer === null) expect((await ask(question.sql)).rows.length).toBeGreaterThan(0)
       else await expectTrue(question, answer)
     })
+
+  it('queues a change, and shows it', async () => {
+    const client = await mirror.app.database.pool.connect()
+    try {
+      await client.query('begin')
+      const answers = []
+      for (const { sql } of writeBack) answers.push((await client.query(sql)).rows)
+      expect(answers).toHaveLength(2)
+      const first = Math.min(...world.records('rentals').map(({ id }) => Number(id)))
+      expect(answers[1]).toMatchObject([{ operation: 'rental.update', aggregate: `rental:${first}`, status: 'queued' }])
+    } finally {
+      await client.query('rollback') // the API is asked nothing: the other questions are about what it shows
+      client.release()
+    }
+  })
 
   it('counts the rows of every stream as the API has records', async () => {
     const { rows } = await ask('select stream, rows from sync.streams')
