@@ -77,12 +77,16 @@ function listParameters(stream: StreamDef, paging: Paging | null): readonly Para
       : [{ name: 'order', schema: { type: 'string', enum: order }, description: 'Order of the records.' }]),
     ...(filter === undefined
       ? []
-      : [{ name: filter.param, schema: text, description: `Only those of this record of ${filter.stream}.` }]),
+      : [{ name: filter.param, schema: text, description: `Only those of this record: ${filter.stream}.id.` }]),
     ...(windows === undefined
       ? []
       : [
-          { name: windows.soon.from, schema: date, description: `First day of ${windows.soon.column}.` },
-          { name: windows.soon.to, schema: date, description: `Last day of ${windows.soon.column}.` },
+          {
+            name: windows.soon.from,
+            schema: date,
+            description: `First day: ${windows.soon.column} is on it or later.`,
+          },
+          { name: windows.soon.to, schema: date, description: `Last day: ${windows.soon.column} is on it or earlier.` },
         ]),
   ]
 }
