@@ -29,11 +29,14 @@ import {
   ratioRows,
   roundHead,
   roundRows,
+  serveHead,
+  serveRows,
   type TableOf,
   terminal,
   workerHead,
   workerRows,
 } from './report.ts'
+import { openServe, type ServeResults } from './serve.ts'
 import { detailStreams, listsBeforeRentals } from './streams.ts'
 import {
   autovacuumRatios,
@@ -43,12 +46,13 @@ import {
   listRatios,
   pushRatios,
   type Ratio,
+  serveRatios,
   workerRatios,
 } from './targets.ts'
 import { forgetDetails, runWorkers, type WorkersResult } from './workers.ts'
 import { type Databases, openDatabases, openWorld } from './world.ts'
 
-const parts = ['lists', 'details', 'latency', 'push', 'feed', 'booking', 'workers', 'autovacuum'] as const
+const parts = ['lists', 'details', 'latency', 'push', 'feed', 'booking', 'workers', 'autovacuum', 'serve'] as const
 type Part = (typeof parts)[number]
 
 type Flags = {
@@ -76,6 +80,7 @@ type Results = {
   readonly push: PushResult[]
   readonly feed: FeedResult[]
   readonly booking: Record<string, readonly BookingResult[]>
+  readonly serve: ServeResults[]
   readonly ratios: Ratio[]
 }
 
@@ -90,6 +95,7 @@ const benches: Readonly<Record<Part, (tools: Tools) => Promise<void>>> = {
   booking: benchBooking,
   workers: benchWorkers,
   autovacuum: benchAutovacuum,
+  serve: benchServe,
 }
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
@@ -103,7 +109,16 @@ const measured: Partial<Record<Part, Results>> = {}
 try {
   for (const part of parts) {
     if (!flags.only.includes(part)) continue
-    const results: Results = { rounds: {}, workers: {}, autovacuum: {}, push: [], feed: [], booking: {}, ratios: [] }
+    const results: Results = {
+      rounds: {},
+      workers: {},
+      autovacuum: {},
+      push: [],
+      feed: [],
+      booking: {},
+      serve: [],
+      ratios: [],
+    }
     await benches[part]({ databases, programs, results })
     measured[part] = results
     const tables = tablesOf(results)
@@ -148,6 +163,7 @@ function tablesOf(results: Results): readonly TableOf[] {
       head: bookingHead,
       rows: Object.entries(results.booking).flatMap(([title, all]) => bookingRows(title, all)),
     },
+    { head: serveHead, rows: serveRows(results.serve) },
     { head: ratioHead, rows: ratioRows(results.ratios) },
   ].filter(({ rows }) => rows.length > 0)
 }
@@ -310,6 +326,25 @@ async function benchAutovacuum(tools: Tools): Promise<void> {
     const results = await runAutovacuum(flags.rounds, { ...tools, world })
     tools.results.autovacuum[title] = results
     tools.results.ratios.push(...autovacuumRatios(`second sync, ${title}, autovacuum`, results))
+  } finally {
+    await world.close()
+  }
+}
+
+async function benchServe(tools: Tools): Promise<void> {
+  const size = scale(20_000)
+  say(`serve: making a world of ${size} rentals, and reading it`)
+  const world = await openWorld(size)
+  try {
+    const serve = await openServe({ ...tools, world })
+    try {
+      const wishes = { seconds: flags.quick ? 3 : 10, rounds: flags.rounds }
+      const onRound = (round: number): void => say(`serve: round ${round} of ${flags.rounds}`)
+      tools.results.serve.push(...(await serve.measure(wishes, onRound)))
+      tools.results.ratios.push(...serveRatios(tools.results.serve))
+    } finally {
+      await serve.close()
+    }
   } finally {
     await world.close()
   }
