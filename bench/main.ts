@@ -13,6 +13,7 @@ import { type FeedResult, runFeed } from './feed.ts'
 import { prepareRounds, type Round, type Work } from './lists.ts'
 import { partsFrom, wholeNumber } from './options.ts'
 import { prepared } from './prepared.ts'
+import { type PrivacyResult, runPrivacy } from './privacy.ts'
 import { buildPrograms, type Programs } from './programs.ts'
 import { type PushResult, runPush } from './push.ts'
 import {
@@ -23,6 +24,8 @@ import {
   feedHead,
   feedRows,
   markdown,
+  privacyHead,
+  privacyRows,
   pushHead,
   pushRows,
   ratioHead,
@@ -44,6 +47,7 @@ import {
   feedRatios,
   growthRatios,
   listRatios,
+  privacyRatios,
   pushRatios,
   type Ratio,
   serveRatios,
@@ -52,7 +56,18 @@ import {
 import { forgetDetails, runWorkers, type WorkersResult } from './workers.ts'
 import { type Databases, openDatabases, openWorld } from './world.ts'
 
-const parts = ['lists', 'details', 'latency', 'push', 'feed', 'booking', 'workers', 'autovacuum', 'serve'] as const
+const parts = [
+  'lists',
+  'details',
+  'latency',
+  'push',
+  'feed',
+  'booking',
+  'privacy',
+  'workers',
+  'autovacuum',
+  'serve',
+] as const
 type Part = (typeof parts)[number]
 
 type Flags = {
@@ -81,6 +96,7 @@ type Results = {
   readonly feed: FeedResult[]
   readonly booking: Record<string, readonly BookingResult[]>
   readonly serve: ServeResults[]
+  readonly privacy: Record<string, readonly PrivacyResult[]>
   readonly ratios: Ratio[]
 }
 
@@ -93,6 +109,7 @@ const benches: Readonly<Record<Part, (tools: Tools) => Promise<void>>> = {
   push: benchPush,
   feed: benchFeed,
   booking: benchBooking,
+  privacy: benchPrivacy,
   workers: benchWorkers,
   autovacuum: benchAutovacuum,
   serve: benchServe,
@@ -117,6 +134,7 @@ try {
       feed: [],
       booking: {},
       serve: [],
+      privacy: {},
       ratios: [],
     }
     await benches[part]({ databases, programs, results })
@@ -164,6 +182,10 @@ function tablesOf(results: Results): readonly TableOf[] {
       rows: Object.entries(results.booking).flatMap(([title, all]) => bookingRows(title, all)),
     },
     { head: serveHead, rows: serveRows(results.serve) },
+    {
+      head: privacyHead,
+      rows: Object.entries(results.privacy).flatMap(([title, all]) => privacyRows(title, all)),
+    },
     { head: ratioHead, rows: ratioRows(results.ratios) },
   ].filter(({ rows }) => rows.length > 0)
 }
@@ -279,6 +301,24 @@ async function benchBooking(tools: Tools): Promise<void> {
   const world = await openWorld(size)
   try {
     tools.results.booking[title] = [await runBookings({ ...tools, world }, flags.quick ? 8 : 40)]
+  } finally {
+    await world.close()
+  }
+}
+
+async function benchPrivacy(tools: Tools): Promise<void> {
+  const size = scale(10_000)
+  const title = `list of ${size.toLocaleString('en')}`
+  say(`privacy: making a world of ${size} rentals`)
+  const world = await openWorld(size)
+  try {
+    const results: PrivacyResult[] = []
+    for (let round = 1; round <= flags.rounds; round++) {
+      say(`privacy: round ${round} of ${flags.rounds}`)
+      results.push(await runPrivacy(round, { ...tools, world }))
+    }
+    tools.results.privacy[title] = results
+    tools.results.ratios.push(...privacyRatios(results))
   } finally {
     await world.close()
   }

@@ -5,6 +5,7 @@ import type { AutovacuumResult } from './autovacuum.ts'
 import type { BookingResult } from './booking.ts'
 import type { FeedResult } from './feed.ts'
 import type { Round } from './lists.ts'
+import { modes, type PrivacyResult } from './privacy.ts'
 import type { PushResult } from './push.ts'
 import type { ServeResults } from './serve.ts'
 import { quantile, summary } from './statistics.ts'
@@ -225,6 +226,27 @@ export function bookingRows(title: string, results: readonly BookingResult[]): C
     inS(Math.max(...all)),
     all.length,
   ])
+}
+
+export const privacyHead = [
+  'first sync',
+  'PERSONAL_DATA',
+  'rentals, s, median (least–most)',
+  'CPU s',
+  'users, s',
+  'CPU s',
+] as const
+
+/** One row a mode. */
+export function privacyRows(title: string, results: readonly PrivacyResult[]): Cell[][] {
+  return modes.map((mode) => {
+    const of = (list: 'users' | 'rentals') => results.map((result) => result[mode][list])
+    const cells = (['rentals', 'users'] as const).flatMap((list) => [
+      seconds(of(list).map(({ ms }) => ms)),
+      shown(medianOf(of(list).map(({ cpuS }) => cpuS))),
+    ])
+    return [title, mode, ...cells]
+  })
 }
 
 export const autovacuumHead = [

@@ -3,6 +3,7 @@
 import type { AutovacuumResult } from './autovacuum.ts'
 import type { FeedResult } from './feed.ts'
 import type { Round } from './lists.ts'
+import type { PrivacyResult } from './privacy.ts'
 import type { PushResult } from './push.ts'
 import type { ServeResults } from './serve.ts'
 import { quantile } from './statistics.ts'
@@ -181,6 +182,28 @@ export const serveRatios = (results: readonly ServeResults[]): readonly Ratio[] 
       ]
     }),
   )
+
+/** What each mode of PERSONAL_DATA costs a first list, compared within each round. */
+export function privacyRatios(results: readonly PrivacyResult[]): readonly Ratio[] {
+  const ratio = (mode: 'hash' | 'drop', of: (lists: PrivacyResult['keep']) => number): number =>
+    quantile(
+      results.map((result) => of(result[mode]) / of(result.keep)),
+      0.5,
+    )
+  return (['hash', 'drop'] as const).flatMap((mode) => [
+    goal(
+      atMost(
+        `privacy: first list of rentals, ${mode} / keep`,
+        ratio(mode, ({ rentals }) => rentals.ms),
+        1.1,
+      ),
+    ),
+    stated(
+      `privacy: first list of users, ${mode} / keep`,
+      ratio(mode, ({ users }) => users.ms),
+    ),
+  ])
+}
 
 /** Ratios between numbers of workers. */
 export function workerRatios(title: string, results: readonly WorkersResult[]): readonly Ratio[] {

@@ -1,13 +1,13 @@
--- Upgrades a database that Boat Mirror before 1.0.0-rc.1 migrated. Run it once, with psql and the role that runs `migrate`:
+-- Upgrades a database that was migrated by a Boat Mirror before 1.0.0-rc.1. Run it once, with psql and the role that runs `migrate`:
 --
 --   psql "$DATABASE_URL" -f upgrade-to-baseline.sql        the embedded database: boat-mirror db psql < upgrade-to-baseline.sql
 --
 -- Before: stop all workers and commands, and back up. After: `boat-mirror migrate` of the new version.
 --
 -- It replaces the list of 33 migrations with the baseline that they lead to, adds two indexes, and drops two tables and a column
--- that nothing uses any more. The mirror, the outbox, the change log, consumers, grants and whatever you built on them stay as
--- they are. It is one statement, so one transaction: it does all of this or, with a reason, nothing. On a database that is
--- upgraded already it does nothing.
+-- that are no longer used. The mirror, the outbox, the change log, consumers, grants and everything you built on them stay as
+-- they are. It is one statement, so one transaction: it does all of this, or nothing and says why. On an upgraded database it
+-- does nothing.
 
 \set ON_ERROR_STOP on
 \set SHOW_CONTEXT never

@@ -1,4 +1,8 @@
--- The feed as SQL; feed.ts tells what an entry says and why. Run by every migrate.
+-- The feed as SQL; feed.ts explains the entries. Run by every migrate.
+--
+-- A session keeps the plan of a function's query until the table is analysed next. A consumer that connects to a new mirror
+-- would keep scanning whole tables while the first sync fills them (half a second for 100 changes among 10,000), so functions
+-- that look up rows by key do without sequential scans.
 
 -- Of a first entry: what it says itself, else what later ones say, else the row. What turns out to be null is left out.
 create or replace function mirror.whole_diff(present jsonb, later jsonb, said jsonb) returns jsonb
@@ -29,7 +33,7 @@ end $$;
 -- transactions that are younger than its statistics Postgres expects none, and would read and sort all of them each time.
 create or replace function mirror.next_positions(of_epoch bigint, after_xid xid8, after_seq bigint, row_limit int)
   returns table (xid xid8, seq bigint, changed_at timestamptz)
-  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_sort = off set jit = off as $$
+  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set jit = off as $$
   #variable_conflict use_column
   begin
     return query
@@ -43,7 +47,7 @@ create or replace function mirror.next_positions(of_epoch bigint, after_xid xid8
 -- committed long ago and are numbered as transaction 0, then those of this one.
 create or replace function mirror.positions_after(position_text text, row_limit int)
   returns table (xid xid8, seq bigint, changed_at timestamptz)
-  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
   #variable_conflict use_column
   declare
     this_epoch constant bigint := mirror.feed_epoch();
@@ -84,7 +88,7 @@ create or replace function mirror.positions_after(position_text text, row_limit 
 create or replace function mirror.read_change_log(position_text text, row_limit int)
   returns table (next_position text, seq bigint, stream text, key jsonb, operation text, changed_at timestamptz,
     diff jsonb)
-  language plpgsql stable security definer set search_path = pg_catalog, pg_temp set jit = off as $$
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   #variable_conflict use_column
   declare
     this_epoch constant bigint := mirror.feed_epoch();
@@ -103,7 +107,7 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
 -- compiled with it. One branch is planned at a time. Whoever may read the view may call it, by way of the view: nobody else
 -- may use its schema.
 create or replace function mirror_log.first_diff(stream text, key jsonb, seq bigint, diff jsonb) returns jsonb
-  language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
   #variable_conflict use_column
   <<c>>
   declare
@@ -134,7 +138,7 @@ create or replace function mirror.changes_since(cursor text default null, max_ro
 
 -- The end of the feed: what has been given when everything has. Null before the first change.
 create or replace function mirror.last_cursor() returns text
-  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   this_epoch constant bigint := mirror.feed_epoch();
 begin

@@ -2,7 +2,7 @@
 
 -- Of the key of a stream what stood before the oldest entry that the log still has, and whether its row is live.
 create or replace function mirror.record_before_log(stream text, key jsonb, out record jsonb, out live boolean)
-  language plpgsql stable set search_path = pg_catalog, pg_temp set jit = off as $$
+  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 begin
   select coalesce((select jsonb_object_agg(d.name, d.pair -> 1) from jsonb_each(
         -- Where an entry names somebody else, the row holds what is that person's, which erasing the first has left there.
@@ -16,7 +16,7 @@ end $$;
 
 create or replace function mirror.history(stream text, key jsonb)
   returns table (valid_from timestamptz, valid_to timestamptz, operation text, record jsonb)
-  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
   shape constant jsonb := case stream {{shapes}} end;
   entry record;

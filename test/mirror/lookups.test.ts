@@ -91,6 +91,58 @@ describe('a few rows are merged by a plan that was made when the table was nearl
   })
 })
 
+describe('a consumer that connected when the log was nearly empty', () => {
+  const functions = [
+    ['mirror.next_changes', `select * from mirror.next_changes('early', 50)`],
+    ['mirror.changes_since', 'select * from mirror.changes_since(mirror.last_cursor(), 50)'],
+    ['mirror.history', `select * from mirror.history('harbours', '{"id": 20}')`],
+    ['mirror.record_at', `select mirror.record_at('harbours', '{"id": 20}', now())`],
+  ] as const
+
+  it.each(functions)('%s reads no more of the log and of its table when they have grown', async (_name, sql) => {
+    await using own = await openMirror()
+    const { pool } = own.db
+    const consumer = await pool.connect()
+    const write = async (ids: readonly number[]): Promise<void> => {
+      const rows = ids.map((id) => rowOf('harbours', { id, name: `Harbour ${id}` }))
+      await own.db.transaction((client) => applyWrites(client, { tables: [tableOf('harbours', 1, rows)] }))
+    }
+    const ask = async (): Promise<number> => {
+      await consumer.query('begin')
+      const before = await logAndHarboursRead(consumer)
+      await consumer.query(sql)
+      const read = (await logAndHarboursRead(consumer)) - before
+      await consumer.query('commit')
+      return read
+    }
+    try {
+      for (const table of ['mirror.harbours', ...(await own.all(partitions)).map(({ name }) => String(name))])
+        await own.all(`alter table ${table} set (autovacuum_enabled = off)`)
+      for (let id = 1; id <= 10; id++) {
+        await write([id])
+        await ask()
+      }
+      await own.all('analyze')
+      for (let round = 0; round < 8; round++) await ask() // by then the plan is kept
+      await write(Array.from({ length: 5_000 }, (_, index) => 11 + index))
+      expect(await ask()).toBeLessThanOrEqual(500) // 50 entries, found in their order, each with its row and its later ones
+    } finally {
+      consumer.release()
+    }
+  })
+})
+
+const partitions = `select c.oid::regclass::text as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+  where i.inhparent = 'mirror.change_log'::regclass`
+
+async function logAndHarboursRead(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ read: number }>(
+    `select coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::int as read from pg_stat_xact_all_tables
+     where schemaname = 'mirror_log' or relid = 'mirror.harbours'::regclass`,
+  )
+  return rows[0]?.read ?? Number.NaN
+}
+
 async function harboursRead(db: Queryable): Promise<number> {
   const { rows } = await db.query<{ read: number }>(
     `select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read from pg_stat_xact_user_tables

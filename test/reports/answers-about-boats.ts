@@ -19,7 +19,7 @@ const kindOf = (boat: ApiRecord): unknown => at(boat, 'version.subtype.name')
 
 /** By the titles of the questions. */
 export const boats: Readonly<Record<string, Answer>> = {
-  'Which boats do we have, and where?': (world) =>
+  'Boats by harbour': (world) =>
     grouped(
       rentable(world),
       (boat) => [
@@ -34,7 +34,7 @@ export const boats: Readonly<Record<string, Answer>> = {
       ],
     ).map(([country, harbour, currency, ...rest]) => [country, harbour, ...rest, currency]),
 
-  'Which boats are free on a given weekend?': (world) => {
+  'Boats free on a given weekend': (world) => {
     const weekday = new Date(`${world.today}T00:00:00Z`).getUTCDay()
     const saturday = addDays(world.today, 6 - weekday)
     return rentable(world)
@@ -42,7 +42,7 @@ export const boats: Readonly<Record<string, Answer>> = {
       .map((boat) => [at(boat, 'harbour.name'), boat.id, boat.name])
   },
 
-  'How full will each company be in the coming months?': (world) =>
+  'Occupancy of each company in the coming months': (world) =>
     monthsFrom(world.today, 3).flatMap((month) =>
       grouped(
         [...groupBy(world.records('resources'), ({ boatId }) => String(boatId)).values()],
@@ -65,7 +65,7 @@ export const boats: Readonly<Record<string, Answer>> = {
         .map(([name, first, , ...rest]) => [name, first, ...rest]),
     ),
 
-  'Which boats stand idle?': (world) =>
+  'Boats with the fewest full days in the coming months': (world) =>
     grouped(
       rentable(world),
       ({ boatId }) => [boatId],
@@ -76,7 +76,7 @@ export const boats: Readonly<Record<string, Answer>> = {
       ],
     ),
 
-  'Which boats are offered in several harbours, and how full is each offer?': (world) => {
+  'Boats offered in several harbours, with the full days of each offer': (world) => {
     const months = monthsFrom(`${world.year}-01-01`, 12)
     const offers = groupBy(world.records('resources'), ({ boatId }) => String(boatId))
     return [...offers.values()]
@@ -85,7 +85,7 @@ export const boats: Readonly<Record<string, Answer>> = {
       .map((boat) => [boat.boatId, boat.name, boat.id, at(boat, 'harbour.name'), world.occupancy(boat.id, months).full])
   },
 
-  'What does a day on each kind of boat cost in the next four weeks?': (world) =>
+  'Price of one day by kind of boat, for the next four weeks': (world) =>
     grouped(
       rentable(world).flatMap((boat) =>
         world
@@ -104,7 +104,7 @@ export const boats: Readonly<Record<string, Answer>> = {
 
 /** By the titles of the questions. */
 export const quay: Readonly<Record<string, Answer>> = {
-  'What departs in the next two weeks?': (world) =>
+  'Departures in the next two weeks': (world) =>
     departing(world, addDays(world.today, 14)).map(
       ({ departure, departureHarbour, resourceName, record, ...rental }) => [
         departure.clock,
@@ -117,7 +117,7 @@ export const quay: Readonly<Record<string, Answer>> = {
       ],
     ),
 
-  'What comes back in the next two weeks, and which deposit goes back with it?': (world) =>
+  'Returns in the next two weeks, with their deposits': (world) =>
     taking(world)
       .filter(({ arrival }) => arrival.day >= world.today && arrival.day <= addDays(world.today, 14))
       .map(({ arrival, arrivalHarbour, resourceName, id, record }) => [
@@ -130,7 +130,7 @@ export const quay: Readonly<Record<string, Answer>> = {
         codeOf(record.depositCurrency),
       ]),
 
-  'Where is the turnaround shortest?': (world) =>
+  'Shortest turnarounds between two rentals of a boat': (world) =>
     [...groupBy(taking(world), ({ boatId }) => String(boatId)).values()].flatMap((rentals) => {
       const inOrder = rentals.toSorted((a, b) => a.departure.ms - b.departure.ms)
       return inOrder.flatMap(({ resourceName, arrivalHarbour, arrival }, index) => {
@@ -140,14 +140,14 @@ export const quay: Readonly<Record<string, Answer>> = {
       })
     }),
 
-  'On which days of the week do people depart?': (world) =>
+  'Departures by day of the week': (world) =>
     grouped(
       taking(world),
       ({ departure }) => [weekdayOf(departure.day)],
       (group) => [group.length, round(sum(group, nights) / group.length + 1, 1)],
     ),
 
-  'Whose crew is not complete on paper before departure?': (world) =>
+  'Coming departures with an incomplete crew list': (world) =>
     departing(world)
       .map((rental) => ({ rental, persons: Number(rental.record.crewAdults) + Number(rental.record.crewChildren) }))
       .filter(({ rental, persons }) => rental.crewListed < persons)
@@ -159,7 +159,7 @@ export const quay: Readonly<Record<string, Answer>> = {
         crewListed,
       ]),
 
-  'What must be on board?': (world) =>
+  'Extras to put on board, by departure': (world) =>
     departing(world)
       .filter(({ options }) => options.length > 0)
       .map(({ departure, resourceName, id, options }) => [
@@ -169,7 +169,7 @@ export const quay: Readonly<Record<string, Answer>> = {
         options.map((option) => `${option.quantity} ${at(option, 'option.name')}`).join(', '),
       ]),
 
-  'Whom do we call about it?': (world) =>
+  'Contact details of the customer, by departure': (world) =>
     departing(world).map(({ departure, resourceName, record }) => {
       const user = world.find('users', at(record, 'user.id'))
       const { firstName, lastName, mobilePhone } = user ?? {}

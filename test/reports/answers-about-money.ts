@@ -7,7 +7,7 @@ const owing = (world: ApiWorld): ApiRental[] => taking(world).filter(({ balance 
 
 /** By the titles of the questions. */
 export const money: Readonly<Record<string, Answer>> = {
-  'What did each company earn this year?': (world) =>
+  'Revenue of each company this year': (world) =>
     grouped(
       taking(world).filter(({ departure }) => departure.day.startsWith(`${world.year}-`)),
       ({ companyId, companyName: name, currency }) => [companyId, name, currency],
@@ -19,7 +19,7 @@ export const money: Readonly<Record<string, Answer>> = {
       ],
     ).map(([, ...row]) => row),
 
-  'How do the months compare with the year before?': (world) => {
+  'Monthly revenue compared with the year before': (world) => {
     const months = grouped(
       taking(world),
       ({ departure, currency }) => [departure.day.slice(0, 7), currency],
@@ -32,7 +32,7 @@ export const money: Readonly<Record<string, Answer>> = {
     })
   },
 
-  'What does each country bring?': (world) =>
+  'Revenue by country': (world) =>
     grouped(
       taking(world),
       ({ resourceId, currency }) => [
@@ -45,7 +45,7 @@ export const money: Readonly<Record<string, Answer>> = {
       (group) => [group.length, total('totalToPay')(group), round(total('totalToPay')(group) / group.length, 2)],
     ),
 
-  'Who still has to pay before departing in the next 30 days?': (world) =>
+  'Balances to be paid before departures in the next 30 days': (world) =>
     owing(world)
       .filter(({ departure }) => departure.day >= world.today && departure.day <= addDays(world.today, 30))
       .map(({ id, companyName: name, departure, record, balance, currency }) => [
@@ -59,7 +59,7 @@ export const money: Readonly<Record<string, Answer>> = {
         daysBetween(world.today, departure.day),
       ]),
 
-  'What is overdue: departed and not paid?': (world) =>
+  'Overdue balances: departed and not paid': (world) =>
     grouped(
       owing(world).filter(({ departure }) => departure.day < world.today),
       ({ companyId, companyName: name, currency }) => [companyId, name, currency],
@@ -70,14 +70,14 @@ export const money: Readonly<Record<string, Answer>> = {
       ],
     ).map(([, ...row]) => row),
 
-  'How do people pay?': (world) =>
+  'Payments by method': (world) =>
     grouped(
       world.records('rental_payments'),
       (payment) => [world.find('rental_payment_methods', at(payment, 'method.id'))?.name, codeOf(payment.currency)],
       (group) => [group.length, sum(group, ({ price }) => price)],
     ),
 
-  'Which deposits do we hold, and until when?': (world) =>
+  'Deposits held, by date of return': (world) =>
     world.rentals
       .filter(({ record }) => record.depositStatus === 'RECEIVED')
       .map(({ id, resourceName, arrival, record }) => [
@@ -88,7 +88,7 @@ export const money: Readonly<Record<string, Answer>> = {
         codeOf(record.depositCurrency),
       ]),
 
-  'Which extras sell best?': (world) =>
+  'Best-selling extras': (world) =>
     grouped(
       taking(world).flatMap(({ options, currency }) => options.map((option) => ({ option, currency }))),
       ({ option, currency }) => [at(option, 'option.name'), currency],
@@ -107,7 +107,7 @@ function calledOff(rentals: readonly ApiRental[]): Row {
 
 /** By the titles of the questions. */
 export const customers: Readonly<Record<string, Answer>> = {
-  'Why are rentals called off, and what does it cost?': (world) =>
+  'Reasons for cancellations, and their cost': (world) =>
     grouped(
       world.rentals.filter(({ canceled }) => canceled),
       ({ status, currency }) => [
@@ -117,14 +117,14 @@ export const customers: Readonly<Record<string, Answer>> = {
       (group) => [group.length, total('totalToPay')(group), total('totalPaid')(group)],
     ),
 
-  'Which share of its rentals does each company see called off?': (world) =>
+  'Cancellation rate of each company': (world) =>
     grouped(
       world.rentals.filter(({ status }) => status !== 'PENDING'),
       ({ companyId, companyName: name }) => [companyId, name],
       calledOff,
     ).map(([, ...row]) => row),
 
-  'How long ahead do people book, and in which language do we answer?': (world) =>
+  'Booking lead time by language of the customer': (world) =>
     grouped(
       taking(world).map((rental) => ({ rental, user: world.find('users', at(rental.record, 'user.id')) })),
       ({ user }) => [at(user, 'language.code')],
@@ -135,7 +135,7 @@ export const customers: Readonly<Record<string, Answer>> = {
       ],
     ),
 
-  'How many rentals were booked each month, and how many of them were called off?': (world) =>
+  'Bookings and cancellations by month of booking': (world) =>
     grouped(
       world.rentals.filter(({ status }) => status !== 'PENDING'),
       ({ createdMs }) => [new Date(createdMs).toISOString().slice(0, 7)],

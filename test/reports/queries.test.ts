@@ -216,7 +216,7 @@ describe('README.md', () => {
 
 describe('docs/queries.md', () => {
   const known: Readonly<Record<string, Answer>> = { ...boats, ...quay, ...money, ...customers }
-  const ofTheMirror = 'What has changed lately, and can we trust the numbers?'
+  const ofTheMirror = 'Freshness and recent changes of the data'
 
   it('asks what is known here, each question with its answer', () => {
     expect(questions.map(({ title }) => title).sort()).toEqual([...Object.keys(known), ofTheMirror].sort())
