@@ -212,6 +212,9 @@ export function embeddedPerson({ embeds, columns }: StreamDef): EmbeddedPerson |
   return { path, column: columns.find((column) => column.path === `${path}.id`)?.name ?? '', texts }
 }
 
+/** True for persons and what hangs below them, who belong to no company. */
+export const isOfPerson = (stream: StreamDef): boolean => withAncestors(stream)[0]?.person === true
+
 /** True when a record of this stream says something about a person: its payload is not for everybody. */
 export const holdsPerson = (stream: StreamDef): boolean =>
   stream.person === true ||

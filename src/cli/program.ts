@@ -7,11 +7,11 @@ import { exitCodeOf } from '../errors.ts'
 import type { CommandName } from '../hints.ts'
 import { nearest } from '../near-names.ts'
 import { printError } from './print-error.ts'
+import { registerAccess } from './usage/access.ts'
 import { registerChanges, registerPush } from './usage/outbox.ts'
 import { registerDrift, registerExplain, registerFeed, registerReport } from './usage/reading.ts'
 import { registerSandbox } from './usage/sandbox.ts'
 import {
-  registerAccess,
   registerAlert,
   registerCheck,
   registerDb,

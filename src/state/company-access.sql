@@ -1,8 +1,9 @@
 -- Who sees which companies alone. Run by every migrate. Policies, views and functions of ours ask here; that readers may not use
 -- the schema keeps them from asking to whom the records of others belong.
 
--- The companies that a role sees alone: those of all restricted roles that it is a member of. Null: it is not restricted, or
--- bypasses row level security. A membership that passes on no rights, as Postgres 16 gives who creates a role, does not count.
+-- The companies that a role sees alone: those of its access token, and of all restricted roles that it is a member of. Null: it is
+-- not restricted, or bypasses row level security. A membership that passes on no rights, as Postgres 16 gives who creates a role,
+-- does not count. A token restricts its own role only: the role of `serve` is a member of it and must see everything.
 create or replace function company_access.of_role(role_name name) returns bigint[]
   language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp as $$
 declare
@@ -17,10 +18,14 @@ begin
   return (
     with recursive memberships (role) as (
       select known.oid union select m.roleid from memberships s join pg_auth_members m on m.member = s.role
+        where not exists (select from sync.access_tokens t join pg_roles p on p.rolname = t.role where p.oid = m.roleid)
     )
-    select array_agg(distinct company) from memberships s join pg_roles r on r.oid = s.role
-      join company_access.grants g on g.role = r.rolname cross join unnest(g.companies) company
-      where pg_has_role(known.oid, s.role, 'usage') or pg_has_role(known.oid, s.role, become));
+    select array_agg(distinct s.company) from (
+      select unnest(t.companies) from sync.access_tokens t where t.role = role_name
+      union all
+      select unnest(g.companies) from memberships s join pg_roles r on r.oid = s.role
+        join company_access.grants g on g.role = r.rolname
+        where pg_has_role(known.oid, s.role, 'usage') or pg_has_role(known.oid, s.role, become)) s (company));
 end $$;
 
 -- The same of the caller: of the role that it has become, else of the one that it came as. So nobody leaves a restriction by
@@ -55,12 +60,20 @@ end $$;
 -- The companies of records, for what hangs below them.
 {{lookups}}
 
+-- True while any role is restricted.
+create or replace function company_access.restricts() returns boolean
+  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+  return exists (select from company_access.grants) or exists (select from sync.access_tokens
+    where companies is not null and (revoked_at is null or to_regrole(quote_ident(role)) is not null));
+end $$;
+
 -- Switches row level security on while any role is restricted, and off where it serves nothing else: who restricts nobody
 -- pays nothing. To be called with the table of grants locked.
 create or replace function company_access.enforce() returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
-  wanted constant boolean := exists (select from company_access.grants);
+  wanted constant boolean := company_access.restricts();
   guarded record;
 begin
   for guarded in

@@ -67,27 +67,6 @@ function replayPlace(text: string): string {
   throw new InvalidArgumentError('It takes a cursor as the feed gives it, the id of a delivery, or start.')
 }
 
-/** Registers `access grant`, `access revoke` and `access list`. */
-export function registerAccess(program: Command): void {
-  const access = program.command('access').description('roles that see the rows of some companies alone')
-  withJson(
-    access
-      .command('grant')
-      .description('restrict a role, and whoever is a member of it, to companies; instead of those it had')
-      .argument('<role>', 'role of the database, which may have been granted boat_mirror_partner and the like')
-      .requiredOption('--companies <ids>', 'companies.id, separated by commas', companyIds),
-  ).action(action(() => import('../commands/access.ts'), 'runGrant', quiet))
-  withJson(
-    access
-      .command('revoke')
-      .description('lift the restriction: the role sees whatever it was granted otherwise')
-      .argument('<role>', 'role as `access list` shows it'),
-  ).action(action(() => import('../commands/access.ts'), 'runRevoke', quiet))
-  withJson(access.command('list').description('the restricted roles and their companies')).action(
-    action(() => import('../commands/access.ts'), 'runList', quiet),
-  )
-}
-
 /** Registers `privacy`, and `privacy apply`, `privacy export`, `privacy erase` and `privacy unerase`. */
 export function registerPrivacy(program: Command): void {
   const load = () => import('../commands/privacy.ts')
@@ -125,16 +104,6 @@ export function registerPrivacy(program: Command): void {
       .description('mirror an erased user again, from the next sync on')
       .argument('<user>', 'users.id', recordNumber),
   ).action(action(load, 'runUnerase', quiet))
-}
-
-const largestId = 9_223_372_036_854_775_807n
-
-/** Parses ids of companies. @throws InvalidArgumentError, which commander reports. */
-function companyIds(text: string): readonly string[] {
-  const ids = text.split(',').map((part) => part.trim())
-  const wrong = ids.find((id) => !/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
-  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is no id of a company; it takes numbers: 1,2.`)
-  return [...new Set(ids.map((id) => BigInt(id).toString()))]
 }
 
 /** Registers `migrate`. */
