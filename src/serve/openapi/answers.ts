@@ -39,6 +39,7 @@ const problems: Readonly<Record<string, Schema>> = {
   409: problemOf('Others changed the same fields, or the record is there already. Nothing was written.', ['Location']),
   410: problemOf('The change expired before it was sent, or is no longer kept.'),
   412: problemOf('If-Match names no version of this record.'),
+  413: problemOf('The body has more than 1 MB.'),
   415: problemOf('The body is not application/json.'),
   421: problemOf('The request is for another host.'),
   422: problemOf('A value cannot be written, or Idempotency-Key was used for another request.', ['Location']),
@@ -75,7 +76,7 @@ export const writeAnswers = (schema: Schema | null): Schema => ({
     ...withHeaders(['Location']),
     ...asJson(schemaReference('AcceptedChange')),
   },
-  ...refused(400, 401, 403, 404, 405, 409, 410, 412, 415, 421, 422, 429, 503, 504),
+  ...refused(400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 421, 422, 429, 503, 504),
 })
 
 /** The answers of `GET /changes/{changeId}`. */
