@@ -231,7 +231,7 @@ const problemText = (problems: readonly string[]): string =>
  * A record that turned bad must not look known, or its next good version would be skipped as unchanged. Of a collection
  * nothing is known by the element.
  */
-const badHashes = (changes: ChangeSet): ChangeSet['records'] =>
+export const badHashes = (changes: ChangeSet): ChangeSet['records'] =>
   changes.bad
     .filter((bad) => !isContentKey(bad.key) && isKnownByOwnKey(streamNamed(bad.stream)))
     .map((bad) => ({ stream: bad.stream, key: bad.key, listHash: '', detailHash: '' }))
@@ -239,7 +239,8 @@ const badHashes = (changes: ChangeSet): ChangeSet['records'] =>
 const isKnownByOwnKey = ({ key, parent }: StreamDef): boolean =>
   parent === undefined || streamNamed(parent).key.length === key.length
 
-const goodKeys = (
+/** The keys of records that were read well: they leave the quarantine. */
+export const goodKeys = (
   tables: readonly TableWrite[],
 ): readonly { readonly stream: string; readonly keys: readonly string[] }[] =>
   tables

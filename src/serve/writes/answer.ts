@@ -4,7 +4,7 @@
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson, textOf } from '../../api/wire/json.ts'
 import { writeNamed } from '../../catalog/writes.ts'
 import { codeIn } from '../../outbox/outcome.ts'
-import { type Answer, problem } from './problem.ts'
+import { type Answer, problem } from '../problem.ts'
 import { isSettled, type WaitedChange } from './settled.ts'
 
 /** Where the state of a change is asked for. */

@@ -8,7 +8,7 @@ import { referredChange } from '../../outbox/change.ts'
 import { writeShape } from '../../outbox/values.ts'
 import { isVeiled, personalFields } from '../../outbox/veil.ts'
 import type { Privacy } from '../../state/privacy/privacy.ts'
-import { fieldProblem, problem, Refusal } from './problem.ts'
+import { fieldProblem, problem, Refusal } from '../problem.ts'
 
 /** Changes that one request may bring. */
 const mostInArray = 100

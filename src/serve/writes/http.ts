@@ -5,8 +5,8 @@ import { type Json, parseJson } from '../../api/wire/json.ts'
 import { translateDatabaseError } from '../../database/sql-states.ts'
 import { messageOf } from '../../errors.ts'
 import type { Logger } from '../../log.ts'
+import { type Answer, problem, Refusal } from '../problem.ts'
 import { bodyText } from './answer.ts'
-import { type Answer, problem, Refusal } from './problem.ts'
 
 /** A header that came once; null: it did not. */
 export const headerOf = (request: FastifyRequest, name: string): string | null => {

@@ -11,8 +11,8 @@ import { BoatMirrorError, messageOf } from '../../errors.ts'
 import { refusalOf } from '../../outbox/enqueue.ts'
 import { inStates } from '../../outbox/states.ts'
 import type { Privacy } from '../../state/privacy/privacy.ts'
+import { fieldProblem, problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
-import { fieldProblem, problem, Refusal } from './problem.ts'
 
 /** A write as a program asked for it. */
 export type Request = {

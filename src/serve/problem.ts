@@ -1,7 +1,7 @@
-// What a served write is answered with where something is wrong: problem+json (RFC 9457).
+// What is answered where something is wrong: problem+json (RFC 9457).
 
 import { STATUS_CODES } from 'node:http'
-import type { Json, JsonObject } from '../../api/wire/json.ts'
+import type { Json, JsonObject } from '../api/wire/json.ts'
 
 /** An answer before it is sent. `body` undefined: none. */
 export type Answer = {
