@@ -12,6 +12,7 @@ import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'
 import { operations } from '../../src/sandbox/operations.ts'
 import { type Described, openApiDocument } from '../../src/serve/openapi/document.ts'
 import { registerOpenapi } from '../../src/serve/openapi/register.ts'
+import type { Caller } from '../../src/serve/types.ts'
 import { keepsAll, type PrivacySettings, personalColumns } from '../../src/state/privacy/rules.ts'
 import { drawnAnswer } from './drawn-reads.ts'
 import { createOpenApiCheck, partAt } from './openapi-check.ts'
@@ -21,6 +22,7 @@ import { buildClient } from './openapi-client.ts'
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const { api } = readConfig({}, '/nonexistent')
+const nobody: Caller = { token: null, role: null, companies: null, personal: false, write: false }
 const usual: Described = { api, privacy: keepsAll, isOpenToLocal: true }
 const drops: PrivacySettings = { mode: 'drop', columns: {}, hasher: null }
 
@@ -194,7 +196,7 @@ describe('a client made by swagger-typescript-api', () => {
 describe('/openapi.json', () => {
   it('is the document, with a tag under which it is answered 304', async () => {
     const app = Fastify()
-    registerOpenapi(app, usual)
+    registerOpenapi(app, { described: usual, callerOf: async () => nobody })
     const answer = await app.inject('/openapi.json')
     expect(answer.statusCode).toBe(200)
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')

@@ -4,6 +4,7 @@ import type { Json } from '../../api/wire/json.ts'
 import { streams } from '../../catalog/catalog.ts'
 import type { ApiSettings, AuthSetting } from '../../config.ts'
 import type { PrivacySettings } from '../../state/privacy/rules.ts'
+import { pagingOf } from '../../sync/lists/paging.ts'
 import { answerComponents, answerSchemas } from './answers.ts'
 import { operations } from './operations.ts'
 import { recordName, recordSchema, type Schema } from './schemas.ts'
@@ -38,7 +39,7 @@ export function openApiDocument({ api, privacy, isOpenToLocal }: Described): Sch
   const schemes = securitySchemes(api.auth)
   const withToken: Json[] = Object.keys(schemes).map((name) => ({ [name]: [] }))
   const paths: Record<string, Schema> = {}
-  for (const { path, method, operation } of operations((stream) => ({ ...api.paging, ...api.lists[stream] }))) {
+  for (const { path, method, operation } of operations((stream) => pagingOf(stream, api))) {
     const security = method === 'get' && isOpenToLocal ? [...withToken, {}] : withToken
     paths[path] = { ...paths[path], [method]: { ...operation, security } }
   }

@@ -94,20 +94,23 @@ function readAnswer(stream: StreamDef, endpoint: ReadEndpoint, itemsPath: string
 
 const tagOf = (endpoint: string): string => endpoint.split('/')[2] ?? ''
 
-function readOperation(stream: StreamDef, endpoint: ReadEndpoint, pagingOf: (stream: string) => Paging): Operation {
-  const isPaged = stream.reads.kind === 'list' && stream.reads.paged && endpoint === stream.reads.list
-  const paging = pagingOf(stream.name)
+/** Headers in which a list names its next page. */
+const nextHeaders = { page: [], offset: [], cursor: ['X-Next-Cursor'], link: ['Link'], none: [] } as const
+
+function readOperation(stream: StreamDef, endpoint: ReadEndpoint, pagingOf: (stream: StreamDef) => Paging): Operation {
+  const isList = stream.reads.kind === 'list' && endpoint === stream.reads.list
+  const paging = pagingOf(stream)
   const { id, schema, isRecord } = readAnswer(stream, endpoint, paging.itemsPath)
   const isRental = stream.name === 'rentals' && isRecord
   const parameters: Json[] = [
     ...pathParameters(endpoint),
-    ...queryParameters(stream, endpoint, isPaged ? paging : null),
+    ...queryParameters(stream, endpoint, paging),
     ...(isRecord ? [freshParameter] : []),
     ifNoneMatch,
     ...(isRental ? [preferPending] : []),
   ]
   const more = [
-    ...(isPaged ? ['X-Total-Count'] : []),
+    ...(isList ? ['X-Total-Count', ...nextHeaders[paging.style]] : []),
     ...(isRecord ? ['Warning'] : []),
     ...(isRental ? ['X-Pending'] : []),
   ]
@@ -170,7 +173,7 @@ const changeOperation = (): Operation => ({
 })
 
 /** Every operation, reads first. `pagingOf`: how the list of a stream is asked for its pages. */
-export const operations = (pagingOf: (stream: string) => Paging): readonly Operation[] => [
+export const operations = (pagingOf: (stream: StreamDef) => Paging): readonly Operation[] => [
   ...streams.flatMap((stream) => readsOf(stream).map((endpoint) => readOperation(stream, endpoint, pagingOf))),
   ...writes.map(writeOperation),
   changeOperation(),

@@ -56,47 +56,58 @@ const day: Parameter = { name: 'date', schema: date, description: 'Day of depart
 /** How a list is asked for its pages. */
 export type Paging = Pick<PagingSettings, 'style' | 'pageParam' | 'sizeParam' | 'pageSize' | 'pageBase' | 'itemsPath'>
 
+/** The largest page that the API's papers name. */
+const documentedSize = 100
+
 function pagingParameters({ style, pageParam, sizeParam, pageSize, pageBase }: Paging): readonly Parameter[] {
   if (style === 'none') return []
-  const size = { name: sizeParam, schema: whole(1), description: `Records per page, such as ${pageSize}.` }
+  const sizes = whole(1, { maximum: Math.max(documentedSize, pageSize), default: pageSize })
+  const size = { name: sizeParam, schema: sizes, description: 'Records per page.' }
   if (style === 'cursor') return [{ name: pageParam, schema: text, description: 'Cursor of the page.' }, size]
-  const first = pageBase ?? (style === 'offset' ? 0 : 1)
-  const description = style === 'offset' ? 'Number of records before the page.' : `Page, counted from ${first}.`
-  return [{ name: pageParam, schema: whole(first), description }, size]
+  if (style === 'offset') return [{ name: pageParam, schema: whole(0), description: 'Records before the page.' }, size]
+  const first =
+    pageBase === null ? 'The first page has the same number as at the API.' : `The first page is ${pageBase}.`
+  return [{ name: pageParam, schema: whole(pageBase ?? 0), description: `Number of the page. ${first}` }, size]
 }
 
-function listParameters(stream: StreamDef, paging: Paging | null): readonly Parameter[] {
+/** Parameters that choose records by a column, in the column's own type. */
+function filterParameters({ columns, reads }: StreamDef): readonly Parameter[] {
+  const filters = reads.kind === 'list' ? (reads.filters ?? []) : []
+  return filters.map(({ param, column, values, otherwise }) => {
+    const isNumber = columns.some(({ name, type }) => name === column && type === 'bigint')
+    const schema: Schema =
+      values === undefined ? { type: isNumber ? 'integer' : 'string' } : { type: 'string', enum: [...values] }
+    const usual = otherwise === undefined ? '' : ` Default: ${otherwise}.`
+    return { name: param, schema, description: `Only records with this ${column}.${usual}` }
+  })
+}
+
+function listParameters(stream: StreamDef, paging: Paging): readonly Parameter[] {
   const windows = windowsOf(stream)
-  const filter = stream.filledBy?.filter
   const orders = stream.reads.kind === 'list' ? [stream.reads.query, windows?.newest.query] : []
   const order = orders.flatMap((query) => query?.order ?? [])
+  const bound = 'Answered once a sync has proven that the API includes this day.'
   return [
-    ...(paging === null ? [] : pagingParameters(paging)),
+    ...pagingParameters(paging),
     ...(order.length === 0
       ? []
       : [{ name: 'order', schema: { type: 'string', enum: order }, description: 'Order of the records.' }]),
-    ...(filter === undefined
-      ? []
-      : [{ name: filter.param, schema: text, description: `Only those of this record: ${filter.stream}.id.` }]),
+    ...filterParameters(stream),
     ...(windows === undefined
       ? []
       : [
-          {
-            name: windows.soon.from,
-            schema: date,
-            description: `First day: ${windows.soon.column} is on it or later.`,
-          },
-          { name: windows.soon.to, schema: date, description: `Last day: ${windows.soon.column} is on it or earlier.` },
+          { name: windows.soon.from, schema: date, description: `First day of ${windows.soon.column}. ${bound}` },
+          { name: windows.soon.to, schema: date, description: `Last day of ${windows.soon.column}. ${bound}` },
         ]),
   ]
 }
 
-/** The query parameters of a read. `paging` null: the list has no pages. */
-export function queryParameters(stream: StreamDef, endpoint: ReadEndpoint, paging: Paging | null): Json[] {
+/** The query parameters of a read. */
+export function queryParameters(stream: StreamDef, endpoint: ReadEndpoint, paging: Paging): Json[] {
   return parametersOf(stream, endpoint, paging).map(inQuery)
 }
 
-function parametersOf(stream: StreamDef, endpoint: ReadEndpoint, paging: Paging | null): readonly Parameter[] {
+function parametersOf(stream: StreamDef, endpoint: ReadEndpoint, paging: Paging): readonly Parameter[] {
   const { reads } = stream
   switch (reads.kind) {
     case 'list':
@@ -104,11 +115,17 @@ function parametersOf(stream: StreamDef, endpoint: ReadEndpoint, paging: Paging 
     case 'collection':
       return reads.dayParam === undefined
         ? []
-        : [{ name: reads.dayParam, schema: date, description: 'The day for which it is asked; default: today.' }]
+        : [
+            {
+              name: reads.dayParam,
+              schema: date,
+              description: 'Today, which is the default: the mirror holds no other day.',
+            },
+          ]
     case 'pricetable':
       return [
-        { name: 'from', schema: date, description: 'First day.' },
-        { name: 'to', schema: date, description: 'Last day.' },
+        { name: 'from', schema: date, description: 'First day.', required: true },
+        { name: 'to', schema: date, description: 'Last day.', required: true },
       ]
     case 'calendar':
       return [{ name: 'year', schema: whole(1), description: 'Calendar year; default: this year.' }]
