@@ -30,13 +30,18 @@ export type Below = {
   readonly items: string | null
 }
 
-/** The order of the elements: by their own number, where it is known by their place, else by their key. */
+/** The first date of a record of which no more is known than that dates are written so. */
+const firstDate = `(select min(value) from jsonb_each_text(case jsonb_typeof(t._payload) when 'object' then t._payload else '{}' end)
+    where value ~ '^\\d{4}-\\d{2}-\\d{2}')`
+
+/** The order of the elements: by their place where it is known, else by key; of those without one by their dates. */
 function orderOf(stream: StreamDef): string {
   if (stream.columns.some(({ name }) => name === 'position')) return 't.position'
   const own = stream.key.slice(stream.parentKey?.length ?? 0)
   if (stream.keyed !== 'content') return own.map((column) => `t.${identifier(column)}`).join(', ')
   // Ids are texts there: 10 comes after 9.
-  return own.map((column) => `length(t.${identifier(column)}), t.${identifier(column)} collate "C"`).join(', ')
+  const byKey = own.map((column) => `length(t.${identifier(column)}), t.${identifier(column)} collate "C"`)
+  return [`case when t.id is null then ${firstDate} end collate "C"`, ...byKey].join(', ')
 }
 
 export type Wanted = {

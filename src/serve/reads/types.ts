@@ -11,7 +11,8 @@ export type ReadRequest = {
   readonly query: Query
   /** The API itself is to be asked first: `?fresh=1`, or `Cache-Control: no-cache` of a read that answers one record. */
   readonly fresh: boolean
-  readonly signal: AbortSignal
+  /** The query as it came, without what carries a credential. */
+  readonly search: string
 }
 
 export type Served = {
