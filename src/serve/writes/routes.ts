@@ -37,7 +37,7 @@ export type WriteDeps = {
   callerOf(request: FastifyRequest): Promise<Caller>
   /** A record of a stream as this caller may see it; null: nothing of it. */
   present(caller: Caller, stream: StreamDef, record: Json): Json
-  /** The tag, without quotes, under which such a record is served; it ends with `fieldMarks` of tags.ts. */
+  /** The tag, without quotes, under which that record is served; it ends with `fieldMarks` of tags.ts. */
   tagOf(caller: Caller, stream: StreamDef, served: Json): string
 }
 
@@ -125,8 +125,8 @@ async function seenBy(deps: WriteDeps, caller: Caller, change: WaitedChange) {
 }
 
 /**
- * Whoever waits for a change is told of its conflict, and decides anew: it is canceled, so that it neither holds the record
- * nor is sent later by somebody else's decision.
+ * Cancels a change whose conflict is about to be answered with 409: the program decides anew. Left as it is, the change would
+ * hold the record, or be sent later by somebody else's decision.
  */
 async function withdrawConflict({ database }: WriteDeps, caller: Caller, change: WaitedChange): Promise<WaitedChange> {
   if (change.status !== 'conflict') return change
