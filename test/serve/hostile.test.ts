@@ -42,9 +42,7 @@ async function mirrored(): Promise<string> {
 /** A value as a path or a query holds it: escaped or not, but never with what ends the line. */
 const raw = fc
   .tuple(text, fc.boolean())
-  .map(([value, escaped]) =>
-    escaped ? encodeURIComponent(value.toWellFormed()) : value.replace(/[\0-\x20\x7f-\uffff]/g, '+'),
-  )
+  .map(([value, escaped]) => (escaped ? encodeURIComponent(value.toWellFormed()) : value.replace(/[^!-~]/gu, '+')))
 const odd = fc.oneof(
   raw,
   fc.constantFrom(
@@ -59,7 +57,7 @@ const odd = fc.oneof(
     '%00',
     '%c0%af',
     '..%2f..',
-    '９',
+    '%EF%BC%99',
     '%F0%9F%9B%A5',
     '//',
   ),
@@ -86,7 +84,7 @@ const filled = fc.tuple(endpoint, fc.array(odd, { minLength: 2, maxLength: 2 }))
 })
 
 /** What may stand in a header: no line end, and bytes alone. */
-const inHeader = text.map((value) => value.replace(/[\0-\x08\x0a-\x1f\x7f]/g, '').replace(/[\u0100-\uffff]/g, '?'))
+const inHeader = text.map((value) => value.replace(/\p{Cc}/gu, '').replace(/[^\p{ASCII}]/gu, '?'))
 const headerNames = [
   ...['Origin', 'Sec-Fetch-Site', 'If-None-Match', 'If-Match', 'Prefer', 'Idempotency-Key', 'Cache-Control', 'Accept'],
   ...['Content-Encoding', 'Cookie', 'X-Forwarded-For', 'X-HTTP-Method-Override', 'Accept-Encoding', 'Range', 'TE'],
@@ -159,7 +157,7 @@ describe('a request with a hostile path or query', () => {
           expect(faultsOf(isPath ? operation : null, answer), answer.body).toEqual([])
         },
       ),
-      settingsOf(600),
+      settingsOf(400),
     )
   })
 
@@ -177,7 +175,7 @@ describe('a request with hostile headers', () => {
         expect(faultsOf(operation, answer), answer.body).toEqual([])
         if (!known) expect([401, 403, 429]).toContain(answer.status)
       }),
-      settingsOf(300),
+      settingsOf(200),
     )
   })
 
