@@ -1,5 +1,6 @@
-// What an API tells of its quota by headers: RateLimit-Policy in the forms of the IETF drafts (draft-ietf-httpapi-ratelimit-headers),
-// RateLimit-Limit and X-RateLimit-Limit where they name a window, and the names that Kong gives each window. Pure.
+// Reads an API's quota from headers: RateLimit-Policy in the forms of the IETF drafts
+// (draft-ietf-httpapi-ratelimit-headers), RateLimit-Limit and X-RateLimit-Limit where they name a window, and Kong's
+// names for each window. Pure.
 
 import { type Quota, quotaText } from './quota.ts'
 
@@ -48,7 +49,7 @@ function policyIn(text: string): ToldLimit | null {
 /** Names that hold one number for one window. */
 const ofWindow = { minute: minuteS, hour: hourS, day: dayS, month: 30 * dayS } as const
 
-/** What headers, their names in lower case, tell; what is not understood is left out. */
+/** The limits in headers (names in lower case); values it does not understand are skipped. */
 export function limitsIn(headers: Readonly<Record<string, string>>): readonly ToldLimit[] {
   const told = ['ratelimit-policy', 'ratelimit-limit', 'x-ratelimit-limit'].flatMap((name) =>
     split(headers[name] ?? '', ',').flatMap((policy) => policyIn(policy) ?? []),
@@ -63,8 +64,8 @@ export function limitsIn(headers: Readonly<Record<string, string>>): readonly To
 const smaller = (a: number | null, b: number): number => (a === null ? b : Math.min(a, b))
 
 /**
- * Settings that keep to all of these: a window that is none of ours is kept to by the next smaller one, as often as it fits.
- * Null: nothing asks for it.
+ * Settings that keep to all of these limits. A window we have no setting for becomes the next smaller one, as often
+ * as it fits. Null: no limit requires a setting.
  */
 export function settingsFor(limits: readonly ToldLimit[]): { readonly rate: number | null; readonly quota: Quota } {
   let rate: number | null = null

@@ -52,8 +52,9 @@ export function keysOfPage(items: Elements): readonly string[] {
 }
 
 /**
- * What tells the records of a page apart: their `id` or `code`, if those are all different, else their whole content.
- * `items` may have no other members; `whole` gives them all. Ids are better, because a record may change between two looks at the same page; those without one are but counted.
+ * The identity of a page's records: their `id` or `code` if those are all different, else their whole content.
+ * `items` need no other members; `whole` returns all of them. Ids are better, because a record may change between two
+ * reads of the same page; records without one are only counted.
  */
 export function keysOf(items: readonly Json[], whole: () => readonly Json[] = () => items): string[] {
   const ids: string[] = []

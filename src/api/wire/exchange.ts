@@ -91,7 +91,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
         done(error)
       },
     })
-    // It may fail in the moment before somebody reads it, who then learns of it.
+    // It may fail just before it is read; the reader then gets the error.
     stream.on('error', () => undefined)
     this.#stream = stream
     this.#resolve({ status, headers: this.#headers, body: stream })

@@ -46,7 +46,9 @@ type TransportAnswer = {
 }
 
 export type Transport = {
-  /** One attempt. @throws ApiError for everything but a 2xx whose body is JSON or empty, and a 304 that was asked for */
+  /**
+   * Sends one attempt. @throws ApiError for everything except a 2xx whose body is JSON or empty, and a requested 304
+   */
   send(request: TransportRequest, now: () => Date): Promise<TransportAnswer>
   close(): Promise<void>
 }
