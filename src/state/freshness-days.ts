@@ -21,7 +21,7 @@ export async function lookAtFreshness(database: Database, off: readonly string[]
     )
     const [{ mine, minute } = { mine: false, minute: 0 }] = locked
     if (!mine) return // another worker looks
-    // The age alone decides: data within its target is so whatever came of the last run.
+    // Only the age counts: data within its target is fresh whatever the last run's result.
     const { rows } = await client.query<LookedAt>(
       `select f.stream, case when f.stream = any($1::text[]) or f.target_s is null then 'off'
            when extract(epoch from clock_timestamp() - f.counts_as_of) <= f.target_s then 'met' else 'missed' end as look,

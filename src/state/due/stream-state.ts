@@ -172,7 +172,7 @@ export async function unexpectedShares(db: Queryable): Promise<readonly Unexpect
     .execute()
 }
 
-/** Hot runs that failed one after the other: so many are no accident. */
+/** Consecutive failures of hot runs: this many are not an accident. */
 const failuresToTell = 3
 
 /** A stream whose last hot runs all failed. */

@@ -1,4 +1,4 @@
-// sync.alerts: matters that need a person, and which of them were told.
+// sync.alerts: the conditions that need attention, and which of them were sent.
 
 import { on, type Queryable } from '../../database/sql.ts'
 
@@ -10,7 +10,7 @@ export type StoredMatter = {
   readonly goneSince: Date | null
 }
 
-/** All matters, the oldest first. */
+/** All stored conditions, the oldest first. */
 export async function knownMatters(db: Queryable): Promise<readonly StoredMatter[]> {
   return await on(db)
     .selectFrom('sync.alerts')
@@ -21,7 +21,7 @@ export async function knownMatters(db: Queryable): Promise<readonly StoredMatter
     .execute()
 }
 
-/** Remembers these matters and no other. */
+/** Stores these conditions and deletes all others. */
 export async function saveMatters(db: Queryable, matters: readonly StoredMatter[]): Promise<void> {
   await on(db).deleteFrom('sync.alerts').execute()
   if (matters.length === 0) return
