@@ -1,5 +1,5 @@
-// The passes of a sweep: all of a list, or, in a hot run, the parts of it that are most likely to have changed. Whether the
-// API honours their filter and order is judged by each of their answers, and remembered.
+// The passes of a sweep: the whole list, or, in a hot run, the parts of it that are most likely to have changed.
+// Whether the API honours their filter and order is determined from each of their answers, and stored.
 
 import type { Page } from '../../api/client.ts'
 import { isObject } from '../../api/wire/json.ts'
@@ -56,9 +56,10 @@ export function windowOf({ task, stream, context: { settings } }: TaskRun): Wind
 }
 
 /**
- * The passes of a sweep. Whether the bounds of a window are included, and in which zone, nobody says: a day more on both sides.
- * @param refused parameters that the API refuses: a pass that is another one because of them is none. The windows are judged
- * by their own answers.
+ * The passes of a sweep. It is undocumented whether the bounds of a window are included, and in which zone: a day
+ * more on both sides.
+ * @param refused parameters that the API refuses: a pass that differs only by these is dropped. The windows are
+ * evaluated by their own answers.
  */
 export function passesOf(run: TaskRun<'list'>, refused: ReadonlySet<string>): readonly Pass[] {
   const { query, extraPasses = [], windows } = run.reads
@@ -123,7 +124,7 @@ function readColumn<T>(
 function assertInWindow(run: TaskRun<'list'>, page: Page): void {
   const window = windowOf(run)
   if (window === undefined) return
-  // What was asked for, and a day more: the text is the day at the harbour.
+  // The requested days and one more: the text is the day at the harbour.
   const [from, to] = [addDays(window.from, -2), addDays(window.to, 2)]
   const outside = readColumn(run.stream, page, window.column, dayOf).find((day) => day < from || day > to)
   if (outside !== undefined)
@@ -166,7 +167,7 @@ export async function trustWindows(run: TaskRun): Promise<void> {
   if (!(await isTrusted(run))) await saveDetected(run.context.database.pool, windowsSetting(run.stream.name), value)
 }
 
-/** Remembers that windows are not honoured, and tells people. */
+/** Stores that windows are not honoured, and warns. */
 export async function doubtWindows({ context, stream }: TaskRun, reason: string): Promise<void> {
   const value: WindowsHonoured = { honoured: false, reason }
   await saveDetected(context.database.pool, windowsSetting(stream.name), value)
@@ -177,9 +178,9 @@ export async function doubtWindows({ context, stream }: TaskRun, reason: string)
 }
 
 /**
- * Judges what the single reads said of records that a window left out.
+ * Evaluates the single reads of records that were missing from a window.
  * @param there those that answered
- * @returns why the window is not to be trusted; null: none of them lies in it
+ * @returns why the window is not reliable; null: none of them lies in it
  */
 export async function judgeLeftOut(run: TaskRun, there: readonly string[]): Promise<string | null> {
   const window = windowOf(run)
