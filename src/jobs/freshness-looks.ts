@@ -1,5 +1,5 @@
-// Looks once a minute whether each stream is within its target, as long as a worker runs. It has a loop of its own: whatever
-// else the worker does for minutes must not pass for data that is late.
+// Checks once a minute whether each stream is within its target, as long as a worker runs. It has a separate loop: if
+// other work of the worker takes minutes, that must not count as late data.
 
 import { streams } from '../catalog/catalog.ts'
 import { sleep } from '../clock.ts'
@@ -18,7 +18,7 @@ const tryAgainMs = 5_000
 
 type LooksOptions = { readonly database: Database; readonly config: Config; readonly log: Logger }
 
-/** Looks at once, then once a minute; disposing ends it. */
+/** Checks immediately, then once a minute; disposing ends it. */
 export function startFreshnessLooks({ database, config, log }: LooksOptions): AsyncDisposable {
   const switchedOff = streams.filter((stream) => !isEnabled(stream, config)).map(({ name }) => name)
   const stopping = new AbortController()

@@ -1,5 +1,5 @@
-// One line of the log an hour, so that silence means that nobody works and not that nothing happened. Of several workers on a
-// mirror one says it.
+// One line of the log an hour, so that silence means that no worker runs, and not that nothing happened. Of several
+// workers on a mirror one logs it.
 
 import { sleep } from '../clock.ts'
 import type { Queryable } from '../database/sql.ts'
@@ -12,7 +12,7 @@ type HourlyOptions = {
   readonly db: Queryable
   /** This life of this process. */
   readonly owner: string
-  /** What needs a person. */
+  /** The conditions that need attention. */
   readonly read: () => Promise<readonly AttentionItem[]>
   readonly log: Logger
   /** Milliseconds from one line to the next, over all workers. */
@@ -24,7 +24,7 @@ type HourlyOptions = {
 const hourMs = 3_600_000
 const minuteMs = 60_000
 
-/** Says each hour that all is well, or what is not. `stop` resolves when nothing is under way any more. */
+/** Logs each hour that there are no problems, or which ones. `stop` resolves when nothing is running any more. */
 export function startHourlyLine({ db, owner, read, log, ...times }: HourlyOptions): { stop(): Promise<void> } {
   const { everyMs = hourMs, lookEveryMs = minuteMs } = times
   const stopping = new AbortController()

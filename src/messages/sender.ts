@@ -11,7 +11,7 @@ import { giveLeaseBack, type SenderName } from '../state/shared/senders.ts'
 /** `more`: there may be something to send at once. */
 export type StepResult = 'more' | 'idle'
 
-/** Tells an address from another without holding it. */
+/** Identifies an address without storing it. */
 export const fingerprint = (address: string): string => createHash('sha256').update(address).digest('hex').slice(0, 32)
 
 type SenderLoop = {
@@ -22,14 +22,14 @@ type SenderLoop = {
   /** How often it is looked whether there is something to send, in milliseconds. */
   readonly lookEveryMs: number
   readonly step: (signal: AbortSignal) => Promise<StepResult>
-  /** Makes what ends the wait for the next look sooner; left out: nothing does. */
+  /** Creates the signals that end a wait early; missing: there are none. */
   readonly wakeUps?: (signal: AbortSignal) => WakeUps
 }
 
 /** Resolves when it is woken, or has been since the last wait, or after `ms` milliseconds; rejects when it is aborted. */
 export type WakeUps = (ms: number) => Promise<void>
 
-/** Starts sending; `stop` calls off what is under way, which whoever sends next repeats, and gives the lease back. */
+/** Starts sending; `stop` cancels the current call, which the next sender repeats, and returns the lease. */
 export function startSender({ name, owner, db, log, lookEveryMs, step, wakeUps }: SenderLoop): {
   stop(): Promise<void>
 } {

@@ -1,5 +1,5 @@
-// How long the API has refused the account, or the quota has been used: whoever waits for changes to settle does not wait for
-// credentials for ever.
+// How long the API has refused the account, or the quota has been used up: callers waiting for changes to settle do
+// not wait for credentials forever.
 
 import { codeIn, type Outcome } from './outcome.ts'
 import { isFinal } from './settle.ts'

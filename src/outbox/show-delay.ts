@@ -1,5 +1,5 @@
-// How long the API needs to show what was written. Within that time after a write of ours, a record that is not there and a
-// record as it was before prove nothing: they are looked at again.
+// How long the API needs to show a write. Within that time after a write of ours, a missing record and an unchanged
+// record prove nothing: they are read again.
 
 import { assumedShownAfter, type ShownAfter } from '../state/remembered/own-writes.ts'
 import type { Outcome, Unseen } from './outcome.ts'
@@ -9,16 +9,16 @@ const growth = assumedShownAfter.longestMs / assumedShownAfter.ms()
 const [soonestMs, latestMs] = [250, 5_000]
 
 export type ShowDelay = ShownAfter & {
-  /** Learns from what came of a change that had to be looked at again. */
+  /** Learns from the outcome of a change that had to be read again. */
   note(changeId: string, outcome: Outcome): void
 }
 
-/** Milliseconds to the next look at what was written so long ago and is not shown yet: as long again. */
+/** Milliseconds to the next read of a write this old that is not shown yet: as long again. */
 const nextLookMs = (sinceMs: number): number => Math.round(Math.min(latestMs, Math.max(soonestMs, sinceMs)))
 
 type Again = { readonly delayMs: number; readonly error: string; readonly unseen: Unseen }
 
-/** When what is not to be seen is looked at again; null: it had its time, so what shows counts. */
+/** When to read again what does not show yet; null: the time is over, so the present content counts. */
 export function lookAgain(unseen: Unseen): Again | null {
   const { sinceMs, patienceMs } = unseen
   if (sinceMs >= patienceMs) return null

@@ -1,5 +1,5 @@
-// Posts a message to ALERT_URL when something begins to need a person, and when it is over. One worker at a time looks and
-// tells; what was told is kept in the database, so that nobody tells it again.
+// Posts a message to ALERT_URL when a condition that needs attention starts, and when it ends. One worker at a time
+// checks and sends. The database stores what was sent, so that it is sent once.
 
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
@@ -18,7 +18,7 @@ import { createDatabaseWatch } from './database-watch.ts'
 import { alertKinds } from './kinds.ts'
 import { bodyFor, messagesOf } from './message.ts'
 
-/** Status takes some queries: what needs a person is not a matter of seconds. */
+/** A status costs several queries, and an alert may be some seconds late. */
 const lookEveryMs = 15_000
 
 export type AlertsOptions = {
@@ -35,17 +35,17 @@ export type AlertsOptions = {
   readonly lookEveryMs?: number
 }
 
-/** Starts looking and telling. */
+/** Starts checking and sending. */
 export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
   const { url, place, database, log } = options
   const db = database.pool
   const post = createPost({ variable: 'ALERT_URL', address: url, proxies: options.proxies })
   const owner = processLife()
   const address = fingerprint(url)
-  /** Of several workers without a database, the one that told the rest tells that, too. */
+  /** Of several workers without a database, the one that sent the other alerts sends this one, too. */
   let isTeller = false
 
-  /** Tells message after message, until one is not taken. */
+  /** Sends message after message, until one is not accepted. */
   const tell = async (
     lease: Lease,
     matters: { readonly begun: readonly Matter[]; readonly over: readonly Matter[] },
@@ -122,8 +122,8 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
 }
 
 /**
- * Each thing that is the matter by itself, once: several transactions may hold the feed back. The name of a field is the API's
- * text, and not kept.
+ * Each subject once, because several transactions may hold the feed back. The name of a field is the API's text, and
+ * is not stored.
  */
 export const subjectsOf = (attention: readonly AttentionItem[]): readonly Subject[] => {
   const subjects = attention.flatMap(({ kind, about }): Subject[] => {
@@ -136,14 +136,14 @@ export const subjectsOf = (attention: readonly AttentionItem[]): readonly Subjec
 
 async function readMatters(client: Parameters<typeof knownMatters>[0]): Promise<readonly Matter[]> {
   const rows = await knownMatters(client)
-  // A kind that this version does not know is another version's to tell.
+  // A kind unknown to this version is left to another version.
   return rows.flatMap(({ kind, ...rest }) => {
     const known = alertKinds.find((each) => each === kind)
     return known === undefined ? [] : [{ kind: known, ...rest }]
   })
 }
 
-/** What was told as begun stays, told; what was told as over is forgotten. */
+/** Conditions sent as started stay, marked as sent; those sent as ended are deleted. */
 async function remember(
   database: Database,
   lease: Lease,

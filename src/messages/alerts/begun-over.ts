@@ -1,30 +1,30 @@
-// When a matter is told as begun, and when as over: both after two minutes in which nothing changed, so that what flickers is
-// told neither way. Pure.
+// When a condition is sent as started, and when as ended: both after two minutes without change, so that flicker is
+// never sent. Pure.
 
 import type { AlertKind } from './kinds.ts'
 
-/** How long a matter must be there, or gone, before it is told. */
+/** How long a condition must be present, or absent, before a message is sent. */
 const steadyMs = 120_000
 
-/** One thing that is the matter: a kind, and the name of what it is about (empty: the mirror as a whole). */
+/** One condition: a kind, and the name of its subject (empty: the mirror as a whole). */
 export type Subject = { readonly kind: AlertKind; readonly about: string }
 
 export type Matter = Subject & {
   readonly since: Date
-  /** Its begin was taken by the receiver. */
+  /** The receiver accepted the message about its start. */
   readonly told: boolean
   /** Since when it is not there any more; null: it is there. */
   readonly goneSince: Date | null
 }
 
 export type Decision = {
-  /** All that is to be remembered; what was told as over is forgotten when the message is taken. */
+  /** The conditions to store; those sent as ended are deleted when the message is accepted. */
   readonly known: readonly Matter[]
   readonly begun: readonly Matter[]
   readonly over: readonly Matter[]
 }
 
-/** Two that are the same matter have the same text. */
+/** Equal for two records of the same condition. */
 export const subjectKey = ({ kind, about }: Subject): string => `${kind} ${about}`
 
 /** What follows from what was known and what is there now. */
@@ -33,7 +33,7 @@ export function decide(known: readonly Matter[], present: readonly Subject[], no
   const before = new Set(known.map(subjectKey))
   const kept = known.flatMap((matter): Matter[] => {
     if (there.has(subjectKey(matter))) return [{ ...matter, goneSince: null }]
-    // That there are new fields is an event: nothing is over when they are old. What nobody heard of is not over either.
+    // New fields are an event that never ends. A condition whose start was not sent does not end either.
     if (!matter.told || matter.kind === 'fields') return []
     return [{ ...matter, goneSince: matter.goneSince ?? now }]
   })

@@ -1,9 +1,9 @@
-// The database being out, which nothing in the database can remember: this process does, and tells it as begun and over by the
-// same rule.
+// An unavailable database, which cannot be stored in the database: this process remembers it, and sends start and end
+// by the same rule.
 
 import { decide, type Matter } from './begun-over.ts'
 
-/** Tells these matters; false: the receiver did not take it. */
+/** Sends these conditions; false: the receiver did not accept the message. */
 type Tell = (matters: readonly Matter[], state: 'begun' | 'over') => Promise<boolean>
 
 /** Makes the look: called with whether the database is out at this moment. */

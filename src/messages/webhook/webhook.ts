@@ -108,7 +108,7 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
   const { listenUrl } = options
   const sending = startSender({
     ...{ lookEveryMs, name: 'webhook', owner, db: database.pool, log, step },
-    // What a transaction held back that ended meanwhile is announced by nobody: the look each second finds it.
+    // Changes held back by a transaction that ended meanwhile send no notification: the check each second finds them.
     ...(listenUrl !== null && { wakeUps: (signal: AbortSignal) => waitForChanges(listenUrl, log, signal) }),
   })
   return {
