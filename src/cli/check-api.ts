@@ -53,7 +53,7 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
 
 const isPaged = ({ reads }: StreamDef): boolean => reads.kind === 'list' && reads.paged
 
-/** The limits that the API tells by headers, against those that are set; null: it tells none. */
+/** The limits that the API reports in headers, compared with the configured ones; null: it reports none. */
 export function limitsFinding(
   headers: Readonly<Record<string, string>>,
   { api }: Pick<ProbeOptions['config'], 'api'>,

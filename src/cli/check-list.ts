@@ -25,7 +25,7 @@ export type LookedAt = {
   readonly seen: { readonly call: ListCall; readonly base: number; readonly pages: readonly Page[] } | null
 }
 
-/** Looks at two pages of a list. @param database where detected settings are kept; null: none is there yet */
+/** Reads two pages of a list. @param database where detected settings are stored; null: there is none yet */
 export async function checkList(
   probe: ProbeApi,
   { config, signal }: ProbeOptions,

@@ -9,7 +9,7 @@ import type { ProbeApi } from '../sync/preflight.ts'
 import type { LookedAt } from './check-list.ts'
 import { type Finding, warn } from './findings.ts'
 
-/** A list whose pages can be asked for by number. */
+/** A list whose pages can be requested by number. */
 type Counted = { readonly stream: string; readonly total: number; readonly seen: NonNullable<LookedAt['seen']> }
 
 /** Where a list ends by its total, and what is there. */
@@ -43,7 +43,7 @@ export async function checkTotals(
     return [warn(`total ${stream}`, `the API names a total of ${total}, but ${problem}`, remedy)]
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof BoatMirrorError) return [] // what is wrong with the list itself was said of it
+    if (error instanceof BoatMirrorError) return [] // a problem of the list itself has been reported already
     throw error
   }
 }

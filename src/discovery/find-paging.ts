@@ -1,5 +1,5 @@
-// Finds out how a list is paged: asks for a few records, then for the ones after them in one way after the other, and
-// believes only what led to exactly those. What follows from an answer is paging-signs.ts's.
+// Finds out how a list is paged: requests a few records, then those after them in one way after the other, and
+// believes only a way that led to exactly those. The conclusions from an answer are in paging-signs.ts.
 
 import type { PagingStyle } from '../config.ts'
 import { findSizes } from './find-sizes.ts'
@@ -70,7 +70,7 @@ export async function findPaging(list: AskedList, whole: Sample, set: SetAlready
   }
 }
 
-/** What counts, but is not called so, is taken only where nothing better works. */
+/** A parameter that counts under an unexpected name is taken only where nothing better works. */
 async function firstThatWorks(look: Look): Promise<Found | null> {
   let spare: Found | null = null
   for (const { style, go } of waysOf(look)) {

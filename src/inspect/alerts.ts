@@ -1,4 +1,4 @@
-// The messages to ALERT_URL as people see them: whether the receiver takes them, and how many matters are told and not over.
+// The alerts as operators see them: whether the receiver accepts them, and how many conditions are open.
 
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'
@@ -11,7 +11,7 @@ import { unsent } from './webhook.ts'
 export type AlertsStatus = Omit<SenderState, 'failingS'> & {
   /** Scheme and host: the rest of the address is a secret. */
   readonly url: string
-  /** Matters whose begin was told, and that are not over. */
+  /** Conditions sent as started and not ended. */
   readonly open: number
 }
 
