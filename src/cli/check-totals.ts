@@ -6,11 +6,11 @@ import { keysOfPage } from '../api/paging/page-memory.ts'
 import { pastEndStatuses } from '../api/paging/page-source.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { ProbeApi } from '../sync/preflight.ts'
-import type { LookedAt } from './check-list.ts'
+import type { CheckedStream } from './check-list.ts'
 import { type Finding, warn } from './findings.ts'
 
 /** A list whose pages can be requested by number. */
-type Counted = { readonly stream: string; readonly total: number; readonly seen: NonNullable<LookedAt['seen']> }
+type Counted = { readonly stream: string; readonly total: number; readonly seen: NonNullable<CheckedStream['seen']> }
 
 /** Where a list ends by its total, and what is there. */
 type Ending = {
@@ -26,7 +26,7 @@ type Ending = {
 /** Tries the total of the longest list, on two pages. @returns nothing where it is right, or cannot be tried */
 export async function checkTotals(
   probe: ProbeApi,
-  lists: readonly LookedAt[],
+  lists: readonly CheckedStream[],
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
   // Of equal totals, which may all be a limit, that of the list that grows most: in the catalog's order, the last one.
@@ -48,7 +48,7 @@ export async function checkTotals(
   }
 }
 
-function countedOf({ stream, seen }: LookedAt): readonly Counted[] {
+function countedOf({ stream, seen }: CheckedStream): readonly Counted[] {
   const first = seen?.pages[0]
   if (!seen || !first || first.total === null || first.items.length === 0) return []
   const { style } = seen.call.paging

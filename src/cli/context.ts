@@ -11,9 +11,9 @@ import { assertKnownStreams } from '../jobs/schedule.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
 import { privacySettings } from '../state/privacy/rules.ts'
-import { logForeignWarnings } from './foreign-warnings.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
 import { printError } from './print-error.ts'
+import { logThirdPartyWarnings } from './third-party-warnings.ts'
 import { noteOtherDatabase } from './worker-mark.ts'
 
 export type { OpenedApp } from './open.ts'
@@ -86,7 +86,7 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
     assertKnownStreams(config)
     privacySettings(config) // refuses what it does not take
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
-    restoreWarnings = logForeignWarnings(log)
+    restoreWarnings = logThirdPartyWarnings(log)
     const stoppers = { signal: stopping.signal, onFenced: (error: BoatMirrorError) => stopping.abort(error) }
     const code = await run({
       config,

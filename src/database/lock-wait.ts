@@ -23,7 +23,7 @@ type Holder = {
   readonly since: Date | null
 }
 
-const lookMs = 1_000
+const checkMs = 1_000
 
 // For sessions of other roles Postgres may show only the process id.
 const holdersQuery = `select h.pid, a.application_name as name, a.usename as user, a.xact_start as since
@@ -60,7 +60,7 @@ async function watch(options: WatchOptions, pid: number, done: AbortSignal): Pro
   let said = ''
   for (;;) {
     const woken = signal === undefined || signal.aborted ? done : AbortSignal.any([done, signal])
-    await sleepFor(lookMs, undefined, { signal: woken }).catch(() => undefined) // ends by either signal
+    await sleepFor(checkMs, undefined, { signal: woken }).catch(() => undefined) // ends by either signal
     if (done.aborted) return
     try {
       if (signal?.aborted) await pool.query('select pg_cancel_backend($1)', [pid])

@@ -97,7 +97,7 @@ const statementNow = 'statement_timestamp()'
  * A reading time received from outside, in the form to store; null (never read) stays null, which `least` would turn
  * into now.
  */
-export const toldRead = (expression: string): string =>
+export const storableReadTime = (expression: string): string =>
   `case when ${expression} > ${statementNow} then ${statementNow} else ${expression} end`
 
 /** True for a row whose reading time lies ahead of the database's clock. */

@@ -3,7 +3,7 @@
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'
 import { counted, relative } from '../format.ts'
-import { knownMatters } from '../state/shared/matters.ts'
+import { storedConditions } from '../state/shared/alert-conditions.ts'
 import { type SenderState, senderState } from '../state/shared/senders.ts'
 import { shownReceiver } from '../text.ts'
 import { unsent } from './webhook.ts'
@@ -22,7 +22,7 @@ export async function alertsStatus(
 ): Promise<AlertsStatus | null> {
   if (alertUrl === null) return null
   const { failingS: _, ...known } = (await senderState(db, 'alert')) ?? unsent
-  const open = (await knownMatters(db)).filter(({ told }) => told).length
+  const open = (await storedConditions(db)).filter(({ told }) => told).length
   return { url: shownReceiver(alertUrl) ?? '', open, ...known }
 }
 

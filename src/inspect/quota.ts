@@ -77,11 +77,11 @@ const areReadsStopped = ({ used, allowed }: QuotaWindowStatus): boolean =>
   used >= Math.floor(allowed * quotaRule.forReads)
 
 /** Shares that raise an alert, if this much of the window's time has not elapsed yet. */
-const toldAt = [0.8, 0.95] as const
+const alertShares = [0.8, 0.95] as const
 
 /** Which of the levels a window has reached before its time, as percentages. Pure. */
 export const reachedEarly = ({ used, allowed, elapsed }: QuotaWindowStatus): readonly number[] =>
-  toldAt.filter((level) => used >= allowed * level && elapsed < level).map((level) => level * 100)
+  alertShares.filter((level) => used >= allowed * level && elapsed < level).map((level) => level * 100)
 
 /** What is used, in a few words: `day 45 % of 120,000`. */
 export const usedText = ({ windows }: Pick<QuotaStatus, 'windows'>): string =>

@@ -18,7 +18,7 @@ type HourlyOptions = {
   /** Milliseconds from one line to the next, over all workers. */
   readonly everyMs?: number
   /** Milliseconds from one look whether it is due to the next. */
-  readonly lookEveryMs?: number
+  readonly checkEveryMs?: number
 }
 
 const hourMs = 3_600_000
@@ -26,14 +26,14 @@ const minuteMs = 60_000
 
 /** Logs each hour that there are no problems, or which ones. `stop` resolves when nothing is running any more. */
 export function startHourlyLine({ db, owner, read, log, ...times }: HourlyOptions): { stop(): Promise<void> } {
-  const { everyMs = hourMs, lookEveryMs = minuteMs } = times
+  const { everyMs = hourMs, checkEveryMs = minuteMs } = times
   const stopping = new AbortController()
   const { signal } = stopping
   const isNews = atMostEvery(everyMs)
   const loop = async (): Promise<void> => {
     // Not sooner: a worker that has begun just now is still catching up.
     await sleep(everyMs, signal)
-    for (; ; await sleep(lookEveryMs, signal))
+    for (; ; await sleep(checkEveryMs, signal))
       try {
         if (await takeLineTurn(db, owner, everyMs)) sayHow(await read(), log)
       } catch (error) {

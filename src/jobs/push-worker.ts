@@ -10,7 +10,7 @@ import { pushQueue, type QueueBackend } from './queues.ts'
 
 /** What `outbox.enqueue` notifies, with a constant payload. */
 const enqueuedChannel = 'boat_mirror_outbox'
-const lookEveryMs = 1_000
+const checkEveryMs = 1_000
 /** A change that stays unclaimed for this long is pushed without the queue, in milliseconds. */
 const neglectedAfterMs = 15_000
 /** The same for a queue that refuses wake-ups. */
@@ -93,7 +93,7 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
       } catch (error) {
         log.debug({ event: 'outbox_not_readable', reason: messageOf(error) }, 'the outbox could not be looked at')
       }
-      await sleep(lookEveryMs, stopping.signal).catch(() => undefined) // stopped
+      await sleep(checkEveryMs, stopping.signal).catch(() => undefined) // stopped
     }
   }
   const listening =

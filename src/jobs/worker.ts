@@ -14,7 +14,7 @@ import type { SyncContext } from '../sync/context.ts'
 import { mostUrgentDetail, priorities, streamsToRead } from '../sync/plan.ts'
 import { runTask } from '../sync/run-task.ts'
 import { fitSchedule } from './fit-schedule.ts'
-import { keepHouse } from './keep-house.ts'
+import { runHousekeeping } from './housekeeping.ts'
 import {
   type JobQueue,
   type JobWorker,
@@ -204,7 +204,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     }
     if (performance.now() - prunedAt > pruneEveryMs) {
       prunedAt = performance.now()
-      await keepHouse(database, { historyDays: config.historyDays, log })
+      await runHousekeeping(database, { historyDays: config.historyDays, log })
     }
     for (const turn of await overdueTurns(database.pool, lostAfterS))
       if ((await tick(full, turn, log)) === 'asked') full.onTasks()

@@ -20,7 +20,7 @@ type SenderLoop = {
   readonly db: Queryable
   readonly log: Logger
   /** How often it is looked whether there is something to send, in milliseconds. */
-  readonly lookEveryMs: number
+  readonly checkEveryMs: number
   readonly step: (signal: AbortSignal) => Promise<StepResult>
   /** Creates the signals that end a wait early; missing: there are none. */
   readonly wakeUps?: (signal: AbortSignal) => WakeUps
@@ -30,7 +30,7 @@ type SenderLoop = {
 export type WakeUps = (ms: number) => Promise<void>
 
 /** Starts sending; `stop` cancels the current call, which the next sender repeats, and returns the lease. */
-export function startSender({ name, owner, db, log, lookEveryMs, step, wakeUps }: SenderLoop): {
+export function startSender({ name, owner, db, log, checkEveryMs, step, wakeUps }: SenderLoop): {
   stop(): Promise<void>
 } {
   const stopping = new AbortController()
@@ -49,7 +49,7 @@ export function startSender({ name, owner, db, log, lookEveryMs, step, wakeUps }
           log.warn({ event: 'sender_failed', sender: name, err: error }, `the ${name} sender failed and tries again`)
         told = messageOf(error)
       }
-      await wait(lookEveryMs).catch(() => undefined) // stopped
+      await wait(checkEveryMs).catch(() => undefined) // stopped
     }
   }
   const looping = loop()

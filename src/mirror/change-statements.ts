@@ -3,7 +3,7 @@
 import { childrenOf } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, knownRead, toldRead } from '../database/sql.ts'
+import { identifier, knownRead, storableReadTime } from '../database/sql.ts'
 import { columnList, formerly, keyObject, sameKey } from './diff-sql.ts'
 import { keepingLost } from './feed.ts'
 import type { Scope, TableWrite } from './rows.ts'
@@ -88,7 +88,7 @@ function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, als
     select ${key.map((column, index) => `m.${identifier(column)}::text as k${index}`).join(', ')}${more.map(([as]) => `, m.${as}`).join('')} from marked m`
 }
 
-const readAtParameter = toldRead('$1::timestamptz')
+const readAtParameter = storableReadTime('$1::timestamptz')
 const sourceParameter = '$2::text'
 
 /** Tombstones by key, of rows not read later. Parameters: reading time, source, then one text array per key column. */
@@ -168,7 +168,7 @@ function scopeSql(stream: StreamDef, shape: ScopeShape, source: RowSource): Pick
   const values = columns.map((column, index) => `v${index}::${columnType(stream, column)} as v${index}`)
   const arrays = ['$2::timestamptz[]', '$3::text[]', ...columns.map((_, index) => `$${4 + index}::text[]`)]
   const names = ['read_at', 'source', ...columns.map((_, index) => `v${index}`), 'place']
-  const scopes = `select ${[`${toldRead('read_at')} as read_at`, 'source', 'place', ...values].join(', ')}
+  const scopes = `select ${[`${storableReadTime('read_at')} as read_at`, 'source', 'place', ...values].join(', ')}
       from unnest(${arrays.join(', ')}) with ordinality as answered(${names.join(', ')})`
   const matches = [
     't._deleted_at is null',

@@ -92,7 +92,7 @@ function* rowLines(rows: readonly Inserted[], places: readonly number[], { now }
   const writtenAt = now.toISOString()
   for (const { table, row } of rows) {
     const told = row.readAt ?? table.readAt
-    const readAt = told < now ? told.toISOString() : writtenAt // as `toldRead` says it
+    const readAt = told < now ? told.toISOString() : writtenAt // as `storableReadTime` says it
     const source = copyText(sourceOfRow(table, row))
     yield copyFields(row.values, places)
     yield '\t'

@@ -20,7 +20,7 @@
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, isStub, knownRead, toldRead } from '../database/sql.ts'
+import { identifier, isStub, knownRead, storableReadTime } from '../database/sql.ts'
 import { saysOther } from './content.ts'
 import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import { firstEntry, keepingBefore } from './feed.ts'
@@ -52,7 +52,7 @@ function incomingSql(stream: StreamDef, source: RowSource): string {
   // assumes that it holds for half of the rows.
   const mine = source === 'sent' ? where : `case when ${where} then true end`
   return `staged as (
-      select ${typed.join(', ')}, g.payload::jsonb as _payload, g.source as _source, ${toldRead('g.read_at')} as _read_at, g.stub as _stub
+      select ${typed.join(', ')}, g.payload::jsonb as _payload, g.source as _source, ${storableReadTime('g.read_at')} as _read_at, g.stub as _stub
       from ${from} where ${mine}
     ), newest as (
       select distinct on (${key}) * from staged order by ${key}, _stub, _read_at desc, _payload desc

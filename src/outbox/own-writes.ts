@@ -4,7 +4,7 @@ import type { Evidence } from './change.ts'
 import { showDelayOf } from './context.ts'
 import type { Delivery, Verdict } from './kinds/kind.ts'
 import { gone, type Outcome, type Unseen } from './outcome.ts'
-import { lookAgain } from './show-delay.ts'
+import { checkAgain } from './show-delay.ts'
 
 /** A recent write of ours to the change's record, or its creation, which is searched longest; null: none recently. */
 async function writtenLately({ context, change }: Delivery): Promise<Unseen | null> {
@@ -25,9 +25,9 @@ async function writtenLately({ context, change }: Delivery): Promise<Unseen | nu
 }
 
 /** When to search again for a missing record that a change of ours just wrote. Null: it does not exist. */
-export async function awaited(delivery: Delivery): Promise<ReturnType<typeof lookAgain>> {
+export async function awaited(delivery: Delivery): Promise<ReturnType<typeof checkAgain>> {
   const written = await writtenLately(delivery)
-  return written === null ? null : lookAgain(written)
+  return written === null ? null : checkAgain(written)
 }
 
 /** The outcome for a record that is not there before anything was sent: gone, or not to be seen yet. */
@@ -43,7 +43,7 @@ export async function goneOrAwaited(delivery: Delivery): Promise<Outcome> {
 export function notShown({ context, change }: Delivery, verdict: Verdict): Outcome | null {
   if (verdict.kind !== 'not' && verdict.kind !== 'gone') return null
   const sinceMs = sinceAnswer(change.evidence, context.clock.now())
-  const again = lookAgain({ sinceMs, patienceMs: showDelayOf(context).ms() })
+  const again = checkAgain({ sinceMs, patienceMs: showDelayOf(context).ms() })
   return again === null ? null : { kind: 'verify', answered: true, ...again }
 }
 

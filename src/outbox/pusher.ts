@@ -83,7 +83,7 @@ const heartbeatsPerLease = 3
 const settleAttempts = 5
 const mostTogether = 16 // claimed, marked or settled by one transaction: it holds their locks
 const lanesAPlace = 3 // while one request is in flight, one change is claimed and one settled
-const lookAgainMs = 250 // while a slow answer is awaited, a free lane claims new changes
+const checkAgainMs = 250 // while a slow answer is awaited, a free lane claims new changes
 const longestSleepMs = 1_000 // the reconciler's interval: what no NOTIFY announced is found within it
 
 /** How long a change rests after our own database interrupted it. */
@@ -304,7 +304,7 @@ export function createPusher(given: PushContext): Pusher {
     const failures: unknown[] = []
     while (lanes.size > 0) {
       const settledOrTime = new AbortController()
-      const time = sleep(lookAgainMs, settledOrTime.signal).then(addLane, () => undefined)
+      const time = sleep(checkAgainMs, settledOrTime.signal).then(addLane, () => undefined)
       await Promise.race([...lanes, time]).catch((error: unknown) => failures.push(error))
       settledOrTime.abort()
     }

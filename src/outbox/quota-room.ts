@@ -71,7 +71,7 @@ export async function readRoom(db: Queryable, quota: Quota, claimed: readonly Cl
   return { ...room, chains: new Map(Object.entries(room.chains)) }
 }
 
-const lookAgainMs = 30_000
+const checkAgainMs = 30_000
 
 /** Gives back changes that were claimed in this transaction, for a while, with the reason. */
 export async function holdForQuota(db: Queryable, ids: readonly string[]): Promise<void> {
@@ -80,7 +80,7 @@ export async function holdForQuota(db: Queryable, ids: readonly string[]): Promi
     .set((eb) => ({
       status: 'queued',
       attempts: eb('attempts', '-', 1),
-      next_attempt_at: inMs(lookAgainMs),
+      next_attempt_at: inMs(checkAgainMs),
       owner: null,
       lease_until: null,
       error: waitsForQuota,

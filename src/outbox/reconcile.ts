@@ -10,7 +10,7 @@ import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
 import { awaited, sinceAnswer } from './own-writes.ts'
-import { lookAgain } from './show-delay.ts'
+import { checkAgain } from './show-delay.ts'
 import { sentAs } from './values.ts'
 import { recalledSent, withBefore } from './veil.ts'
 
@@ -75,7 +75,7 @@ function absent(delivery: Delivery): Outcome {
   const { clock } = context
   const { makesRecord, expires } = kindOf(change.write)
   const unseen = change.evidence.answered
-    ? lookAgain({ sinceMs: sinceAnswer(change.evidence, clock.now()), patienceMs: showDelayOf(context).ms() })
+    ? checkAgain({ sinceMs: sinceAnswer(change.evidence, clock.now()), patienceMs: showDelayOf(context).ms() })
     : null
   if (unseen !== null) return { kind: 'verify', answered: true, ...unseen }
   if (change.evidence.answered)

@@ -14,15 +14,15 @@ export type ShowDelay = ShownAfter & {
 }
 
 /** Milliseconds to the next read of a write this old that is not shown yet: as long again. */
-const nextLookMs = (sinceMs: number): number => Math.round(Math.min(latestMs, Math.max(soonestMs, sinceMs)))
+const nextCheckMs = (sinceMs: number): number => Math.round(Math.min(latestMs, Math.max(soonestMs, sinceMs)))
 
 type Again = { readonly delayMs: number; readonly error: string; readonly unseen: Unseen }
 
 /** When to read again what does not show yet; null: the time is over, so the present content counts. */
-export function lookAgain(unseen: Unseen): Again | null {
+export function checkAgain(unseen: Unseen): Again | null {
   const { sinceMs, patienceMs } = unseen
   if (sinceMs >= patienceMs) return null
-  const delayMs = Math.max(1, Math.min(nextLookMs(sinceMs), Math.ceil(patienceMs - sinceMs)))
+  const delayMs = Math.max(1, Math.min(nextCheckMs(sinceMs), Math.ceil(patienceMs - sinceMs)))
   return { delayMs, error: 'The API does not show yet what was written a moment ago.', unseen }
 }
 
@@ -44,7 +44,7 @@ export function createShowDelay(assumedMs: number = assumedShownAfter.ms()): Sho
       waiting.delete(changeId)
       if (before === undefined || (outcome.kind !== 'done' && outcome.kind !== 'verify')) return
       // Not shown then, but at the next look, before patience ended: so long it may take.
-      const shownAfterMs = before.sinceMs + nextLookMs(before.sinceMs)
+      const shownAfterMs = before.sinceMs + nextCheckMs(before.sinceMs)
       if (shownAfterMs < before.patienceMs) ms = Math.min(longestMs, Math.max(ms, 2 * shownAfterMs))
     },
   }

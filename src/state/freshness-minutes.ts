@@ -49,7 +49,7 @@ const gapBefore = ({ day, missedFrom, longestGap }: FreshnessDay, minute: number
  * The newest day of a stream after a check; `last` itself where the check adds nothing. A minute is checked once:
  * later checks, by another worker or after the clock was set back, change nothing.
  */
-export function afterLook(last: FreshnessDay | null, minute: number, look: Look): FreshnessDay | null {
+export function afterCheck(last: FreshnessDay | null, minute: number, look: Look): FreshnessDay | null {
   if (last !== null && minute <= last.lookedAt) return last
   const today = last?.day === dayOf(minute) ? last : newDay(dayOf(minute), last)
   const { counted, countsFrom, met, missedFrom } = today

@@ -16,7 +16,7 @@ import type { KnownRecord } from '../state/remembered/records.ts'
 import type { NewTask, Task, Waiting } from '../state/runs/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
 import type { Learned } from './details/learned.ts'
-import { SeenStubs } from './details/seen-stubs.ts'
+import { StubCache } from './details/stub-cache.ts'
 import type { Economy } from './economy.ts'
 import type { Checkpoint } from './lists/progress.ts'
 
@@ -72,7 +72,7 @@ export function listReading<R extends Reading>(reading: R, stream: StreamDef): O
 export type TaskRun<K extends Kind = Kind> = Reading<K> & {
   readonly task: Task
   readonly writer: TaskWriter
-  readonly stubs: SeenStubs
+  readonly stubs: StubCache
   /** Held rows that an operator released: they may be deleted, however many they are. */
   readonly released?: ReadonlySet<string>
 }
@@ -80,7 +80,7 @@ export type TaskRun<K extends Kind = Kind> = Reading<K> & {
 /** The run of a task. */
 export function taskRun(context: SyncContext, task: Task, writer: TaskWriter, signal: AbortSignal): TaskRun {
   const stream = streamNamed(task.stream)
-  return { context, task, stream, reads: stream.reads, writer, stubs: new SeenStubs(), signal }
+  return { context, task, stream, reads: stream.reads, writer, stubs: new StubCache(), signal }
 }
 
 /** What else a commit takes along. */

@@ -14,7 +14,7 @@ import type { SyncContext } from './context.ts'
 import { foundInside, personRedaction, withStubs } from './details/embeds.ts'
 import { calendarDays, daysOf } from './details/readers/calendar.ts'
 import { priceEntries } from './details/readers/prices.ts'
-import { SeenStubs } from './details/seen-stubs.ts'
+import { StubCache } from './details/stub-cache.ts'
 import type { RequestValues } from './records/project.ts'
 
 export type Replayed =
@@ -29,7 +29,7 @@ export async function replayRecord(context: SyncContext, record: QuarantineEntry
   const reason = replayed.bad[0]?.reason ?? wrongKey(stream, record, replayed)
   if (reason !== null) return { kind: 'refused', reason }
   try {
-    const { tables } = await withStubs(context, replayed, new SeenStubs())
+    const { tables } = await withStubs(context, replayed, new StubCache())
     const written = await context.database.transaction(async (client) => {
       await context.privacy?.assertCurrent(client)
       const { counts } = await applyWrites(client, { tables })

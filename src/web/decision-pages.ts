@@ -56,7 +56,7 @@ const recordsShown = 50
 /** Columns by which an operator recognizes a record: not when it was written. */
 const columnsShown = 5
 
-const tellsRecord = ({ type, name }: StreamDef['columns'][number]): boolean =>
+const identifiesRecord = ({ type, name }: StreamDef['columns'][number]): boolean =>
   type !== 'jsonb' && !type.endsWith('[]') && !/^(creation|last_modification)_/.test(name)
 
 /** Adds them. */
@@ -82,7 +82,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
   const heldRecord = async (stream: StreamDef, key: string): Promise<HeldRecord> => {
     const row = await recordRow(pool, stream, keyParts(stream, key))
     const known = stream.columns
-      .filter((column) => tellsRecord(column) && !stream.key.includes(column.name))
+      .filter((column) => identifiesRecord(column) && !stream.key.includes(column.name))
       .flatMap(({ name }): [string, string][] => {
         const value = row?.values[name] ?? null
         return value === null ? [] : [[name, value]]

@@ -27,7 +27,7 @@ describe('the hourly line', () => {
   const openWorker = (db: Queryable, read: () => Promise<readonly AttentionItem[]>, everyMs: number) => {
     const lines: { event: string; msg: string }[] = []
     const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) })
-    const { stop } = startHourlyLine({ db, owner: 'host:1:a', read, log, everyMs, lookEveryMs: 1 })
+    const { stop } = startHourlyLine({ db, owner: 'host:1:a', read, log, everyMs, checkEveryMs: 1 })
     return { lines, stop }
   }
 

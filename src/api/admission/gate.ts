@@ -69,7 +69,7 @@ type GateOptions = {
 }
 
 /** How long what the store said is good for, and the longest sleep between two looks. */
-const lookMs = 1_000
+const refreshMs = 1_000
 
 export function createGate(options: GateOptions): Gate {
   const { clock, log } = options
@@ -145,8 +145,8 @@ export function createGate(options: GateOptions): Gate {
     while (true) {
       signal?.throwIfAborted()
       // A caller that comes when a refresh is due waits for it, but not for a store that does not answer.
-      const look = shared.lookIfDue(now())
-      if (look !== null) await within(lookMs, look)
+      const refreshing = shared.refreshIfDue(now())
+      if (refreshing !== null) await within(refreshMs, refreshing)
       const verdict = admission(state, now(), probeOut)
       if (verdict.kind === 'pass') return passFor(false)
       if (verdict.kind === 'probe') {
@@ -156,7 +156,7 @@ export function createGate(options: GateOptions): Gate {
       }
       const left = patienceMs - (now() - enteredAt)
       if (left <= 0) throw paused(state, now(), refusals > 0)
-      await sleep(Math.min(verdict.ms, left, lookMs), signal)
+      await sleep(Math.min(verdict.ms, left, refreshMs), signal)
     }
   }
 
@@ -191,7 +191,7 @@ function paused(state: GateState, now: number, isRefused: boolean): BoatMirrorEr
 
 type Share = {
   /** Reads the store, at most once a second; null when it is too early. */
-  lookIfDue(now: number): Promise<void> | null
+  refreshIfDue(now: number): Promise<void> | null
   /** Writes what we know, after learning what the others know. */
   save(): void
 }
@@ -201,7 +201,7 @@ type Share = {
  * merged one.
  */
 function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: GateState) => GateState): Share {
-  if (store === undefined) return { lookIfDue: () => null, save: () => undefined }
+  if (store === undefined) return { refreshIfDue: () => null, save: () => undefined }
   let lookedAt = Number.NEGATIVE_INFINITY
   let saving: Promise<void> = Promise.resolve()
   let saveDue = false
@@ -217,17 +217,17 @@ function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: 
       out = true
     }
   }
-  const look = async (): Promise<GateState> => {
+  const refreshing = async (): Promise<GateState> => {
     const loaded: unknown = await store.load()
     return learn(isGateState(loaded) ? loaded : closedGate)
   }
 
   return {
-    lookIfDue(now) {
-      if (Math.abs(now - lookedAt) < lookMs) return null // a clock set backwards must not stop the refresh
+    refreshIfDue(now) {
+      if (Math.abs(now - lookedAt) < refreshMs) return null // a clock set backwards must not stop the refresh
       lookedAt = now
       return guarded(async () => {
-        await look()
+        await refreshing()
       })
     },
     save() {
@@ -236,7 +236,7 @@ function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: 
       saving = saving.then(() =>
         guarded(async () => {
           saveDue = false
-          await store.save(await look())
+          await store.save(await refreshing())
         }),
       )
     },

@@ -1,7 +1,7 @@
 // A queue with four lanes: changes, requested refreshes, lists, details. Each lane is first come, first served; lists
 // leave details a share. An aborted waiter leaves the queue immediately. It decides only who is next, never when.
 
-import { onAbort } from '../wire/called-off.ts'
+import { onAbort } from '../wire/abort.ts'
 
 /**
  * `write`: a change. `asked`: a refresh. `read`: a list, and reads that a caller waits for. `detail`: data that lists

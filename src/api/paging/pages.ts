@@ -130,7 +130,7 @@ async function* pagesInOrder(
 
     // Parsed a moment ago, compared in a moment: of a large page each takes long enough for others to have their turn between.
     if (items.length > largePage) await setImmediate()
-    const verdict = unchanged === null ? memory.look(items) : memory.lookAtKeys(unchanged.keys)
+    const verdict = unchanged === null ? memory.look(items) : memory.rememberKeys(unchanged.keys)
     if (verdict !== 'new') {
       if (judgeRepeat(soFar()) === 'ask') await askForTail(soFar(), memory, source)
       return

@@ -4,7 +4,7 @@
 import { ApiError, type ApiErrorDetails, BoatMirrorError, type ErrorCode } from '../../errors.ts'
 import { oneLine } from '../../text.ts'
 import { passesByItself } from '../retry.ts'
-import { abortedCall } from './called-off.ts'
+import { abortedCall } from './abort.ts'
 import { codeIn, connectionProblem, httpPeer } from './connection-problems.ts'
 import { get, type Json, parseJson, textOf } from './json.ts'
 import { type ApiProxy, ProxyFailure } from './proxy.ts'

@@ -7,7 +7,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { readStatus } from '../../inspect/read-status.ts'
 import type { StatusFacts } from '../../inspect/status.ts'
 import { openLate } from '../../jobs/backend.ts'
-import { startFreshnessLooks } from '../../jobs/freshness-looks.ts'
+import { startFreshnessChecks } from '../../jobs/freshness-checks.ts'
 import { startHourlyLine } from '../../jobs/hourly-line.ts'
 import { startPresence } from '../../jobs/presence.ts'
 import { startPushWorker } from '../../jobs/push-worker.ts'
@@ -63,7 +63,7 @@ export async function runWorker(context: CommandContext): Promise<void> {
     readStatus(config, { database: app.database, url: app.databaseUrl }, app.apiUrl)
   // First of all: late data must not raise an alarm while a worker catches up.
   await using _presence = startPresence({ db: app.database.pool, version: packageVersion(), log })
-  await using _looks = startFreshnessLooks({ database: app.database, config, log })
+  await using _looks = startFreshnessChecks({ database: app.database, config, log })
   await using pages = await startOperatorServer({
     config,
     log,

@@ -4,7 +4,7 @@
 import { findStream } from '../../catalog/catalog.ts'
 import { duration } from '../../format.ts'
 import type { AttentionItem } from '../../inspect/status.ts'
-import type { Matter } from './begun-over.ts'
+import type { Condition } from './debounce.ts'
 import { type AlertKind, titles } from './kinds.ts'
 
 export type AlertMessage = {
@@ -35,24 +35,24 @@ type Situation = {
 
 /** One message for each kind among these conditions, in their order. */
 export function messagesOf(
-  matters: readonly Matter[],
+  conditions: readonly Condition[],
   state: AlertMessage['state'],
   situation: Situation,
-): readonly { readonly message: AlertMessage; readonly matters: readonly Matter[] }[] {
-  const kinds = [...new Set(matters.map(({ kind }) => kind))]
+): readonly { readonly message: AlertMessage; readonly conditions: readonly Condition[] }[] {
+  const kinds = [...new Set(conditions.map(({ kind }) => kind))]
   return kinds.map((kind) => {
-    const same = matters.filter((matter) => matter.kind === kind)
-    return { message: messageOf(kind, same, { ...situation, state }), matters: same }
+    const same = conditions.filter((condition) => condition.kind === kind)
+    return { message: messageOf(kind, same, { ...situation, state }), conditions: same }
   })
 }
 
 function messageOf(
   kind: AlertKind,
-  matters: readonly Matter[],
+  conditions: readonly Condition[],
   { place, attention, now, state }: Situation & { readonly state: AlertMessage['state'] },
 ): AlertMessage {
-  const about = namesOf(kind, matters)
-  const since = new Date(Math.min(...matters.map((matter) => matter.since.getTime())))
+  const about = namesOf(kind, conditions)
+  const since = new Date(Math.min(...conditions.map((condition) => condition.since.getTime())))
   const shown = about.length > namesShown ? [...about.slice(0, namesShown), `${about.length - namesShown} more`] : about
   const what = `${about.length === 0 ? '' : `${shown.join(', ')}: `}${titles[kind]}`
   const commands = state === 'over' ? [] : commandsFor(kind, about, attention)
@@ -66,8 +66,8 @@ function messageOf(
 }
 
 /** Names that may be sent. A field's own name is the API's text: its stream is named. */
-function namesOf(kind: AlertKind, matters: readonly Matter[]): readonly string[] {
-  const names = matters.map(({ about }) => (kind === 'fields' ? (about.split('.')[0] ?? '') : about))
+function namesOf(kind: AlertKind, conditions: readonly Condition[]): readonly string[] {
+  const names = conditions.map(({ about }) => (kind === 'fields' ? (about.split('.')[0] ?? '') : about))
   return [...new Set(names.filter((name) => name !== ''))]
 }
 

@@ -11,7 +11,7 @@ import { mergeChange, overlayBase } from '../merge.ts'
 import { errorText, leftBehind, type Outcome, type Unseen } from '../outcome.ts'
 import { goneOrAwaited, notShown } from '../own-writes.ts'
 import { mirrorKey, type Params, type Seen } from '../reads.ts'
-import { lookAgain } from '../show-delay.ts'
+import { checkAgain } from '../show-delay.ts'
 import {
   asReceived,
   garbledMessage,
@@ -221,7 +221,7 @@ export const update: Kind = {
     const { privacy } = delivery.context
     const shown = (field: BodyField): Json => readValue(field, seen.record)
     const left = recalledFields(privacy, write, written?.fields ?? {}, { among: (field) => [shown(field)] })
-    const again = written === null || showsAll(write, left, seen) ? null : lookAgain(written)
+    const again = written === null || showsAll(write, left, seen) ? null : checkAgain(written)
     if (again !== null) return { kind: 'retry', heldBack: true, ...again }
     const unseen = unseenFields(write.body, fields, seen)
     if (unseen.garbled.length > 0) return { kind: 'failed', error: garbledMessage(unseen.garbled), response: null }

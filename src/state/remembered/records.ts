@@ -4,7 +4,7 @@
 import { descendantsOf, streamNamed } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { identifier, isStub, now, on, type Queryable, textArray, toldRead } from '../../database/sql.ts'
+import { identifier, isStub, now, on, type Queryable, storableReadTime, textArray } from '../../database/sql.ts'
 import { isOlder } from '../due/ages.ts'
 
 /** The key of a record or a row as one text. */
@@ -166,7 +166,7 @@ const savedDetailHash = `case when excluded.detail_hash is null then r.detail_ha
 
 const saveStatement = (changed: boolean): string => `insert into sync.records as r
     (stream, key, list_hash, detail_hash, detail_read_at, projection, listed_at, partly, changed_at)
-  select g.stream, g.key, g.list_hash, g.detail_hash, ${toldRead('g.detail_read_at')}, coalesce(g.projection, 0),
+  select g.stream, g.key, g.list_hash, g.detail_hash, ${storableReadTime('g.detail_read_at')}, coalesce(g.projection, 0),
     case when g.listed then moment end, g.partly, moment
   from (select clock_timestamp()) as m(moment),
     unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[], $7::boolean[], $8::boolean[])
@@ -186,7 +186,7 @@ const unlessSame = `where (coalesce(excluded.list_hash, r.list_hash), ${savedDet
     or (excluded.projection <> 0 and excluded.projection <> r.projection) or excluded.listed_at is not null`
 
 /** Parameters: streams, keys, hashes, reading times, whether reads were skipped. */
-const renewStatement = `update sync.records r set detail_read_at = greatest(${toldRead('k.read_at')}, r.detail_read_at),
+const renewStatement = `update sync.records r set detail_read_at = greatest(${storableReadTime('k.read_at')}, r.detail_read_at),
     partly = coalesce(k.partly, r.partly)
   from (select r.stream, r.key, g.read_at, g.partly from sync.records r
       join unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::boolean[]) as g(stream, key, hash, read_at, partly)

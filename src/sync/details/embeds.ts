@@ -19,7 +19,7 @@ import {
 } from '../change-set.ts'
 import type { SyncContext } from '../context.ts'
 import { keyOf, projectRecord, valueAt } from '../records/project.ts'
-import type { SeenStubs } from './seen-stubs.ts'
+import type { StubCache } from './stub-cache.ts'
 
 /**
  * The records that stand inside others, at any depth, and those that were answered on their own: each once, as its latest
@@ -102,7 +102,7 @@ const isBetter = (look: Look, before: Look): boolean =>
 export async function stubsOf(
   db: Queryable,
   records: readonly Embedded[],
-  { timeZone, seen }: { readonly timeZone: string; readonly seen: SeenStubs },
+  { timeZone, seen }: { readonly timeZone: string; readonly seen: StubCache },
 ): Promise<{ readonly tables: readonly TableWrite[]; readonly warnings: readonly string[] }> {
   const byStream = new Map<StreamDef, Embedded[]>()
   for (const embedded of records) {
@@ -237,7 +237,7 @@ const idAt = (record: Json, path: string): string | undefined => textOf(valueAt(
 export async function withStubs(
   { database, settings }: SyncContext,
   changes: ChangeSet,
-  seen: SeenStubs,
+  seen: StubCache,
 ): Promise<ChangeSet> {
   const { timeZone } = settings
   const embedded = embeddedRecords(changes.embedding, changes.embedded, timeZone)

@@ -2,7 +2,7 @@
 
 import { on, type Queryable } from '../../database/sql.ts'
 
-export type StoredMatter = {
+export type StoredCondition = {
   readonly kind: string
   readonly about: string
   readonly since: Date
@@ -11,7 +11,7 @@ export type StoredMatter = {
 }
 
 /** All stored conditions, the oldest first. */
-export async function knownMatters(db: Queryable): Promise<readonly StoredMatter[]> {
+export async function storedConditions(db: Queryable): Promise<readonly StoredCondition[]> {
   return await on(db)
     .selectFrom('sync.alerts')
     .select(['kind', 'about', 'since', 'told', 'gone_since as goneSince'])
@@ -22,11 +22,11 @@ export async function knownMatters(db: Queryable): Promise<readonly StoredMatter
 }
 
 /** Stores these conditions and deletes all others. */
-export async function saveMatters(db: Queryable, matters: readonly StoredMatter[]): Promise<void> {
+export async function saveConditions(db: Queryable, conditions: readonly StoredCondition[]): Promise<void> {
   await on(db).deleteFrom('sync.alerts').execute()
-  if (matters.length === 0) return
+  if (conditions.length === 0) return
   await on(db)
     .insertInto('sync.alerts')
-    .values(matters.map(({ goneSince, ...matter }) => ({ ...matter, gone_since: goneSince })))
+    .values(conditions.map(({ goneSince, ...condition }) => ({ ...condition, gone_since: goneSince })))
     .execute()
 }

@@ -7,7 +7,7 @@ import { atMostEvery, type Logger } from '../log.ts'
 const quietMs = 3_600_000
 
 /** Logs them from now on. Returns what gives console and process back. */
-export function logForeignWarnings(log: Logger): () => void {
+export function logThirdPartyWarnings(log: Logger): () => void {
   const { warn, error } = console
   const before = process.listeners('warning')
   const isNews = atMostEvery(quietMs)

@@ -9,7 +9,7 @@ const steadyMs = 120_000
 /** One condition: a kind, and the name of its subject (empty: the mirror as a whole). */
 export type Subject = { readonly kind: AlertKind; readonly about: string }
 
-export type Matter = Subject & {
+export type Condition = Subject & {
   readonly since: Date
   /** The receiver accepted the message about its start. */
   readonly told: boolean
@@ -19,27 +19,27 @@ export type Matter = Subject & {
 
 export type Decision = {
   /** The conditions to store; those sent as ended are deleted when the message is accepted. */
-  readonly known: readonly Matter[]
-  readonly begun: readonly Matter[]
-  readonly over: readonly Matter[]
+  readonly known: readonly Condition[]
+  readonly begun: readonly Condition[]
+  readonly over: readonly Condition[]
 }
 
 /** Equal for two records of the same condition. */
 export const subjectKey = ({ kind, about }: Subject): string => `${kind} ${about}`
 
 /** What follows from what was known and what is there now. */
-export function decide(known: readonly Matter[], present: readonly Subject[], now: Date): Decision {
+export function decide(known: readonly Condition[], present: readonly Subject[], now: Date): Decision {
   const there = new Set(present.map(subjectKey))
   const before = new Set(known.map(subjectKey))
-  const kept = known.flatMap((matter): Matter[] => {
-    if (there.has(subjectKey(matter))) return [{ ...matter, goneSince: null }]
+  const kept = known.flatMap((condition): Condition[] => {
+    if (there.has(subjectKey(condition))) return [{ ...condition, goneSince: null }]
     // New fields are an event that never ends. A condition whose start was not sent does not end either.
-    if (!matter.told || matter.kind === 'fields') return []
-    return [{ ...matter, goneSince: matter.goneSince ?? now }]
+    if (!condition.told || condition.kind === 'fields') return []
+    return [{ ...condition, goneSince: condition.goneSince ?? now }]
   })
   const added = present
     .filter((subject) => !before.has(subjectKey(subject)))
-    .map(({ kind, about }): Matter => ({ kind, about, since: now, told: false, goneSince: null }))
+    .map(({ kind, about }): Condition => ({ kind, about, since: now, told: false, goneSince: null }))
   const next = [...kept, ...added]
   const isSteady = (since: Date): boolean => now.getTime() - since.getTime() >= steadyMs
   return {

@@ -12,7 +12,7 @@ type Look = { readonly hash: string; readonly readAt: Date }
 /**
  * The latest content of each stub. A task starts with none, so that each run compares each stub with the mirror once.
  */
-export class SeenStubs {
+export class StubCache {
   readonly #looks = new Map<string, Look>()
 
   /** Whether the record was not seen before. */

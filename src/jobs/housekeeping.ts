@@ -9,7 +9,7 @@ import { keepDoneCount } from '../state/done-count.ts'
 import { proveRowCounts } from '../state/row-counts.ts'
 
 /** Does each of these. Failures are logged, and do not stop the rest. */
-export async function keepHouse(
+export async function runHousekeeping(
   database: Database,
   { historyDays, log }: { readonly historyDays: number; readonly log: Logger },
 ): Promise<void> {
