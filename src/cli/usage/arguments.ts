@@ -15,13 +15,13 @@ export const wholeNumber =
   (text: string): number => {
     const value = Number(text)
     if (!/^\d+$/.test(text) || value < from || value > to)
-      throw new InvalidArgumentError(`It takes a whole number from ${from} to ${to}.`)
+      throw new InvalidArgumentError(`It must be a whole number from ${from} to ${to}.`)
     return value
   }
 
 /** Parses the number of a run, change or quarantined record. @throws InvalidArgumentError, which commander reports. */
 export function recordNumber(text: string): string {
-  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It takes a number as the list shows it.')
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It must be a number as the list shows it.')
   return text
 }
 

@@ -75,25 +75,25 @@ const decides = (command: Command): Command => withJson(withExpected(command, 'c
 
 function statusNames(text: string, before: readonly Status[]): readonly Status[] {
   const found = statuses.find((status) => status === text)
-  if (found === undefined) throw new InvalidArgumentError(`It takes ${statuses.join(', ')}.`)
+  if (found === undefined) throw new InvalidArgumentError(`It must be one of ${statuses.join(', ')}.`)
   return [...before, found]
 }
 
 function side(text: string): 'local' | 'remote' {
-  if (text !== 'local' && text !== 'remote') throw new InvalidArgumentError('It takes local or remote.')
+  if (text !== 'local' && text !== 'remote') throw new InvalidArgumentError('It must be local or remote.')
   return text
 }
 
 function aggregateName(text: string): string {
   if (/^(rental|user|change):-?\d{1,18}$/.test(text)) return text
-  throw new InvalidArgumentError('It takes rental:ID, user:ID, or change:ID of the change that creates the record.')
+  throw new InvalidArgumentError('It must be rental:ID, user:ID, or change:ID of the change that creates the record.')
 }
 
 function jsonText(text: string): string {
   try {
     JSON.parse(text)
   } catch {
-    throw new InvalidArgumentError('It takes JSON.')
+    throw new InvalidArgumentError('It must be JSON.')
   }
   return text
 }

@@ -32,7 +32,7 @@ export function registerReport(program: Command): void {
 function calendarDate(text: string): string {
   const instant = new Date(`${text}T00:00:00Z`)
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(instant.getTime()) || !instant.toISOString().startsWith(text))
-    throw new InvalidArgumentError('It takes a day as YYYY-MM-DD.')
+    throw new InvalidArgumentError('It must be a day as YYYY-MM-DD.')
   return text
 }
 
@@ -70,7 +70,7 @@ export function registerFeed(program: Command): void {
 
 function placeName(text: string): string {
   if (/^(start|now|1(\.-?\d+){3})$/.test(text)) return text
-  throw new InvalidArgumentError('It takes start, now, or a cursor as the feed gives it.')
+  throw new InvalidArgumentError('It must be start, now, or a cursor as the feed gives it.')
 }
 
 /** Registers `drift`. */

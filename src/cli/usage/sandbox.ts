@@ -82,7 +82,7 @@ const maxWhole = Number.MAX_SAFE_INTEGER
 function parseInstant(text: string): Date {
   const instant = new Date(text)
   if (Number.isNaN(instant.getTime()))
-    throw new InvalidArgumentError('It takes a date-time such as 2026-07-14T08:00:00Z.')
+    throw new InvalidArgumentError('It must be a date-time such as 2026-07-14T08:00:00Z.')
   return instant
 }
 

@@ -64,7 +64,7 @@ export function registerWebhook(program: Command): void {
 /** Parses where a replay begins. @throws InvalidArgumentError, which commander reports. */
 function replayPlace(text: string): string {
   if (/^(start|msg_[0-9a-f]{32}|1\.-?\d{1,19}(\.\d{1,18}){2})$/.test(text)) return text
-  throw new InvalidArgumentError('It takes a cursor as the feed gives it, the id of a delivery, or start.')
+  throw new InvalidArgumentError('It must be a cursor as the feed gives it, the id of a delivery, or start.')
 }
 
 /** Registers `access grant`, `access revoke` and `access list`. */
@@ -133,7 +133,7 @@ const largestId = 9_223_372_036_854_775_807n
 function companyIds(text: string): readonly string[] {
   const ids = text.split(',').map((part) => part.trim())
   const wrong = ids.find((id) => !/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
-  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is no id of a company; it takes numbers: 1,2.`)
+  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is no id of a company. It must be numbers: 1,2.`)
   return [...new Set(ids.map((id) => BigInt(id).toString()))]
 }
 

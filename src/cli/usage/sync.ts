@@ -163,7 +163,7 @@ export function registerQuarantine(program: Command): void {
 /** Reads `--quota`. */
 function quotaGiven(text: string): Quota {
   const quota = parseQuota(text)
-  if (quota === undefined) throw new InvalidArgumentError(`It takes ${settings.quota.takes}.`)
+  if (quota === undefined) throw new InvalidArgumentError(`It must be ${settings.quota.takes}.`)
   return quota
 }
 
@@ -173,7 +173,7 @@ function collectRows(text: string, before: ReadonlyMap<string, number>): Readonl
   if (findStream(name) === undefined)
     throw new InvalidArgumentError(
       name === ''
-        ? 'It takes STREAM=N.'
+        ? 'It must be STREAM=N.'
         : `There is no stream "${name}"${meant(
             name,
             streams.map((each) => each.name),
