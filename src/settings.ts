@@ -229,12 +229,7 @@ export const settings = {
   timeoutMs: define('API_TIMEOUT_MS', '30000', whole(100, 600_000, 'milliseconds'), 'time limit of one request'),
   httpsProxy: define('HTTPS_PROXY', null, proxy, 'proxy for an https API; not used for loopback'),
   httpProxy: define('HTTP_PROXY', null, proxy, 'proxy for an http API; not used for loopback'),
-  noProxy: define(
-    'NO_PROXY',
-    null,
-    text('hosts, addresses and subnets, or *'),
-    'hosts to reach without a proxy',
-  ),
+  noProxy: define('NO_PROXY', null, text('hosts, addresses and subnets, or *'), 'hosts to reach without a proxy'),
   // A new rental's `referenceId` (docs/sources.md, differences).
   referenceAsNumber: define(
     'API_REFERENCE_AS_NUMBER',
@@ -264,7 +259,12 @@ export const settings = {
     'address of the operator pages; anything but loopback requires ADMIN_TOKEN',
   ),
   port: define('PORT', '8484', whole(0, 65_535, 'a port'), 'port of the operator pages'),
-  adminToken: define('ADMIN_TOKEN', null, matching('at least 16 characters', /^.{16,}$/s), 'secret that opens the operator pages'),
+  adminToken: define(
+    'ADMIN_TOKEN',
+    null,
+    matching('at least 16 characters', /^.{16,}$/s),
+    'secret that opens the operator pages',
+  ),
   serve: define('SERVE', 'off', onOff, 'on: `worker` also serves the API from the mirror, as `serve` does'),
   serveListen: define(
     'SERVE_LISTEN',
@@ -341,9 +341,19 @@ export const settings = {
     'secret for the hashes of personal data',
   ),
   mirrorDocuments: define('MIRROR_DOCUMENTS', 'on', onOff, 'off: do not read identity and license documents'),
-  calendarYears: define('CALENDAR_YEARS', '2', whole(0, 10, 'years'), 'calendars: how many years to read, starting with this one'),
+  calendarYears: define(
+    'CALENDAR_YEARS',
+    '2',
+    whole(0, 10, 'years'),
+    'calendars: how many years to read, starting with this one',
+  ),
   priceDays: define('PRICE_DAYS', '90', whole(0, 730, 'days'), 'price tables: days to read, from today'),
-  slotDays: define('SLOT_DAYS', '3', whole(0, 366, 'days'), 'slots and availability: days to read, from today; 0: none'),
+  slotDays: define(
+    'SLOT_DAYS',
+    '3',
+    whole(0, 366, 'days'),
+    'slots and availability: days to read, from today; 0: none',
+  ),
   slotDurations: define(
     'SLOT_DURATIONS',
     '1',

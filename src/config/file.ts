@@ -90,7 +90,9 @@ export const isUnset = (value: unknown): boolean =>
 export function durations(section: unknown, name: string, problems: string[]): Record<string, number> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {
-    problems.push(`${name} in the file is ${given(section)}. It must be names of streams with durations, for example {rentals: 15m}.`)
+    problems.push(
+      `${name} in the file is ${given(section)}. It must be names of streams with durations, for example {rentals: 15m}.`,
+    )
     return {}
   }
   const entries: [string, number][] = []
@@ -112,7 +114,9 @@ export type PersonalDataAction = 'keep' | 'hash' | 'drop'
 export function privacy(section: unknown, problems: string[]): Record<string, PersonalDataAction> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {
-    problems.push(`privacy in the file is ${given(section)}. It must be columns with actions, for example {users.email: hash}.`)
+    problems.push(
+      `privacy in the file is ${given(section)}. It must be columns with actions, for example {users.email: hash}.`,
+    )
     return {}
   }
   const entries: [string, PersonalDataAction][] = []

@@ -91,7 +91,10 @@ describe('report', () => {
     { args: ['report', 'nothing'], says: /no report "nothing".*\n.*fleet, rentals, occupancy/ },
     { args: ['report', 'revenu'], says: /no report "revenu" \(did you mean revenue\?\)/ },
     { args: ['runs', 'shw', '1'], says: /unknown command 'runs shw'\n\(Did you mean show\?\)/ },
-    { args: ['changes', 'enqueue', 'rental.updat'], says: /no operation "rental\.updat" \(did you mean rental\.update\?\)/ },
+    {
+      args: ['changes', 'enqueue', 'rental.updat'],
+      says: /no operation "rental\.updat" \(did you mean rental\.update\?\)/,
+    },
     { args: ['sync', 'rental'], says: /no stream "rental" \(did you mean rentals\?\)/ },
     { args: ['report', 'fleet', '--from', '2026-01-01'], says: /for calendar; fleet has no days/ },
     { args: ['report', 'calendar', '--from', '2026-02-30'], says: /must be a day as YYYY-MM-DD/ },

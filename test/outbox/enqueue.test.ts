@@ -115,7 +115,9 @@ describe('a change larger than 1 MB', () => {
   it.skipIf(inGate)(
     'is refused before anything is looked at, whatever it is',
     async () => {
-      await expect(queue('rental.update', mb(1.2))).rejects.toThrow('target is 1.21 MB of JSON. It must be at most 1 MB.')
+      await expect(queue('rental.update', mb(1.2))).rejects.toThrow(
+        'target is 1.21 MB of JSON. It must be at most 1 MB.',
+      )
       const tooLong = JSON.stringify({ unknown: mb(100) })
       await expect(queue('rental.update', { rentalId: 42 }, JSON.parse(tooLong))).rejects.toThrow(
         'body.unknown alone 100.01 MB',
