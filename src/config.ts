@@ -153,7 +153,7 @@ export function readConfig(env: Environment, cwd = process.cwd(), leniency = str
 /** What is wrong where credentials are to be sent and there are none; null: nothing. */
 function missingToken({ baseUrl, auth, token }: Pick<ParsedSettings, 'baseUrl' | 'auth' | 'token'>): string | null {
   if (baseUrl === null || auth === null || auth.kind === 'none' || token !== null) return null
-  return `API_TOKEN is not set, and API_AUTH is ${auth.kind}: set API_TOKEN, or API_AUTH=none.`
+  return `API_TOKEN is not set, but API_AUTH is ${auth.kind}. Set API_TOKEN, or API_AUTH=none.`
 }
 
 /** For whoever is about to ask the API. @throws BoatMirrorError CONFIG_INVALID when API_TOKEN is missing */
@@ -161,7 +161,7 @@ export function assertToken({ api }: Pick<Config, 'api'>): void {
   const problem = missingToken(api)
   if (problem === null) return
   throw new BoatMirrorError('CONFIG_INVALID', problem, {
-    remedy: '`boat-mirror check` finds out whether the API asks for a token, and how it is sent.',
+    remedy: 'Run `boat-mirror check` to find out whether the API requires a token, and how to send it.',
   })
 }
 
@@ -199,7 +199,7 @@ function configFrom(
     const parsed = typeof value === 'string' ? setting.parse(value.trim()) : undefined
     if (parsed === undefined) {
       const got = typeof value === 'string' ? shown(setting.name, value) : given(value)
-      problems.push(`${setting.name} is ${got}; it takes ${setting.takes}.`)
+      problems.push(`${setting.name} is ${got}. It must be ${setting.takes}.`)
     }
     return parsed ?? null
   }
@@ -209,19 +209,19 @@ function configFrom(
   const value = takeLogin(parsed, Boolean(env.API_AUTH) || !isUnset(file.API_AUTH), problems)
 
   if (value.databaseDirectUrl !== null && value.databaseUrl === null)
-    problems.push('DATABASE_DIRECT_URL is set, and DATABASE_URL is not: it is a second way to the same database.')
+    problems.push('DATABASE_DIRECT_URL is set, but DATABASE_URL is not. Set both: they are two ways to the same database.')
   const missing = missingToken(value)
   if (missing !== null && !tokenOptional) problems.push(missing)
   if (value.auth?.kind === 'basic' && value.token !== null && !value.token.includes(':'))
     problems.push('API_TOKEN must be user:password, because API_AUTH is basic.')
   if ((value.auth?.kind === 'bearer' || value.auth?.kind === 'header') && /[^\t\x20-\x7e]/.test(value.token ?? ''))
     problems.push(
-      `API_TOKEN holds a character that no header can carry, and API_AUTH is ${value.auth.kind}; it takes printable ASCII.`,
+      `API_TOKEN has a character that a header cannot carry, and API_AUTH is ${value.auth.kind}. It must be printable ASCII.`,
     )
 
   if (value.webhookUrl !== null && value.webhookSecrets === null)
     problems.push(
-      'WEBHOOK_SECRET is not set, and WEBHOOK_URL is: who receives changes must be able to tell that they are ours. Make one: echo "whsec_$(openssl rand -base64 32)"',
+      'WEBHOOK_URL is set, but WEBHOOK_SECRET is not. The receiver needs it to verify calls. Generate one: echo "whsec_$(openssl rand -base64 32)"',
     )
 
   const fromFile = {

@@ -40,12 +40,12 @@ export function assertOptions(options: object, known: readonly string[]): void {
 
 /**
  * What an unknown name may have meant, as the end of a sentence: the name one or two letters away, else those that have
- * all of its words (`API_URL`: `; API_BASE_URL may be meant`); empty where there is none.
+ * all of its words (`API_URL`: ` (did you mean API_BASE_URL?)`); empty where there is none.
  */
 export function meant(name: string, known: readonly string[]): string {
   const right = nearest(name, known)
   const words = name.split('_')
   const wider = known.filter((each) => words.every((word) => each.split('_').includes(word)))
   const names = right !== undefined ? [right] : wider.length <= 3 ? wider : []
-  return names.length === 0 ? '' : `; ${names.join(' or ')} may be meant`
+  return names.length === 0 ? '' : ` (did you mean ${names.join(' or ')}?)`
 }

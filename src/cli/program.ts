@@ -65,11 +65,11 @@ const withoutCommands = (): Command =>
       'Keeps a Postgres database equal to what a boat-rental API shows, and carries queued changes back to it.',
     )
     .version(packageVersion())
-    .showHelpAfterError('Add --help to see what it takes.')
+    .showHelpAfterError('Add --help to see the usage.')
     .exitOverride()
     .addHelpText(
       'after',
-      '\nSettings come from the environment, then .env, then boat-mirror.yaml; README.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
+      '\nSettings come from the environment, then .env, then boat-mirror.yaml; README.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished, but something needs your attention.',
     )
 
 /** A misspelt subcommand would be taken for an argument of the command above it. */

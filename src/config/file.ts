@@ -45,13 +45,13 @@ export function readFile(env: Readonly<Record<string, string | undefined>>, cwd:
   const path = resolve(cwd, named ?? 'boat-mirror.yaml')
   if (!existsSync(path)) {
     if (named === undefined) return {}
-    throw new BoatMirrorError('CONFIG_INVALID', `BOAT_MIRROR_CONFIG names ${label(named)}, and there is no such file.`)
+    throw new BoatMirrorError('CONFIG_INVALID', `BOAT_MIRROR_CONFIG is ${label(named)}. This file does not exist.`)
   }
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be read.`, { cause })
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be read.`, { cause })
   }
   const parsed = parseYaml(text, path)
   if (parsed === null || parsed === '') return {}
@@ -90,14 +90,16 @@ export const isUnset = (value: unknown): boolean =>
 export function durations(section: unknown, name: string, problems: string[]): Record<string, number> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {
-    problems.push(`${name} in the file is ${given(section)}; it takes stream names with durations such as 15m.`)
+    problems.push(
+      `${name} in the file is ${given(section)}. It must be names of streams with durations, for example {rentals: 15m}.`,
+    )
     return {}
   }
   const entries: [string, number][] = []
   for (const [stream, value] of Object.entries(section)) {
     const ms = value === 'false' || value === 'off' ? 0 : typeof value === 'string' ? parseDuration(value) : undefined
     if (ms === undefined)
-      problems.push(`${name}.${label(stream)} is ${given(value)}; it takes a duration such as 15m, or off.`)
+      problems.push(`${name}.${label(stream)} is ${given(value)}. It must be a duration, for example 15m, or off.`)
     else entries.push([stream, ms])
   }
   return Object.fromEntries(entries)
@@ -112,14 +114,16 @@ export type PersonalDataAction = 'keep' | 'hash' | 'drop'
 export function privacy(section: unknown, problems: string[]): Record<string, PersonalDataAction> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {
-    problems.push(`privacy in the file is ${given(section)}; it takes columns such as users.email: hash.`)
+    problems.push(
+      `privacy in the file is ${given(section)}. It must be columns with actions, for example {users.email: hash}.`,
+    )
     return {}
   }
   const entries: [string, PersonalDataAction][] = []
   for (const [column, value] of Object.entries(section)) {
     const action = typeof value === 'string' ? personalData.parse(value) : undefined
     if (action === undefined)
-      problems.push(`privacy.${label(column)} is ${given(value)}; it takes ${personalData.takes}.`)
+      problems.push(`privacy.${label(column)} is ${given(value)}. It must be ${personalData.takes}.`)
     else entries.push([column, action])
   }
   return Object.fromEntries(entries)
@@ -135,13 +139,13 @@ const knownOfLists = Object.keys(ofLists)
 export function lists(section: unknown, problems: string[]): Record<string, Partial<PagingSettings>> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {
-    problems.push(`lists in the file is ${given(section)}; it takes stream names with paging settings.`)
+    problems.push(`lists in the file is ${given(section)}. It must be names of streams with paging settings.`)
     return {}
   }
   const result: [string, Partial<PagingSettings>][] = []
   for (const [stream, raw] of Object.entries(section)) {
     if (!isRecord(raw)) {
-      problems.push(`lists.${label(stream)} is ${given(raw)}; it takes settings such as {paging: page}.`)
+      problems.push(`lists.${label(stream)} is ${given(raw)}. It must be settings, for example {paging: page}.`)
       continue
     }
     const entry: Record<string, unknown> = {}
@@ -150,9 +154,9 @@ export function lists(section: unknown, problems: string[]): Record<string, Part
       const parsed = typeof value === 'string' ? setting?.parse(value) : undefined
       const known =
         setting === undefined
-          ? `known are ${knownOfLists.join(', ')}${meant(key, knownOfLists)}`
-          : `it takes ${setting.takes}`
-      if (parsed === undefined) problems.push(`lists.${label(stream)}.${label(key)} is ${given(value)}; ${known}.`)
+          ? `Known are ${knownOfLists.join(', ')}${meant(key, knownOfLists)}`
+          : `It must be ${setting.takes}`
+      if (parsed === undefined) problems.push(`lists.${label(stream)}.${label(key)} is ${given(value)}. ${known}.`)
       else entry[key === 'paging' ? 'style' : key] = parsed
     }
     result.push([stream, entry as Partial<PagingSettings>])

@@ -13,10 +13,10 @@ begin
     end if;
   end loop;
   if options ? 'reference' and (jsonb_typeof(options->'reference') <> 'string' or length(options->>'reference') not between 1 and 500) then
-    perform outbox.refuse(format('%s: options.reference is %s; it takes text of 1 to 500 characters.', operation, outbox.shown(options->'reference')));
+    perform outbox.refuse(format('%s: options.reference is %s. It must be text of 1 to 500 characters.', operation, outbox.shown(options->'reference')));
   end if;
   if options ? 'on_conflict' and coalesce(options->>'on_conflict', '') not in ('fail', 'local_wins', 'remote_wins') then
-    perform outbox.refuse(format('%s: options.on_conflict is %s; it takes one of fail, local_wins, remote_wins.', operation, outbox.shown(options->'on_conflict')));
+    perform outbox.refuse(format('%s: options.on_conflict is %s. It must be one of fail, local_wins, remote_wins.', operation, outbox.shown(options->'on_conflict')));
   end if;
   if options ? 'base' then
     if jsonb_typeof(options->'base') <> 'object' or spec.kind <> 'update' then
@@ -43,7 +43,7 @@ begin
   end if;
   return (options->>'expires_at')::timestamptz;
 exception when data_exception then
-  perform outbox.refuse(format('%s: options.expires_at is %s; it takes a date-time such as 2026-07-14T09:00:00+02:00.',
+  perform outbox.refuse(format('%s: options.expires_at is %s. It must be a date-time such as 2026-07-14T09:00:00+02:00.',
     operation, outbox.shown(options->'expires_at')));
   return null;
 end $$;
@@ -248,9 +248,9 @@ begin
   perform outbox.check_size(operation, 'target', target);
   perform outbox.check_size(operation, 'body', body);
   perform outbox.check_size(operation, 'options', options);
-  if jsonb_typeof(target) <> 'object' then perform outbox.refuse(format('%s: target is %s; it takes an object of %s.', operation, outbox.shown(target), outbox.names(spec.target))); end if;
-  if jsonb_typeof(body) <> 'object' then perform outbox.refuse(format('%s: body is %s; it takes an object of %s.', operation, outbox.shown(body), outbox.names(spec.body))); end if;
-  if jsonb_typeof(options) <> 'object' then perform outbox.refuse(format('%s: options is %s; it takes an object of reference, expires_at, on_conflict, base.', operation, outbox.shown(options))); end if;
+  if jsonb_typeof(target) <> 'object' then perform outbox.refuse(format('%s: target is %s. It must be an object of %s.', operation, outbox.shown(target), outbox.names(spec.target))); end if;
+  if jsonb_typeof(body) <> 'object' then perform outbox.refuse(format('%s: body is %s. It must be an object of %s.', operation, outbox.shown(body), outbox.names(spec.body))); end if;
+  if jsonb_typeof(options) <> 'object' then perform outbox.refuse(format('%s: options is %s. It must be an object of reference, expires_at, on_conflict, base.', operation, outbox.shown(options))); end if;
   perform outbox.check_options(operation, spec, options);
 
   -- the same again is the same change
