@@ -1,11 +1,11 @@
-// What a misspelt name may have meant. Pure.
+// The likely meaning of a misspelt name. Pure.
 
 import { BoatMirrorError } from './errors.ts'
 
 /** So many letters may be wrong, missing or too many. */
 const lettersWrong = 2
 
-/** How many letters must be changed, added or left out to make one name of the other (Levenshtein). */
+/** How many letters must be changed, added or removed to turn one name into the other (Levenshtein). */
 function lettersBetween(one: string, other: string): number {
   let above = Array.from({ length: other.length + 1 }, (_, column) => column)
   for (let row = 1; row <= one.length; row++) {
@@ -21,7 +21,7 @@ function lettersBetween(one: string, other: string): number {
 
 /** The known name that is nearest to this one and at most two letters away; undefined: none is. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > 100) return undefined // no name of ours is as long
+  if (name.length > 100) return undefined // none of our names is as long
   const near = known.map((each) => ({ each, letters: lettersBetween(name, each) }))
   return near.filter(({ letters }) => letters <= lettersWrong).sort((a, b) => a.letters - b.letters)[0]?.each
 }

@@ -20,7 +20,7 @@ export const pagingStyles = ['page', 'offset', 'cursor', 'link', 'none'] as cons
 export type PagingStyle = (typeof pagingStyles)[number]
 const generalStyles = pagingStyles.filter((style) => style !== 'none')
 
-/** What APIs call the parameters of each style; `page` and `perPage` are the documented ones (docs/sources.md). */
+/** The usual parameter names of each style; `page` and `perPage` are the documented ones (docs/sources.md). */
 export const usualParams: Readonly<Record<PagingStyle, { readonly page: string; readonly size: string }>> = {
   page: { page: 'page', size: 'perPage' },
   offset: { page: 'offset', size: 'limit' },
@@ -32,7 +32,7 @@ export const usualParams: Readonly<Record<PagingStyle, { readonly page: string; 
 /** What a setting takes: `takes` completes the sentence "takes …", `parse` answers undefined to what it does not take. */
 type Values<T> = { readonly takes: string; readonly parse: (text: string) => T | undefined }
 
-/** A setting as a person sees it; a `fallback` of null: unset unless somebody sets it. */
+/** A setting as the documents show it; a `fallback` of null: no default. */
 export type Setting<T, F extends string | null = string | null> = Values<T> & {
   readonly name: string
   readonly fallback: F

@@ -150,14 +150,14 @@ export type StreamDef = {
    */
   readonly alsoKnown?: readonly string[]
   /**
-   * Records of other streams inside this one's record, by dotted path: stored as stubs until they are read
+   * Records of other streams inside a record of this one, by dotted path: stored as stubs until they are read
    * themselves.
    */
   readonly embeds?: readonly { readonly path: string; readonly stream: string }[]
   /** Columns that another stream's read fills (rentals: resource_id and company_id from the rental's resource). */
   readonly filledBy?: {
     readonly stream: string
-    /** `from`: the column with the same value in the stream of `filter`; the first one's is its key. */
+    /** `from`: the column with the same value in the stream of `filter`; that of the first is its key. */
     readonly columns: readonly { readonly column: string; readonly path: string; readonly from?: string }[]
     /** The list may be asked, by this parameter, for those that belong to one record of another stream. */
     readonly filter?: { readonly stream: string; readonly param: string }

@@ -8,7 +8,7 @@ import { BoatMirrorError } from '../errors.ts'
 import { meant } from '../near-names.ts'
 import { oneOf, type PagingStyle, pagingStyles, parseDuration, settings } from '../settings.ts'
 
-/** How a list is paged. `null` means: found by itself. */
+/** How a list is paged. `null`: detected. */
 export type PagingSettings = {
   readonly style: PagingStyle
   readonly pageParam: string
@@ -37,8 +37,8 @@ export const given = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(value.slice(0, shownLength)) : Array.isArray(value) ? 'a list' : 'a map'
 
 /**
- * The file named by BOAT_MIRROR_CONFIG, else `boat-mirror.yaml` where there is one; values are texts, lists or maps.
- * @throws BoatMirrorError CONFIG_INVALID when it can't be read or is no YAML
+ * The file named by BOAT_MIRROR_CONFIG, else `boat-mirror.yaml` if it exists; values are texts, lists or maps.
+ * @throws BoatMirrorError CONFIG_INVALID when it can't be read or is not YAML
  */
 export function readFile(env: Readonly<Record<string, string | undefined>>, cwd: string): Record<string, unknown> {
   const named = env.BOAT_MIRROR_CONFIG || undefined
@@ -79,14 +79,14 @@ function parseYaml(text: string, path: string): unknown {
   }
 }
 
-/** What the file may hold besides settings. */
+/** The sections of the file in addition to settings. */
 export const fileSections = ['schedules', 'targets', 'lists', 'privacy']
 
 /** A value that YAML takes for none. */
 export const isUnset = (value: unknown): boolean =>
   value === undefined || value === '' || value === '~' || value === 'null'
 
-/** A section of durations by stream, in milliseconds; `off` is 0. What is wrong is added to `problems`. */
+/** A section of durations by stream, in milliseconds; `off` is 0. Errors are added to `problems`. */
 export function durations(section: unknown, name: string, problems: string[]): Record<string, number> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {
@@ -110,7 +110,7 @@ const personalData = settings.personalData
 /** What becomes of a personal column. */
 export type PersonalDataAction = 'keep' | 'hash' | 'drop'
 
-/** The section `privacy`: what becomes of columns, by `table.column`. What is wrong is added to `problems`. */
+/** The section `privacy`: the treatment of columns, by `table.column`. Errors are added to `problems`. */
 export function privacy(section: unknown, problems: string[]): Record<string, PersonalDataAction> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {
@@ -130,12 +130,12 @@ export function privacy(section: unknown, problems: string[]): Record<string, Pe
 }
 
 const { pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath } = settings
-/** A list may also have no pages at all, which is nothing to say of all lists. */
+/** A single list may also have no pages at all, which cannot be set for all lists. */
 const paging = oneOf(pagingStyles)
 const ofLists = { paging, pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath }
 const knownOfLists = Object.keys(ofLists)
 
-/** The section `lists`: paging by stream. What is wrong is added to `problems`. */
+/** The section `lists`: paging by stream. Errors are added to `problems`. */
 export function lists(section: unknown, problems: string[]): Record<string, Partial<PagingSettings>> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {

@@ -108,7 +108,7 @@ function waysOf({ set, ...look }: Look): readonly Way[] {
     ...(token === undefined
       ? []
       : [cursorWay({ set, ...look }, { token, path: null }, names(usualNames.cursor, ...own('cursor')))]),
-    // A link that counts says the names; numbers can be begun at any page, and unchanged pages are not sent again.
+    // A link that counts says the names; numbers can start at any page, and unchanged pages are not sent again.
     ...(ofHints('page').length === 0 ? [] : [counts('page', ofHints('page'))]),
     ...(ofHints('offset').length === 0 ? [] : [counts('offset', ofHints('offset'))]),
     ...(link === undefined || headerLink !== undefined ? [] : [followed]),

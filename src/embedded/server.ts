@@ -122,7 +122,7 @@ export async function startServer(cluster: Cluster, state: State, settings: Sett
       options.map(([name, value]) => `-c ${name}=${value}`).join(' '),
     ])
     if (result.code === 0) return port
-    const found = await findRunning(folder, state) // what a command that was killed meanwhile had begun to start
+    const found = await findRunning(folder, state) // a server that a killed command had started
     if (found !== null) return found
     if (attempt < startAttempts && !(await isFree(port))) continue // another program was quicker with that port
     if (attempt < startAttempts && (await readPidFile(folder)) !== null) {

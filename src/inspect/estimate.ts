@@ -77,12 +77,12 @@ function requestsOfTasks({ requests, pages, keys }: OpenRun, ofOne: number): num
   return (keys.waiting + keys.running / 2) * each
 }
 
-/** `some 12 min left`; null where unknown, or nothing is left. */
+/** `about 12 min left`; null where unknown, or nothing is left. */
 export const timeLeft = ({ secondsLeft }: Estimate): string | null =>
-  secondsLeft === null || secondsLeft === 0 ? null : `some ${about(secondsLeft)} left`
+  secondsLeft === null || secondsLeft === 0 ? null : `about ${about(secondsLeft)} left`
 
 /**
- * What a first sync has come to, in a sentence: `rentals 19,898 listed, 34 % of the requests made, some 12 min left; you
+ * The progress of a first sync, in a sentence: `rentals 19,898 listed, 34 % of the requests made, about 12 min left; you
  * can query now`. Null when there is none, or nothing to query.
  */
 export function firstSyncText(streams: readonly StreamStatus[], estimate: Estimate): string | null {

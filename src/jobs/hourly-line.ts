@@ -31,7 +31,7 @@ export function startHourlyLine({ db, owner, read, log, ...times }: HourlyOption
   const { signal } = stopping
   const isNews = atMostEvery(everyMs)
   const loop = async (): Promise<void> => {
-    // Not sooner: a worker that has begun just now is still catching up.
+    // Not sooner: a worker that has just started is still catching up.
     await sleep(everyMs, signal)
     for (; ; await sleep(checkEveryMs, signal))
       try {

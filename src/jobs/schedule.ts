@@ -167,7 +167,7 @@ export async function applySchedule(
     })),
   )
   // BullMQ's upsert is not serialised on Postgres: one writer at a time, and only where something differs. The second
-  // writer does not wait: through a small pooler it would hold the connection that the first one's queue needs.
+  // writer does not wait: through a small pooler it would hold the connection that the queue of the first needs.
   return await database.transaction(async (client) => {
     const { rows } = await client.query<{ mine: boolean }>(
       `select pg_try_advisory_xact_lock(hashtext('boat-mirror.schedule')) as mine`,

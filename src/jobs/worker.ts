@@ -52,7 +52,7 @@ export type SyncWorkerOptions = {
   readonly log: Logger
   /** An idle worker that finds tasks waiting this long does not wait for the queue any more, in milliseconds; 15,000 by default. */
   readonly neglectedAfterMs?: number
-  /** Lists that are found while there is place for tasks are begun at once; jobs wake others for the rest. */
+  /** Lists found while there is room for tasks start immediately; jobs wake other workers for the rest. */
   readonly beginsAtOnce?: boolean
 }
 

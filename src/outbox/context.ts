@@ -16,7 +16,7 @@ export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
   /** How long the API is assumed to take to show what it did, in milliseconds, instead of 5 s. */
   readonly showDelayMs?: number
   /**
-   * How long a claim lasts without a heartbeat, in milliseconds; then another pusher may claim a dead one's changes.
+   * How long a claim lasts without a heartbeat, in milliseconds; then another pusher may claim the changes of a dead one.
    */
   readonly leaseMs?: number
 }

@@ -22,7 +22,7 @@ function refusalIn(outcome: Outcome): string | null {
 /** Watches the outcomes of one pusher. */
 export function createRefusals(now: () => number = () => performance.now()): {
   note(outcome: Outcome): void
-  /** Changes were not begun, for this reason. */
+  /** Changes were not started, for this reason. */
   hold(error: string): void
   /** The last refusal, where nothing else has been heard of for longer than is waited; else null. */
   overdue(): string | null

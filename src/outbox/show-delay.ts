@@ -18,7 +18,7 @@ const nextCheckMs = (sinceMs: number): number => Math.round(Math.min(latestMs, M
 
 type Again = { readonly delayMs: number; readonly error: string; readonly unseen: Unseen }
 
-/** When to read again what does not show yet; null: the time is over, so the present content counts. */
+/** When to read again what does not show yet; null: the time has passed, so the present content counts. */
 export function checkAgain(unseen: Unseen): Again | null {
   const { sinceMs, patienceMs } = unseen
   if (sinceMs >= patienceMs) return null

@@ -38,7 +38,7 @@ export function personalFields(privacy: Veiling, write: WriteDef): Fields {
 export const isVeiled = (value: Json | undefined): boolean =>
   value !== undefined && someText(value, (text) => text.startsWith(hashPrefix))
 
-/** Stands for a value of which not even a hash is kept, for want of a key. */
+/** Replaces a value of which not even a hash is stored, because there is no key. */
 const unknown = hashPrefix
 
 /** Whether it stands for a value that is not known at all. */

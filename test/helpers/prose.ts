@@ -38,7 +38,7 @@ const rules: readonly Rule[] = [
 ]
 
 const patterns = rules.map(([phrase, instead]) => ({
-  pattern: new RegExp(phrase.replaceAll('~', '\\b').replaceAll(' ', '\\s+'), 'gim'),
+  pattern: new RegExp(phrase.replaceAll('~', '\\b').replaceAll(' ', '\\s+'), 'gi'),
   instead,
 }))
 

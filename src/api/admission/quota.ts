@@ -22,7 +22,7 @@ export const quotaRule = {
   heldMs: 60_000,
 } as const
 
-/** So many hours count as a month where none has begun. */
+/** The hours of a month where none has started. */
 export const monthHours = 30 * 24
 
 /** Requests per hour that a quota allows in the long run, of which `usedOfMonth` were made and `hoursLeft` are left of the month. */

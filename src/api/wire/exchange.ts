@@ -18,7 +18,7 @@ type Controller = Dispatcher.DispatchController
 export type Progress = {
   /** Whether a byte of a write may have left. */
   sent: boolean
-  /** undefined: no answer has begun. */
+  /** undefined: no answer has started. */
   status: number | undefined
 }
 

@@ -1,5 +1,5 @@
-// What alerts are about: all that may need a person, and what only a running worker notices. The rules in deploy/prometheus
-// name the same kinds.
+// The kinds of alerts: all conditions that need attention, and those that only a running worker notices. The rules in
+// deploy/prometheus name the same kinds.
 
 import { attentionKinds } from '../../inspect/attention-kinds.ts'
 

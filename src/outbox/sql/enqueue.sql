@@ -163,7 +163,7 @@ declare
   open_changes bigint;
 begin
   if allowed is null then return; end if;
-  -- Until the transaction ends nobody else of this role enqueues, so that what is counted is all there is.
+  -- Until the transaction ends no other session of this role enqueues, so that the count is complete.
   perform pg_advisory_xact_lock(hashtextextended('boat-mirror outbox of ' || role, 0));
   select count(*) into open_changes from outbox.queue q where q.enqueued_by = role and {{is_unsettled}};
   if open_changes >= allowed then
@@ -236,7 +236,7 @@ declare
   seen pg_snapshot;
   dead bigint;
 begin
-  -- what was asked for
+  -- the requested operation
   select o.* into spec from outbox.operations o where o.operation = enqueue.operation;
   if spec.operation is null then
     perform outbox.refuse(format('The operation %s is unknown; allowed: %s.', coalesce(left(operation, 100), 'NULL'),

@@ -50,7 +50,7 @@ export async function checkStreams(
 /** Whatever was read, was read before this: every live row is due. */
 const endOfTime = new Date('9999-12-31T00:00:00Z')
 
-/** Rows per batch when every difference must be named: as many as a comparison keeps samples of. */
+/** Rows per batch when every difference must be named: the number of samples in a comparison. */
 const named = 20
 
 /** The comparison of one stream: the queue of its tasks, and the writer that they have. */

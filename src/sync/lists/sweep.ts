@@ -88,7 +88,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
   try {
     const commits = new CommitsInTurn()
     try {
-      // While Postgres writes one batch, the next is made ready and begun, and the pages after it are read.
+      // While Postgres writes one batch, the next is prepared and started, and the pages after it are read.
       for await (const [batch] of batches(prepared(run, arrived), { limit: 1, lingerMs: 0 })) {
         if (batch === undefined) continue
         const from = at

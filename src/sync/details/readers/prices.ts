@@ -110,7 +110,7 @@ const rowsOf = ({ writes }: DetailRead): readonly SourcedRow[] => writes.flatMap
 const reaches = ({ writes }: DetailRead, day: string): boolean =>
   writes.some(({ stream, rows }) => rows.some(({ key }) => (key[stream.key.indexOf('date')] ?? '') >= day))
 
-/** Whether both brought the same prices; null where that proves nothing, for want of prices or of an answer. */
+/** Whether both brought the same prices; null where that proves nothing, because prices or an answer are missing. */
 function isSame(atOnce: DetailRead, byMonths: DetailRead, months: number): boolean | null {
   const isProof = byMonths.writes.length === months && byMonths.writes.every(({ rows }) => rows.length > 0)
   if (!isProof || (atOnce.outcome.kind === 'failed' && atOnce.outcome.retry)) return null
