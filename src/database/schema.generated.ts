@@ -1,4 +1,4 @@
-// The tables and views as Kysely sees them. Made by `npm run types` from a migrated database; a test fails when it is outdated.
+// The tables and views as Kysely sees them. Made by `npm run types` from a migrated database; a test holds it current.
 
 import type { ColumnType, GeneratedAlways } from 'kysely'
 
