@@ -41,7 +41,7 @@ describe('a sync under way', () => {
   it('is told with what is done, what is left, and how long that takes', () => {
     const estimate = { requestsMade: 900, requestsLeft: 2_700, perSecond: 10, secondsLeft: 270 }
     expect(lineOf(text({ backlog: work, estimate }), 'Running')).toBe(
-      'Running: 3 streams, 250 of 1,000 tasks done since 1 min 30 s; 2,700 requests left at 10 a second, some 5 min left.',
+      'Running: 3 streams, 250 of 1,000 tasks done since 1 min 30 s; 2,700 requests left at 10 a second, about 5 min left.',
     )
   })
 
@@ -60,7 +60,7 @@ describe('a sync under way', () => {
     ]
     const all = text({ backlog: work, estimate, streams })
     expect(lineOf(all, 'First sync')).toBe(
-      'First sync: rentals 19,898 listed, 34 % of the requests made, some 11 min left; you can query now.',
+      'First sync: rentals 19,898 listed, 34 % of the requests made, about 11 min left; you can query now.',
     )
     expect(lineOf(all, 'rentals')).toMatch(/^rentals +19,898 /)
     expect(text({ backlog: work, estimate, streams: [stream({})] })).not.toContain('First sync')

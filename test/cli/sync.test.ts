@@ -204,7 +204,7 @@ describe('sync', () => {
       expect(stdout).toMatch(/^First sync: [\d,]+ requests; of them \d+ requests for the lists\.$/m)
       const wrong = await cli.run(['schedule', '--plan', '--rows', 'rental=1'])
       expect(wrong.code).toBe(2)
-      expect(errorOf(wrong)).toContain('There is no stream "rental"; rentals may be meant.')
+      expect(errorOf(wrong)).toContain('There is no stream "rental" (did you mean rentals?).')
     })
 
     it('schedule --plan --quota says what a quota would buy', async () => {

@@ -1,4 +1,4 @@
-// `worker`: migrations, schedules, workers; runs until told to stop. `npm start` runs it.
+// `worker`: migrations, schedules, workers; runs until it is stopped. `npm start` runs it.
 
 import { once } from 'node:events'
 import { packageVersion } from '../../api/wire/request.ts'
@@ -7,7 +7,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { readStatus } from '../../inspect/read-status.ts'
 import type { StatusFacts } from '../../inspect/status.ts'
 import { openLate } from '../../jobs/backend.ts'
-import { startFreshnessLooks } from '../../jobs/freshness-looks.ts'
+import { startFreshnessChecks } from '../../jobs/freshness-checks.ts'
 import { startHourlyLine } from '../../jobs/hourly-line.ts'
 import { startPresence } from '../../jobs/presence.ts'
 import { startPushWorker } from '../../jobs/push-worker.ts'
@@ -30,8 +30,9 @@ import { watchFirstSync } from '../terminal/progress.ts'
 import { markDatabase } from '../worker-mark.ts'
 
 /**
- * Says what may cost jobs later, and that a backend is not there yet: until it is, the work is done without it.
- * @throws BoatMirrorError QUEUE_REFUSED for what only a person can cure
+ * Warns about settings that may cost jobs later, and about a backend that is unavailable: until it is there, the work
+ * is done without it.
+ * @throws BoatMirrorError QUEUE_REFUSED for problems that only an operator can fix
  */
 async function tryQueue(backend: QueueBackend, log: Logger): Promise<void> {
   try {
@@ -60,9 +61,9 @@ export async function runWorker(context: CommandContext): Promise<void> {
   const late = openLate(backend, log, signal)
   const facts = (): Promise<StatusFacts> =>
     readStatus(config, { database: app.database, url: app.databaseUrl }, app.apiUrl)
-  // Before anybody looks: what is late is no alarm while a worker catches up.
+  // First of all: late data must not raise an alarm while a worker catches up.
   await using _presence = startPresence({ db: app.database.pool, version: packageVersion(), log })
-  await using _looks = startFreshnessLooks({ database: app.database, config, log })
+  await using _looks = startFreshnessChecks({ database: app.database, config, log })
   await using pages = await startOperatorServer({
     config,
     log,
@@ -106,7 +107,7 @@ export async function runWorker(context: CommandContext): Promise<void> {
   }
 }
 
-/** Starts the messages about what needs a person, where somebody is to be told. */
+/** Starts the alerts, if ALERT_URL is set. */
 function alertsOf(
   { config, apiUrl, database, log }: OpenedApp,
   status: () => Promise<StatusFacts>,
