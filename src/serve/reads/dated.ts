@@ -39,8 +39,7 @@ async function lookUp(deps: Deps, request: ReadRequest, read: DatedRead): Promis
   const { stream, parent, key, wanted, lastDay, days } = read
   const { sync, settings } = deps.context
   const statement = belowStatement(stream, parent, key, wanted)
-  const name = `${statement.name}:${read.endpoint}`
-  const below = await readRow<Below>(sync.database, request.caller, { ...statement, name })
+  const below = await readRow<Below>(sync.database, request.caller, statement)
   if (!isKnown(request, { stream, parent, key }, below)) return null
   return lastDay < addDays(dateIn(settings.timeZone, below.readAt), days) ? below : null
 }
