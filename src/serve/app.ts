@@ -14,7 +14,7 @@ import { bodyText } from './writes/answer.ts'
 /** Longer ids are none of the API's. */
 const maxParamLength = 500
 
-/** Why a request is refused before anything is looked at; null: it is not. */
+/** Why a request is refused before anything is read; null: it is not. */
 function refusalOf(request: FastifyRequest, host: string): Answer | null {
   const { headers } = request
   if (!isKnownHost(headers.host, host))

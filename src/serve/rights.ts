@@ -9,7 +9,7 @@ import { exactMember, Protector } from '../state/privacy/protect.ts'
 import type { Caller } from './types.ts'
 import { fieldMarks } from './writes/tags.ts'
 
-/** Leaves out everything personal, as PERSONAL_DATA=drop would before it stores a record. */
+/** Omits everything personal, as PERSONAL_DATA=drop would before it stores a record. */
 const impersonal = new Protector({ mode: 'drop', columns: {}, hasher: null })
 
 /** Records of a person alone: users and their documents. */
@@ -68,7 +68,7 @@ export function presentArray(caller: Caller, stream: StreamDef, payloads: string
   return stringifyJson(Array.isArray(value) ? value.map((record) => present(caller, stream, record)) : [])
 }
 
-/** What two callers must share to see the same: told by tags, because an answer that is kept is one caller's. */
+/** What two callers must share to see the same: tags depend on it, because an answer that is kept is one caller's. */
 const rightsOf = ({ role, companies, personal, write }: Caller): string =>
   JSON.stringify([role, companies, personal, write])
 

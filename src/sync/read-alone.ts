@@ -1,4 +1,4 @@
-// One record, read outside of any run because somebody asked for it: what it leads to is committed as a run would do it.
+// One record, read outside of any run because a request asked for it: what it leads to is committed as a run would do it.
 
 import type { ReadEndpoint, StreamDef } from '../catalog/types.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'

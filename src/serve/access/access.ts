@@ -1,4 +1,4 @@
-// Who sends a request to `serve`. Each request is one look at `sync.access_tokens`, shared by those of the same moment, so that a
+// Who sends a request to `serve`. Each request reads `sync.access_tokens` once, shared by those of the same moment, so that a
 // token is refused from the moment it is revoked.
 
 import type { IncomingHttpHeaders } from 'node:http'
@@ -13,7 +13,7 @@ import { gathered } from './gathered.ts'
 import { createTokenLimit } from './token-limit.ts'
 import { createWrongTokens, type WrongTokens } from './wrong-tokens.ts'
 
-/** A request as access looks at it. A request of fastify is one. */
+/** What access reads of a request. A request of fastify is one. */
 export type AccessRequest = CredentialSource & {
   /** The address it comes from. */
   readonly ip: string
@@ -117,7 +117,7 @@ export function openAccess({ db, settings, wrongTokens = createWrongTokens() }: 
       if (token.state === 'no role')
         return {
           status: 503,
-          detail: 'The database role of this access token does not exist yet. Ask whoever created the token.',
+          detail: 'The database role of this access token does not exist yet. Ask the operator who created the token.',
           headers: { 'retry-after': '60' },
         }
       return callerOfToken(token)

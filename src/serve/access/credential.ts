@@ -4,7 +4,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AuthSetting } from '../../config.ts'
 
-/** What of a request is looked at. A request of fastify is one. */
+/** What is read of a request. A request of fastify is one. */
 export type CredentialSource = { readonly headers: IncomingHttpHeaders; readonly url: string }
 
 /** The credential that a request carries; null: none. */

@@ -54,7 +54,7 @@ const ownBlocks = (blocks: readonly Block[], rentals: readonly Stay[], isFleet: 
     })
     .map(({ isOfRental: _, ...stay }) => stay)
 
-/** Rentals that were not called off, of a boat; those that ended more than a day ago do not matter anywhere. */
+/** Rentals of a boat that were not cancelled and have not ended more than a day ago. */
 async function readRentals(db: Queryable, boat: string): Promise<readonly Stay[]> {
   const { rows } = await db.query<Stay>(
     `select 'rental-' || r.id as uid, case when r.status = 'PENDING' then 'pending' else 'rental' end as kind,

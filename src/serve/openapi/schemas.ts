@@ -1,5 +1,5 @@
 // JSON Schemas of records and of write bodies, from the catalog. A member may be absent or null: the API's papers mark most as
-// optional, and `serve` leaves out personal members. Members that the catalog does not know are allowed. Pure.
+// optional, and `serve` omits personal members. Members that the catalog does not know are allowed. Pure.
 
 import type { Json, JsonObject } from '../../api/wire/json.ts'
 import { childrenOf, streams } from '../../catalog/catalog.ts'

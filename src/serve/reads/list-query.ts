@@ -28,7 +28,7 @@ export type ListQuery = {
   /** Columns that another stream's read fills, and that are chosen by: where one is empty, nobody knows. */
   readonly filled: readonly string[]
   readonly range: DayRange | null
-  /** The only filters are those that hold where nothing is asked for. */
+  /** The request has no filter: only the usual ones hold. */
   readonly isWhole: boolean
 }
 

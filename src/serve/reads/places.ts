@@ -1,6 +1,6 @@
 // Where a page of a list begins. An offset is counted row by row, which takes ever longer; so of long lists the key of every
 // thousandth row is remembered, and counted on from there. It holds as long as no row before it came or went, which the change
-// log tells.
+// log shows.
 
 import type { StreamDef } from '../../catalog/types.ts'
 import type { Database } from '../../database/database.ts'

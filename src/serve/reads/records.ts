@@ -201,7 +201,7 @@ async function withPending(
   return { ...served, body: stringifyJson(pending.over(parseJson(served.body).value)), tag: null, headers }
 }
 
-/** Is it about somebody of whom only the key is kept? */
+/** Is it about a person of whom only the key is kept? */
 async function isErasedPerson({ sync }: ServeContext, stream: StreamDef, key: readonly string[]): Promise<boolean> {
   const about = stream.document === true ? 'users' : stream.name
   const { rowCount } = await sync.database.pool.query('select from sync.erased where stream = $1 and key = $2', [

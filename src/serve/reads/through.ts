@@ -26,7 +26,7 @@ export type Said =
   | { readonly kind: 'failed'; readonly retryAfterS: number }
 
 export type Through = {
-  /** Reads one record by itself, and stores it. @throws Refusal 429 when the token has asked too often */
+  /** Reads one record alone, and stores it. @throws Refusal 429 when the token has asked too often */
   record(caller: Caller, asked: AskedRecord): Promise<Said>
   /** Reads anything else; `list`: an array of records, whatever envelope it comes in. */
   other(caller: Caller, asked: Asked, list: boolean): Promise<Said>

@@ -50,7 +50,7 @@ function doneAs(change: WaitedChange, record: Json): Answer {
   const status = statusIn(response) ?? usualStatus(operation)
   const headers: Record<string, string> = warning === null ? {} : { warning: `199 - "${headerText(warning)}"` }
   const kept = response?.body ?? null
-  // Somebody else had removed it: the API said so, and so do we.
+  // Another client had removed it: the API said so, and so do we.
   if (status >= 400)
     return refusedAs(status, kept, headers) ?? problem(status, 'The record does not exist.', {}, headers)
   if (status === 204 || status === 205) return { status, headers, contentType: 'application/json', body: undefined }

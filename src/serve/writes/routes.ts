@@ -126,7 +126,7 @@ async function seenBy(deps: WriteDeps, caller: Caller, change: WaitedChange) {
 
 /**
  * Cancels a change whose conflict is about to be answered with 409: the program decides anew. Left as it is, the change would
- * hold the record, or be sent later by somebody else's decision.
+ * hold the record, or be sent later by a decision of another person.
  */
 async function withdrawConflict({ database }: WriteDeps, caller: Caller, change: WaitedChange): Promise<WaitedChange> {
   if (change.status !== 'conflict') return change
@@ -135,7 +135,7 @@ async function withdrawConflict({ database }: WriteDeps, caller: Caller, change:
       asCaller(client, caller, () => client.query('select outbox.cancel($1)', [change.id])),
     )
   } catch (error) {
-    if (refusedDecision(error) === error) throw error // else somebody has decided about it meanwhile
+    if (refusedDecision(error) === error) throw error // otherwise it was decided meanwhile
   }
   const [now = change] = await readChanges(database.pool, [change.id])
   return now
@@ -181,7 +181,7 @@ export function registerWrites(app: FastifyInstance, deps: WriteDeps): void {
     scope.setErrorHandler((thrown, request, reply) =>
       send(reply, failureAnswer(deps.log, thrown, request.routeOptions.url)),
     )
-    // Before the body is read: who may not write sends nothing that is looked at.
+    // Before the body is read: a request that may not write is refused unread.
     const callers = new WeakMap<FastifyRequest, TokenCaller>()
     scope.addHook('onRequest', async (request) => {
       if (request.method !== 'GET' && request.method !== 'HEAD') callers.set(request, await writerOf(deps, request))

@@ -54,7 +54,7 @@ const objectIn = (text: string | null): JsonObject | null => {
   return isObject(value) ? value : null
 }
 
-/** Changes in the order of these ids. What is not there any more is left out. */
+/** Changes in the order of these ids. Skips those that no longer exist. */
 export async function readChanges(db: Queryable, ids: readonly string[]): Promise<readonly WaitedChange[]> {
   const { rows } = await db.query<Row>(
     `select q.id, q.operation, q.status, q.target::text, q.response::text, q.result::text, q.conflict::text, q.error, q.warning,
@@ -79,7 +79,7 @@ export async function readChanges(db: Queryable, ids: readonly string[]): Promis
   }))
 }
 
-/** Nothing happens to it by itself any more. */
+/** Nothing more happens to it automatically. */
 export const isSettled = ({ status }: Pick<WaitedChange, 'status'>): boolean =>
   stateSets.final.includes(status) || stateSets.person.includes(status)
 

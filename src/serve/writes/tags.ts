@@ -55,7 +55,7 @@ export function matchTags(header: string): readonly string[] | '*' {
 type Versions = {
   /** The record as the mirror shows it now, and as it would be served. */
   readonly served: Json
-  /** The fields that are to be written. */
+  /** The fields to write. */
   readonly wishes: Readonly<JsonObject>
   /** Fields that are never served: of them the mirror's value is the base. */
   readonly hidden: ReadonlySet<string>
