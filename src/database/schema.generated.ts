@@ -1695,6 +1695,23 @@ export type MirrorDatabase = {
     free_days: number | null
     occupancy: Numeric | null
   }
+  'report.overlaps': {
+    boat_id: Int8 | null
+    resource_id: string | null
+    resource_name: string | null
+    company_id: Int8 | null
+    company_name: string | null
+    rental_id: Int8 | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    other_kind: string | null
+    other_rental_id: Int8 | null
+    other_resource_id: string | null
+    other_from: Timestamp | null
+    other_to: Timestamp | null
+    overlap_from: Timestamp | null
+    overlap_to: Timestamp | null
+  }
   'report.rentals': {
     rental_id: Int8 | null
     status: string | null

@@ -15,7 +15,7 @@ import {
 export const isCanceled = `coalesce(r.status, '') like 'CANCELED%'`
 
 /** True for a rental that takes place: not called off, and no option that lapses after 15 minutes. */
-const takesPlace = `not ${isCanceled} and coalesce(r.status, '') <> 'PENDING'`
+export const takesPlace = `not ${isCanceled} and coalesce(r.status, '') <> 'PENDING'`
 
 /**
  * Asked for each rental by key: joined with the sums of all payments, the rentals of one company, one boat or the first

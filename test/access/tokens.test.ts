@@ -158,7 +158,8 @@ describe('the role of a token', () => {
     const first = JSON.parse((await ofCopy.run(['access', 'token', 'create', 'original', '--json'])).stdout) as Created
     expect(first.role).not.toBe(role)
     await copy.pool.query('update sync.access_tokens set role = $1 where id = $2', [role, first.id])
-    expect((await ofCopy.run(['access', 'token', 'revoke', 'original'])).code).toBe(0)
+    const revoked = await ofCopy.run(['access', 'token', 'revoke', 'original'])
+    expect([revoked.code, revoked.stderr]).toEqual([3, expect.stringContaining(`drop role if exists "${role}";`)])
     expect(await rolesNamed(role)).toBe(1)
     await mirror.all(`drop role ${first.role}`)
     expect((await cli.run(['access', 'token', 'revoke', id])).code).toBe(0)
@@ -187,13 +188,14 @@ it('without the right to create roles the SQL is printed, and the role of the to
   expect((await own.run(['migrate'])).code).toBe(0)
   const shown = await own.run(['access', 'token', 'create', 'shop', '--write'])
   expect([shown.code, shown.stdout]).toEqual([3, expect.stringMatching(/^bmt_/)])
-  const sql = [...shown.stderr.matchAll(/^ {2}(.+;)$/gm)].map(([, statement]) => statement).join('\n')
-  expect(sql).toMatch(/^create role "boat_mirror_token_.*" nologin;/)
+  const sql = [...shown.stderr.matchAll(/^ {2}(.+;)$/gm)].map(([, statement]) => `  ${statement}`).join('\n')
+  expect(sql).toMatch(/^ {2}create role "boat_mirror_token_.*" nologin;/)
   const states = async (): Promise<string[]> =>
     (JSON.parse((await own.run(['access', 'token', 'list', '--json'])).stdout) as { state: string }[]).map(
       ({ state }) => state,
     )
   expect(await states()).toEqual(['no role'])
+  expect((await own.run(['access', 'token', 'list'])).stderr).toContain(sql)
   await mirror.all(sql)
   expect(await states()).toEqual(['active'])
   const revoked = await own.run(['access', 'token', 'revoke', 'shop'])

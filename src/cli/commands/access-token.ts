@@ -3,7 +3,7 @@
 import { isUniqueViolation } from '../../database/sql-states.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
-import { createToken, listTokens, type RoleTask, revokeToken } from '../../state/access/tokens.ts'
+import { createToken, listTokens, missingRole, type RoleTask, revokeToken } from '../../state/access/tokens.ts'
 import { unknownCompanies } from '../../state/company-access.ts'
 import { assertViewsGuarded, changing } from '../access-changes.ts'
 import type { CommandContext, ExitCode, Json } from '../context.ts'
@@ -40,7 +40,7 @@ export async function runCreate(context: CommandContext, name: string, flags: Cr
     print(token)
     printNote(`This is token ${id}, ${name}. It is not shown again.`)
   }
-  const groups = task?.sql.some((statement) => /^create role boat_mirror_/.test(statement)) ?? false
+  const groups = task?.sql.some((statement) => statement.includes('role "boat_mirror_serve"')) ?? false
   const left = `The token works once its database role ${role} exists, which could not be created`
   const code = noteTask(task, left)
   if (groups) printNote('Then run: boat-mirror migrate')
@@ -66,7 +66,8 @@ export async function runRevoke(context: CommandContext, which: string, { json }
 
 export async function runList(context: CommandContext, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
-  const tokens = await listTokens(opened.database.pool)
+  const { pool } = opened.database
+  const tokens = await listTokens(pool)
   if (json) return printJson(tokens)
   if (tokens.length === 0) return print('There is no token. Create one with: boat-mirror access token create NAME')
   print(
@@ -79,4 +80,6 @@ export async function runList(context: CommandContext, { json }: Json): Promise<
       ]),
     ),
   )
+  for (const token of tokens.filter(({ state }) => state === 'no role'))
+    noteTask({ reason: token.role, sql: await missingRole(pool, token) }, `${token.name} works once its role exists`)
 }

@@ -4,6 +4,23 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { action, quiet } from './action.ts'
 import { recordNumber, wholeNumber, withJson } from './arguments.ts'
 
+/** Registers `init`. */
+export function registerInit(program: Command): void {
+  program
+    .command('init')
+    .description(
+      'ask for the address and token of the API and for the database, check them, and write .env for every later command',
+    )
+    .addHelpText(
+      'after',
+      '\nAPI_BASE_URL, API_TOKEN and DATABASE_URL of the environment are taken as they are. Without a terminal, lines NAME=value' +
+        '\non standard input set the others. A secret is never a flag, and never on the screen.' +
+        '\nExit code: 0 .env is written, 1 the check failed and nothing is written, 2 wrong usage or .env is tracked by git,' +
+        '\n3 .env is written, and the environment contradicts it.',
+    )
+    .action(action(() => import('../commands/init.ts'), 'runInit', { logLevel: 'error' }))
+}
+
 /** Registers `check`. */
 export function registerCheck(program: Command): void {
   withJson(

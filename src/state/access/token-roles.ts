@@ -39,15 +39,14 @@ export async function creationOf(
   const groups = groupsOf(token)
   const { rows } = await db.query<{ version: number; missing: string[] }>(
     `select current_setting('server_version_num')::int as version,
-       array(select name from unnest($1::text[]) name where to_regrole(name) is null) as missing`,
-    [groups],
+       array(select name from unnest($1::text[]) name where to_regrole(quote_ident(name)) is null) as missing`,
+    [[...groups, token.role]],
   )
   const { version = 0, missing = [] } = rows[0] ?? {}
   const how = version >= separateRights ? ' with inherit false, set true' : ''
   const role = identifier(token.role)
   return [
-    ...missing.map((group) => `create role ${group} nologin`),
-    `create role ${role} nologin`,
+    ...missing.map((name) => `create role ${identifier(name)} nologin`),
     ...groups.map((group) => `grant ${group} to ${role}`),
     ...servers.map((server) => `grant ${role} to ${identifier(server)}${how}`),
   ]

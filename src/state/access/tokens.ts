@@ -92,15 +92,18 @@ export async function revokeToken(
   const { rows } = await db.query<{ id: string; name: string; role: string; own: boolean }>(
     `update sync.access_tokens t set revoked_at = clock_timestamp()
      where t.revoked_at is null and (t.name = $1 or t.id::text = $1)
-     returning t.id::text as id, t.name, t.role, starts_with(t.role, ${rolePrefix}) as own`,
+     returning t.id::text as id, t.name, t.role, starts_with(t.role, ${rolePrefix})
+       or to_regrole(quote_ident(t.role)) is null as own`,
     [which],
   )
   const [token] = rows
   if (token === undefined) return null
   const { id, name, role, own } = token
+  const sql = [removalOf(role)]
   // In a copy of the database the role still serves the original.
-  const sql = own ? [removalOf(role)] : []
-  const reason = await changingRestrictions(db, () => tryStatements(db, sql))
+  const reason = own
+    ? await changingRestrictions(db, () => tryStatements(db, sql))
+    : 'it was created in another database, which may still use it'
   return { id, name, task: reason === null ? null : { reason, sql } }
 }
 
@@ -111,6 +114,12 @@ export async function listTokens(db: Queryable): Promise<readonly ListedToken[]>
      from sync.access_tokens t order by t.id desc`,
   )
   return rows
+}
+
+/** The SQL that creates the role of a token again, as after a restore into another cluster. */
+export async function missingRole(db: Queryable, token: ListedToken): Promise<readonly string[]> {
+  const { rows } = await db.query<{ me: string }>('select current_user::text as me')
+  return await creationOf(db, token, [rows[0]?.me ?? ''])
 }
 
 /** Tokens by number, without those that are revoked. One look by the key. */
