@@ -15,7 +15,7 @@ type Settings = Pick<Config, 'priceDays'>
 type Detectable = {
   readonly key: string
   readonly name: string
-  /** Who finds it out. */
+  /** How the setting gets detected. */
   readonly untried: string
   about(value: unknown): Omit<Finding, 'name'>
 }
@@ -31,7 +31,7 @@ export function detectedFindings(pins: readonly DetectedSetting[], settings: Set
   return [...known, ...pins.flatMap(refused), ...pins.filter(isContradicted).map(contradicted)]
 }
 
-/** What the API refuses to be asked for. */
+/** The parameters that the API refuses. */
 function refused({ key, value, probedAt }: DetectedSetting): readonly Finding[] {
   if (!key.startsWith(refusedPrefix)) return []
   const name = key.slice(refusedPrefix.length)
@@ -92,7 +92,7 @@ function aboutWindows(stream: string, every: string | undefined, value: WindowsH
   return { status: 'warn', detail: `the API does not filter or order as asked: ${value.reason}`, remedy }
 }
 
-/** What becomes of settings that are contradicted, by the beginning of their keys. */
+/** What happens with contradicted settings, by the beginning of their keys. */
 const remedies: readonly (readonly [string, string])[] = [
   ['page_base', 'It is probed again by the next sync. If it keeps changing, set API_PAGE_BASE.'],
   [

@@ -19,25 +19,25 @@ type ListCall = {
 }
 
 /** What was found of a list, and what was seen of it; null: it could not be read. */
-export type LookedAt = {
+export type CheckedStream = {
   readonly stream: string
   readonly finding: Finding
   readonly seen: { readonly call: ListCall; readonly base: number; readonly pages: readonly Page[] } | null
 }
 
-/** Looks at two pages of a list. @param database where detected settings are kept; null: none is there yet */
+/** Reads two pages of a list. @param database where detected settings are stored; null: there is none yet */
 export async function checkList(
   probe: ProbeApi,
   { config, signal }: ProbeOptions,
   stream: StreamDef,
   database: Database | null,
-): Promise<LookedAt> {
+): Promise<CheckedStream> {
   const { reads } = stream
   const name = `list ${stream.name}`
-  const only = (finding: Finding): LookedAt => ({ stream: stream.name, finding, seen: null })
+  const only = (finding: Finding): CheckedStream => ({ stream: stream.name, finding, seen: null })
   if (reads.kind !== 'list') return only(ok(name, 'has no list'))
   const paging = pagingOf(stream, config.api)
-  const look = async (query: ListCall['query']): Promise<LookedAt> => {
+  const look = async (query: ListCall['query']): Promise<CheckedStream> => {
     const call = { endpoint: reads.list, query, paging }
     const base = await pageBaseOf(probe, call, database)
     const pages = await firstPages(probe, call, base)
@@ -65,7 +65,7 @@ export async function checkList(
 }
 
 /** What a list says that is read without some of its parameters. */
-const withRefused = ({ finding, ...rest }: LookedAt, names: readonly string[]): LookedAt => ({
+const withRefused = ({ finding, ...rest }: CheckedStream, names: readonly string[]): CheckedStream => ({
   ...rest,
   finding: { ...finding, detail: `${finding.detail}; ${names.join(', ')} is refused, and left out` },
 })

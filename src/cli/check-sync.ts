@@ -1,4 +1,4 @@
-// `sync --check` as a person sees it: a line per stream while it reads, then a table of differences.
+// `sync --check` on a terminal: a line per stream while it reads, then a table of differences.
 
 import { count } from '../format.ts'
 import type { Logger } from '../log.ts'

@@ -1,4 +1,4 @@
-// What `check` looked at and found, as values and as lines.
+// The findings of `check`, as values and as lines.
 
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import { oneLine, table } from './terminal/output.ts'
@@ -22,7 +22,7 @@ export const warn = (name: string, detail: string, remedy: string): Finding => (
   remedy,
 })
 
-/** What an error says about the thing that was looked at. */
+/** Turns an error into a finding about the thing that was checked. */
 export function failed(name: string, error: unknown): Finding {
   const remedy = error instanceof BoatMirrorError ? (error.remedy ?? remedyFor(error)) : null
   return { name, status: 'fail', detail: messageOf(error), remedy }

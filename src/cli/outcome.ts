@@ -1,4 +1,4 @@
-// What came of a sync: a table per stream, what a person has to do, and the exit code.
+// The result of a sync: a table per stream, what you must do, and the exit code.
 
 import { streams } from '../catalog/catalog.ts'
 import { count } from '../format.ts'

@@ -9,8 +9,8 @@ import { type RequestPlan, soonShare } from '../sync/request-plan.ts'
 import { print, table } from './terminal/output.ts'
 
 /**
- * Hours that so many requests of a first sync take: details leave evenly, but for six hours' worth at once; lists before them
- * wait for the rate alone.
+ * Hours that this many requests of a first sync take: details leave evenly, except for six hours' worth immediately;
+ * lists before them wait only for the rate.
  */
 export function firstSyncHours(first: number, quota: Quota, ratePerSecond: number): number {
   const atRate = ratePerSecond === 0 ? 0 : first / (ratePerSecond * 3_600)
@@ -39,7 +39,7 @@ export type QuotaPlan = {
 
 const inS = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
 
-/** What a quota would buy. Pure. */
+/** What a quota allows. Pure. */
 export function planQuota(
   quota: Quota,
   plan: RequestPlan,

@@ -4,9 +4,9 @@ import type { StreamDef } from '../catalog/types.ts'
 import { BoatMirrorError } from '../errors.ts'
 
 /**
- * The parts of a key in order: one argument each, or as one argument the JSON that is shown elsewhere, an array of them or the
- * object of the change log.
- * @throws BoatMirrorError USAGE when they are not as many as the key has.
+ * The parts of a key in order: one argument each, or as one argument the JSON that is shown elsewhere, an array of
+ * them or the object of the change log.
+ * @throws BoatMirrorError USAGE when their number is not that of the key.
  */
 export function recordKey(stream: StreamDef, given: readonly string[]): readonly string[] {
   const [only] = given
@@ -17,7 +17,7 @@ export function recordKey(stream: StreamDef, given: readonly string[]): readonly
   })
 }
 
-/** Null: it is no such JSON. */
+/** Null: it is not JSON of this form. */
 function partsOfJson({ key }: StreamDef, text: string): readonly string[] | null {
   if (!/^[[{]/.test(text)) return null
   try {

@@ -1,5 +1,5 @@
-// DATA_DIR/worker.json: the database that a worker of this folder runs on. A command that opens the embedded one instead,
-// because it was not told of that database, says so.
+// DATA_DIR/worker.json: the database that a worker of this folder runs on. A command that opens the embedded one
+// instead, because it lacks that setting, warns about it.
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,7 +21,10 @@ type Places = Pick<Config, 'databaseUrl' | 'dataDir'>
 
 const fileOf = (dataDir: string): string => join(dataDir, 'worker.json')
 
-/** Says in DATA_DIR where this worker's database is, as long as it runs; where nothing can be written, nobody is told. */
+/**
+ * Records in DATA_DIR where this worker's database is, as long as it runs; if the folder cannot be written, no
+ * command is warned.
+ */
 export async function markDatabase({ databaseUrl, dataDir }: Places, log: Logger): Promise<AsyncDisposable> {
   const unmark = async (): Promise<void> => {
     if ((await readMark(dataDir))?.owner === ownToken()) await rm(fileOf(dataDir), { force: true })
@@ -46,7 +49,7 @@ async function readMark(dataDir: string): Promise<Mark | null> {
   }
 }
 
-/** What to say to somebody whose command opens the embedded database; null: no worker of this folder runs on another one. */
+/** The warning for a command that opens the embedded database; null: no worker of this folder runs on another one. */
 export async function otherDatabase({ databaseUrl, dataDir }: Places): Promise<string | null> {
   const mark = databaseUrl === null ? await readMark(dataDir) : null
   if (mark === null || !isAlive(mark.owner)) return null

@@ -32,7 +32,7 @@ export async function readReport(
   const select = reportSelect(request, as)
   await database.transaction(
     async (client: PoolClient) => {
-      // A person waits, and may stop it. Compiling takes longer than what it saves on views of this kind.
+      // The reader waits, and may stop it. Compiling takes longer than it saves on views of this kind.
       const patient = await withStatementTimeout(client, 0)
       await client.query('set local jit = off')
       await client.query(`declare report no scroll cursor for ${select.text}`, select.values)

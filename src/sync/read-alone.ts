@@ -9,8 +9,8 @@ import { changeSet, type Found, projected } from './change-set.ts'
 import { badHashes, goodKeys } from './commit.ts'
 import { listReading, type SyncContext } from './context.ts'
 import { withStubs } from './details/embeds.ts'
-import { SeenStubs } from './details/seen-stubs.ts'
 import { type Answered, type ReadValue, readOutcome, readSingleRecord } from './details/single.ts'
+import { StubCache } from './details/stub-cache.ts'
 import { withoutStale } from './just-written.ts'
 
 export type AskedRecord = {
@@ -64,7 +64,7 @@ const requestOf = (
 /** Writes what was found. @returns false where Postgres refuses the data */
 async function commitAlone(context: SyncContext, found: Found): Promise<boolean> {
   const { shownAfter, settings } = context
-  const read = await withStubs(context, changeSet([found]), new SeenStubs())
+  const read = await withStubs(context, changeSet([found]), new StubCache())
   try {
     const written = await context.database.transaction(async (client) => {
       await context.privacy?.assertCurrent(client)

@@ -29,9 +29,13 @@ async function explained(
   } catch (cause) {
     if (!isDataError(cause)) throw cause
     const types = stream.key.map((name) => `${name} ${columnType(stream, name)}`)
-    throw new BoatMirrorError('USAGE', `${key.join(' ')} is no key of ${stream.name}: it takes ${types.join(', ')}.`, {
-      cause,
-    })
+    throw new BoatMirrorError(
+      'USAGE',
+      `${key.join(' ')} is no key of ${stream.name}: it must be ${types.join(', ')}.`,
+      {
+        cause,
+      },
+    )
   }
 }
 

@@ -116,7 +116,7 @@ export async function runApply(
   printNote(elsewhere)
 }
 
-/** What nobody but the operator can clean. */
+/** Copies that only the operator can clean. */
 const elsewhere =
   'Backups, WAL archives, replicas that lag and copies of your own keep the former values until you expire them. A transaction that ' +
   'began before keeps former versions of rows; blocks of the disk may hold them until they are overwritten (VACUUM FULL).'

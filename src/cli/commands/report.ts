@@ -56,7 +56,7 @@ export async function runReport(context: CommandContext, name: string | undefine
   else await printTable(opened.database, request)
 }
 
-/** What a view has, without what one must know about days and currencies. */
+/** The content of a view, without its rules about days and currencies. */
 const firstSentence = (comment: string): string => /^.*?[.:](?= |$)/.exec(comment)?.[0].replace(/:$/, '.') ?? comment
 
 function listReports({ json }: Options): void {
@@ -143,7 +143,7 @@ function aligned(rows: readonly (readonly string[])[]): readonly (readonly strin
 }
 
 async function printTable(database: Database, request: ReportRequest): Promise<void> {
-  // One row more than is shown tells whether there are more.
+  // One row more than is shown reveals whether there are more.
   const limit = request.limit ?? shownRows
   const rows: string[][] = []
   await readReport(database, { ...request, limit: limit + 1 }, 'text', async (portion) => {

@@ -138,10 +138,10 @@ export async function runRelease(
 
 const endedPollMs = 300
 
-/** After so many looks a release that has not begun is said to wait for a run. */
+/** After this many checks, a release that has not started is reported as waiting for a run. */
 const looksBeforeTelling = 5
 
-/** The run that carries out a release; null: it has not begun. @throws BoatMirrorError PLAN_CHANGED when it never will */
+/** The run that carries out a release; null: it has not started. @throws BoatMirrorError PLAN_CHANGED when it never will */
 async function runOfRelease({ database }: OpenedApp, decision: string): Promise<Run | null> {
   const { resultId = null, error = null } = (await findDecision(database.pool, decision)) ?? {}
   if (error !== null) throw new BoatMirrorError('PLAN_CHANGED', error)

@@ -86,7 +86,7 @@ type ScheduledTurn = {
 
 const interval = (s: number | null): string => (s === null ? 'off' : duration(s))
 
-/** The turns as a table; a narrow one leaves out what was wanted, and to `status` how old they are. Pure. */
+/** The turns as a table; a narrow one omits the wanted intervals, and leaves the ages to `status`. Pure. */
 export function scheduleTable(rows: readonly ScheduledTurn[], now: Date, width = lineWidth()): string {
   const next = (row: ScheduledTurn, unknown: string): string | null =>
     row.effectiveS === null ? null : row.paused ? 'paused' : (relative(row.nextDueAt, now) ?? unknown)

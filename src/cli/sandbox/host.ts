@@ -1,4 +1,4 @@
-// The sandbox that stands in for an API that is not configured: one for each DATA_DIR, run by the first command that needs
+// The sandbox in place of an API that is not configured: one for each DATA_DIR, run by the first command that needs
 // it, used by the others, and taken over by one of them when the first ends.
 
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ const takeOverMs = 500
 /** A living owner that does not answer for this long is given up. */
 const ownerPatienceMs = 10_000
 
-/** What a file system answers where nothing can be made; ENOENT also on one that is mounted for reading only. */
+/** The errors of a file system that cannot be written; ENOENT also for one mounted read-only. */
 const notWritable: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR'])
 
 /** The sandbox is what runs where no API is named: in a container, mostly by oversight. */
@@ -55,7 +55,8 @@ export async function attachSandbox(dataDir: string, log: Logger): Promise<Attac
   let watch: NodeJS.Timeout | undefined
   let takingOver: Promise<void> | undefined
 
-  // Whoever runs the sandbox may end before us; its address stays the same, so the API client notices a pause only.
+  // The process that runs the sandbox may end before us; its address stays the same, so the API client notices only a
+  // pause.
   const takeOver = async (): Promise<void> => {
     const known = await knownSandbox(dataDir)
     if (known !== null && isAlive(known.owner)) return
@@ -129,7 +130,7 @@ async function host(dataDir: string, known: SandboxFile | null, log: Logger): Pr
   const world = { seed: known?.seed ?? seed, size: known?.size ?? size }
   const port = await findFreePort(known?.port)
   let replayed = 0
-  // Whoever asked a world that lacks its last writes would be told that records are gone.
+  // A client of a world without its last writes would conclude that records are gone.
   const sandbox = await createSandbox({ ...world, port, now: new Date(genesis) }, async (unseen, send) => {
     replayed = await replayJournal(dataDir, { clock: unseen.clock, send }, log)
     unseen.clock.set(new Date())

@@ -11,6 +11,8 @@ export type ReadRequest = {
   readonly query: Query
   /** The API itself is to be asked first: `?fresh=1`, or `Cache-Control: no-cache` of a read that answers one record. */
   readonly fresh: boolean
+  /** The caller's own fields that the API has not taken yet are to be shown: `Prefer: pending=include`. */
+  readonly pending: boolean
   /** The query as it came, without what carries a credential. */
   readonly search: string
 }
