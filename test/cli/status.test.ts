@@ -184,7 +184,7 @@ describe('endpoints', () => {
     }
     const broken = { ...endpoint, endpoint: 'GET /v3/users', failures: 3, lastStatus: 500, lastError: 'no\nanswer' }
     const all = text({ endpoints: [endpoint, broken] })
-    expect(all).toContain('1 of 2 read endpoints have answered successfully.')
+    expect(all).toContain('1 of 2 read endpoints answered successfully.')
     expect(lineOf(all, 'GET /v3/users')).toMatch(/ 3 +3 +500 +5 s ago +no answer$/)
     expect(lineOf(all, 'GET /v3/types')).toBe('')
   })

@@ -118,7 +118,7 @@ describe('sync', () => {
       expect(status.heldRuns).toEqual([])
       const { stdout } = await cli.run(['status'])
       expect(stdout).toContain(
-        `${readEndpoints.length} of ${readEndpoints.length} read endpoints have answered successfully`,
+        `${readEndpoints.length} of ${readEndpoints.length} read endpoints answered successfully`,
       )
     })
 

@@ -130,7 +130,7 @@ describe('fields that the API shows and the catalog does not know', () => {
   it('are named by status, and no more than ten of them', async () => {
     const fields = Array.from({ length: 12 }, (_, n) => ({ stream: 'harbours', path: `f${n}`, sample: '1', times: 1 }))
     await noteUnknownFields(mirror.db.pool, fields)
-    expect(await printed(['status'])).toMatch(/\(kept in _payload\): harbours\.f0, .* and 2 more\./)
+    expect(await printed(['status'])).toMatch(/kept in _payload: harbours\.f0, .* and 2 more\./)
     await mirror.db.pool.query('delete from sync.unknown_fields')
   })
 })

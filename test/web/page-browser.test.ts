@@ -127,7 +127,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       const page = await browser.newPage({ viewport: wide })
       await page.goto(pages.url)
       const stops: string[] = []
-      const isDone = (): boolean => stops.some((stop) => stop.includes('read endpoints have answered successfully'))
+      const isDone = (): boolean => stops.some((stop) => stop.includes('read endpoints answered successfully'))
       while (!isDone() && stops.length < 100) {
         await page.keyboard.press('Tab')
         stops.push(await page.evaluate<string>(activeLabel))

@@ -197,7 +197,7 @@ describe('page, metrics and status say what the database says', () => {
     expect(fresh.text).toContain('Everything is up to date')
     expect(fresh.text).toContain(`${catalog.length} of ${catalog.length} streams are fresh`)
     expect(fresh.text).toContain(
-      `${readEndpoints.length} of ${readEndpoints.length} read endpoints have answered successfully`,
+      `${readEndpoints.length} of ${readEndpoints.length} read endpoints answered successfully`,
     )
     expect(fresh.text).toContain('Nothing. Everything continues by itself.')
 

@@ -166,7 +166,7 @@ function endpointsText(
   options: { readonly now: Date; readonly allEndpoints: boolean },
 ): string {
   const answered = endpoints.filter(wasAnswered)
-  const summary = `${answered.length} of ${endpoints.length} read endpoints have answered successfully.`
+  const summary = `${answered.length} of ${endpoints.length} read endpoints answered successfully.`
   const shown = options.allEndpoints ? endpoints : endpoints.filter(isFailing)
   if (shown.length === 0) return summary
   const rows = shown.map((each) => [
