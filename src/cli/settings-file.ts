@@ -18,7 +18,7 @@ export async function readSettingsFile(path: string): Promise<string> {
     return await readFile(path, 'utf8')
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return ''
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be read: ${messageOf(cause)}`, { cause })
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be read: ${messageOf(cause)}`, { cause })
   }
 }
 
@@ -79,7 +79,7 @@ export async function addSettings(path: string, settings: readonly FoundSetting[
     } else if (text !== '') await chmod(target, ownerOnly)
   } catch (cause) {
     await rm(fresh, { force: true })
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be written: ${messageOf(cause)}`, {
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be written: ${messageOf(cause)}`, {
       remedy: 'Add the lines yourself, or name another file.',
       cause,
     })
@@ -90,7 +90,7 @@ export async function addSettings(path: string, settings: readonly FoundSetting[
 function assertReadBack(text: string, settings: readonly FoundSetting[]): void {
   const read = parse(text)
   const lost = settings.find(({ name, value }) => read[name] !== value)
-  if (lost !== undefined) throw new Error(`${lost.name} could not be read from it. Is a quote left open in it?`)
+  if (lost !== undefined) throw new Error(`${lost.name} could not be read from the file. Check it for an open quote.`)
 }
 
 /** Whoever owned the file owns it afterwards, also when root added to it. */
