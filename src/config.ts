@@ -110,7 +110,7 @@ function readDotenv(path: string): Readonly<Record<string, string>> {
   }
 }
 
-const namesRemedy = 'README.md lists every setting.'
+const namesRemedy = 'docs/configuration.md lists every setting.'
 
 /**
  * User and password of API_BASE_URL become Basic authentication, as in every HTTP client, and the address is stored

@@ -17,6 +17,7 @@ const commandNames = [
   'explain',
   'feed',
   'drift',
+  'init',
   'check',
   'alert',
   'webhook',

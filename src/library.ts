@@ -30,7 +30,7 @@ import { runsOfRequest } from './state/runs/runs.ts'
 import { streamsToSync, withoutPaused } from './sync/plan.ts'
 import { preflight } from './sync/preflight.ts'
 
-/** The settings of the README under their names in camelCase; `databaseUrl` must be there. */
+/** The settings of docs/configuration.md under their names in camelCase; `databaseUrl` must be there. */
 export type MirrorOptions = Omit<SettingOptions, 'autoMigrate' | 'databaseUrl'> & {
   readonly databaseUrl: string
   /** Brings the schema up to date; otherwise an outdated one is refused. */

@@ -1,5 +1,5 @@
-// The settings as data: one table with name, default, parser and meaning. README's table and every error message come
-// from it; config.ts reads the values.
+// The settings as data: one table with name, default, parser and meaning. The tables of docs/configuration.md and every
+// error message come from it; config.ts reads the values.
 
 import {
   parseApiAddress,
@@ -156,7 +156,7 @@ const receiver = {
 }
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** Every variable, in the order of the README. */
+/** Every variable, in the order in which messages name them. */
 export const settings = {
   baseUrl: define(
     'API_BASE_URL',

@@ -138,9 +138,9 @@ describe('the package', () => {
 
   // Not in the gate: a minute, most of it the compiler.
   it.skipIf(inGate)(
-    "runs README's program, and the compiler knows its types",
+    'runs the program of docs/library.md, and the compiler knows its types',
     async () => {
-      const [, program] = /^```ts\n(import .*?)^```/ms.exec(await readFile('README.md', 'utf8')) ?? []
+      const [, program] = /^```ts\n(import .*?)^```/ms.exec(await readFile('docs/library.md', 'utf8')) ?? []
       await writeFile(join(folder, 'program.ts'), String(program))
       await writeFile(join(folder, 'types.ts'), typesSeen)
       await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))

@@ -101,6 +101,14 @@ export const rentals = {
       newest: { column: 'creation_datetime', query: { order: 'creationDateDesc' } },
       soon: { column: 'departure_datetime', from: 'departureMinDate', to: 'departureMaxDate' },
     },
+    filters: [
+      { param: 'id', column: 'id' },
+      { param: 'customerId', column: 'user_id' },
+      { param: 'resourceId', column: 'resource_id' },
+      { param: 'companyId', column: 'company_id' },
+      // Whether CANCELED means all four values that begin so, nobody says.
+      { param: 'status', column: 'status', values: ['PENDING', 'VALIDATED'] },
+    ],
     related: [{ endpoint: 'GET /v3/rentals/{rentalId}/user', stream: 'users', path: 'user' }],
   },
   freshness: 'detail',

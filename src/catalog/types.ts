@@ -49,6 +49,16 @@ export type ListWindows = {
   readonly soon: { readonly column: string; readonly from: string; readonly to: string }
 }
 
+/** A query parameter of a list that chooses the records with this value in a column. */
+export type ListFilter = {
+  readonly param: string
+  readonly column: string
+  /** Values that say without doubt which records are meant; absent: any. */
+  readonly values?: readonly string[]
+  /** The value without the parameter. */
+  readonly otherwise?: string
+}
+
 /** How a stream is read. */
 export type StreamReads =
   | {
@@ -63,6 +73,8 @@ export type StreamReads =
       readonly extraPasses?: readonly Readonly<Record<string, string>>[]
       /** Parts of the list that are read more often than all of it. */
       readonly windows?: ListWindows
+      /** Query parameters that choose records by a column: those whose meaning is beyond doubt. */
+      readonly filters?: readonly ListFilter[]
       /** Reads below the record that answer what it embeds at `path`, a record of another stream. */
       readonly related?: readonly { readonly endpoint: ReadEndpoint; readonly stream: string; readonly path: string }[]
     }

@@ -84,6 +84,15 @@ export const users = {
     single: { endpoint: 'GET /v3/users/{userId}', param: 'userId' },
     paged: true,
     extraPasses: [{ deactivated: 'true' }],
+    filters: [
+      { param: 'id', column: 'id' },
+      {
+        param: 'organizationType',
+        column: 'organization_type',
+        values: ['INDIVIDUAL', 'SOCIETY', 'ASSOCIATION'],
+      },
+      { param: 'deactivated', column: 'deactivated', values: ['true', 'false'], otherwise: 'false' },
+    ],
   },
   freshness: 'detail',
   modified: 'lastModificationDatetime',

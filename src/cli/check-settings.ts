@@ -3,9 +3,9 @@
 import type { Config } from '../config.ts'
 import { authText } from '../discovery/auth.ts'
 import type { Discovery, FoundSetting } from '../discovery/types.ts'
-import { shownAddress } from '../text.ts'
+import { oneLine, shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
-import { addSettings, readSettingsFile, settingLines, variablesOf } from './settings-file.ts'
+import { addSettings, type Replaced, readSettingsFile, settingLines, variablesOf } from './settings-file.ts'
 
 /** The present value of a setting, as a line would write it; undefined: detected, or unknown to this table. */
 function presentValue({ api: { auth, paging } }: Config, name: string): string | undefined {
@@ -69,7 +69,7 @@ export function placesOf(
     if (!value) return []
     const kept = withSecrets ? value : withoutPassword(name, value)
     const secrets = kept === value ? '' : '; without its password, which check --write --with-secrets adds'
-    return [{ name, value: kept, evidence: `as it was set when check ran${secrets}` }]
+    return [{ name, value: kept, evidence: `as it was set when this was written${secrets}` }]
   })
 }
 
@@ -139,9 +139,27 @@ export function writtenText(path: string, settings: readonly SettingToWrite[]): 
   const against = settings.filter(({ contradictedBy }) => contradictedBy !== null)
   return [
     added.length === 0 ? `Nothing to add to ${path}.` : `Added to ${path}:\n${settingLines(added).join('\n')}`,
-    ...against.map(
-      ({ name, value, contradictedBy }) =>
-        `${name} is set to something else by ${contradictedBy}; found was ${value}. Change or remove it there.`,
-    ),
+    ...against.map(againstText),
   ].join('\n')
+}
+
+/** What keeps a setting from having an effect. */
+export function againstText(setting: SettingToWrite): string {
+  const { name, value, contradictedBy } = shownSetting(setting)
+  return `${name} is set to something else by ${contradictedBy}; found was ${value}. Change or remove it there.`
+}
+
+/** What was added to a file, and what was replaced in it, without what is secret. */
+export function replacedText(path: string, settings: readonly Replaced[]): string {
+  if (settings.length === 0) return `${path} already holds these settings.`
+  const lines = settings.map((setting) => {
+    const before = setting.before === null ? null : shownSetting({ ...setting, value: setting.before }).value
+    const line = `${setting.name}=${oneLine(shownSetting(setting).value)}`
+    return { isNew: before === null, line: before === null ? line : `${line} (was ${oneLine(before)})` }
+  })
+  const part = (title: string, isNew: boolean): readonly string[] => {
+    const of = lines.filter((each) => each.isNew === isNew).map(({ line }) => line)
+    return of.length === 0 ? [] : [[`${title} ${path}:`, ...of].join('\n')]
+  }
+  return [...part('Added to', true), ...part('Replaced in', false)].join('\n')
 }

@@ -60,19 +60,71 @@ export function withLines(text: string, lines: readonly string[]): string {
   return `${before}${[...lines, ''].join(end)}`
 }
 
+const endingAs =
+  (other: string) =>
+  (line: string): string =>
+    other.endsWith('\r') ? `${line}\r` : line
+
+/** A line that sets a variable of this name. */
+const sets = (name: string): RegExp => new RegExp(`^\\s*(?:export\\s+)?${name}\\s*[=:]`)
+
+/**
+ * A text in which the settings have these values: what has another one is replaced where it stands, what is missing follows
+ * at the end. Other lines stay. Pure.
+ * @throws BoatMirrorError INTERNAL for a value that no line can hold
+ */
+export function withSettings(text: string, settings: readonly FoundSetting[]): string {
+  const variables = parse(text)
+  let lines: readonly string[] = text.split('\n')
+  for (const setting of settings) {
+    if (variables[setting.name] === undefined || variables[setting.name] === setting.value) continue
+    const last = lines.findLastIndex((line) => sets(setting.name).test(line))
+    // Of two lines the last one counts.
+    lines = lines.flatMap((line, index) =>
+      index === last ? settingLines([setting]).map(endingAs(line)) : sets(setting.name).test(line) ? [] : [line],
+    )
+  }
+  const missing = settings.filter(({ name }) => variables[name] === undefined)
+  const kept = lines.join('\n')
+  return missing.length === 0 ? kept : withLines(kept, settingLines(missing))
+}
+
+/** A setting that was written, and the value it had in the file before; null: none. */
+export type Replaced = FoundSetting & { readonly before: string | null }
+
 /**
  * Adds the settings to the file, or creates it: readable only by its owner.
  * @throws BoatMirrorError CONFIG_INVALID when it cannot be written; it is then unchanged
  */
 export async function addSettings(path: string, settings: readonly FoundSetting[]): Promise<void> {
   const text = await readSettingsFile(path)
+  const lines = settingLines(settings)
+  await writeWhole(path, { text, whole: lines.length === 0 ? text : withLines(text, lines), settings })
+}
+
+/**
+ * Gives the settings of the file these values, or makes it: readable by its owner alone.
+ * @returns those that the file did not have like that
+ * @throws BoatMirrorError CONFIG_INVALID when it cannot be written; it is then as it was
+ */
+export async function replaceSettings(path: string, settings: readonly FoundSetting[]): Promise<readonly Replaced[]> {
+  const text = await readSettingsFile(path)
+  await writeWhole(path, { text, whole: withSettings(text, settings), settings })
+  const variables = variablesOf(text)
+  return settings
+    .filter(({ name, value }) => variables[name] !== value)
+    .map((setting) => ({ ...setting, before: variables[setting.name] ?? null }))
+}
+
+type Written = { readonly text: string; readonly whole: string; readonly settings: readonly FoundSetting[] }
+
+/** Writes the whole file, or nothing: what a reader opens meanwhile is the old one or the new one. */
+async function writeWhole(path: string, { text, whole, settings }: Written): Promise<void> {
   const target = text === '' ? path : await realpath(path) // a link stays one
   const fresh = join(dirname(target), `.boat-mirror-${process.pid}.tmp`)
   try {
-    const lines = settingLines(settings)
-    if (lines.length > 0) {
-      const whole = withLines(text, lines)
-      assertReadBack(whole, settings)
+    if (whole !== text) {
+      assertReadBack(whole, { ...parse(text), ...Object.fromEntries(settings.map(({ name, value }) => [name, value])) })
       await writeFile(fresh, whole, { mode: ownerOnly, flag: 'wx' })
       await keepOwner(target, fresh)
       await rename(fresh, target)
@@ -86,11 +138,11 @@ export async function addSettings(path: string, settings: readonly FoundSetting[
   }
 }
 
-/** A quote that is left open further up takes in the lines below it. */
-function assertReadBack(text: string, settings: readonly FoundSetting[]): void {
+/** A quote that is left open further up takes in the lines below it; a value of several lines cannot be replaced. */
+function assertReadBack(text: string, wanted: Readonly<Record<string, string>>): void {
   const read = parse(text)
-  const lost = settings.find(({ name, value }) => read[name] !== value)
-  if (lost !== undefined) throw new Error(`${lost.name} could not be read from it. Is a quote left open in it?`)
+  const lost = Object.keys({ ...wanted, ...read }).find((name) => read[name] !== wanted[name])
+  if (lost !== undefined) throw new Error(`${lost} could not be read from it. Is a quote left open in it?`)
 }
 
 /** The owner of the file stays its owner, also when root added to it. */

@@ -14,6 +14,7 @@ export const attentionKinds = [
   'conflict',
   'unknown',
   'failed',
+  'overlap',
   'quarantine',
   'fields',
 ] as const

@@ -64,6 +64,7 @@ export function whatNeedsPeople(status: Facts, freshness: readonly StreamFreshne
       ),
     ...untoldChanges(status),
     ...changes(status),
+    ...doubleBookings(status),
     ...bad(status),
     ...newFields(status),
   ]
@@ -291,6 +292,20 @@ function changes({ outbox, firstChanges, settledSince }: Facts): Attention[] {
       },
     ]
   })
+}
+
+function doubleBookings({ overlaps }: Facts): Attention[] {
+  if (overlaps.rentals === 0) return []
+  const { rentals, boats } = overlaps
+  const what = rentals === 1 ? '1 rental overlaps' : `${count(rentals)} rentals overlap`
+  return [
+    {
+      kind: 'overlap',
+      about: ['rentals'],
+      text: `${what} with another rental or an unavailability of the same boat (${counted(boats, 'boat')}).`,
+      commands: ['report overlaps'],
+    },
+  ]
 }
 
 function bad({ quarantine }: Facts): Attention[] {

@@ -80,6 +80,8 @@ export type StatusFacts = {
     readonly byStream: Readonly<Record<string, number>>
   }
   readonly heldRuns: readonly HeldRun[]
+  /** Double bookings that are not over yet: report.overlaps has each. */
+  readonly overlaps: { readonly rentals: number; readonly boats: number }
   /** Transactions that hold the change feed back for longer than a minute, the oldest first. */
   readonly feedHeldBy: readonly FeedHolder[]
   readonly consumers: readonly ConsumerStatus[]

@@ -57,7 +57,8 @@ const changes: Rule = {
   sql: `with gone as (delete from outbox.queue where id in (select q.id from outbox.queue q where ${older('q.settled_at')}
     and q.status not in ('conflict', 'unknown')
     and (select count(*) from outbox.dependencies d join outbox.queue w on w.id = d.change_id
-      where d.depends_on = q.id and w.settled_at is null) = 0 order by q.settled_at limit $2) returning status),
+      where d.depends_on = q.id and w.settled_at is null) = 0 order by q.settled_at limit $2) returning id, status),
+    forgotten as (delete from outbox.requests r using gone where r.change_id = gone.id),
     counted as (${notingDone('-count(*)', `gone where status = 'done'`)})
     select from gone`,
 }

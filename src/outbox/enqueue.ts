@@ -55,8 +55,8 @@ export type EnqueueOptions<O extends Operation = Operation> = {
   readonly reference?: string
   readonly expires_at?: Date | string
   readonly on_conflict?: 'fail' | 'local_wins' | 'remote_wins'
-  /** What the editor saw, if older than the mirror; for updates. */
-  readonly base?: { readonly [K in keyof BodyOf<O>]?: unknown }
+  /** What the editor saw, if older than the mirror; null: nothing, the update goes over whatever is there. For updates. */
+  readonly base?: { readonly [K in keyof BodyOf<O>]?: unknown } | null
 }
 
 /** One change to be queued. */

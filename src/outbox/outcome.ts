@@ -80,6 +80,9 @@ export function storable(write: WriteDef, body: Json | undefined): Json {
     : { ...rest, [person.path]: isObject(embedded) ? { id: embedded.id ?? null } : null }
 }
 
+/** What stands for an answer where the API shows no such record. */
+const absence: Response = { status: 404, body: null }
+
 /** The record is not there any more: for a step of a pending rental that means it expired. */
 export const gone = ({
   deadline,
@@ -92,9 +95,9 @@ export const gone = ({
     ? {
         kind: 'expired',
         error: 'The pending rental expired upstream before this change could reach it.',
-        response: null,
+        response: absence,
       }
-    : { kind: 'failed', error: `The record of ${operation} is gone upstream.`, response: null }
+    : { kind: 'failed', error: `The record of ${operation} is gone upstream.`, response: absence }
 
 /** What the API said in an error: status and the first of its body. */
 export function responseOf(error: unknown): Response | null {

@@ -84,24 +84,32 @@ export async function unknownCompanies(db: Queryable, companies: readonly string
   return rows.map(({ id }) => id)
 }
 
-const lockGrants = 'lock table company_access.grants in share row exclusive mode'
-const enforce = 'select company_access.enforce()'
+/**
+ * Changes who is restricted, in the caller's transaction, and switches row level security on or off accordingly. One change
+ * at a time.
+ */
+export async function changingRestrictions<T>(db: Queryable, change: () => Promise<T>): Promise<T> {
+  await db.query('lock table company_access.grants in share row exclusive mode')
+  const result = await change()
+  await db.query('select company_access.enforce()')
+  return result
+}
 
 /** Restricts a role to companies, instead of those it had, in the caller's transaction. */
 export async function grantCompanies(db: Queryable, role: string, companies: readonly string[]): Promise<void> {
-  await db.query(lockGrants)
-  await db.query(
-    `insert into company_access.grants (role, companies) values ($1, $2)
-     on conflict (role) do update set companies = excluded.companies, granted_at = excluded.granted_at`,
-    [role, companies],
+  await changingRestrictions(db, () =>
+    db.query(
+      `insert into company_access.grants (role, companies) values ($1, $2)
+       on conflict (role) do update set companies = excluded.companies, granted_at = excluded.granted_at`,
+      [role, companies],
+    ),
   )
-  await db.query(enforce)
 }
 
 /** Lifts the restriction of a role, in the caller's transaction. @returns false where there was none. */
 export async function revokeCompanies(db: Queryable, role: string): Promise<boolean> {
-  await db.query(lockGrants)
-  const { rowCount } = await db.query('delete from company_access.grants where role = $1', [role])
-  await db.query(enforce)
+  const { rowCount } = await changingRestrictions(db, () =>
+    db.query('delete from company_access.grants where role = $1', [role]),
+  )
   return rowCount === 1
 }

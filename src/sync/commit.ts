@@ -15,6 +15,7 @@ import { hotSince, scheduledSince } from '../state/due/candidates.ts'
 import { dueKeys } from '../state/due/due.ts'
 import { linkKeys } from '../state/due/links.ts'
 import { noteReads, repeatingReadsOf } from '../state/due/reads.ts'
+import { noteFleets } from '../state/fleets.ts'
 import { type BadRecord, clearQuarantine, isContentKey, quarantineRecords } from '../state/quarantine.ts'
 import { detailStates, isSeenSince, listedRecords } from '../state/remembered/detail-states.ts'
 import { keepDetailTags } from '../state/remembered/detail-tags.ts'
@@ -37,6 +38,7 @@ import type { CommitExtras, SyncContext, TaskRun, TaskWriter } from './context.t
 import { assertMayGo, keepLost, TooManyLost, withoutLost } from './deletions/below.ts'
 import { endSweep } from './deletions/missing.ts'
 import { withStubs } from './details/embeds.ts'
+import { fleetsIn } from './details/fleets.ts'
 import { learn, leavesOut, leftOutByLists } from './details/learn.ts'
 import { isProvisional } from './details/learned.ts'
 import { linkedStream } from './details/links.ts'
@@ -206,6 +208,7 @@ async function writeAll(client: PoolClient, run: TaskRun, read: ChangeSet, extra
   await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]), gone)
   for (const held of changes.held) await keepLost(client, run, held)
   await keepDetailTags(client, changes.tagged)
+  await noteFleets(client, fleetsIn(changes.tables))
   await quarantineRecords(client, changes.bad)
   await clearQuarantine(client, goodKeys(changes.tables))
   // From here on it writes what each commit of the task writes.
@@ -231,7 +234,7 @@ const problemText = (problems: readonly string[]): string =>
  * A record that turned bad must not look known, or its next good version would be skipped as unchanged. Of a collection
  * nothing is known by the element.
  */
-const badHashes = (changes: ChangeSet): ChangeSet['records'] =>
+export const badHashes = (changes: ChangeSet): ChangeSet['records'] =>
   changes.bad
     .filter((bad) => !isContentKey(bad.key) && isKnownByOwnKey(streamNamed(bad.stream)))
     .map((bad) => ({ stream: bad.stream, key: bad.key, listHash: '', detailHash: '' }))
@@ -239,7 +242,8 @@ const badHashes = (changes: ChangeSet): ChangeSet['records'] =>
 const isKnownByOwnKey = ({ key, parent }: StreamDef): boolean =>
   parent === undefined || streamNamed(parent).key.length === key.length
 
-const goodKeys = (
+/** The keys of records that were read well: they leave the quarantine. */
+export const goodKeys = (
   tables: readonly TableWrite[],
 ): readonly { readonly stream: string; readonly keys: readonly string[] }[] =>
   tables

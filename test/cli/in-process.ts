@@ -1,12 +1,16 @@
 // A command in the process of the test: the same way as the built program takes, without a second for its start. It gets an
-// environment, a folder, an empty standard input, and what it writes is caught; so one runs at a time.
+// environment, a folder, a standard input, and what it writes is caught; so one runs at a time.
 
 import fs from 'node:fs'
 import { Readable } from 'node:stream'
 import { runProgram } from '../../src/cli/program.ts'
 import type { Ended } from './program.ts'
 
-type Surroundings = { readonly folder: string; readonly env: Readonly<Record<string, string>> }
+type Surroundings = {
+  readonly folder: string
+  readonly env: Readonly<Record<string, string>>
+  readonly stdin: string
+}
 
 let before: Promise<unknown> = Promise.resolve()
 
@@ -17,7 +21,7 @@ export function runInProcess(args: readonly string[], surroundings: Surroundings
   return turn
 }
 
-async function runAlone(args: readonly string[], { folder, env }: Surroundings): Promise<Ended> {
+async function runAlone(args: readonly string[], { folder, env, stdin: input }: Surroundings): Promise<Ended> {
   const [environment, cwd, exitCode] = [process.env, process.cwd(), process.exitCode]
   const stdin = Object.getOwnPropertyDescriptor(process, 'stdin') as PropertyDescriptor
   const caught = catchOutput()
@@ -25,7 +29,7 @@ async function runAlone(args: readonly string[], { folder, env }: Surroundings):
     process.env = { ...env }
     process.chdir(folder)
     process.exitCode = undefined
-    Object.defineProperty(process, 'stdin', { value: Readable.from([]), configurable: true })
+    Object.defineProperty(process, 'stdin', { value: Readable.from(input === '' ? [] : [input]), configurable: true })
     await runProgram(args)
     return { code: Number(process.exitCode ?? 0), ...caught.texts }
   } finally {

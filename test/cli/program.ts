@@ -28,8 +28,8 @@ export type CommandLine = AsyncDisposable & {
   readonly folder: string
   /** Starts the built program. `stdin`: nothing to read, or what the test writes. */
   start(args: readonly string[], env?: Readonly<Record<string, string>>, stdin?: 'ignore' | 'pipe'): Started
-  /** Runs a command to its end: in this process, but for those whose NODE_OPTIONS need one of their own. */
-  run(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended>
+  /** Runs a command to its end: in this process, except those whose NODE_OPTIONS need one of their own. `stdin`: what it reads, without NODE_OPTIONS. */
+  run(args: readonly string[], env?: Readonly<Record<string, string>>, stdin?: string): Promise<Ended>
 }
 
 /** Opens a folder for commands; `settings` are the environment of each of them. */
@@ -66,9 +66,9 @@ export async function openCommandLine(settings: Readonly<Record<string, string>>
   return {
     folder,
     start,
-    run: (args, env = {}) => {
+    run: (args, env = {}, stdin = '') => {
       const { NODE_OPTIONS, ...inProcess } = environment(env)
-      return NODE_OPTIONS === undefined ? runInProcess(args, { folder, env: inProcess }) : start(args, env).ended
+      return NODE_OPTIONS === undefined ? runInProcess(args, { folder, env: inProcess, stdin }) : start(args, env).ended
     },
     [Symbol.asyncDispose]: async () => {
       for (const child of running) child.kill('SIGKILL')

@@ -28,6 +28,7 @@ const types: Readonly<Record<string, string>> = {
   bigint: 'Int8',
   'bigint[]': 'string[]',
   boolean: 'boolean',
+  bytea: 'Buffer',
   'character varying': 'string',
   date: 'string',
   'double precision': 'number',

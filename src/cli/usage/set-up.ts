@@ -4,6 +4,23 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { action, quiet } from './action.ts'
 import { recordNumber, wholeNumber, withJson } from './arguments.ts'
 
+/** Registers `init`. */
+export function registerInit(program: Command): void {
+  program
+    .command('init')
+    .description(
+      'ask for the address and token of the API and for the database, check them, and write .env for every later command',
+    )
+    .addHelpText(
+      'after',
+      '\nAPI_BASE_URL, API_TOKEN and DATABASE_URL of the environment are taken as they are. Without a terminal, lines NAME=value' +
+        '\non standard input set the others. A secret is never a flag, and never on the screen.' +
+        '\nExit code: 0 .env is written, 1 the check failed and nothing is written, 2 wrong usage or .env is tracked by git,' +
+        '\n3 .env is written, and the environment contradicts it.',
+    )
+    .action(action(() => import('../commands/init.ts'), 'runInit', { logLevel: 'error' }))
+}
+
 /** Registers `check`. */
 export function registerCheck(program: Command): void {
   withJson(
@@ -69,30 +86,6 @@ function replayPlace(text: string): string {
   throw new InvalidArgumentError('It must be a cursor from the feed, the id of a delivery, or start.')
 }
 
-/** Registers `access grant`, `access revoke` and `access list`. */
-export function registerAccess(program: Command): void {
-  const access = program.command('access').description('restrict roles of the database to the rows of some companies')
-  withJson(
-    access
-      .command('grant')
-      .description('restrict a role and its members to these companies; replaces an earlier restriction')
-      .argument(
-        '<role>',
-        'role of the database; it may be a member of boat_mirror_partner or another role of Boat Mirror',
-      )
-      .requiredOption('--companies <ids>', 'companies.id, separated by commas', companyIds),
-  ).action(action(() => import('../commands/access.ts'), 'runGrant', quiet))
-  withJson(
-    access
-      .command('revoke')
-      .description('lift the restriction: the role sees everything that it is granted otherwise')
-      .argument('<role>', 'role as `access list` shows it'),
-  ).action(action(() => import('../commands/access.ts'), 'runRevoke', quiet))
-  withJson(access.command('list').description('list the restricted roles and their companies')).action(
-    action(() => import('../commands/access.ts'), 'runList', quiet),
-  )
-}
-
 /** Registers `privacy`, and `privacy apply`, `privacy export`, `privacy erase` and `privacy unerase`. */
 export function registerPrivacy(program: Command): void {
   const load = () => import('../commands/privacy.ts')
@@ -132,17 +125,6 @@ export function registerPrivacy(program: Command): void {
       .description('mirror an erased user again, starting with the next sync')
       .argument('<user>', 'users.id', recordNumber),
   ).action(action(load, 'runUnerase', quiet))
-}
-
-const largestId = 9_223_372_036_854_775_807n
-
-/** Parses ids of companies. @throws InvalidArgumentError, which commander reports. */
-function companyIds(text: string): readonly string[] {
-  const ids = text.split(',').map((part) => part.trim())
-  const wrong = ids.find((id) => !/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
-  if (wrong !== undefined)
-    throw new InvalidArgumentError(`"${wrong}" is not the id of a company. It must be numbers, for example 1,2.`)
-  return [...new Set(ids.map((id) => BigInt(id).toString()))]
 }
 
 /** Registers `migrate`. */

@@ -23,6 +23,7 @@ export const titles: Readonly<Record<AlertKind, string>> = {
   conflict: 'changes met another value upstream; decide which one stays',
   unknown: 'changes may or may not have taken effect upstream',
   failed: 'changes were refused by the API',
+  overlap: 'a boat is booked twice at the same time',
   quarantine: 'records cannot be mirrored',
   fields: 'the API shows fields that this version does not know; they are kept in _payload',
 }

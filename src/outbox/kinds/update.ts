@@ -228,7 +228,7 @@ export const update: Kind = {
     if (again !== null) return { kind: 'retry', heldBack: true, ...again }
     const unseen = unseenFields(write.body, fields, seen)
     if (unseen.garbled.length > 0) return { kind: 'failed', error: garbledMessage(unseen.garbled), response: null }
-    const recalled = recalledFields(privacy, write, asKept, {
+    const recalled = recalledFields(privacy, write, change.overwrites ? {} : asKept, {
       among: (field) => [shown(field), fields[field.name]],
       given: change.givenBase,
     })

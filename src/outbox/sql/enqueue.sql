@@ -18,10 +18,10 @@ begin
   if options ? 'on_conflict' and coalesce(options->>'on_conflict', '') not in ('fail', 'local_wins', 'remote_wins') then
     perform outbox.refuse(format('%s: options.on_conflict is %s. It must be one of fail, local_wins, remote_wins.', operation, outbox.shown(options->'on_conflict')));
   end if;
-  if options ? 'base' then
-    if jsonb_typeof(options->'base') <> 'object' or spec.kind <> 'update' then
-      perform outbox.refuse(format('%s: options.base takes an object of the fields the editor saw, for updates only.', operation));
-    end if;
+  if options ? 'base' and (jsonb_typeof(options->'base') not in ('object', 'null') or spec.kind <> 'update') then
+    perform outbox.refuse(format('%s: options.base takes an object of the fields the editor saw, or null to write over whatever is there, for updates only.', operation));
+  end if;
+  if jsonb_typeof(options->'base') = 'object' then
     if jsonb_path_exists(options->'base', 'strict $.**{10}') then
       perform outbox.refuse(format('%s: options.base is nested deeper than nine levels; no record of the API is.', operation));
     end if;
@@ -283,7 +283,7 @@ begin
     new_id := nextval('outbox.queue_id_seq');
   end if;
   seen := pg_current_snapshot(); -- before the base is read: what is committed in between counts as not seen
-  change_base := outbox.mirrored(spec, target, body) || coalesce(options->'base', '{}');
+  change_base := outbox.mirrored(spec, target, body) || coalesce(nullif(options->'base', 'null'), '{}');
 
   insert into outbox.queue (id, operation, target, body, options, aggregate, reference, enqueued_by, expires_at, on_conflict, base, seen_snapshot, deadline)
     values (new_id, operation, target, body, options, new_aggregate, options->>'reference', outbox.caller(),

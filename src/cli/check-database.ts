@@ -1,0 +1,133 @@
+// `check`, the database's half: can it be reached and worked with, and are schema, roles and clocks right?
+
+import type { Config } from '../config.ts'
+import { type Database, openDatabase, supportedVersion } from '../database/database.ts'
+import { maxSkewMs, measureSkew } from '../database/database-clock.ts'
+import type { Pooling } from '../database/pooler.ts'
+import { translateDatabaseError } from '../database/sql-states.ts'
+import { withTls } from '../database/tls.ts'
+import { openDatabaseServer } from '../embedded/embedded-postgres.ts'
+import { BoatMirrorError } from '../errors.ts'
+import { describeHolder, feedHolders } from '../inspect/feed-holders.ts'
+import { mayCreate } from '../inspect/queries.ts'
+import { readsSummary } from '../inspect/reads.ts'
+import type { Logger } from '../log.ts'
+import { assertColumnsOptional } from '../mirror/partner-objects.ts'
+import { isCurrent, type MigrationStatus, migrationStatus, missingOf } from '../schema/migrate.ts'
+import { roleGaps } from '../schema/roles.ts'
+import { assertNamesFree, assertSuitable } from '../schema/suitable.ts'
+import { repeatingReads } from '../state/due/reads.ts'
+import { shownAddress } from '../text.ts'
+import { checkPooler } from './check-pooler.ts'
+import { type Finding, failed, ok, warn } from './findings.ts'
+
+/** Where the queue on Postgres works, and through what. */
+export type Direct = { readonly databaseUrl: string; readonly pooling: Pooling }
+
+type Looked = {
+  readonly direct: Direct | null
+  readonly database: Database | null
+  /** The schema is that of this program. */
+  readonly current: boolean
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** Adds what it finds; opens the database for those that come after. */
+export async function checkDatabase(config: Config, log: Logger, findings: Finding[]): Promise<Looked> {
+  const closers: (() => Promise<void>)[] = []
+  const dispose = async (): Promise<void> => {
+    for (const close of closers.reverse()) await close()
+  }
+  let url: string | null = null
+  try {
+    const server = await withTls(await openDatabaseServer(config, log), log)
+    closers.push(() => server.close())
+    url = server.url
+    const database = openDatabase({ url, applicationName: 'boat-mirror check', max: 2, log })
+    closers.push(() => database.close())
+    findings.push(ok('database', `${shownAddress(url)}, Postgres ${await supportedVersion(database.pool)}`))
+    await assertSuitable(database.pool, 'sync')
+    const pooler = await checkPooler(server)
+    if (pooler.finding !== null) findings.push(pooler.finding)
+    const direct: Direct = { databaseUrl: server.directUrl, pooling: pooler.direct }
+    const schema = await migrationStatus(direct.databaseUrl)
+    if (schema.applied.length === 0) await assertNamesFree(database.pool)
+    findings.push(await schemaFinding(config, database, schema))
+    if (isCurrent(schema)) findings.push(await rolesFinding(database), await columnsFinding(database))
+    findings.push(await clockFinding(database, config))
+    if (isCurrent(schema)) findings.push(...(await feedFindings(database)), await readsFinding(config, database))
+    return { direct, database, current: isCurrent(schema), [Symbol.asyncDispose]: dispose }
+  } catch (error) {
+    findings.push(failed('database', translateDatabaseError(error, url ?? undefined)))
+    return { direct: null, database: null, current: false, [Symbol.asyncDispose]: dispose }
+  }
+}
+
+const feedFindings = async ({ pool }: Database): Promise<readonly Finding[]> =>
+  (await feedHolders(pool)).map((holder) =>
+    warn('change feed', describeHolder(holder), 'Readers of the feed wait; the mirror itself goes on.'),
+  )
+
+/** Which reads are skipped because they are redundant. */
+async function readsFinding({ readEconomy }: Config, { pool }: Database): Promise<Finding> {
+  const reads = await repeatingReads(pool)
+  const leftOut = reads.filter(({ state }) => state === 'redundant').map(({ endpoint }) => endpoint)
+  const names = leftOut.length === 0 ? '' : ` (${leftOut.join(', ')})`
+  return ok('reads', readEconomy ? `${readsSummary(reads)}${names}` : 'all are made: READ_ECONOMY is off')
+}
+
+async function schemaFinding(config: Config, database: Database, schema: MigrationStatus): Promise<Finding> {
+  if (isCurrent(schema)) return ok('schema', `up to date: ${schema.applied.at(-1) ?? 'nothing applied'}`)
+  if (schema.unknown.length > 0)
+    return failed(
+      'schema',
+      new BoatMirrorError('DATABASE_SCHEMA', `A newer program has migrated it: ${schema.unknown.join(', ')}.`, {
+        remedy: 'Use the newer version of boat-mirror with this database.',
+      }),
+    )
+  const missing = missingOf(schema)
+  const allowed = await mayCreate(database.pool)
+  if (config.autoMigrate && allowed)
+    return warn(
+      'schema',
+      `missing: ${missing}`,
+      'Nothing to do: worker, sync and push migrate first. Or run: boat-mirror migrate',
+    )
+  return failed(
+    'schema',
+    new BoatMirrorError(
+      'DATABASE_SCHEMA',
+      `missing: ${missing}${allowed ? '' : '; this role may not create schemas in this database'}`,
+      { remedy: 'Run `boat-mirror migrate` with a role that may create schemas.' },
+    ),
+  )
+}
+
+/** Roles for readers and partners may be created after the schema, by a role that may create them. */
+async function rolesFinding(database: Database): Promise<Finding> {
+  const { missing, ungranted } = await roleGaps(database.pool)
+  if (missing.length + ungranted.length === 0) return ok('roles', 'readers and partners have their roles')
+  const detail = [...missing.map((role) => `${role} is missing`), ...ungranted.map((role) => `${role} has no grants`)]
+  const create = missing.map((role) => `create role ${role} nologin; `).join('')
+  return warn('roles', detail.join(', '), `To give others access run: ${create}then boat-mirror migrate as the owner.`)
+}
+
+/** Columns that a partner added to our tables must accept rows that do not name them. */
+async function columnsFinding({ pool }: Database): Promise<Finding> {
+  try {
+    await assertColumnsOptional(pool)
+    return ok('columns', 'no column of others is in the way')
+  } catch (error) {
+    return failed('columns', translateDatabaseError(error))
+  }
+}
+
+async function clockFinding(database: Database, config: Config): Promise<Finding> {
+  const skewMs = Math.round((await measureSkew(database.pool)).ms)
+  const detail = `this host and Postgres differ by ${Math.abs(skewMs)} ms`
+  if (Math.abs(skewMs) <= maxSkewMs) return ok('clocks', detail)
+  const remedy = 'Set the clocks (NTP), or run the queue on Redis with REDIS_URL.'
+  return config.redisUrl === null
+    ? failed('clocks', new BoatMirrorError('CLOCK_SKEW', detail, { remedy }))
+    : warn('clocks', detail, 'Set the clocks (NTP).')
+}
