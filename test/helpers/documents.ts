@@ -91,6 +91,7 @@ const sentences: readonly { readonly path: string; readonly text: string }[] = [
   { path: 'README.md', text: ` ${reads} reads, paged` },
   { path: 'README.md', text: ` ${writes.length} writes, once` },
   { path: 'README.md', text: `${streams.length} tables fed by all ${reads} read endpoints` },
+  { path: 'README.md', text: `There are ${writes.length} operations.` },
   { path: 'docs/reliability.md', text: `all ${writes.length} operations` },
   { path: 'docs/reliability.md', text: `the ${writes.length} write operations` },
 ]

@@ -51,7 +51,8 @@ function doneAs(change: WaitedChange, record: Json): Answer {
   const headers: Record<string, string> = warning === null ? {} : { warning: `199 - "${headerText(warning)}"` }
   const kept = response?.body ?? null
   // Another client had removed it: the API said so, and so do we.
-  if (status >= 400) return refusedAs(status, kept, headers) ?? problem(status, 'There is no such record.', {}, headers)
+  if (status >= 400)
+    return refusedAs(status, kept, headers) ?? problem(status, 'The record does not exist.', {}, headers)
   if (status === 204 || status === 205) return { status, headers, contentType: 'application/json', body: undefined }
   const shown = record ?? result ?? {}
   return { status, headers, contentType: 'application/json', body: Array.isArray(kept) ? [shown] : shown }

@@ -13,7 +13,7 @@ import { fieldProblem, problem, Refusal } from '../problem.ts'
 /** Changes that one request may bring. */
 const mostInArray = 100
 
-/** A value in the type that `outbox.enqueue` takes for the field; one without this form stays, and is refused there. */
+/** A value in the type in which `outbox.enqueue` takes the field. One without that form stays, and is refused there. */
 function taken(field: BodyField, value: Json): Json {
   if (referredChange(value) !== null) return value
   const shape = writeShape(field, value)

@@ -37,7 +37,7 @@ export type WriteDeps = {
   callerOf(request: FastifyRequest): Promise<Caller>
   /** A record of a stream as this caller may see it; null: nothing of it. */
   present(caller: Caller, stream: StreamDef, record: Json): Json
-  /** The tag, without quotes, under which the record is served; it ends with `fieldMarks` of tags.ts. */
+  /** The tag, without quotes, under which that record is served; it ends with `fieldMarks` of tags.ts. */
   tagOf(caller: Caller, stream: StreamDef, served: Json): string
 }
 
@@ -125,8 +125,8 @@ async function seenBy(deps: WriteDeps, caller: Caller, change: WaitedChange) {
 }
 
 /**
- * A caller that waits for a change learns of its conflict, and decides again. The change is canceled, so that it
- * neither holds the record nor is sent later by another decision.
+ * Cancels a change whose conflict is about to be answered with 409: the program decides again. Otherwise the change would
+ * hold the record, or be sent later by another decision.
  */
 async function withdrawConflict({ database }: WriteDeps, caller: Caller, change: WaitedChange): Promise<WaitedChange> {
   if (change.status !== 'conflict') return change

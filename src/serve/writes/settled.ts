@@ -1,4 +1,4 @@
-// Waits until changes are settled: by NOTIFY, and by a look every second for what was missed.
+// Waits until changes are settled: by NOTIFY, and by the clock where none is heard.
 
 import { isObject, type Json, type JsonObject, parseJson } from '../../api/wire/json.ts'
 import { sleep } from '../../clock.ts'
@@ -10,7 +10,8 @@ import { type Status, stateSets } from '../../outbox/states.ts'
 
 /** What `outbox` notifies with the id of a change that is settled. */
 const settledChannel = 'boat_mirror_settled'
-const lookEveryMs = 1_000
+/** How often it looks where NOTIFY is not heard, and where it is: what a reconnect has missed is looked for at once. */
+const [deafMs, hearingMs] = [1_000, 5_000]
 
 /** A change as far as its answer depends on it. */
 export type WaitedChange = {
@@ -26,7 +27,7 @@ export type WaitedChange = {
   readonly warning: string | null
   /** Parts of the key of the record that was written. */
   readonly recordKey: string | null
-  /** The user to assign, and similar values: fields as given. */
+  /** Fields as given; empty once they were erased. */
   readonly body: JsonObject
   readonly enqueuedAt: Date
   readonly settledAt: Date | null
@@ -98,6 +99,7 @@ type WatchOptions = {
 /** Listens for settled changes, on one connection for all that wait. */
 export function watchSettled({ db, listenUrl, log }: WatchOptions): SettledWatch {
   const closing = new AbortController()
+  const lookEveryMs = listenUrl === null ? deafMs : hearingMs
   const waiting = new Map<string, Set<() => void>>()
   const onNotify = (id: string | null): void => {
     const woken = id === null ? [...waiting.values()].flatMap((set) => [...set]) : [...(waiting.get(id) ?? [])]

@@ -35,7 +35,7 @@ export type TokenCaller = Caller & { readonly token: NonNullable<Caller['token']
 /** A request without a key is the same as an earlier one for so long after that one settled, in seconds. */
 const sameForS = 600
 
-/** What distinguishes two requests. With a key of the installation, since it contains personal values. */
+/** A hash by which two requests differ. Personal values are in it: where the installation has a key, it is made with that. */
 function fingerprintOf({ write, target, changes, isArray, match }: Request, privacy: Privacy | undefined): string {
   const content = stringifyJson([write.operation, target, isArray ? [...changes] : (changes[0] ?? {}), match])
   const plain = createHash('sha256').update(content).digest('base64url')

@@ -9,7 +9,7 @@ import type { BodyField, StreamDef, WriteDef } from '../../catalog/types.ts'
 import { writes } from '../../catalog/writes.ts'
 import { shownValue, writeShape } from '../../outbox/values.ts'
 
-/** 36 bits of a hash: enough to distinguish two values of a field. */
+/** 36 bits of a hash: two values of a field have the same mark once in 70 billion. */
 const markLength = 6
 /** Stands for a field that the record as served does not show. */
 const unseen = '.'.repeat(markLength)
@@ -62,9 +62,8 @@ type Versions = {
 }
 
 /**
- * The base of an update for a record that was served with this tag: for each field its value in that version, or,
- * where it is neither what is sent now nor what is served now, a text that equals no value. Null: the tag is of
- * another form.
+ * The base of an update for a record that was served with this tag: for each field its value in that version, or, where it
+ * is neither what is sent now nor what is served now, a text that equals no value. Null: the tag is of another kind.
  */
 export function baseOf(write: WriteDef, tag: string, { served, wishes, hidden }: Versions): JsonObject | null {
   const marks = tag.slice(tag.length - write.body.length * markLength)
