@@ -31,8 +31,8 @@ export function alertsText(
   { open, delivered, failingSince, lastError, nextAttemptAt }: AlertsStatus,
   now: Date,
 ): string {
-  const told = `${counted(delivered, 'message')} sent, ${counted(open, 'matter')} open`
+  const sent = `${counted(delivered, 'message')} sent, ${counted(open, 'alert')} open`
   return failingSince === null
-    ? told
-    : `not taken: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${told}`
+    ? sent
+    : `failing: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${sent}`
 }

@@ -52,10 +52,10 @@ export const unsent: SenderState = {
 
 /** How the webhook is doing, as the end of a line. */
 export function webhookText({ state, behindS, delivered, lastError, nextAttemptAt }: WebhookStatus, now: Date): string {
-  const told = `${counted(delivered, 'change')} told`
-  const behind = behindS === 0 ? 'has everything' : `${duration(behindS)} behind`
-  if (state === 'waiting') return 'begins with the next start of a worker'
-  if (state === 'lost') return `lost changes; ${told}`
-  if (state === 'following') return `${behind}; ${told}`
-  return `not taken: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${behind}; ${told}`
+  const sent = `${counted(delivered, 'change')} sent`
+  const behind = behindS === 0 ? 'up to date' : `${duration(behindS)} behind`
+  if (state === 'waiting') return 'starts with the next worker'
+  if (state === 'lost') return `lost changes; ${sent}`
+  if (state === 'following') return `${behind}; ${sent}`
+  return `failing: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${behind}; ${sent}`
 }

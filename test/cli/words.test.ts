@@ -108,7 +108,7 @@ describe('what cannot be mirrored', () => {
   it('is in explain and in status', async () => {
     expect(await printed(['explain', 'harbours', '8'])).toMatch(/In quarantine as entry \d+, seen 1 time from/)
     expect(await printed(['status'])).toContain(
-      'Needs a person:\n- 2 records cannot be mirrored (harbours 2).\n    boat-mirror quarantine\n',
+      'Needs attention:\n- 2 records cannot be mirrored (harbours 2).\n    boat-mirror quarantine\n',
     )
   })
 

@@ -129,10 +129,14 @@ it('lie behind a status page that tells refused credentials as one matter, and e
   mirror.sandbox.fault({ op: 'GET /v3/*', respond: { status: 401 } })
   await mirror.sync({ streams: ['countries', 'cities'] })
   const told = async (): Promise<string> => await page('/')
-  await expect.poll(told, { timeout: 15_000 }).toContain('The API refuses the credentials 0 of 35 streams fresh')
+  await expect
+    .poll(told, { timeout: 15_000 })
+    .toContain(
+      '1 thing needs your attention: the API refuses the credentials; run boat-mirror check. 0 of 35 streams are fresh',
+    )
   const text = await told()
   expect(text).not.toContain('countries, cities: the last run')
-  expect(text).toMatch(/boats:7 idle 9\.9\.9 \d+ s \d+ s ago nothing at this moment/)
+  expect(text).toMatch(/boats:7 idle 9\.9\.9 \d+ s \d+ s ago nothing right now/)
   mirror.sandbox.clearFaults()
   await mirror.sync({ streams: ['countries', 'cities'] })
 })

@@ -88,7 +88,7 @@ export function renderStreamPage(
   const sections = [
     summary(facts, details),
     matters.length > 0 &&
-      html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>${attentionItems(matters, now)}</section>`,
+      html`<section aria-labelledby="people"><h2 id="people">Needs attention</h2>${attentionItems(matters, now)}</section>`,
     ...decisionSections({ path: `/streams/${stream.name}`, names, decisions: details.decisions }, { decides, now }),
     html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>${commandRow([
       `refresh ${stream.name}`,

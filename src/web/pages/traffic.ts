@@ -116,7 +116,7 @@ export function trafficSection({ status, traffic, now }: PageFacts): Html {
   const endpoints = [...status.endpoints].sort((a, b) => Number(isFailing(b)) - Number(isFailing(a)))
   return html`<section aria-labelledby="api"><h2 id="api">API, last ${trafficShown.hours} hours</h2>
 <div class="figures">${figures}</div>
-<details id="endpoints"><summary>${count(answered)} of ${counted(status.endpoints.length, 'read endpoint')} called with success</summary>
+<details id="endpoints"><summary>${count(answered)} of ${counted(status.endpoints.length, 'read endpoint')} have answered successfully</summary>
 ${endpointsTable(endpoints, now)}</details>
 <details id="reads"><summary>${readsSummary(status.reads)}</summary>
 ${readsTable(status.reads, now)}</details></section>`
