@@ -67,9 +67,9 @@ export function limitsFinding(
   const isKept =
     isWithin(api.rateLimit ?? defaultRate, rate) &&
     quotaWindows.every((window) => isWithin(api.quota?.[window], quota[window]))
-  const detail = `the API tells its limits by headers: ${limits.map(({ requests, seconds }) => `${requests} requests in ${seconds} s`).join(', ')}`
+  const detail = `the API sends its limits in headers: ${limits.map(({ requests, seconds }) => `${requests} requests in ${seconds} s`).join(', ')}`
   return isKept
-    ? ok('limits', `${detail}; the settings keep to them`)
+    ? ok('limits', `${detail}; the settings respect them`)
     : warn('limits', detail, `Set: ${lines.join(' ')}`)
 }
 

@@ -5,7 +5,7 @@ import type { DatabaseServer } from '../embedded/embedded-postgres.ts'
 import { type Finding, ok, warn } from './findings.ts'
 
 const withoutNotifications =
-  'notifications do not pass it, so queue and outbox are asked each second; all else works through it'
+  'notifications do not pass it, so queue and outbox are polled every second; everything else works'
 
 /**
  * Checks both addresses of the database.
@@ -43,6 +43,6 @@ function findingOf(pooling: Pooling): Finding | null {
   return warn(
     'pooler',
     `a transaction pooler: ${withoutNotifications}`,
-    'Nothing to do. DATABASE_DIRECT_URL with the address of Postgres itself brings notifications back.',
+    'Nothing to do. DATABASE_DIRECT_URL with the address of Postgres itself restores notifications.',
   )
 }

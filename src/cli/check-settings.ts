@@ -43,7 +43,7 @@ export function settingsFinding(config: Config, found: Discovery, written: boole
   const lines = (settings: readonly FoundSetting[]): string =>
     settings.map((each) => `${each.name}=${each.value}`).join(', ')
   if (other.length === 0 || written) return ok(name, `${lines(found.settings)}${note}`)
-  const detail = `found and not set: ${lines(other)}${note}`
+  const detail = `detected, but not set: ${lines(other)}${note}`
   const remedy = 'Set the lines below, or run: boat-mirror check --write'
   // Where links lead on, page numbers mostly do, too.
   const works = (each: FoundSetting): boolean => convenient.has(each.name) || each.value === 'link'
@@ -68,8 +68,8 @@ export function placesOf(
     const value = environment[name]?.trim()
     if (!value) return []
     const kept = withSecrets ? value : withoutPassword(name, value)
-    const secrets = kept === value ? '' : '; without its password, which check --write --with-secrets adds'
-    return [{ name, value: kept, evidence: `as it was set when this was written${secrets}` }]
+    const secrets = kept === value ? '' : '; without its password; check --write --with-secrets adds it'
+    return [{ name, value: kept, evidence: `as set when check ran${secrets}` }]
   })
 }
 
@@ -146,7 +146,7 @@ export function writtenText(path: string, settings: readonly SettingToWrite[]): 
 /** What keeps a setting from having an effect. */
 export function againstText(setting: SettingToWrite): string {
   const { name, value, contradictedBy } = shownSetting(setting)
-  return `${name} is set to something else by ${contradictedBy}; found was ${value}. Change or remove it there.`
+  return `${name} has another value in ${contradictedBy}; detected: ${value}. Change or remove it there.`
 }
 
 /** What was added to a file, and what was replaced in it, without what is secret. */

@@ -39,8 +39,8 @@ export async function checkTotals(
   try {
     const problem = wrongTotal(await endingOf(probe, longest))
     if (problem === null) return []
-    const remedy = `If a second check says so, too, the total is wrong and no run of ${stream} can be complete: set API_TOTAL_PATH=${ignored}, or lists.${stream}.totalPath: ${ignored} in the configuration file.`
-    return [warn(`total ${stream}`, `the API names a total of ${total}, but ${problem}`, remedy)]
+    const remedy = `If a second check reports the same, the total is wrong and no run of ${stream} can be complete. Set API_TOTAL_PATH=${ignored}, or lists.${stream}.totalPath: ${ignored} in the configuration file.`
+    return [warn(`total ${stream}`, `the API reports a total of ${total}, but ${problem}`, remedy)]
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof BoatMirrorError) return [] // a problem of the list itself has been reported already
@@ -85,7 +85,7 @@ async function endingOf(probe: ProbeApi, { total, seen }: Counted): Promise<Endi
 /** What is wrong with a total, in words; null: nothing. Pure. */
 export function wrongTotal({ total, size, last, beyond }: Ending): string | null {
   const expected = total - Math.max(0, Math.ceil(total / size) - 1) * size
-  if (beyond > 0) return `more records follow the page on which they would end`
-  if (last === 0) return 'the page on which they would end is empty'
-  return last === expected ? null : `the page on which they would end holds ${last} records instead of ${expected}`
+  if (beyond > 0) return `more records follow the page that should be the last`
+  if (last === 0) return 'the page that should be the last is empty'
+  return last === expected ? null : `the page that should be the last has ${last} records instead of ${expected}`
 }

@@ -131,8 +131,7 @@ async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedData
 }
 
 /** The hint for a mirror that is still empty. */
-const firstSteps =
-  'Begin with `boat-mirror worker` or `boat-mirror sync`, which bring it up to date, or run `boat-mirror migrate`.'
+const firstSteps = 'Start `boat-mirror worker` or `boat-mirror sync`, which migrate it, or run `boat-mirror migrate`.'
 
 /** The flag of every command that prints facts. */
 export type Json = { readonly json: boolean }

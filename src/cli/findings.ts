@@ -32,11 +32,11 @@ export function failed(name: string, error: unknown): Finding {
 function remedyFor(error: BoatMirrorError): string | null {
   switch (error.code) {
     case 'PAGING_IGNORED':
-      return 'Set API_PAGING and API_PAGE_PARAM to what the API understands, or lists.STREAM.paging in the configuration file.'
+      return 'Set API_PAGING and API_PAGE_PARAM as the API expects them, or lists.STREAM.paging in the configuration file.'
     case 'PAGING_ENVELOPE':
-      return 'Set API_ITEMS_PATH to where the records stand, for instance data.items.'
+      return 'Set API_ITEMS_PATH to the place of the records in the answer, for example data.items.'
     case 'API_NOT_FOUND':
-      return 'Check API_BASE_URL: it is the root of the API, without /v3.'
+      return 'Check API_BASE_URL. It must be the root of the API, without /v3.'
     default:
       return error instanceof ApiError ? 'Check API_BASE_URL and the state of the API.' : null
   }

@@ -12,9 +12,13 @@ export function recordKey(stream: StreamDef, given: readonly string[]): readonly
   const [only] = given
   const parts = given.length === 1 && only !== undefined ? (partsOfJson(stream, only) ?? given) : given
   if (parts.length === stream.key.length) return parts
-  throw new BoatMirrorError('USAGE', `The key of ${stream.name} is ${stream.key.join(', ')}; got ${given.join(' ')}.`, {
-    remedy: `Give ${stream.key.length === 1 ? 'one value' : `${stream.key.length} values, one after the other`}.`,
-  })
+  throw new BoatMirrorError(
+    'USAGE',
+    `The key of ${stream.name} is ${stream.key.join(', ')}, but you gave ${given.join(' ')}.`,
+    {
+      remedy: `Give ${stream.key.length === 1 ? 'one value' : `${stream.key.length} values, one after the other`}.`,
+    },
+  )
 }
 
 /** Null: it is not JSON of this form. */

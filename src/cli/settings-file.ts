@@ -18,7 +18,7 @@ export async function readSettingsFile(path: string): Promise<string> {
     return await readFile(path, 'utf8')
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return ''
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be read: ${messageOf(cause)}`, { cause })
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be read: ${messageOf(cause)}`, { cause })
   }
 }
 
@@ -131,7 +131,7 @@ async function writeWhole(path: string, { text, whole, settings }: Written): Pro
     } else if (text !== '') await chmod(target, ownerOnly)
   } catch (cause) {
     await rm(fresh, { force: true })
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be written: ${messageOf(cause)}`, {
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be written: ${messageOf(cause)}`, {
       remedy: 'Add the lines yourself, or name another file.',
       cause,
     })
@@ -142,7 +142,7 @@ async function writeWhole(path: string, { text, whole, settings }: Written): Pro
 function assertReadBack(text: string, wanted: Readonly<Record<string, string>>): void {
   const read = parse(text)
   const lost = Object.keys({ ...wanted, ...read }).find((name) => read[name] !== wanted[name])
-  if (lost !== undefined) throw new Error(`${lost} could not be read from it. Is a quote left open in it?`)
+  if (lost !== undefined) throw new Error(`${lost} could not be read from the file. Check it for an open quote.`)
 }
 
 /** The owner of the file stays its owner, also when root added to it. */

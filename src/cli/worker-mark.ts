@@ -35,7 +35,10 @@ export async function markDatabase({ databaseUrl, dataDir }: Places, log: Logger
     await mkdir(dataDir, { recursive: true, mode: 0o700 })
     await writeFile(fileOf(dataDir), `${JSON.stringify(mark)}\n`, { mode: 0o600 })
   } catch (error) {
-    log.debug({ event: 'worker_not_marked', reason: messageOf(error) }, 'other commands will not know this database')
+    log.debug(
+      { event: 'worker_not_marked', reason: messageOf(error) },
+      'could not record which database this worker uses',
+    )
   }
   return { [Symbol.asyncDispose]: unmark }
 }
@@ -53,7 +56,7 @@ async function readMark(dataDir: string): Promise<Mark | null> {
 export async function otherDatabase({ databaseUrl, dataDir }: Places): Promise<string | null> {
   const mark = databaseUrl === null ? await readMark(dataDir) : null
   if (mark === null || !isAlive(mark.owner)) return null
-  return `This command opened the embedded database in ${dataDir}, because DATABASE_URL is not set here. The worker of this folder runs on ${mark.database}. Set DATABASE_URL to it, or keep it in .env: boat-mirror check --write`
+  return `This command opened the embedded database in ${dataDir}, because DATABASE_URL is not set here. The worker of this folder uses ${mark.database}. Set DATABASE_URL to it, or store it in .env: boat-mirror check --write`
 }
 
 /** Says it: on a terminal as a note, else as a warning of the log. */

@@ -66,7 +66,7 @@ const cases: readonly Case[] = [
     args: ['sync', 'cities'],
     env: () => ({ DATA_DIR: '/dev/null/data' }),
     code: 2,
-    says: [/API_BASE_URL is not set, and the sandbox .* DATA_DIR \(\/dev\/null\/data\)/, /Set API_BASE_URL/],
+    says: [/API_BASE_URL is not set, so the built-in sandbox .* DATA_DIR \(\/dev\/null\/data\)/, /Set API_BASE_URL/],
   },
   {
     name: 'a database that is down',

@@ -333,7 +333,7 @@ describe('sync', () => {
       const ended = await started.ended
       expect(ended.code).toBe(1)
       expect(Date.now() - stoppedAt).toBeLessThan(10_000)
-      expect(ended.stderr).toMatch(/carries on from here/)
+      expect(ended.stderr).toMatch(/continues from here/)
       const { rows } = await database.pool.query<{ running: number; waiting: number }>(
         `select count(*) filter (where status = 'running')::int as running,
          count(*) filter (where status = 'waiting')::int as waiting from sync.tasks`,

@@ -45,10 +45,10 @@ async function show(url: string, psql: boolean, signal: AbortSignal): Promise<Ex
 
 function noteWhereAndHowLong(server: EmbeddedPostgres, dataDir: string, log: Logger): void {
   const notes = [
-    ...(server.location === dataDir ? [] : [`The files of this database lie in ${server.location}.`]),
+    ...(server.location === dataDir ? [] : [`The files of this database are in ${server.location}.`]),
     ...(server.startedHere
       ? [
-          'No worker runs: the database is up only while a command uses it. `npm start` keeps it up, `db psql` opens it.',
+          'No worker is running, so the database runs only while a command uses it. `npm start` keeps it running, `db psql` opens it.',
         ]
       : []),
   ]
@@ -75,9 +75,9 @@ async function openPsql(address: string, signal: AbortSignal): Promise<ExitCode>
   } catch (error) {
     if (signal.aborted) return 0
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    throw new BoatMirrorError('PROGRAM_MISSING', 'There is no psql on the path.', {
+    throw new BoatMirrorError('PROGRAM_MISSING', 'psql is not on the path.', {
       remedy:
-        'Install a Postgres client (package postgresql-client), or open the address that `boat-mirror db` prints with any other.',
+        'Install a Postgres client (package postgresql-client), or open the address that `boat-mirror db` prints with another client.',
     })
   } finally {
     process.off('SIGINT', ignore)

@@ -17,7 +17,7 @@ type FeedOptions = {
 
 export async function runFeed(context: CommandContext, options: FeedOptions): Promise<void> {
   if (options.ack !== undefined && options.consumer === undefined)
-    throw new BoatMirrorError('USAGE', '--ack acknowledges for a consumer.', { remedy: 'Name it with --consumer.' })
+    throw new BoatMirrorError('USAGE', '--ack needs a consumer.', { remedy: 'Name it with --consumer.' })
   try {
     await writeFeed(context, options)
   } catch (error) {

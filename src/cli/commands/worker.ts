@@ -43,7 +43,7 @@ async function tryQueue(backend: QueueBackend, log: Logger): Promise<void> {
     if (!(error instanceof BoatMirrorError) || error.code !== 'QUEUE_UNREACHABLE') throw error
     log.error(
       { event: 'queue_absent', code: error.code, reason: error.message },
-      `${error.message} ${error.remedy ?? ''} Until it is there, the work is done without it.`,
+      `${error.message} ${error.remedy ?? ''} Until it is available, the worker works without it.`,
     )
   }
 }
@@ -92,16 +92,14 @@ export async function runWorker(context: CommandContext): Promise<void> {
   try {
     print(`API       ${shownAddress(app.apiUrl)}${app.sandbox ? ' (the built-in sandbox)' : ''}`)
     printText(`Database  ${shownAddress(app.databaseUrl)}   (in full: boat-mirror db)`)
-    print(`Queue     ${backend.kind === 'redis' ? 'Redis' : 'Postgres, beside the mirror'}`)
+    print(`Queue     ${backend.kind === 'redis' ? 'Redis' : 'Postgres, in the same database'}`)
     print(`Pages     ${pages.url ?? 'not served by this process'}`)
     await watchFirstSync({ database: app.database, settings: app.config, signal, log })
     if (!signal.aborted) {
-      printText(
-        'Up, and on schedule. Look at it with: boat-mirror status   Open the database with: boat-mirror db psql',
-      )
+      printText('Running. Next: boat-mirror status   Open the database: boat-mirror db psql')
       await once(signal, 'abort')
     }
-    log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are given back')
+    log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are released')
   } finally {
     await Promise.all([pushing.stop(), worker.stop(), webhook?.stop(), alerts?.stop(), hourly.stop()])
   }

@@ -35,9 +35,9 @@ function explained(error: unknown, dataDir: string): unknown {
   if (!notWritable.has((error as NodeJS.ErrnoException).code)) return error
   return new BoatMirrorError(
     'CONFIG_INVALID',
-    `API_BASE_URL is not set, and the sandbox that stands in cannot keep its files in DATA_DIR (${dataDir}): ${messageOf(error)}`,
+    `API_BASE_URL is not set, so the built-in sandbox is used, but it cannot write to DATA_DIR (${dataDir}): ${messageOf(error)}`,
     {
-      remedy: 'Set API_BASE_URL to the root of the API, or DATA_DIR to a folder that can be written to.',
+      remedy: 'Set API_BASE_URL to the root of the API, or DATA_DIR to a writable folder.',
       cause: error,
     },
   )
@@ -62,14 +62,17 @@ export async function attachSandbox(dataDir: string, log: Logger): Promise<Attac
     if (known !== null && isAlive(known.owner)) return
     hosted = await openOnce(dataDir, log)
     if (hosted.url !== url)
-      log.warn({ event: 'sandbox_moved', url: hosted.url }, 'the built-in sandbox had to move to another port: restart')
+      log.warn(
+        { event: 'sandbox_moved', url: hosted.url },
+        'the built-in sandbox moved to another port: restart this process',
+      )
     if (hosted.stop !== nothing) clearInterval(watch)
   }
   if (hosted.stop === nothing) {
     watch = setInterval(() => {
       takingOver ??= takeOver()
         .catch((error: unknown) =>
-          log.warn({ event: 'sandbox_lost', reason: messageOf(error) }, 'the built-in sandbox is gone'),
+          log.warn({ event: 'sandbox_lost', reason: messageOf(error) }, 'the built-in sandbox has stopped'),
         )
         .finally(() => {
           takingOver = undefined
@@ -141,7 +144,7 @@ async function host(dataDir: string, known: SandboxFile | null, log: Logger): Pr
     const journal = keepJournal(dataDir, sandbox, log)
     const file = { url: sandbox.url, port: sandbox.port, genesis, ...world }
     await writeSandboxFile(dataDir, { ...file, owner: ownToken() })
-    log.debug({ event: 'sandbox_started', url: sandbox.url, replayed }, 'the built-in sandbox runs')
+    log.debug({ event: 'sandbox_started', url: sandbox.url, replayed }, 'the built-in sandbox is running')
     const stop = async (): Promise<void> => {
       await sandbox.close()
       await journal.stop()

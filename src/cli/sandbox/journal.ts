@@ -98,7 +98,7 @@ export function keepJournal(dataDir: string, sandbox: Sandbox, log: Logger): { s
     return writing
   }
   const onError = (error: unknown): void =>
-    log.warn({ event: 'sandbox_journal_failed', err: error }, 'writes of the built-in sandbox cannot be kept')
+    log.warn({ event: 'sandbox_journal_failed', err: error }, 'writes of the built-in sandbox cannot be stored')
   const timer = setInterval(() => {
     flush().catch((error: unknown) => {
       writing = Promise.resolve()

@@ -83,7 +83,7 @@ export async function watchFirstSync(options: Omit<WatchOptions, 'requestId'>): 
   try {
     const requestId = await openRequest(database.pool, 'first')
     if (requestId === null) return
-    print('First sync: the whole API is read once. It goes on where it was when it is stopped.')
+    print('First sync: reading the whole API once. If you stop it, it continues from there next time.')
     const runs = await watchRequest({ ...options, requestId })
     const read = runs.reduce((sum, run) => sum + Number(run.read), 0)
     const failed = runs.filter((run) => run.status !== 'done')
@@ -95,7 +95,7 @@ export async function watchFirstSync(options: Omit<WatchOptions, 'requestId'>): 
     if (!signal.aborted)
       log.warn(
         { event: 'first_sync_not_watched', err: error },
-        'the progress of the first sync cannot be shown; the worker goes on, and `boat-mirror status` shows it',
+        'cannot show the progress of the first sync; the worker continues, and `boat-mirror status` shows it',
       )
   }
 }
