@@ -3,6 +3,7 @@
 /** The commands, in the order of the help. */
 const commandNames = [
   'worker',
+  'serve',
   'sync',
   'refresh',
   'push',

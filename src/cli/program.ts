@@ -27,6 +27,7 @@ import {
   registerResume,
   registerRuns,
   registerSchedule,
+  registerServe,
   registerStatus,
   registerSync,
   registerWorker,
@@ -35,6 +36,7 @@ import {
 /** In the order of the help. */
 const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
   worker: registerWorker,
+  serve: registerServe,
   sync: registerSync,
   refresh: registerRefresh,
   push: registerPush,

@@ -89,6 +89,10 @@ export function createServeApp(context: ServeContext): FastifyInstance {
     keepAliveTimeout: 30_000,
     forceCloseConnections: true,
     routerOptions: { maxParamLength, ignoreTrailingSlash: false },
+    // What no route is looked for passes neither hooks nor the handler of errors.
+    frameworkErrors: (_error, _request, reply) => {
+      send(reply, problem(400, 'The path holds a % that is not followed by two hexadecimal digits of UTF-8.'))
+    },
   })
   const routes = watchRoutes(app)
   app.addHook('onRequest', async (request, reply) => {

@@ -37,9 +37,9 @@ async function durationAt(served: Served, resource: string, draw: number): Promi
 async function queryOf(served: Served, path: string, draw: number): Promise<string | null> {
   const { today } = served
   if (path.endsWith('/resources/availabilities')) {
-    const [first, second] = rotated(listedIn(await get(served, '/v3/resources')), draw)
+    const [first] = rotated(listedIn(await get(served, '/v3/resources')), draw)
     const duration = await durationAt(served, `/v3/resources/${first?.id}`, draw)
-    return `?resourceIds=${first?.id},${second?.id}&date=${today}&duration=${duration}`
+    return `?resourceIds=${first?.id}&date=${today}&duration=${duration}`
   }
   if (path.endsWith('/availabilities')) return `?year=${today.slice(0, 4)}`
   if (path.endsWith('/pricetable')) return `?from=${today}&to=${today}`

@@ -62,10 +62,11 @@ describe('the document', () => {
         expect(Array.isArray(mayRead) && mayRead.some((way) => stringifyJson(way) === '{}')).toBe(isOpenToLocal)
       })
 
-  it('has all 56 reads and 22 writes of the API, and the address of a change', () => {
+  it('has all 56 reads and 22 writes of the API, the address of a change, and calendars', () => {
     const all = operations.map(({ method, path }) => `${method} ${path}`)
+    const own = ['GET /changes/{changeId}', 'GET /calendars/{resourceId}.ics']
     expect(all).toHaveLength(78)
-    expect([...allOperations(document).keys()].sort()).toEqual([...all, 'GET /changes/{changeId}'].sort())
+    expect([...allOperations(document).keys()].sort()).toEqual([...all, ...own].sort())
   })
 
   it('gives every operation a name that stays', () => {
@@ -222,5 +223,5 @@ const stableNames = `
   assignRentalUser getRentalResource listRentalOptions addRentalOption getRentalOption updateRentalOption
   removeRentalOption listRentalPayments addRentalPayment getRentalPayment updateRentalPayment
   removeRentalPayment listRentalCrewMembers addRentalCrewMember getRentalCrewMember updateRentalCrewMember
-  removeRentalCrewMember getChange
+  removeRentalCrewMember getChange getCalendar
 `

@@ -20,6 +20,7 @@ import { saveOutboxLimit } from '../../outbox/limit.ts'
 import { previewDecision } from '../../outbox/preview.ts'
 import { createPusher } from '../../outbox/pusher.ts'
 import { processLife } from '../../process-name.ts'
+import { startServe } from '../../serve/start.ts'
 import { shownAddress } from '../../text.ts'
 import { unguarded } from '../../web/guard.ts'
 import { probe } from '../../web/health.ts'
@@ -76,6 +77,7 @@ export async function runWorker(context: CommandContext): Promise<void> {
     version: packageVersion(),
   })
   const listenUrl = await app.listenUrl()
+  await using served = config.serve ? await startServe({ config, log, listenUrl, syncContext }) : null
   const worker = await startScheduledWorker({
     ...{ context: syncContext, backend: late, log, config, ratePerSecond, listenUrl },
   })
@@ -94,6 +96,7 @@ export async function runWorker(context: CommandContext): Promise<void> {
     printText(`Database  ${shownAddress(app.databaseUrl)}   (in full: boat-mirror db)`)
     print(`Queue     ${backend.kind === 'redis' ? 'Redis' : 'Postgres, in the same database'}`)
     print(`Pages     ${pages.url ?? 'not served by this process'}`)
+    if (served !== null) print(`Served    ${served.url}/v3`)
     await watchFirstSync({ database: app.database, settings: app.config, signal, log })
     if (!signal.aborted) {
       printText('Running. Next: boat-mirror status   Open the database: boat-mirror db psql')

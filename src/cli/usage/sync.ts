@@ -21,6 +21,18 @@ export function registerWorker(program: Command): void {
     .action(action(() => import('../commands/worker.ts'), 'runWorker', { stoppedCode: 0 }))
 }
 
+/** Registers `serve`. */
+export function registerServe(program: Command): void {
+  program
+    .command('serve')
+    .description("answer the API's own reads from the mirror, and its writes through the outbox, until told to stop")
+    .addHelpText(
+      'after',
+      '\nSERVE_LISTEN says where. A worker must run, here or elsewhere: it reads the API and sends the writes.\nWith SERVE=on, `worker` serves as well.',
+    )
+    .action(action(() => import('../commands/serve.ts'), 'runServe', { stoppedCode: 0 }))
+}
+
 /** Registers `sync`. */
 export function registerSync(program: Command): void {
   withJson(

@@ -117,7 +117,7 @@ export function openAccess({ db, settings, wrongTokens = createWrongTokens() }: 
       if (token.state === 'no role')
         return {
           status: 503,
-          detail: 'The database role of this access token does not exist yet. Ask the person who created the token.',
+          detail: 'The database role of this access token does not exist yet. Ask the operator who created the token.',
           headers: { 'retry-after': '60' },
         }
       return callerOfToken(token)

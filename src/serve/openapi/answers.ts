@@ -87,6 +87,17 @@ export const changeAnswers = (): Schema => ({
   ...refused(401, 403, 404, 405, 421, 429, 503),
 })
 
+/** The answers of a boat's calendar. */
+export const calendarAnswers = (): Schema => ({
+  200: {
+    description: 'When the boat is taken (RFC 5545), without personal data.',
+    ...withHeaders(['X-As-Of', 'ETag']),
+    content: { 'text/calendar': { schema: { type: 'string' } } },
+  },
+  304: { description: 'The calendar is the one with the tag in If-None-Match.', ...withHeaders(['X-As-Of', 'ETag']) },
+  ...refused(404, 405, 421, 429, 501, 503),
+})
+
 /** Components that answers refer to. */
 export const answerComponents = (): Schema => ({
   headers: { ...headers },

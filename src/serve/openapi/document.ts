@@ -41,7 +41,7 @@ export function openApiDocument({ api, privacy, isOpenToLocal }: Described): Sch
   const paths: Record<string, Schema> = {}
   for (const { path, method, operation } of operations((stream) => pagingOf(stream, api))) {
     const security = method === 'get' && isOpenToLocal ? [...withToken, {}] : withToken
-    paths[path] = { ...paths[path], [method]: { ...operation, security } }
+    paths[path] = { ...paths[path], [method]: { security, ...operation } }
   }
   // A price table and a calendar are described where they are answered.
   const recorded = streams.filter(({ reads }) => reads.kind !== 'pricetable' && reads.kind !== 'calendar')

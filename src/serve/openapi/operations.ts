@@ -1,10 +1,10 @@
-// One OpenAPI operation for each read and write of the catalog, and for the address of a change. Pure.
+// One OpenAPI operation for each read and write of the catalog, for the address of a change and for calendars. Pure.
 
 import type { Json } from '../../api/wire/json.ts'
 import { readsOf, streamNamed, streams } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef, WriteDef } from '../../catalog/types.ts'
 import { writes } from '../../catalog/writes.ts'
-import { changeAnswers, readAnswers, writeAnswers } from './answers.ts'
+import { calendarAnswers, changeAnswers, readAnswers, writeAnswers } from './answers.ts'
 import {
   freshParameter,
   ifNoneMatch,
@@ -172,9 +172,28 @@ const changeOperation = (): Operation => ({
   },
 })
 
+/** The key in the address is what opens it: it has no token. */
+const calendarOperation = (): Operation => ({
+  method: 'get',
+  path: '/calendars/{resourceId}.ics',
+  operation: {
+    operationId: 'getCalendar',
+    summary: 'When a boat is taken, as iCalendar. `boat-mirror access calendar RESOURCE_ID` prints the address.',
+    tags: ['calendars'],
+    security: [],
+    parameters: [
+      ...pathParameters('{resourceId}'),
+      { name: 'key', in: 'query', required: true, schema: { type: 'string' }, description: 'Key of this calendar.' },
+      ifNoneMatch,
+    ],
+    responses: calendarAnswers(),
+  },
+})
+
 /** Every operation, reads first. `pagingOf`: how the list of a stream is asked for its pages. */
 export const operations = (pagingOf: (stream: StreamDef) => Paging): readonly Operation[] => [
   ...streams.flatMap((stream) => readsOf(stream).map((endpoint) => readOperation(stream, endpoint, pagingOf))),
   ...writes.map(writeOperation),
   changeOperation(),
+  calendarOperation(),
 ]

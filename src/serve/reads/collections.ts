@@ -9,6 +9,7 @@ import { keyText } from '../../state/remembered/records.ts'
 import type { ServeContext } from '../context.ts'
 import { bodyTag, present, presentArray } from '../rights.ts'
 import { hasKey, parentKeyOf } from './keys.ts'
+import { isUnsettled } from './own-changes.ts'
 import { refuse } from './query.ts'
 import { type Part, type ReadStatement, readRow } from './statements.ts'
 import { assertMayRead, assertOn, assertSees, named, notFound, notKnown } from './states.ts'
@@ -137,7 +138,8 @@ export function collectionHandler(deps: Deps, stream: StreamDef, endpoint: ReadE
     if (dayParam !== undefined && day !== undefined && day !== today)
       throw refuse(dayParam, `the mirror holds what was answered for today, ${today}`)
     const below = await readRow<Below>(sync.database, caller, belowStatement(stream, parent, key))
-    if (!isKnown(request, { stream, parent, key }, below)) {
+    const isSettled = !(await isUnsettled(deps.context, caller, stream, key))
+    if (!isKnown(request, { stream, parent, key }, below) || !isSettled) {
       const dated = dayParam === undefined || day === undefined ? {} : { [dayParam]: day }
       return await askThrough(deps, request, { stream, endpoint, params, query: dated }, true)
     }

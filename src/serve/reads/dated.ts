@@ -38,7 +38,8 @@ const today = ({ context: { settings, sync } }: Deps): string => dateIn(settings
 async function lookUp(deps: Deps, request: ReadRequest, read: DatedRead): Promise<Known | null> {
   const { stream, parent, key, wanted, lastDay, days } = read
   const { sync, settings } = deps.context
-  const below = await readRow<Below>(sync.database, request.caller, belowStatement(stream, parent, key, wanted))
+  const statement = belowStatement(stream, parent, key, wanted)
+  const below = await readRow<Below>(sync.database, request.caller, statement)
   if (!isKnown(request, { stream, parent, key }, below)) return null
   return lastDay < addDays(dateIn(settings.timeZone, below.readAt), days) ? below : null
 }

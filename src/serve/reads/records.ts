@@ -1,6 +1,6 @@
 // Reads that answer one record: of a list, of a collection, a document, and the user of a rental.
 
-import { stringifyJson } from '../../api/wire/json.ts'
+import { parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { parentOf, streamNamed } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
@@ -8,7 +8,9 @@ import { keyText } from '../../state/remembered/records.ts'
 import type { ServeContext } from '../context.ts'
 import type { Refusal } from '../problem.ts'
 import { present, presentText, textTag } from '../rights.ts'
+import { pendingOf } from '../writes/pending.ts'
 import { hasKey, parentKeyOf, recordKeyOf } from './keys.ts'
+import { isUnsettled } from './own-changes.ts'
 import { type ReadStatement, readRow } from './statements.ts'
 import { assertMayRead, assertOn, assertSees, named, notFound, notKnown } from './states.ts'
 import type { Through } from './through.ts'
@@ -150,7 +152,7 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     return { body, asOf: said.at, tag: textTag(request.caller, stream, body) }
   }
 
-  return async (request) => {
+  const answered = async (request: ReadRequest): Promise<Served> => {
     const { caller, params, query } = request
     assertMayRead(caller, stream)
     assertOn(stream, settings)
@@ -161,21 +163,45 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     const row = await look(request, key)
     const seen = row.payload !== null || (parent !== undefined && row.parentGone === false)
     if (!seen) assertSees(caller, stream, what)
-    const isErased = request.fresh && (await isErasedPerson(context, stream, key))
+    const fresh = request.fresh || (await isUnsettled(context, caller, stream, key))
+    const isErased = fresh && (await isErasedPerson(context, stream, key))
     if (isThere(row)) {
-      if (request.fresh && !isErased) return await fromApi(request, key, row)
+      if (fresh && !isErased) return await fromApi(request, key, row)
       return servedRecord(request, stream, { payload: row.payload, asOf: later(row.readAt, row.asOf) ?? row.readAt })
     }
     const absent = absence(row, what)
     if (absent === null) return await fromApi(request, key, row)
     const isKnown = row.gone === true
-    if (request.fresh && !isErased && (isKnown || through.mayAskUnknown(`${endpoint} ${keyText(key)}`)))
+    if (fresh && !isErased && (isKnown || through.mayAskUnknown(`${endpoint} ${keyText(key)}`)))
       return await fromApi(request, key, row)
     throw absent
   }
+  if (stream.aggregate !== 'rental') return answered
+  return async (request) => {
+    const served = await answered(request)
+    const [id = ''] = read.keyOf(request.params)
+    return request.pending ? await withPending(context, request, served, id) : served
+  }
 }
 
-/** Whether it is about a person of whom only the key is kept. */
+/** The rental with the caller's fields that the API has not taken yet: no version of a record, so that it has no tag. */
+async function withPending(
+  { sync }: ServeContext,
+  { caller }: ReadRequest,
+  served: Served,
+  id: string,
+): Promise<Served> {
+  const pending = await pendingOf(sync.database.pool, caller, id)
+  if (pending === null) return served
+  const headers = {
+    ...served.headers,
+    'x-pending': pending.changes.join(', '),
+    'preference-applied': 'pending=include',
+  }
+  return { ...served, body: stringifyJson(pending.over(parseJson(served.body).value)), tag: null, headers }
+}
+
+/** Is it about a person of whom only the key is kept? */
 async function isErasedPerson({ sync }: ServeContext, stream: StreamDef, key: readonly string[]): Promise<boolean> {
   const about = stream.document === true ? 'users' : stream.name
   const { rowCount } = await sync.database.pool.query('select from sync.erased where stream = $1 and key = $2', [
@@ -221,7 +247,8 @@ export function relatedHandler({ context, through }: Deps, stream: StreamDef, en
     const what = named(stream, key)
     const absent = absence(row, what)
     if (absent !== null) throw absent
-    if (isThere(row) && !request.fresh) {
+    const fresh = request.fresh || (await isUnsettled(context, caller, stream, key))
+    if (isThere(row) && !fresh) {
       const asOf = later(row.readAt, row.asOf) ?? row.readAt
       if (row.embedded === null) throw notFound(`The ${related.path} of ${what}`, asOf)
       if (row.ownPayload !== null)

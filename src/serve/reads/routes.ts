@@ -7,6 +7,7 @@ import { isRefusal } from '../access/access.ts'
 import type { ServeContext } from '../context.ts'
 import { problem, Refusal } from '../problem.ts'
 import type { Caller } from '../types.ts'
+import { prefers } from '../writes/http.ts'
 import { collectionHandler } from './collections.ts'
 import { datedHandler } from './dated.ts'
 import { createLists } from './lists.ts'
@@ -59,6 +60,7 @@ function requestOf(context: ServeContext, request: FastifyRequest, caller: Calle
     params: request.params as Readonly<Record<string, string>>,
     query,
     fresh: ofOneRecord && (asked !== undefined || wantsFresh(request)),
+    pending: prefers(request, 'pending=include'),
     search: search.toString(),
   }
 }

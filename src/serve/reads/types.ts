@@ -11,6 +11,8 @@ export type ReadRequest = {
   readonly query: Query
   /** Query the API itself first: `?fresh=1`, or `Cache-Control: no-cache` of a read that answers one record. */
   readonly fresh: boolean
+  /** Show the caller's own fields that the API has not taken yet: `Prefer: pending=include`. */
+  readonly pending: boolean
   /** The query as it came, without what carries a credential. */
   readonly search: string
 }

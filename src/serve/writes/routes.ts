@@ -135,7 +135,7 @@ async function withdrawConflict({ database }: WriteDeps, caller: Caller, change:
       asCaller(client, caller, () => client.query('select outbox.cancel($1)', [change.id])),
     )
   } catch (error) {
-    if (refusedDecision(error) === error) throw error // else it has been decided about meanwhile
+    if (refusedDecision(error) === error) throw error // otherwise it was decided meanwhile
   }
   const [now = change] = await readChanges(database.pool, [change.id])
   return now
