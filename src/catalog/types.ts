@@ -55,7 +55,7 @@ export type ListFilter = {
   readonly column: string
   /** Values that say without doubt which records are meant; absent: any. */
   readonly values?: readonly string[]
-  /** The value that counts where the parameter is left out. */
+  /** The value without the parameter. */
   readonly otherwise?: string
 }
 

@@ -146,7 +146,7 @@ export function writtenText(path: string, settings: readonly SettingToWrite[]): 
 /** What keeps a setting from having an effect. */
 export function againstText(setting: SettingToWrite): string {
   const { name, value, contradictedBy } = shownSetting(setting)
-  return `${name} is set to something else by ${contradictedBy}; found was ${value}. Change or remove it there.`
+  return `${name} has another value in ${contradictedBy}; detected: ${value}. Change or remove it there.`
 }
 
 /** What was added to a file, and what was replaced in it, without what is secret. */

@@ -10,10 +10,10 @@ const endNames = ['endDatetime', 'end', 'endDate', 'end_date', 'to', 'dateTo', '
 const firstText = (names: readonly string[]): string =>
   `coalesce(${names.map((name) => `payload ->> '${name}'`).join(', ')})`
 
-/** SQL that stands in `functions.sql`: the ends of an unavailability as they are written, from its `payload`. */
+/** SQL for `functions.sql`: the ends of an unavailability as they are written, from its `payload`. */
 export const unavailabilityEnds = { starts: firstText(startNames), ends: firstText(endNames) }
 
-/** Rentals that take place, with their boat. What has no boat_id is a boat of its own. */
+/** Rentals that take place, with their boat. One without boat_id counts as a separate boat. */
 const rentalsOfBoats = `select r.id, r.resource_id, r.company_id, coalesce(b.boat_id::text, b.id) as boat, b.boat_id, b.name,
     r.departure_datetime as starts, r.arrival_datetime as ends
   from mirror.rentals r join mirror.resources b on b.id = r.resource_id

@@ -36,7 +36,7 @@ function send(reply: FastifyReply, answer: Answer): FastifyReply {
   return reply.type(`${answer.contentType}; charset=utf-8`).send(bodyText(answer))
 }
 
-/** What went wrong, as an answer. What nobody expected is logged: of it the caller learns nothing. */
+/** An error as an answer. Unexpected ones are logged, and the caller gets no details. */
 function failureAnswer({ log }: ServeContext, thrown: unknown, route: string | undefined): Answer {
   if (thrown instanceof Refusal) return thrown.answer
   if (thrown instanceof Error && 'statusCode' in thrown && typeof thrown.statusCode === 'number') {
@@ -112,7 +112,7 @@ export function createServeApp(context: ServeContext): FastifyInstance {
   app.setErrorHandler((thrown, request, reply) => send(reply, failureAnswer(context, thrown, request.routeOptions.url)))
   registerReads(app, context)
   context.register?.(app)
-  // Nobody but this machine sees how much is asked for.
+  // Only this machine sees how much is requested.
   if (isLoopback(context.host)) {
     const { registry } = context.metrics
     app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))

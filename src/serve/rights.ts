@@ -1,4 +1,4 @@
-// What a caller may see of a record, and the tag under which they see it. Pure.
+// The part of a record that a caller may see, and its tag for this caller. Pure.
 
 import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
@@ -9,10 +9,10 @@ import { exactMember, Protector } from '../state/privacy/protect.ts'
 import type { Caller } from './types.ts'
 import { fieldMarks } from './writes/tags.ts'
 
-/** Omits everything personal, as PERSONAL_DATA=drop would before it stores a record. */
+/** Removes everything personal, as PERSONAL_DATA=drop would before it stores a record. */
 const impersonal = new Protector({ mode: 'drop', columns: {}, hasher: null })
 
-/** Records of a person alone: users and their documents. */
+/** Records only about a person: users and their documents. */
 const isOfPerson = ({ person, document }: StreamDef): boolean => person === true || document === true
 
 /** Why a caller may not read records of this stream at all; null: they may. */
@@ -22,7 +22,7 @@ export function refusalFor({ personal, companies }: Caller, stream: StreamDef): 
   return personal ? null : 'Users and their documents need a token with --personal.'
 }
 
-/** The value without what stands in the mirror for personal values that it does not hold; undefined: nothing is left. */
+/** The value without the mirror's substitutes for personal values that it does not hold; undefined: nothing is left. */
 function withoutHashes(value: Json): Json | undefined {
   if (typeof value === 'string') return isHash(value) ? undefined : value
   if (Array.isArray(value)) return value.map(withoutHashes).filter((each) => each !== undefined)
@@ -68,7 +68,7 @@ export function presentArray(caller: Caller, stream: StreamDef, payloads: string
   return stringifyJson(Array.isArray(value) ? value.map((record) => present(caller, stream, record)) : [])
 }
 
-/** What two callers must share to see the same: tags depend on it, because an answer that is kept is one caller's. */
+/** What two callers must share to see the same. Part of tags, because a cached answer belongs to one caller. */
 const rightsOf = ({ role, companies, personal, write }: Caller): string =>
   JSON.stringify([role, companies, personal, write])
 
@@ -83,6 +83,6 @@ export const bodyTag = (caller: Caller, body: string): string =>
 export const recordTag = (caller: Caller, stream: StreamDef, served: Json): string =>
   bodyTag(caller, stringifyJson(served)) + fieldMarks(stream, served)
 
-/** The same from the text that is sent. Who only reads never sends it with a write, so that the text alone counts. */
+/** The same from the text of the answer. A read-only caller never sends it with a write, so the text is enough. */
 export const textTag = (caller: Caller, stream: StreamDef, text: string): string =>
   caller.write ? recordTag(caller, stream, parseJson(text).value) : bodyTag(caller, text)

@@ -85,7 +85,7 @@ export async function unknownCompanies(db: Queryable, companies: readonly string
 }
 
 /**
- * Changes who is restricted, in the caller's transaction, and switches row level security on or off accordingly. One such change
+ * Changes who is restricted, in the caller's transaction, and switches row level security on or off accordingly. One change
  * at a time.
  */
 export async function changingRestrictions<T>(db: Queryable, change: () => Promise<T>): Promise<T> {

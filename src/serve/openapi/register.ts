@@ -12,7 +12,7 @@ export type OpenapiDeps = {
   callerOf(request: FastifyRequest): Promise<Caller>
 }
 
-/** Puts the document on a server that does not listen yet. It holds no records: everyone who may send requests may read it. */
+/** Puts the document on a server that does not listen yet. It holds no records: every caller that may send requests may read it. */
 export function registerOpenapi(app: FastifyInstance, { described, callerOf }: OpenapiDeps): void {
   const body = stringifyJson(openApiDocument(described))
   const tag = `"${createHash('sha256').update(body).digest('base64url')}"`

@@ -1,6 +1,6 @@
-// Where a page of a list begins. An offset is counted row by row, which takes ever longer; so of long lists the key of every
-// thousandth row is remembered, and counted on from there. It holds as long as no row before it came or went, which the change
-// log shows.
+// Where a page of a list begins. An offset is counted row by row, which takes ever longer; so for long lists the key
+// of every thousandth row is stored, and counting continues from there. It is valid as long as no row before it came
+// or went, which the change log shows.
 
 import type { StreamDef } from '../../catalog/types.ts'
 import type { Database } from '../../database/database.ts'
@@ -11,7 +11,7 @@ import type { ListQuery } from './list-query.ts'
 export type Start = {
   /** The page begins `skip` rows after the row with these values; null: after the beginning. */
   readonly after: readonly string[] | null
-  /** The condition that a row `t` stands behind them, given their parameters. */
+  /** The condition that a row `t` comes after them, given their parameters. */
   readonly afterSql: (parameters: readonly string[]) => string
   readonly skip: number
   /** The number of all rows, where it is known to be still that; null: it must be counted. */

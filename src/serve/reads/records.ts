@@ -116,7 +116,7 @@ type Found = Row & { readonly payload: string; readonly readAt: Date }
 const isThere = (row: Row): row is Found =>
   row.payload !== null && row.readAt !== null && row.gone === false && row.stub === false && !row.quarantined
 
-/** Why there is certainly no such record; null: it is there, or nobody knows. */
+/** Why the record certainly does not exist; null: it exists, or is unknown. */
 function absence(row: Row, what: string): Refusal | null {
   if (row.parentGone === true || row.gone === true) return notFound(what, later(row.readAt, row.asOf))
   if (row.payload === null && row.asOf !== null && !row.quarantined) return notFound(what, row.asOf)

@@ -7,7 +7,7 @@ import { codeIn } from '../../outbox/outcome.ts'
 import { type Answer, problem } from '../problem.ts'
 import { isSettled, type WaitedChange } from './settled.ts'
 
-/** Where the state of a change is asked for. */
+/** The address of a change's state. */
 export const addressOf = ({ id }: Pick<WaitedChange, 'id'>): string => `/changes/${id}`
 
 const statusIn = (response: JsonObject | null): number | null => {
@@ -41,7 +41,7 @@ const usualStatus = (operation: string): number =>
 export type Seen = {
   /** The record that it wrote; null: nothing of it. */
   readonly record: Json
-  /** May they see values of persons? */
+  /** Whether they may see personal values. */
   readonly personal: boolean
 }
 

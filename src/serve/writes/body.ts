@@ -49,7 +49,7 @@ export function fieldsOf(write: WriteDef, body: Json | undefined, privacy: Priva
             'holds a hash of the mirror, not a value. Send the value, or leave the field out.',
           ),
         )
-      // Of an object that the mirror shows without what it holds of a person, nothing may be left.
+      // An object that the mirror shows without its personal members may be empty.
       const isBare = isObject(value) && referredChange(value) === null && writeShape(field, value) === null
       if ((value === null || isBare) && isNothing(field, hidden.has(field.name))) return []
       return [[field.name, isBare ? value : taken(field, value)]]

@@ -33,7 +33,7 @@ export type WriteDeps = {
   readonly privacy?: Privacy | undefined
   /** SERVE_WAIT, in milliseconds. */
   readonly waitMs: number
-  /** Who sends a request. What it throws with a `statusCode` is answered with that. */
+  /** The sender of a request. An error with a `statusCode` becomes the answer. */
   callerOf(request: FastifyRequest): Promise<Caller>
   /** A record of a stream as this caller may see it; null: nothing of it. */
   present(caller: Caller, stream: StreamDef, record: Json): Json
@@ -125,8 +125,8 @@ async function seenBy(deps: WriteDeps, caller: Caller, change: WaitedChange) {
 }
 
 /**
- * Cancels a change whose conflict is about to be answered with 409: the program decides anew. Left as it is, the change would
- * hold the record, or be sent later by a decision of another person.
+ * Cancels a change whose conflict is about to be answered with 409: the program decides again. Otherwise the change would
+ * hold the record, or be sent later by another decision.
  */
 async function withdrawConflict({ database }: WriteDeps, caller: Caller, change: WaitedChange): Promise<WaitedChange> {
   if (change.status !== 'conflict') return change
@@ -181,7 +181,7 @@ export function registerWrites(app: FastifyInstance, deps: WriteDeps): void {
     scope.setErrorHandler((thrown, request, reply) =>
       send(reply, failureAnswer(deps.log, thrown, request.routeOptions.url)),
     )
-    // Before the body is read: a request that may not write is refused unread.
+    // Before the body is read: the body of a caller that may not write is never parsed.
     const callers = new WeakMap<FastifyRequest, TokenCaller>()
     scope.addHook('onRequest', async (request) => {
       if (request.method !== 'GET' && request.method !== 'HEAD') callers.set(request, await writerOf(deps, request))

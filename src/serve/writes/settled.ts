@@ -54,7 +54,7 @@ const objectIn = (text: string | null): JsonObject | null => {
   return isObject(value) ? value : null
 }
 
-/** Changes in the order of these ids. Skips those that no longer exist. */
+/** Changes in the order of these ids. Deleted ones are missing. */
 export async function readChanges(db: Queryable, ids: readonly string[]): Promise<readonly WaitedChange[]> {
   const { rows } = await db.query<Row>(
     `select q.id, q.operation, q.status, q.target::text, q.response::text, q.result::text, q.conflict::text, q.error, q.warning,
@@ -79,7 +79,7 @@ export async function readChanges(db: Queryable, ids: readonly string[]): Promis
   }))
 }
 
-/** Nothing more happens to it automatically. */
+/** Nothing more happens to it without a decision. */
 export const isSettled = ({ status }: Pick<WaitedChange, 'status'>): boolean =>
   stateSets.final.includes(status) || stateSets.person.includes(status)
 
@@ -91,7 +91,7 @@ export type SettledWatch = {
 
 type WatchOptions = {
   readonly db: Queryable
-  /** Where NOTIFY is heard; null: nowhere, then the clock alone looks. */
+  /** Where NOTIFY is heard; null: nowhere, then only the clock finds it. */
   readonly listenUrl: string | null
   readonly log: Logger
 }

@@ -38,7 +38,7 @@ const updateOf = (stream: StreamDef): WriteDef | undefined =>
   writes.find((write) => write.kind === 'update' && write.stream === stream.name)
 
 /**
- * The marks of a record as it is served, to stand at the end of its tag: `"HASH-MARKS"`. Empty for records that can't be
+ * The marks of a record as it is served, for the end of its tag: `"HASH-MARKS"`. Empty for records that can't be
  * updated.
  */
 export function fieldMarks(stream: StreamDef, served: Json): string {
