@@ -8,6 +8,8 @@ import * as decisions from './0004_decisions.ts'
 import * as webhookDeliveries from './0005_webhook_deliveries.ts'
 import * as freshness from './0006_freshness.ts'
 import * as privacyApply from './0007_privacy_apply.ts'
+import * as access from './0008_access.ts'
+import * as requests from './0009_requests.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
@@ -17,4 +19,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0005_webhook_deliveries': webhookDeliveries,
   '0006_freshness': freshness,
   '0007_privacy_apply': privacyApply,
+  '0008_access': access,
+  '0009_requests': requests,
 }

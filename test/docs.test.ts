@@ -1,9 +1,11 @@
-// The documents say what the code does: settings in README.md, error codes and SQLSTATEs in docs/errors.md; and what they
-// lead to is there.
+// The documents say what the code does: settings in docs/configuration.md, error codes and SQLSTATEs in docs/errors.md; and
+// what they lead to is there.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
+import type { Command } from 'commander'
 import { describe, expect, it } from 'vitest'
+import { createProgram } from '../src/cli/program.ts'
 import { errorCodes } from '../src/errors.ts'
 import { repeatableSteps } from '../src/schema/repeatable-steps.ts'
 import { anchorsOf } from './helpers/citations.ts'
@@ -44,6 +46,34 @@ describe('docs/errors.md', () => {
   it('explains each kind of error', () => {
     for (const kind of new Set(Object.values(errorCodes).map((error) => error.kind)))
       expect(document).toContain(`- **${kind}**`)
+  })
+})
+
+describe('docs/commands.md', () => {
+  const rows = [...read('docs/commands.md').matchAll(/^\| `([a-z ]*[a-z])[^|]*` \| [^|]+ \| ([^|]*)\|$/gm)].map(
+    ([, name = '', options = '']) => ({
+      name,
+      options: [...options.matchAll(/`(--[a-z-]+)/g)].map(([, flag]) => flag),
+    }),
+  )
+  const named = (command: Command, above: string): readonly (readonly [string, Command])[] => {
+    const name = `${above}${command.name()}`
+    return [[name, command], ...command.commands.flatMap((each) => named(each, `${name} `))]
+  }
+  const commands = new Map(createProgram().commands.flatMap((command) => named(command, '')))
+
+  it('has one row for every command, and for no other', () => {
+    const listed = rows.map(({ name }) => name)
+    const withoutSubcommands = [...commands].flatMap(([name, { commands }]) => (commands.length === 0 ? [name] : []))
+    expect(listed).toEqual([...new Set(listed)])
+    expect(listed.filter((name) => !commands.has(name))).toEqual([])
+    expect(withoutSubcommands.filter((name) => !listed.includes(name))).toEqual([])
+  })
+
+  // The sandbox has too many; each command that prints facts has --json.
+  it.each(rows.filter(({ name }) => name !== 'sandbox'))('names every option of $name', ({ name, options }) => {
+    const flags = commands.get(name)?.options.map(({ long }) => long) ?? []
+    expect(options.sort()).toEqual(flags.filter((flag) => flag !== '--json').sort())
   })
 })
 
@@ -102,6 +132,12 @@ describe('the documents', () => {
   it.each(names)('%s names scripts that package.json has', (name) => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: object }
     for (const [, script = ''] of read(name).matchAll(/\bnpm run ([a-z]+)/g)) expect(scripts).toHaveProperty(script)
+  })
+
+  it('README.md stays within 200 lines and links to every document', () => {
+    const readme = read('README.md')
+    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(200)
+    expect(names.filter((name) => name !== 'README.md' && !readme.includes(`](${name})`))).toEqual([])
   })
 
   it('CONTRIBUTING.md names files and folders that there are', () => {

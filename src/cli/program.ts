@@ -7,11 +7,11 @@ import { exitCodeOf } from '../errors.ts'
 import type { CommandName } from '../hints.ts'
 import { nearest } from '../near-names.ts'
 import { printError } from './print-error.ts'
+import { registerAccess } from './usage/access.ts'
 import { registerChanges, registerPush } from './usage/outbox.ts'
 import { registerDrift, registerExplain, registerFeed, registerReport } from './usage/reading.ts'
 import { registerSandbox } from './usage/sandbox.ts'
 import {
-  registerAccess,
   registerAlert,
   registerCheck,
   registerDb,
@@ -27,6 +27,7 @@ import {
   registerResume,
   registerRuns,
   registerSchedule,
+  registerServe,
   registerStatus,
   registerSync,
   registerWorker,
@@ -35,6 +36,7 @@ import {
 /** In the order of the help. */
 const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
   worker: registerWorker,
+  serve: registerServe,
   sync: registerSync,
   refresh: registerRefresh,
   push: registerPush,
@@ -60,19 +62,22 @@ const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
   db: registerDb,
 }
 
-/** The program as help shows it, without its commands. */
-const withoutCommands = (): Command =>
-  new Command('boat-mirror')
+/** Returns the program with all its commands, as help shows it. */
+export function createProgram(): Command {
+  const program = new Command('boat-mirror')
     .description(
       'Keeps a Postgres database equal to what a boat-rental API shows, and carries queued changes back to it.',
     )
     .version(packageVersion())
-    .showHelpAfterError('Add --help to see what it takes.')
+    .showHelpAfterError('Add --help to see the usage.')
     .exitOverride()
     .addHelpText(
       'after',
-      '\nSettings come from the environment, then .env, then boat-mirror.yaml; README.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
+      '\nSettings come from the environment, then .env, then boat-mirror.yaml; docs/configuration.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished, but something needs your attention.',
     )
+  for (const register of Object.values(commands)) register(program)
+  return program
+}
 
 /** A misspelt subcommand would be taken for an argument of the command above it. */
 function assertSubcommand(command: Command | undefined, given = ''): void {
@@ -86,8 +91,7 @@ function assertSubcommand(command: Command | undefined, given = ''): void {
  * process alone, `startProgram` adds.
  */
 export async function runProgram(args: readonly string[]): Promise<void> {
-  const program = withoutCommands()
-  for (const register of Object.values(commands)) register(program)
+  const program = createProgram()
   try {
     assertSubcommand(
       program.commands.find((each) => each.name() === args[0]),

@@ -9,10 +9,10 @@ type Timestamp = ColumnType<Date, Date | string, Date | string>
 type Interval = ColumnType<{ years?: number; months?: number; days?: number; hours?: number; minutes?: number; seconds?: number; milliseconds?: number }, string, string>
 /** Read as a value, written as JSON text. */
 type Json = ColumnType<unknown, string, string>
-/** May be left out of an insert. */
+/** Optional in an insert. */
 type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
 
-/** Every table and view of the schemas live, mirror, mirror_views, outbox, report and sync. Columns of views may be null as far as Postgres tells. */
+/** Every table and view of the schemas live, mirror, mirror_views, outbox, report and sync. Columns of views count as nullable, because Postgres does not record more. */
 export type MirrorDatabase = {
   'live.administrative_area_level1': {
     id: Int8 | null
@@ -1560,6 +1560,14 @@ export type MirrorDatabase = {
     seen_snapshot: string | null
     veiled: Generated<boolean>
   }
+  'outbox.requests': {
+    change_id: Int8
+    token: string
+    idempotency_key: string | null
+    fingerprint: string
+    place: Generated<number>
+    received_at: Generated<Timestamp>
+  }
   'report.balances': {
     rental_id: Int8 | null
     status: string | null
@@ -1687,6 +1695,23 @@ export type MirrorDatabase = {
     free_days: number | null
     occupancy: Numeric | null
   }
+  'report.overlaps': {
+    boat_id: Int8 | null
+    resource_id: string | null
+    resource_name: string | null
+    company_id: Int8 | null
+    company_name: string | null
+    rental_id: Int8 | null
+    departure_datetime: Timestamp | null
+    arrival_datetime: Timestamp | null
+    other_kind: string | null
+    other_rental_id: Int8 | null
+    other_resource_id: string | null
+    other_from: Timestamp | null
+    other_to: Timestamp | null
+    overlap_from: Timestamp | null
+    overlap_to: Timestamp | null
+  }
   'report.rentals': {
     rental_id: Int8 | null
     status: string | null
@@ -1736,12 +1761,29 @@ export type MirrorDatabase = {
     discount_price: Numeric | null
     commission_price: Numeric | null
   }
+  'sync.access_tokens': {
+    id: GeneratedAlways<string>
+    name: string
+    hash: Buffer
+    role: string
+    companies: string[] | null
+    personal: boolean
+    write: boolean
+    created_at: Generated<Timestamp>
+    expires_at: Timestamp | null
+    revoked_at: Timestamp | null
+  }
   'sync.alerts': {
     kind: string
     about: string
     since: Timestamp
     told: Generated<boolean>
     gone_since: Timestamp | null
+  }
+  'sync.calendar_keys': {
+    resource_id: string
+    hash: Buffer
+    created_at: Generated<Timestamp>
   }
   'sync.consumer_positions': {
     name: string
@@ -1793,6 +1835,10 @@ export type MirrorDatabase = {
     stream: string
     key: string
     erased_at: Generated<Timestamp>
+  }
+  'sync.fleets': {
+    resource_id: string
+    seen_at: Generated<Timestamp>
   }
   'sync.freshness_days': {
     stream: string

@@ -32,6 +32,7 @@ import {
   streamStatus,
 } from './queries.ts'
 import { quotaStatus } from './quota.ts'
+import { overlapsToCome } from './report-queries.ts'
 import type { StatusFacts } from './status.ts'
 import { webhookStatus } from './webhook.ts'
 import { openWork } from './work-queries.ts'
@@ -103,6 +104,7 @@ async function readFacts(
       byStream,
     },
     heldRuns: await heldRuns(db),
+    overlaps: await overlapsToCome(db),
     feedHeldBy: await feedHolders(db),
     consumers,
     webhook: await webhookStatus(db, config, consumers),

@@ -1,4 +1,4 @@
-// What is said of the reads that repeat others. Pure.
+// The texts about redundant reads. Pure.
 
 import { counted } from '../format.ts'
 import type { RepeatingRead } from '../state/due/reads.ts'

@@ -29,6 +29,7 @@ const phrases: Readonly<Record<AttentionKind, (names: string) => string>> = {
   unknown: () => 'changes have an unknown outcome',
   failed: () => 'the API refused changes',
   quarantine: () => 'records are in quarantine',
+  overlap: () => 'boats are booked twice at the same time',
   fields: () => 'the API shows new fields',
 }
 

@@ -10,15 +10,15 @@ import type { ConsumerStatus } from './consumers.ts'
 /** The consumer of the feed by which the webhook follows it. */
 export const webhookConsumer = 'boat-mirror.webhook'
 
-/** What is not taken for so many seconds needs a person. */
+/** A call that is not accepted for this many seconds needs attention. */
 const patienceS = 120
 
 export type WebhookStatus = Omit<SenderState, 'failingS'> & {
   /** Scheme and host: the rest of the address is a secret. */
   readonly url: string
   /**
-   * `waiting`: no worker has begun. `following`: the last call was taken. `retrying`: it was not, for less than two minutes;
-   * `failing`: for longer. `lost`: changes are gone that were not told.
+   * `waiting`: no worker has started. `following`: the last call was accepted. `retrying`: it was not, for less than
+   * two minutes; `failing`: for longer. `lost`: changes were deleted before they were sent.
    */
   readonly state: 'waiting' | 'following' | 'retrying' | 'failing' | 'lost'
   /** Age of the oldest change that was not taken; 0: there is none. */

@@ -27,7 +27,7 @@ export type Evidence = {
   readonly answered?: true
   /** When it was noted that it did, in milliseconds since 1970. */
   readonly answeredAt?: number
-  /** The API answered with an error: nothing of the attempt is under way any more. */
+  /** The API answered with an error: no part of the attempt is running any more. */
   readonly finished?: true
 }
 
@@ -42,9 +42,11 @@ export type Change = {
   readonly body: JsonObject
   readonly aggregate: string
   readonly enqueuedBy: string
-  /** When its base was seen: at enqueue, or when a person took local. */
+  /** When its base was seen: at enqueue, or when an operator took local. */
   readonly seenAt: Date
-  /** What was committed then, as Postgres writes a snapshot; null for changes queued before it was kept. */
+  /**
+   * The transactions committed by then, as Postgres writes a snapshot; null for changes queued before it was stored.
+   */
   readonly seenSnapshot: string | null
   readonly attempts: number
   readonly verifications: number
@@ -53,6 +55,8 @@ export type Change = {
   readonly base: JsonObject
   /** Fields of the base that the caller gave. */
   readonly givenBase: readonly string[]
+  /** It goes over whatever is there: nobody looked before. */
+  readonly overwrites: boolean
   /** It was over before, and its personal values were replaced then. */
   readonly veiled: boolean
   readonly keptRemote: readonly string[]
@@ -84,6 +88,7 @@ export type ChangeRow = {
   on_conflict: OnConflict
   base: string
   given_base: string[]
+  overwrites: boolean
   veiled: boolean
   kept_remote: string[]
   left_out: string[]
@@ -99,7 +104,8 @@ export type ChangeRow = {
 /** The columns of a {@link ChangeRow}; JSON as text, so that no digit is lost. */
 export const changeColumns = `q.id, q.operation, q.status, q.target::text, q.body::text, q.aggregate, q.enqueued_by,
   greatest(q.enqueued_at, q.seen_at) as seen_at, q.seen_snapshot::text, q.attempts, q.looks, q.fence, q.on_conflict, q.base::text,
-  array(select jsonb_object_keys(coalesce(q.options->'base', '{}'))) as given_base, q.veiled, q.kept_remote, q.left_out, q.proof::text,
+  array(select jsonb_object_keys(coalesce(nullif(q.options->'base', 'null'), '{}'))) as given_base,
+  q.options->'base' is not distinct from 'null' as overwrites, q.veiled, q.kept_remote, q.left_out, q.proof::text,
   q.request::text, q.departed, q.sent_at, q.deadline, q.warning,
   (select jsonb_object_agg(d.depends_on::text, c.result->'id')::text from outbox.dependencies d
    join outbox.queue c on c.id = d.depends_on where d.change_id = q.id and c.status = 'done') as results`
@@ -142,6 +148,7 @@ export function toChange(row: ChangeRow): Change {
     onConflict: row.on_conflict,
     base: objectOf(row.base),
     givenBase: row.given_base,
+    overwrites: row.overwrites,
     veiled: row.veiled,
     keptRemote: row.kept_remote,
     leftOut: row.left_out,

@@ -10,6 +10,7 @@ export const reportNames = [
   'departures',
   'balances',
   'cancellations',
+  'overlaps',
   'freshness',
   'freshness_history',
 ] as const

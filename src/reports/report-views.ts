@@ -1,4 +1,4 @@
-// Schema report: the views in the order in which they stand on each other, as one repeatable step.
+// Schema report: the views in the order in which they depend on each other, as one repeatable step.
 
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql } from '../database/sql.ts'
@@ -7,7 +7,8 @@ import { freshness } from './freshness.ts'
 import { freshnessHistory } from './freshness-history.ts'
 import functions from './functions.sql'
 import { cancellations, revenue } from './money.ts'
-import { type ReportView, today } from './pieces.ts'
+import { overlaps, unavailabilityEnds } from './overlaps.ts'
+import { type ReportView, timeZone, today } from './pieces.ts'
 import { balances, departures, rentals } from './rentals.ts'
 
 /** Every view of schema report. */
@@ -20,6 +21,7 @@ export const reportViews: readonly ReportView[] = [
   departures,
   balances,
   cancellations,
+  overlaps,
   freshness,
   freshnessHistory,
 ]
@@ -27,10 +29,13 @@ export const reportViews: readonly ReportView[] = [
 /** Functions that the views call. */
 export const reportFunctions: RepeatableStep = {
   name: 'report-functions',
-  sql: fillSql(functions, { today }),
+  sql: fillSql(functions, { today, time_zone: timeZone, ...unavailabilityEnds }),
 }
 
-/** Views with their owner's rights: whoever may read `report` needs no right on the tables, and sees nothing personal. */
+/**
+ * Views with their owner's rights: a role that may read `report` needs no right on the tables, and sees nothing
+ * personal.
+ */
 export const reports: RepeatableStep = {
   name: 'reports',
   views: reportViews.map((view) => ({ schema: 'report', ...view })),

@@ -1,5 +1,5 @@
--- Row level security of restricted roles: a policy on every table of mirror and sync that is not open to everybody. Tables
--- that no rule names (the change log, its partitions, what a later version adds) are refused.
+-- Row level security of restricted roles: a policy on every table of mirror and sync that not all roles may read.
+-- Tables that no rule names (the change log, its partitions, tables of later versions) are refused.
 
 do $$
 declare
@@ -21,8 +21,8 @@ begin
   perform company_access.enforce();
 end $$;
 
--- Views run with their owner's rights, and policies do not hold the owner of the tables. So those that show rows by company
--- belong to a role of their own, to which the policies apply: by whoever asks, as everywhere.
+-- Views run with their owner's rights, and policies do not apply to the owner of the tables. So views that show rows
+-- by company belong to a separate role, to which the policies apply, with the rights of the caller as everywhere.
 do $$
 declare
   owned text;
@@ -35,14 +35,14 @@ begin
   end if;
   grant usage on schema sync, outbox to boat_mirror_views;
   grant usage, create on schema mirror, mirror_views, live, report to boat_mirror_views;
-  grant select on sync.settings, outbox.queue, {{tables}} to boat_mirror_views;
+  grant select on sync.settings, sync.fleets, outbox.queue, {{tables}} to boat_mirror_views;
   foreach owned in array {{views}} loop
     execute format('alter view %s owner to boat_mirror_views', owned);
   end loop;
   alter function report.calendar(date, date) owner to boat_mirror_views;
   revoke create on schema mirror, mirror_views, live, report from boat_mirror_views;
 exception when insufficient_privilege then
-  if exists (select from company_access.grants) then
+  if company_access.restricts() then
     raise exception 'Roles are restricted to companies, and the views cannot be given to role boat_mirror_views, without which they show all.'
       using errcode = '42501', hint = pg_catalog.format('Run as who may: create role boat_mirror_views nologin; grant boat_mirror_views to %I', current_user);
   end if;

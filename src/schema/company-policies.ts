@@ -1,7 +1,7 @@
 // Access by company: what restricted roles (`state/company-access.ts`) may read of each table, as policies, and the owner of
 // the views, to which the policies apply.
 
-import { streams, withAncestors } from '../catalog/catalog.ts'
+import { isOfPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { RepeatableStep, ViewDef } from '../database/repeatable-step.ts'
 import { fillSql, identifier, literal, type Queryable } from '../database/sql.ts'
@@ -11,11 +11,12 @@ import { freshnessHistory } from '../reports/freshness-history.ts'
 import { reports } from '../reports/report-views.ts'
 import { companyStreamOf } from '../state/company-access.ts'
 import policies from './company-policies.sql'
+import { openState } from './roles.ts'
 import { liveViews, readerViews } from './table-views.ts'
 
 /**
- * SQL that tells whether the caller may see a row; null: rows of this stream lead to no company. What hangs below a record is
- * looked up by key for a few rows and by a hash of all keys for many, as the planner sees fit.
+ * SQL: whether the caller may see a row; null: rows of this stream belong to no company. Rows below a record are
+ * looked up by key for a few rows and by a hash of all keys for many, as the planner decides.
  */
 function condition(stream: StreamDef): string | null {
   const told = companyStreamOf(stream)
@@ -25,37 +26,16 @@ function condition(stream: StreamDef): string | null {
   return `(select company_access.unrestricted_role()) is not null or ${told === stream ? own : below}`
 }
 
-/** True for persons and what hangs below them, who belong to no company. */
-const isOfPerson = (stream: StreamDef): boolean => withAncestors(stream)[0]?.person === true
-
-/** Tables of `sync` without keys and contents: how the mirror is doing. */
-const openState = [
-  'streams',
-  'endpoints',
-  'reads',
-  'workers',
-  'senders',
-  'webhook_deliveries',
-  'freshness_days',
-  'alerts',
-  'settings',
-  'traffic',
-  'row_changes',
-  'gate',
-  'pinned',
-  'repeatable',
-  'migrations',
-]
-
 /** Schema, table and condition of a table that is not refused. */
 const rules: readonly (readonly [string, string, string])[] = [
   ...streams
     .filter((stream) => !isOfPerson(stream))
     .map((stream): readonly [string, string, string] => ['mirror', stream.name, condition(stream) ?? 'true']),
   ...openState.map((name): readonly [string, string, string] => ['sync', name, 'true']),
+  ['sync', 'fleets', condition(streamNamed('resource_slots')) ?? 'true'],
 ]
 
-/** Views that show rows by company, and those that stand on them. */
+/** Views that show rows by company, and those that depend on them. */
 const companyViews: readonly ViewDef[] = [
   ...(readerViews.views ?? []),
   ...(liveViews.views ?? []),

@@ -1,7 +1,8 @@
-// The roles for readers, partners and operators, what the first two may read, and the role that views belong to. Roles belong to the cluster and may have
-// to be created by somebody else: without the right to do so they are skipped with a notice, never a failure.
+// The roles for readers, partners, operators and the tokens of `serve`, what readers, partners and tokens may read,
+// and the role that views belong to. Roles belong to the cluster and may have to be created by another role: without
+// the right to do so they are skipped with a notice, never a failure.
 
-import { holdsPerson, streams } from '../catalog/catalog.ts'
+import { holdsPerson, isOfPerson, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { literal, type Queryable } from '../database/sql.ts'
 import { liveGrants } from './table-views.ts'
@@ -11,6 +12,7 @@ const roleNames = [
   'boat_mirror_partner',
   'boat_mirror_enqueue',
   'boat_mirror_operator',
+  'boat_mirror_serve',
   'boat_mirror_views',
 ] as const
 
@@ -34,16 +36,20 @@ const grantTo = (role: string, statements: readonly string[]): string => `do $$ 
   end if;
 end $$;`
 
+/** Only the owner, and the role of `serve`, may read the hashes of credentials. */
+const secretTables = ['access_tokens', 'calendar_keys']
+
 /** One by one: what a partner made in our schemas is theirs to grant, and one of it would refuse `all tables in schema`. */
 const selectFrom = (schemas: readonly string[], role: string): string => `for relation in
       select oid from pg_catalog.pg_class where relkind in ('r', 'p', 'v', 'm', 'f')
         and relnamespace in (${schemas.map((schema) => `${literal(schema)}::regnamespace`).join(', ')})
         and pg_catalog.pg_has_role(relowner, 'usage')
+        and not (relnamespace = 'sync'::regnamespace and relname in (${secretTables.map(literal).join(', ')}))
     loop execute pg_catalog.format('grant select on %s to ${role}', relation); end loop`
 
 const personalStreams = streams.filter(holdsPerson).map((stream) => literal(stream.name))
 
-/** Rows that may quote a person are hidden from the reader, and from nobody else. `shown`: those that may not. */
+/** Rows that may quote a person are hidden only from the reader. `shown`: those that may not. */
 const guardFromReader = (table: string, shown = `stream not in (${personalStreams.join(', ')})`): readonly string[] => [
   `alter table sync.${table} enable row level security`,
   `drop policy if exists everyone on sync.${table}`,
@@ -59,6 +65,31 @@ const partnerFunctions = `mirror.feed_epoch(), mirror.whole_diff(jsonb, jsonb, j
       mirror.next_changes(text, int), mirror.ack_changes(text, text), mirror.reset_consumer(text, text),
       mirror.drop_consumer(text), mirror.record_before_log(text, jsonb), mirror.history(text, jsonb),
       mirror.record_at(text, jsonb, timestamptz), mirror.refresh(text, jsonb)`
+
+/** Tables of `sync` without keys and contents: how the mirror is doing. */
+export const openState = [
+  'streams',
+  'endpoints',
+  'reads',
+  'workers',
+  'senders',
+  'webhook_deliveries',
+  'freshness_days',
+  'alerts',
+  'settings',
+  'traffic',
+  'row_changes',
+  'gate',
+  'pinned',
+  'repeatable',
+  'migrations',
+]
+
+/** Whole records, from which `serve` cuts personal members; users and their documents are for members of boat_mirror_partner. */
+const servedTables = streams
+  .filter((stream) => !isOfPerson(stream))
+  .map(({ name }) => `mirror.${name}`)
+  .join(', ')
 
 /** What the functions of consumers call as their owner. */
 const consumerFunctions = `mirror.caller(), mirror.own_consumer(text), mirror.following_consumer(text),
@@ -85,6 +116,11 @@ export const grants: RepeatableStep = {
       selectFrom(['sync', 'mirror', 'mirror_views', 'live', 'report'], 'boat_mirror_partner'),
       `grant execute on function ${partnerFunctions} to boat_mirror_partner`,
     ]),
+    grantTo('boat_mirror_serve', [
+      'grant usage on schema sync, mirror to boat_mirror_serve',
+      `grant select on ${openState.map((name) => `sync.${name}`).join(', ')} to boat_mirror_serve`,
+      `grant select on ${servedTables} to boat_mirror_serve`,
+    ]),
   ].join('\n'),
 }
 
@@ -94,6 +130,7 @@ const lastGrant: Readonly<Record<(typeof roleNames)[number], string>> = {
   boat_mirror_partner: 'mirror.rentals_local',
   boat_mirror_enqueue: 'outbox.changes',
   boat_mirror_operator: 'outbox.changes',
+  boat_mirror_serve: 'mirror.rentals',
   boat_mirror_views: 'mirror.rentals_local',
 }
 

@@ -1,4 +1,5 @@
-// What the schemas, the tables of `sync`, the change log and its functions mean, as they appear in the database.
+// The comments on the schemas, the tables of `sync`, the change log and its functions, as they appear in the
+// database.
 
 import { readEndpoints } from '../catalog/catalog.ts'
 
@@ -401,6 +402,28 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.erased.stream': 'users, or rental_crew_members.',
   'column sync.erased.key': 'The key of the row, as one text.',
   'column sync.erased.erased_at': 'When `boat-mirror privacy erase` was run.',
+
+  'table sync.access_tokens':
+    'Access tokens of `serve`: hashes, and what each may do. Not at the API: a backup must hold it.',
+  'column sync.access_tokens.id': 'Number of the token; the token itself names it.',
+  'column sync.access_tokens.name': 'Name of the token. Revoked tokens may share one.',
+  'column sync.access_tokens.hash': 'SHA-256 of the token.',
+  'column sync.access_tokens.role': 'Database role that reads and queues changes for the token.',
+  'column sync.access_tokens.companies': 'mirror.companies.id of each company that it may see; null: all.',
+  'column sync.access_tokens.personal': 'May it see personal members, users and documents?',
+  'column sync.access_tokens.write': 'May it write?',
+  'column sync.access_tokens.created_at': 'When it was created.',
+  'column sync.access_tokens.expires_at': 'When it expires; null: never.',
+  'column sync.access_tokens.revoked_at': 'When it was revoked; null: it was not.',
+  'table sync.calendar_keys':
+    'Keys of the calendars that `serve` shows, one for each resource, as hashes. Not at the API: a backup must hold it.',
+  'column sync.calendar_keys.resource_id': 'mirror.resources.id.',
+  'column sync.calendar_keys.hash': 'SHA-256 of the key.',
+  'column sync.calendar_keys.created_at': 'When the key was created.',
+  'table sync.fleets':
+    'Resources that stand for several boats: a slot has shown more than one boat free. Their rentals may overlap.',
+  'column sync.fleets.resource_id': 'mirror.resources.id.',
+  'column sync.fleets.seen_at': 'When that was first seen.',
 
   'table sync.settings': 'Settings of the program that views need; migrate writes them.',
   'column sync.settings.only_row': 'Always true: there is one row.',

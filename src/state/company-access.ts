@@ -1,5 +1,5 @@
-// Access by company: roles that see some companies alone. Here stand the grants and the functions that tell who is restricted;
-// policies on the tables, and the views, stand in `schema/company-policies.ts`.
+// Access by company: roles that see only some companies. This file has the grants and the functions that find out who
+// is restricted; policies on the tables, and the views, are in `schema/company-policies.ts`.
 
 import { streams, withAncestors } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
@@ -29,7 +29,7 @@ export const companyAccessFunctions: RepeatableStep = {
   }),
 }
 
-/** The stream that tells the company of a stream's rows: itself, or what they hang below. */
+/** The stream that names the company of a stream's rows: itself, or one above it. */
 export const companyStreamOf = (stream: StreamDef): StreamDef | undefined =>
   withAncestors(stream).find(({ companyColumn }) => companyColumn !== undefined)
 
@@ -38,7 +38,7 @@ export type CompanyGrant = {
   readonly role: string
   readonly companies: readonly string[]
   readonly grantedAt: Date
-  /** False: it is restricted by name alone. */
+  /** False: only the name is restricted. */
   readonly exists: boolean
   /** Why it sees everything all the same; null: it does not. */
   readonly bypasses: string | null
@@ -84,24 +84,32 @@ export async function unknownCompanies(db: Queryable, companies: readonly string
   return rows.map(({ id }) => id)
 }
 
-const lockGrants = 'lock table company_access.grants in share row exclusive mode'
-const enforce = 'select company_access.enforce()'
+/**
+ * Changes who is restricted, in the caller's transaction, and switches row level security on or off accordingly. One change
+ * at a time.
+ */
+export async function changingRestrictions<T>(db: Queryable, change: () => Promise<T>): Promise<T> {
+  await db.query('lock table company_access.grants in share row exclusive mode')
+  const result = await change()
+  await db.query('select company_access.enforce()')
+  return result
+}
 
 /** Restricts a role to companies, instead of those it had, in the caller's transaction. */
 export async function grantCompanies(db: Queryable, role: string, companies: readonly string[]): Promise<void> {
-  await db.query(lockGrants)
-  await db.query(
-    `insert into company_access.grants (role, companies) values ($1, $2)
-     on conflict (role) do update set companies = excluded.companies, granted_at = excluded.granted_at`,
-    [role, companies],
+  await changingRestrictions(db, () =>
+    db.query(
+      `insert into company_access.grants (role, companies) values ($1, $2)
+       on conflict (role) do update set companies = excluded.companies, granted_at = excluded.granted_at`,
+      [role, companies],
+    ),
   )
-  await db.query(enforce)
 }
 
 /** Lifts the restriction of a role, in the caller's transaction. @returns false where there was none. */
 export async function revokeCompanies(db: Queryable, role: string): Promise<boolean> {
-  await db.query(lockGrants)
-  const { rowCount } = await db.query('delete from company_access.grants where role = $1', [role])
-  await db.query(enforce)
+  const { rowCount } = await changingRestrictions(db, () =>
+    db.query('delete from company_access.grants where role = $1', [role]),
+  )
   return rowCount === 1
 }

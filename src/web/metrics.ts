@@ -53,6 +53,11 @@ const gauges = {
   tasks: ['boat_mirror_tasks', 'Open pieces of runs.', ['status']],
   held: ['boat_mirror_held_deletions', 'Deletions that wait for a person.', ['stream']],
   quarantine: ['boat_mirror_quarantine_records', 'Records that cannot be mirrored.', ['stream']],
+  overlaps: [
+    'boat_mirror_overlapping_rentals',
+    'Rentals to come that overlap with another rental or an unavailability of the same boat.',
+    [],
+  ],
   feedHeld: [
     'boat_mirror_feed_held_seconds',
     'For how long an open transaction has held mirror.changes_since back; 0 below a minute.',
@@ -195,7 +200,7 @@ export function createMetrics({ context, facts, jobs }: MetricsOptions): Metrics
     // One scrape after the other: gauges are reset and filled anew.
     text: () => {
       const mine = turn.then(refresh).then(() => registry.metrics())
-      turn = mine.catch(() => undefined) // whoever asked gets the error
+      turn = mine.catch(() => undefined) // the caller gets the error
       return mine
     },
     contentType: registry.contentType,
@@ -243,6 +248,7 @@ function fill(facts: PageFacts, set: SetGauge): void {
     set('quotaWaiting', {}, waitingChanges)
     set('quotaNotKept', {}, notKept.length)
   }
+  set('overlaps', {}, status.overlaps.rentals)
   set('breaker', {}, status.api.breaker === 'open' ? 1 : 0)
   set('databaseSize', {}, status.database.size)
   for (const each of status.endpoints) {

@@ -206,7 +206,7 @@ describe('sync', () => {
       expect(stdout).toMatch(/^First sync: [\d,]+ requests; of them \d+ requests for the lists\.$/m)
       const wrong = await cli.run(['schedule', '--plan', '--rows', 'rental=1'])
       expect(wrong.code).toBe(2)
-      expect(errorOf(wrong)).toContain('There is no stream "rental"; rentals may be meant.')
+      expect(errorOf(wrong)).toContain('There is no stream "rental" (did you mean rentals?).')
     })
 
     it('schedule --plan --quota says what a quota would buy', async () => {
@@ -333,7 +333,7 @@ describe('sync', () => {
       const ended = await started.ended
       expect(ended.code).toBe(1)
       expect(Date.now() - stoppedAt).toBeLessThan(10_000)
-      expect(ended.stderr).toMatch(/carries on from here/)
+      expect(ended.stderr).toMatch(/continues from here/)
       const { rows } = await database.pool.query<{ running: number; waiting: number }>(
         `select count(*) filter (where status = 'running')::int as running,
          count(*) filter (where status = 'waiting')::int as waiting from sync.tasks`,

@@ -56,12 +56,12 @@ describe('migrate --status', () => {
     await using fresh = await openCommandLine({ DATABASE_URL: database.url })
     const before = await fresh.run(['migrate', '--status'])
     expect(before).toMatchObject({ code: 1, stdout: expect.stringMatching(/0001_baseline +missing/) })
-    expect(before.stdout).toContain('Apply what is missing with: boat-mirror migrate')
+    expect(before.stdout).toContain('Apply the missing migrations with: boat-mirror migrate')
     expect((await fresh.run(['migrate'])).stdout).toMatch(/^Applied 0001_baseline(?:, \d{4}_\w+)*\./)
     expect((await fresh.run(['migrate'])).stdout).toBe('The database is up to date.\n')
     await database.pool.query(`insert into sync.migrations (name, timestamp) values ('9999_later', '2030-01-01')`)
     const newer = await fresh.run(['migrate', '--status'])
-    expect(newer).toMatchObject({ code: 1, stdout: expect.stringMatching(/9999_later +made by a newer program/) })
+    expect(newer).toMatchObject({ code: 1, stdout: expect.stringMatching(/9999_later +applied by a newer version/) })
     expect(newer.stdout).toContain('Use the newer version of boat-mirror with this database.')
   })
 })
@@ -93,7 +93,7 @@ describe('what cannot be mirrored', () => {
   it('is listed with its reason, and how much more there is', async () => {
     const text = await printed(['quarantine', '--limit', '1'])
     expect(text).toMatch(/\d+ +harbours +8 +1 .* name: expected text, got 12345678901234567890\./)
-    expect(text).toContain('1 of 2; see more with --limit.')
+    expect(text).toContain('1 of 2. Use --limit to see more.')
   })
 
   it('is shown whole, to the last digit', async () => {

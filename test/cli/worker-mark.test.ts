@@ -58,7 +58,7 @@ it('is said by commands that write, that look and that print the address; not wh
     const ended = await cli.run([command])
     expect(ended.code, command).toBe(0)
     expect(ended.stderr, command).toContain(`opened the embedded database in ${data.path}`)
-    expect(ended.stderr, command).toContain('The worker of this folder runs on postgres://me:***@db.example/boats')
+    expect(ended.stderr, command).toContain('The worker of this folder uses postgres://me:***@db.example/boats')
     expect(ended.stderr, command).not.toContain('geheim')
   }
   expect((await cli.run(['db'], { DATABASE_URL: own })).stderr).toBe('')

@@ -6,3 +6,11 @@ export function withDatabase(address: string, database: string): string {
   url.pathname = `/${database}`
   return url.href
 }
+
+/** The same address with another login. */
+export function withLogin(address: string, user: string, password: string): string {
+  const url = new URL(address)
+  url.username = user
+  url.password = password
+  return url.href
+}

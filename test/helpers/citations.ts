@@ -11,14 +11,15 @@ const publicRoot = 'docs.digital-nautic.com/digitalnautic-api/'
 const sources = 'docs/sources.md'
 const binary = /\.(?:gz|ico|pem|png|zip)$/
 
-/** Reads every text file below these folders, and these files of the project's folder. */
+/** Reads every file below these folders, and these files of the project's folder. A binary file, which can be linked to, counts as empty. */
 export function readTexts(root: string, folders: readonly string[], files: readonly string[]): Texts {
   const below = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
-      .filter((entry) => entry.isFile() && !binary.test(entry.name))
+      .filter((entry) => entry.isFile())
       .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join('/')),
   )
-  return new Map([...below, ...files].map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+  const textOf = (path: string): string => (binary.test(path) ? '' : readFileSync(join(root, path), 'utf8'))
+  return new Map([...below, ...files].map((path) => [path, textOf(path)]))
 }
 
 /** Without line comments: what of a migration or a step reaches the database. */

@@ -23,17 +23,58 @@ function fieldText({ name, required, members }: BodyField): string {
 const operationRow = ({ operation, target, body }: WriteDef): string =>
   `| \`${operation}\` | ${Object.keys(target).join(', ') || '–'} | ${body.map(fieldText).join(', ') || '–'} |`
 
+type SettingKey = keyof typeof settings
+
+/** The sections of docs/configuration.md and their settings. */
+const settingGroups: Readonly<Record<string, readonly SettingKey[]>> = {
+  api: [
+    'baseUrl',
+    'token',
+    'auth',
+    'language',
+    'rateLimit',
+    'quota',
+    'concurrency',
+    'timeoutMs',
+    'httpsProxy',
+    'httpProxy',
+    'noProxy',
+  ],
+  paging: ['paging', 'pageParam', 'sizeParam', 'pageSize', 'pageBase', 'itemsPath', 'nextPath', 'totalPath'],
+  database: ['databaseUrl', 'databaseDirectUrl', 'redisUrl', 'autoMigrate', 'dataDir', 'historyDays'],
+  schedule: [
+    'detailMaxAgeMs',
+    'hotWindowMs',
+    'readEconomy',
+    'deleteLimit',
+    'timeZone',
+    'calendarYears',
+    'priceDays',
+    'slotDays',
+    'slotDurations',
+  ],
+  'write-back': ['outboxLimit', 'referenceAsNumber'],
+  privacy: ['personalData', 'personalDataKey', 'mirrorDocuments'],
+  messages: ['webhookUrl', 'webhookSecrets', 'webhookStreams', 'alertUrl', 'logLevel'],
+  pages: ['host', 'port', 'adminToken'],
+  serve: ['serve', 'serveListen', 'serveWaitMs', 'serveFreshLimit', 'serveRateLimit'],
+}
+
+const grouped = new Set<string>(Object.values(settingGroups).flat())
+const ungrouped = Object.keys(settings).filter((key) => !grouped.has(key))
+if (ungrouped.length > 0) throw new Error(`These settings have no section in docs/configuration.md: ${ungrouped}`)
+
 /** Tables between `<!-- name -->` and `<!-- /name -->`. */
 const blocks: readonly { readonly path: string; readonly name: string; readonly lines: readonly string[] }[] = [
-  {
-    path: 'README.md',
-    name: 'settings',
+  ...Object.entries(settingGroups).map(([group, keys]) => ({
+    path: 'docs/configuration.md',
+    name: `settings-${group}`,
     lines: [
       '| variable | default | meaning | takes |',
       '|---|---|---|---|',
-      ...Object.values(settings).map(settingRow),
+      ...keys.map((key) => settingRow(settings[key])),
     ],
-  },
+  })),
   {
     path: 'docs/outbox.md',
     name: 'operations',
@@ -51,6 +92,7 @@ const sentences: readonly { readonly path: string; readonly text: string }[] = [
   { path: 'README.md', text: ` ${reads} reads, paged` },
   { path: 'README.md', text: ` ${writes.length} writes, once` },
   { path: 'README.md', text: `${streams.length} tables fed by all ${reads} read endpoints` },
+  { path: 'README.md', text: `There are ${writes.length} operations.` },
   { path: 'docs/reliability.md', text: `all ${writes.length} operations` },
   { path: 'docs/reliability.md', text: `the ${writes.length} write operations` },
 ]

@@ -31,6 +31,17 @@ describe('the commands beside what waits for a person', () => {
     expect(commandsOf({ heldRuns: [held] })).toEqual(['runs show 42', 'runs release 42'])
   })
 
+  it('list double bookings, with how many boats they are of', () => {
+    const told = whatNeedsPeople(statusFacts({ overlaps: { rentals: 2, boats: 1 } }), [])
+    expect(told.map(({ kind, text, commands }) => [kind, text, ...commands])).toEqual([
+      [
+        'overlap',
+        '2 rentals overlap with another rental or an unavailability of the same boat (1 boat).',
+        'report overlaps',
+      ],
+    ])
+  })
+
   it('lead to the database for a consumer that is late or lost, whose statement the text has', () => {
     const consumer = { registeredAt: new Date(), ackedAt: null, behindS: 201 * 86_400 }
     const consumers = (['following', 'late', 'lost'] as const).map((state) => ({ ...consumer, name: state, state }))

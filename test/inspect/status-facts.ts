@@ -22,6 +22,7 @@ export const statusFacts = (wishes: Partial<StatusFacts> = {}): StatusFacts => (
   failingHotRuns: [],
   quarantine: { total: 0, since: null, byStream: {} },
   heldRuns: [],
+  overlaps: { rentals: 0, boats: 0 },
   feedHeldBy: [],
   consumers: [],
   webhook: null,

@@ -52,12 +52,12 @@ describe('an outcome', () => {
     expect(gone({ deadline: new Date(0), operation: 'rental.update' })).toEqual({
       kind: 'expired',
       error: expect.stringContaining('expired upstream'),
-      response: null,
+      response: { status: 404, body: null },
     })
     expect(gone({ deadline: null, operation: 'rental.update' })).toEqual({
       kind: 'failed',
       error: 'The record of rental.update is gone upstream.',
-      response: null,
+      response: { status: 404, body: null },
     })
   })
 

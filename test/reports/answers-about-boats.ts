@@ -1,6 +1,6 @@
 // The answers of docs/queries.md about boats and days on the quay, worked out from the API's records.
 
-import { type Answer, departing, grouped, round, sum, taking } from './answer-parts.ts'
+import { type Answer, departing, grouped, type Row, round, sum, taking } from './answer-parts.ts'
 import {
   type ApiRecord,
   type ApiRental,
@@ -175,6 +175,40 @@ export const quay: Readonly<Record<string, Answer>> = {
       const { firstName, lastName, mobilePhone } = user ?? {}
       return [departure.clock, resourceName, firstName, lastName, mobilePhone, at(user, 'language.code')]
     }),
+
+  'Which boats are booked twice at the same time?': (world) => {
+    const soon = (span: Span) => span.to > Date.now()
+    const fleets = new Set(
+      world
+        .rows('resource_slots')
+        .filter(({ record }) => Number(record.nbResourcesAvailable) > 1)
+        .map(({ key }) => at(world.find('resources', key.resource_id), 'boatId')),
+    )
+    const rentals = taking(world)
+      .map((rental) => ({ ...rental, from: rental.departure.ms, to: rental.arrival.ms }))
+      .filter(({ from, to, boatId }) => from < to && !fleets.has(boatId))
+    const blocks = world
+      .rows('resource_unavailabilities')
+      .filter(({ record }) => record.reason !== 'RENTAL')
+      .map(({ key, record }) => ({
+        resourceId: key.resource_id,
+        from: Date.parse(String(record.startDatetime)),
+        to: Date.parse(String(record.endDatetime)),
+      }))
+    return rentals.flatMap((rental) => {
+      const others = rentals.filter(({ id, boatId }) => id > rental.id && boatId === rental.boatId)
+      const own = blocks.filter(({ resourceId }) => resourceId === rental.resourceId)
+      const row = (other: Span, kind: string, id: number | null): Row[] => {
+        const both = { from: Math.max(rental.from, other.from), to: Math.min(rental.to, other.to) }
+        if (both.from >= both.to || !soon(both)) return []
+        return [[rental.resourceName, rental.id, kind, id, round((both.to - both.from) / 3_600_000, 1)]]
+      }
+      return [
+        ...others.flatMap((other) => row(other, 'rental', other.id)),
+        ...own.flatMap((block) => row(block, 'unavailability', null)),
+      ]
+    })
+  },
 }
 
 const nights = ({ departure, arrival }: ApiRental): number => daysBetween(departure.day, arrival.day)
@@ -193,3 +227,6 @@ function interval(ms: number): string {
     .filter((part) => part !== '')
     .join(' ')
 }
+
+/** A stretch of time, in milliseconds since 1970. */
+type Span = { readonly from: number; readonly to: number }

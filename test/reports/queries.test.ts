@@ -10,7 +10,7 @@ import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { type Answer, departing, grouped, sum, taking } from './answer-parts.ts'
 import { boats, quay } from './answers-about-boats.ts'
 import { customers, money } from './answers-about-money.ts'
-import { ApiWorld, at, codeOf } from './api-world.ts'
+import { ApiWorld, at, codeOf, groupBy } from './api-world.ts'
 
 const updating = process.env.UPDATE_DOCS === '1'
 const pathOf = (document: string): URL => new URL(`../../${document}`, import.meta.url)
@@ -34,7 +34,9 @@ function questionsOf(document: string): readonly Question[] {
   })
 }
 
-const readme = questionsOf('README.md')
+const isWriteBack = ({ sql }: Question): boolean => /\boutbox\./.test(sql)
+const readme = questionsOf('README.md').filter((question) => !isWriteBack(question))
+const writeBack = questionsOf('README.md').filter(isWriteBack)
 const questions = questionsOf('docs/queries.md')
 const ofOutbox = questionsOf('docs/outbox.md').filter(
   ({ sql }) => /^(select|listen)\b/.test(sql) && !/outbox\.(enqueue|resolve)\(/.test(sql),
@@ -92,7 +94,19 @@ function makeAwkward(): void {
   const [a, b, c, d, e, f, g] = validated
   const unpaid = validated.slice(7).find((id) => !paid.has(id))
   const [first, second] = before.companies ?? []
-  const soon = departing(new ApiWorld(before)).at(-1)
+  const api = new ApiWorld(before)
+  const soon = departing(api).at(-1)
+  // The first boat is several.
+  const used = new Set([a, b, c, d, e, f, g, unpaid, soon?.id])
+  const boats = groupBy(taking(api), ({ boatId }) => String(boatId))
+  boats.delete(String(before.resources?.[0]?.record.boatId))
+  const twice = [...boats.values()]
+    .map((each) => each.filter(({ id }) => !used.has(id)))
+    .find(({ length }) => length > 1)
+  const nextYear = (from: number, to: number) => ({
+    departureDatetime: `${year + 1}-03-0${from}T09:00:00+02:00`,
+    arrivalDatetime: `${year + 1}-03-0${to}T09:00:00+02:00`,
+  })
   const update = (id: number | undefined, set: Record<string, unknown>) =>
     ({ record: 'rentals', op: 'update', id: id ?? 0, set }) as const
   mirror.sandbox.mutate([
@@ -104,6 +118,8 @@ function makeAwkward(): void {
     update(f, { departureDatetime: `${year}-06-01T09:00:00+02:00`, status: 'PENDING' }),
     update(unpaid, { departureDatetime: `${year}-06-01T09:00:00+02:00`, depositCurrency: 'GBP' }),
     { record: 'rentals', op: 'delete', id: g ?? 0 },
+    update(twice?.[0]?.id, nextYear(1, 4)),
+    update(twice?.[1]?.id, nextYear(3, 6)),
     update(soon?.id, { crewChildren: null }), // of whom nobody knows how many there are
     { record: 'resources', op: 'update', id: String(soon?.resourceId), set: { isRentable: false } },
     {
@@ -192,7 +208,7 @@ async function expectTrue({ title, sql, output }: Question, answer: Answer): Pro
 }
 
 describe('README.md', () => {
-  it('asks seven questions, opens with two answers, and every question is known here', () => {
+  it('asks seven questions, the first two with their answers, and every question is known here', () => {
     expect(readme.map(({ sql }) => Object.keys(ofReadme).filter((part) => sql.includes(part)).length)).toEqual(
       readme.map(() => 1),
     )
@@ -207,6 +223,21 @@ describe('README.md', () => {
       if (answer === null) expect((await ask(question.sql)).rows.length).toBeGreaterThan(0)
       else await expectTrue(question, answer)
     })
+
+  it('queues a change, and shows it', async () => {
+    const client = await mirror.app.database.pool.connect()
+    try {
+      await client.query('begin')
+      const answers = []
+      for (const { sql } of writeBack) answers.push((await client.query(sql)).rows)
+      expect(answers).toHaveLength(2)
+      const first = Math.min(...world.records('rentals').map(({ id }) => Number(id)))
+      expect(answers[1]).toMatchObject([{ operation: 'rental.update', aggregate: `rental:${first}`, status: 'queued' }])
+    } finally {
+      await client.query('rollback') // the API is asked nothing: the other questions are about what it shows
+      client.release()
+    }
+  })
 
   it('counts the rows of every stream as the API has records', async () => {
     const { rows } = await ask('select stream, rows from sync.streams')
@@ -223,7 +254,7 @@ describe('docs/queries.md', () => {
     if (!updating) expect(questions.filter(({ output }) => output === '')).toEqual([])
   })
 
-  it('is compared in a world that has what a careless query would count', () => {
+  it('is compared in a world that has what a careless query would count', async () => {
     expect(new Set(world.rentals.map(({ currency }) => currency)).size).toBeGreaterThan(1)
     expect(world.rentals.some(({ canceled }) => canceled)).toBe(true)
     expect(updating || world.rentals.some(({ status }) => status === 'PENDING')).toBe(true)
@@ -232,6 +263,8 @@ describe('docs/queries.md', () => {
     expect(taking(world).some(({ record }) => Number(record.discountPrice) > 0)).toBe(true)
     const boats = world.records('resources').map(({ boatId }) => boatId)
     expect(new Set(boats).size).toBeLessThan(boats.length)
+    const { rows } = await ask('select rental_id from report.overlaps where overlap_to > now()')
+    expect(updating || rows.length > 0).toBe(true)
   })
 
   it('sums up what the API charges: the price less the discount, and options by quantity', async () => {

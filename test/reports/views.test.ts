@@ -30,6 +30,7 @@ describe('schema report', () => {
       'freshness',
       'freshness_history',
       'occupancy',
+      'overlaps',
       'rentals',
       'revenue',
     ])

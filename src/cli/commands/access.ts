@@ -1,10 +1,9 @@
-// `access`: roles that see the rows of some companies alone, and nothing that is not told by company.
+// `access`: roles that see only the rows of some companies, and nothing that has no company.
 
-import { type Database, openDatabase } from '../../database/database.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'
 import { instant } from '../../format.ts'
-import { unguardedViews } from '../../schema/company-policies.ts'
+import { isTokenRole } from '../../state/access/tokens.ts'
 import {
   type CompanyGrant,
   findRole,
@@ -13,26 +12,15 @@ import {
   revokeCompanies,
   unknownCompanies,
 } from '../../state/company-access.ts'
+import { assertViewsGuarded, changing } from '../access-changes.ts'
 import type { CommandContext, Json } from '../context.ts'
 import { print, printJson, printNote, table } from '../terminal/output.ts'
 
-/** Runs in one transaction past a pooler, as who owns the tables. */
-async function changing<T>(context: CommandContext, change: (db: Queryable) => Promise<T>): Promise<T> {
-  await using opened = await context.openDatabase()
-  const database: Database = openDatabase({
-    url: opened.directUrl,
-    applicationName: 'boat-mirror access',
-    max: 1,
-    log: context.log,
-  })
-  try {
-    return await database.transaction(change)
-  } finally {
-    await database.close()
-  }
-}
-
 async function assertRestrictable(db: Queryable, role: string): Promise<void> {
+  if (await isTokenRole(db, role))
+    throw new BoatMirrorError('USAGE', `Role ${role} belongs to an access token, which says what it sees.`, {
+      remedy: 'Create another token with: boat-mirror access token create NAME --companies IDS',
+    })
   const { exists, bypasses } = await findRole(db, role)
   if (!exists)
     throw new BoatMirrorError('NOT_FOUND', `There is no role ${role}.`, {
@@ -46,16 +34,7 @@ async function assertRestrictable(db: Queryable, role: string): Promise<void> {
         remedy: 'Take another role for whom is to see some companies alone.',
       },
     )
-  const [view] = await unguardedViews(db)
-  if (view === undefined) return
-  throw new BoatMirrorError(
-    'DATABASE_PRIVILEGE',
-    `The view ${view} does not belong to role boat_mirror_views, so it would show all companies.`,
-    {
-      remedy:
-        'As who may create roles run: create role boat_mirror_views nologin; grant boat_mirror_views to the owner of the tables; then boat-mirror migrate as the owner.',
-    },
-  )
+  await assertViewsGuarded(db)
 }
 
 export async function runGrant(

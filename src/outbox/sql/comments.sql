@@ -36,6 +36,14 @@ comment on column outbox.dependencies.implied_by is
 comment on table outbox.operations is
   'The 22 write operations, filled from the catalog: what outbox.enqueue accepts.';
 
+comment on table outbox.requests is
+  'The changes that programs asked for over HTTP: by which token, and with which content. The same request again is the same change.';
+comment on column outbox.requests.token is 'Id of the access token.';
+comment on column outbox.requests.idempotency_key is 'Idempotency-Key of the request; null: it had none.';
+comment on column outbox.requests.fingerprint is 'Hash of operation, target, body and If-Match.';
+comment on column outbox.requests.place is 'Place in the array that the request brought; 0 where it brought one object.';
+comment on column outbox.requests.received_at is 'When the request came for the first time.';
+
 comment on table outbox.installation is 'One row: what makes the references of this installation unique.';
 
 comment on table outbox.done_counts is

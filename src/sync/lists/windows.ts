@@ -1,5 +1,5 @@
-// The passes of a sweep: all of a list, or, in a hot run, the parts of it that are most likely to have changed. Whether the
-// API honours their filter and order is judged by each of their answers, and remembered.
+// The passes of a sweep: the whole list, or, in a hot run, the parts of it that are most likely to have changed.
+// Whether the API honours their filter and order is determined from each of their answers, and stored.
 
 import type { Page } from '../../api/client.ts'
 import { isObject } from '../../api/wire/json.ts'
@@ -15,6 +15,7 @@ import { readDetected, saveDetected } from '../../state/shared/detected-settings
 import { withoutParameters } from '../../state/shared/refused-parameters.ts'
 import type { TaskRun } from '../context.ts'
 import { keyOf } from '../records/project.ts'
+import { judgeBounds, noteBounds } from './bounds.ts'
 
 /** One pass through a list, or through a part of it. */
 export type Pass = { readonly query: Readonly<Record<string, string>>; readonly part?: 'newest' | 'soon' }
@@ -55,10 +56,16 @@ export function windowOf({ task, stream, context: { settings } }: TaskRun): Wind
   return { column: soon.column, from: addDays(dateIn(timeZone, begin), -daysBack), to, timeZone }
 }
 
+/** The days that are asked for: whether they are included, and in which zone, nobody says, so a day more on both sides. */
+const askedDays = ({ from, to }: Window): { readonly from: string; readonly to: string } => ({
+  from: addDays(from, -1),
+  to: addDays(to, 1),
+})
+
 /**
- * The passes of a sweep. Whether the bounds of a window are included, and in which zone, nobody says: a day more on both sides.
- * @param refused parameters that the API refuses: a pass that is another one because of them is none. The windows are judged
- * by their own answers.
+ * The passes of a sweep.
+ * @param refused parameters that the API refuses: a pass that differs only by these is dropped. The windows are
+ * evaluated by their own answers.
  */
 export function passesOf(run: TaskRun<'list'>, refused: ReadonlySet<string>): readonly Pass[] {
   const { query, extraPasses = [], windows } = run.reads
@@ -68,7 +75,8 @@ export function passesOf(run: TaskRun<'list'>, refused: ReadonlySet<string>): re
       (variant) => ({ query: withoutParameters({ ...query, ...variant }, refused) }),
     )
   const { newest, soon } = windows
-  const days = { [soon.from]: addDays(window.from, -1), [soon.to]: addDays(window.to, 1) }
+  const asked = askedDays(window)
+  const days = { [soon.from]: asked.from, [soon.to]: asked.to }
   return [
     { part: 'newest', query: newest.query },
     { part: 'soon', query: { ...query, ...days } },
@@ -83,14 +91,18 @@ export async function* pagesOf(
 ): AsyncGenerator<Page> {
   if (part === undefined) return yield* pages
   let earliest = Number.POSITIVE_INFINITY
+  const days = new Set<string>()
   for await (const page of pages) {
     // A page that need not be received again was judged when it was.
     const isJudged = page.unchanged !== undefined
-    if (part === 'soon' && !isJudged) assertInWindow(run, page)
+    if (part === 'soon' && !isJudged) for (const day of daysInWindow(run, page)) days.add(day)
     if (part === 'newest' && !isJudged) earliest = await assertNewestFirst(run, page, earliest)
     yield page
     if (part === 'newest' && (await isPageKnown(run.context.database.pool, run.stream, keysOf(run, page)))) return
   }
+  const window = windowOf(run)
+  if (part === 'soon' && window !== undefined && run.writer.takesStubs)
+    await noteBounds(run.context.database.pool, run.stream.name, judgeBounds(days, askedDays(window)))
 }
 
 const keysOf = ({ stream, context }: TaskRun<'list'>, { items }: Page): readonly string[] =>
@@ -120,14 +132,17 @@ function readColumn<T>(
   return values
 }
 
-function assertInWindow(run: TaskRun<'list'>, page: Page): void {
+/** The days of a page's records. @throws NotHonoured where one lies outside of the window */
+function daysInWindow(run: TaskRun<'list'>, page: Page): readonly string[] {
   const window = windowOf(run)
-  if (window === undefined) return
-  // What was asked for, and a day more: the text is the day at the harbour.
+  if (window === undefined) return []
+  // The requested days and one more: the text is the day at the harbour.
   const [from, to] = [addDays(window.from, -2), addDays(window.to, 2)]
-  const outside = readColumn(run.stream, page, window.column, dayOf).find((day) => day < from || day > to)
+  const days = readColumn(run.stream, page, window.column, dayOf)
+  const outside = days.find((day) => day < from || day > to)
   if (outside !== undefined)
     throw new NotHonoured(`Asked for ${from} to ${to}, the list answered a record of ${outside}.`)
+  return days
 }
 
 /** Returns the earliest time of this page. */
@@ -166,7 +181,7 @@ export async function trustWindows(run: TaskRun): Promise<void> {
   if (!(await isTrusted(run))) await saveDetected(run.context.database.pool, windowsSetting(run.stream.name), value)
 }
 
-/** Remembers that windows are not honoured, and tells people. */
+/** Stores that windows are not honoured, and warns. */
 export async function doubtWindows({ context, stream }: TaskRun, reason: string): Promise<void> {
   const value: WindowsHonoured = { honoured: false, reason }
   await saveDetected(context.database.pool, windowsSetting(stream.name), value)
@@ -177,9 +192,9 @@ export async function doubtWindows({ context, stream }: TaskRun, reason: string)
 }
 
 /**
- * Judges what the single reads said of records that a window left out.
+ * Evaluates the single reads of records that were missing from a window.
  * @param there those that answered
- * @returns why the window is not to be trusted; null: none of them lies in it
+ * @returns why the window is not reliable; null: none of them lies in it
  */
 export async function judgeLeftOut(run: TaskRun, there: readonly string[]): Promise<string | null> {
   const window = windowOf(run)

@@ -42,7 +42,7 @@ function barsOf(days: readonly KeptDay[], now: Date): readonly DayBar[] {
   })
 }
 
-/** The strip, with a label that says in words what is to be seen. */
+/** The strip, with a label that describes it in words. */
 export function keptStrip(days: readonly KeptDay[], now: Date): Html {
   const worst = [...days].sort((a, b) => a.share - b.share)[0]
   const label =

@@ -1,0 +1,32 @@
+// `access calendar`: the key of a boat's calendar.
+
+import { BoatMirrorError } from '../../errors.ts'
+import { createCalendarKey, revokeCalendarKey } from '../../state/access/calendar-keys.ts'
+import { changing } from '../access-changes.ts'
+import { type CommandContext, type Json, present } from '../context.ts'
+import { print, printJson, printNote } from '../terminal/output.ts'
+
+export async function runCalendar(
+  context: CommandContext,
+  resource: string,
+  { revoke, json }: Json & { readonly revoke: boolean },
+): Promise<void> {
+  if (revoke) return await runRevoke(context, resource, json)
+  const created = await changing(context, (db) => createCalendarKey(db, resource))
+  const key = present(created, `resource ${resource} in the mirror`, 'report fleet lists the resources.')
+  const { host, port } = context.config.serveListen
+  const shown = host.includes(':') ? `[${host}]` : host
+  const address = `http://${shown}:${port}/calendars/${encodeURIComponent(resource)}.ics?key=${key}`
+  if (json) return printJson({ resource, address, key })
+  print(address)
+  printNote('The key is not shown again. Keys from before open this calendar no more.')
+}
+
+async function runRevoke(context: CommandContext, resource: string, json: boolean): Promise<void> {
+  if (!(await changing(context, (db) => revokeCalendarKey(db, resource))))
+    throw new BoatMirrorError('NOT_FOUND', `The calendar of resource ${resource} has no key.`, {
+      remedy: `Create one with: boat-mirror access calendar ${resource}`,
+    })
+  if (json) return printJson({ resource, address: null, key: null })
+  print(`The calendar of resource ${resource} has no key any more.`)
+}

@@ -1,0 +1,85 @@
+// `access token`: the tokens of `serve`.
+
+import { isUniqueViolation } from '../../database/sql-states.ts'
+import { BoatMirrorError } from '../../errors.ts'
+import { instant } from '../../format.ts'
+import { createToken, listTokens, missingRole, type RoleTask, revokeToken } from '../../state/access/tokens.ts'
+import { unknownCompanies } from '../../state/company-access.ts'
+import { assertViewsGuarded, changing } from '../access-changes.ts'
+import type { CommandContext, ExitCode, Json } from '../context.ts'
+import { print, printJson, printNote, table } from '../terminal/output.ts'
+
+type CreateFlags = Json & {
+  readonly companies?: readonly string[]
+  readonly personal: boolean
+  readonly write: boolean
+  readonly expires?: number
+  readonly server?: string
+}
+
+/** Prints a task left for an administrator; 3 if there is one. */
+function noteTask(task: RoleTask | null, what: string): ExitCode {
+  if (task === null) return 0
+  printNote(`${what} (${task.reason}). Run as a database role that may:`)
+  for (const statement of task.sql) printNote(`  ${statement};`)
+  return 3
+}
+
+export async function runCreate(context: CommandContext, name: string, flags: CreateFlags): Promise<ExitCode> {
+  const { companies = null, personal, write, expires = null, server = null, json } = flags
+  const { unknown, id, token, role, task } = await changing(context, async (db) => {
+    if (companies !== null) await assertViewsGuarded(db)
+    const created = await createToken(db, { name, companies, personal, write, validMs: expires, server })
+    return { ...created, unknown: companies === null ? [] : await unknownCompanies(db, companies) }
+  }).catch((error: unknown) => {
+    throw isUniqueViolation(error) ? nameTaken(name) : error
+  })
+  if (unknown.length > 0) printNote(`The mirror has no company ${unknown.join(', ')} yet.`)
+  if (json) printJson({ id, name, token, role, companies, personal, write, sql: task?.sql ?? [] })
+  else {
+    print(token)
+    printNote(`This is token ${id}, ${name}. It is not shown again.`)
+  }
+  const groups = task?.sql.some((statement) => statement.includes('role "boat_mirror_serve"')) ?? false
+  const left = `The token works once its database role ${role} exists, which could not be created`
+  const code = noteTask(task, left)
+  if (groups) printNote('Then run: boat-mirror migrate')
+  return code
+}
+
+const nameTaken = (name: string): BoatMirrorError =>
+  new BoatMirrorError('USAGE', `There is a token ${name} already.`, {
+    remedy: `Take another name, or revoke it first with: boat-mirror access token revoke ${name}`,
+  })
+
+export async function runRevoke(context: CommandContext, which: string, { json }: Json): Promise<ExitCode> {
+  const revoked = await changing(context, (db) => revokeToken(db, which))
+  if (revoked === null)
+    throw new BoatMirrorError('NOT_FOUND', `There is no token ${which} that could be revoked.`, {
+      remedy: 'See which there are with: boat-mirror access token list',
+    })
+  const { id, name, task } = revoked
+  if (json) printJson({ id, name, sql: task?.sql ?? [] })
+  else print(`Token ${id}, ${name}, is revoked.`)
+  return noteTask(task, 'Its database role could not be dropped')
+}
+
+export async function runList(context: CommandContext, { json }: Json): Promise<void> {
+  await using opened = await context.openDatabase()
+  const { pool } = opened.database
+  const tokens = await listTokens(pool)
+  if (json) return printJson(tokens)
+  if (tokens.length === 0) return print('There is no token. Create one with: boat-mirror access token create NAME')
+  print(
+    table(
+      ['ID', 'NAME', 'STATE', 'COMPANIES', 'PERSONAL', 'WRITE', 'CREATED (UTC)', 'EXPIRES (UTC)'],
+      tokens.map((token) => [
+        ...[token.id, token.name, token.state, token.companies?.join(', ') ?? 'all'],
+        ...[token.personal ? 'yes' : 'no', token.write ? 'yes' : 'no'],
+        ...[instant(token.createdAt), instant(token.expiresAt)],
+      ]),
+    ),
+  )
+  for (const token of tokens.filter(({ state }) => state === 'no role'))
+    noteTask({ reason: token.role, sql: await missingRole(pool, token) }, `${token.name} works once its role exists`)
+}

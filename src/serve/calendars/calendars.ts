@@ -1,0 +1,101 @@
+// `GET /calendars/RESOURCE_ID.ics?key=…`: when a boat is taken, for marketplaces that accept only iCalendar. The key
+// opens one calendar; it is part of the address, so nothing here logs an address.
+
+import { createHash } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { type Clock, dateIn } from '../../clock.ts'
+import type { Database } from '../../database/database.ts'
+import { opensCalendar } from '../../state/access/calendar-keys.ts'
+import { createTokenLimit } from '../access/token-limit.ts'
+import type { WrongTokens } from '../access/wrong-tokens.ts'
+import { busyTimes, knownUntil } from './busy-times.ts'
+import { calendarText } from './calendar-text.ts'
+import { type Boat, readBoat } from './read-boat.ts'
+
+export type CalendarParts = {
+  readonly database: Database
+  readonly clock: Clock
+  readonly settings: {
+    /** TIME_ZONE. */
+    readonly timeZone: string
+    /** CALENDAR_YEARS. */
+    readonly calendarYears: number
+    /** SERVE_RATE_LIMIT, for each key; null: no limit. */
+    readonly perSecond: number | null
+  }
+  /** Shared with access. */
+  readonly wrongTokens: WrongTokens
+}
+
+type CalendarRequest = {
+  readonly Params: { readonly file: string }
+  readonly Querystring: Readonly<Record<string, string | readonly string[] | undefined>>
+}
+
+const suffix = '.ics'
+
+/** An answer without a calendar, as problem+json (RFC 9457). */
+const refuse = (reply: FastifyReply, status: number, detail: string): FastifyReply =>
+  reply
+    .code(status)
+    .header('cache-control', 'no-store')
+    .type('application/problem+json; charset=utf-8')
+    .send(JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail }))
+
+/** Puts calendars on a server. They ask for no token: the key in the address is what opens one. */
+export function registerCalendars(app: FastifyInstance, parts: CalendarParts): void {
+  const { database, settings, wrongTokens } = parts
+  const limit = createTokenLimit(settings.perSecond)
+
+  app.get<CalendarRequest>('/calendars/:file', async (request, reply) => {
+    const { file } = request.params
+    const { key } = request.query
+    const resourceId = file.endsWith(suffix) ? file.slice(0, -suffix.length) : null
+    const isOpen =
+      resourceId !== null && typeof key === 'string' && (await opensCalendar(database.pool, resourceId, key))
+    if (!isOpen) {
+      const wait = await wrongTokens(request.ip)
+      if (wait !== null)
+        return refuse(reply.header('retry-after', wait), 429, 'Too many wrong keys came from this address.')
+      return refuse(reply, 404, 'There is no calendar at this address, or its key is not valid.')
+    }
+    const wait = limit(resourceId)
+    if (wait !== null) return refuse(reply.header('retry-after', wait), 429, 'This key has sent too many requests.')
+    if (settings.calendarYears === 0)
+      return refuse(reply, 501, 'The calendars of the API are not mirrored: CALENDAR_YEARS is 0.')
+    const boat = await readAtOnce(database, resourceId)
+    if (boat === null) return refuse(reply, 404, 'There is no calendar at this address, or its key is not valid.')
+    if (boat.asOf === null || boat.years.length === 0)
+      return refuse(reply.header('retry-after', 60), 503, 'The calendar of this boat has not been read yet.')
+    return send(reply, { ...parts, boat, asOf: boat.asOf, etag: request.headers['if-none-match'] })
+  })
+}
+
+const readAtOnce = (database: Database, resourceId: string): Promise<Boat | null> =>
+  database.transaction((client) => readBoat(client, resourceId), { isolation: 'repeatable read', readOnly: true })
+
+type Answer = Pick<CalendarParts, 'clock' | 'settings'> & {
+  readonly boat: Boat
+  readonly asOf: Date
+  /** If-None-Match. */
+  readonly etag: string | undefined
+}
+
+function send(reply: FastifyReply, { clock, settings, boat, asOf, etag }: Answer): FastifyReply {
+  const today = dateIn(settings.timeZone, clock.now())
+  const text = calendarText(boat.name, busyTimes(boat, today), knownUntil(boat, today))
+  const tag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
+  reply.headers({
+    etag: tag,
+    'cache-control': 'private, no-cache',
+    'x-as-of': asOf.toISOString(),
+    'x-content-type-options': 'nosniff',
+  })
+  if (isSame(etag, tag)) return reply.code(304).send()
+  return reply.type('text/calendar; charset=utf-8').send(text)
+}
+
+/** Does If-None-Match name the tag? A proxy may have marked it as weak. */
+const isSame = (given: string | undefined, tag: string): boolean =>
+  (given ?? '').split(',').some((each) => ['*', tag].includes(each.trim().replace(/^W\//, '')))

@@ -1,0 +1,149 @@
+// Reads that answer everything that hangs below one record: options, payments, crew, prices of a resource and the like.
+
+import { stringifyJson } from '../../api/wire/json.ts'
+import { parentOf } from '../../catalog/catalog.ts'
+import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
+import { dateIn } from '../../clock.ts'
+import { identifier, isStub, literal } from '../../database/sql.ts'
+import { keyText } from '../../state/remembered/records.ts'
+import type { ServeContext } from '../context.ts'
+import { bodyTag, present, presentArray } from '../rights.ts'
+import { hasKey, parentKeyOf } from './keys.ts'
+import { isUnsettled } from './own-changes.ts'
+import { refuse } from './query.ts'
+import { type Part, type ReadStatement, readRow } from './statements.ts'
+import { assertMayRead, assertOn, assertSees, named, notFound, notKnown } from './states.ts'
+import type { Asked, Through } from './through.ts'
+import type { Handler, ReadRequest, Served } from './types.ts'
+
+export type Deps = { readonly context: ServeContext; readonly through: Through }
+
+/** What is known of what hangs below a record. */
+export type Below = {
+  /** When all of it was last read; null: never, or not all of it can be mirrored. */
+  readonly readAt: Date | null
+  readonly bad: boolean
+  /** The list of the records above is complete as of then. */
+  readonly parentAsOf: Date | null
+  /** Null: the record above does not exist, or the caller may not see it. */
+  readonly parentGone: boolean | null
+  /** JSON text of the records, without brackets. */
+  readonly items: string | null
+}
+
+/** The first date of a record of which no more is known than that dates are written so. */
+const firstDate = `(select min(value) from jsonb_each_text(case jsonb_typeof(t._payload) when 'object' then t._payload else '{}' end)
+    where value ~ '^\\d{4}-\\d{2}-\\d{2}')`
+
+/** The order of the elements: by their place where it is known, else by key; of those without one by their dates. */
+function orderOf(stream: StreamDef): string {
+  if (stream.columns.some(({ name }) => name === 'position')) return 't.position'
+  const own = stream.key.slice(stream.parentKey?.length ?? 0)
+  if (stream.keyed !== 'content') return own.map((column) => `t.${identifier(column)}`).join(', ')
+  // Ids are texts there: 10 comes after 9.
+  const byKey = own.map((column) => `length(t.${identifier(column)}), t.${identifier(column)} collate "C"`)
+  return [`case when t.id is null then ${firstDate} end collate "C"`, ...byKey].join(', ')
+}
+
+export type Wanted = {
+  /** Conditions on rows `t`, with parameters that follow those of the key. */
+  readonly where?: string
+  readonly values?: readonly unknown[]
+  readonly order?: string
+  /** Further columns of the answer. */
+  readonly also?: string
+}
+
+/** Asks for what hangs below the record with this key, and for what is known of it. */
+export function belowStatement(
+  stream: StreamDef,
+  parent: StreamDef,
+  key: readonly string[],
+  { where, values = [], order = orderOf(stream), also }: Wanted = {},
+): ReadStatement {
+  const columns = stream.parentKey ?? []
+  const bad = columns.map((column, index) => `q.request ->> ${literal(column)} = $${index + 2}`).join(' and ')
+  const facts: Part = {
+    text: `select case when r.detail_hash is distinct from '' then r.detail_read_at end as "readAt",
+        (select as_of from sync.streams where stream = ${literal(parent.name)}) as "parentAsOf",
+        exists (select from sync.quarantine q where q.stream = s.stream and ${bad}) as bad
+      from sync.streams s left join sync.records r on r.stream = s.stream and r.key = $1
+      where s.stream = ${literal(stream.name)}`,
+    values: [keyText(key), ...key],
+  }
+  const rows: Part = {
+    text: `select p._deleted_at is not null as "parentGone", (
+        select coalesce(string_agg(t._payload::text, ',' order by ${order}), '') from mirror.${identifier(stream.name)} t
+        where ${hasKey(stream, 't', columns)} and t._deleted_at is null and not ${isStub('t')}
+        ${where === undefined ? '' : `and ${where}`}) as items${also === undefined ? '' : `, ${also}`}
+      from mirror.${identifier(parent.name)} p where ${hasKey(parent, 'p', parent.key)}`,
+    values: [...key, ...values],
+  }
+  return { name: `serve:${stream.name}:below`, facts, rows }
+}
+
+/** Whether what hangs below is known, whole. @throws Refusal where the record above is certainly not there, or not to be seen */
+export function isKnown(
+  request: ReadRequest,
+  { stream, parent, key }: { readonly stream: StreamDef; readonly parent: StreamDef; readonly key: readonly string[] },
+  below: Below,
+): below is Below & { readonly readAt: Date; readonly items: string } {
+  const { caller } = request
+  const what = named(parent, key)
+  if (below.parentGone === null) {
+    assertSees(caller, stream, what)
+    if (below.parentAsOf !== null && parent.reads.kind === 'list') throw notFound(what, below.parentAsOf)
+  }
+  if (below.parentGone === true) throw notFound(what, below.parentAsOf)
+  return below.parentGone === false && below.readAt !== null && !below.bad
+}
+
+/** The API's answer to a read that the mirror can't answer. @throws Refusal */
+export async function askThrough(
+  { through }: Deps,
+  { caller }: ReadRequest,
+  asked: Asked,
+  list: boolean,
+): Promise<Served> {
+  const { stream } = asked
+  const said = await through.other(caller, asked, list)
+  const what = `${asked.endpoint.replace('GET ', '')} of ${Object.values(asked.params).join(' ')}`
+  if (said.kind === 'gone') throw notFound(what, said.at)
+  if (said.kind === 'failed')
+    throw notKnown(`The mirror does not hold ${what}, and the API could not be asked.`, said.retryAfterS)
+  const shown =
+    list && Array.isArray(said.body)
+      ? said.body.map((record) => present(caller, stream, record))
+      : present(caller, stream, said.body)
+  const body = stringifyJson(shown)
+  return { body, asOf: said.at, tag: bodyTag(caller, body) }
+}
+
+/** Answers a collection below one record. */
+export function collectionHandler(deps: Deps, stream: StreamDef, endpoint: ReadEndpoint): Handler | null {
+  const { reads } = stream
+  const parent = parentOf(stream)
+  if (reads.kind !== 'collection' || reads.list !== endpoint || parent === undefined) return null
+  const { sync, settings } = deps.context
+  const { dayParam } = reads
+  return async (request) => {
+    const { caller, params, query } = request
+    assertMayRead(caller, stream)
+    assertOn(stream, settings)
+    if (stream.name.startsWith('resource')) query.off('test')
+    const day = dayParam === undefined ? undefined : query.date(dayParam)
+    query.end()
+    const key = parentKeyOf(stream, params)
+    const today = dateIn(settings.timeZone, sync.clock.now())
+    if (dayParam !== undefined && day !== undefined && day !== today)
+      throw refuse(dayParam, `the mirror holds what was answered for today, ${today}`)
+    const below = await readRow<Below>(sync.database, caller, belowStatement(stream, parent, key))
+    const isSettled = !(await isUnsettled(deps.context, caller, stream, key))
+    if (!isKnown(request, { stream, parent, key }, below) || !isSettled) {
+      const dated = dayParam === undefined || day === undefined ? {} : { [dayParam]: day }
+      return await askThrough(deps, request, { stream, endpoint, params, query: dated }, true)
+    }
+    const body = presentArray(caller, stream, `[${below.items}]`)
+    return { body, asOf: below.readAt, tag: bodyTag(caller, body) }
+  }
+}

@@ -1,0 +1,183 @@
+// Lists: a page of the records in a fixed order, with the number of all of them.
+
+import { styles } from '../../api/paging/styles.ts'
+import { parentOf } from '../../catalog/catalog.ts'
+import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
+import type { PagingSettings } from '../../config.ts'
+import { identifier, isStub, literal } from '../../database/sql.ts'
+import { pageBaseSetting, readDetected } from '../../state/shared/detected-settings.ts'
+import { areBoundsIncluded } from '../../sync/lists/bounds.ts'
+import { pagingOf } from '../../sync/lists/paging.ts'
+import type { ServeContext } from '../context.ts'
+import { bodyTag, presentArray } from '../rights.ts'
+import type { Caller } from '../types.ts'
+import { type DayRange, type ListQuery, listed, listQuery } from './list-query.ts'
+import { shaped, type Window, windowOf } from './paging.ts'
+import { createPlaces, type Start } from './places.ts'
+import { refuse } from './query.ts'
+import { readRow } from './statements.ts'
+import { assertMayRead, notKnown } from './states.ts'
+import type { Handler } from './types.ts'
+
+type Row = {
+  /** When the list was last complete; null: never. */
+  readonly asOf: Date | null
+  /** Records of the list that cannot be mirrored. */
+  readonly bad: number
+  /** Records that the whole list has, where that is counted anyway. */
+  readonly counted: string | null
+  readonly total: string | null
+  readonly items: string
+  /** Records of which another read has not said yet whether they are meant. */
+  readonly unlinked: boolean
+  /** Records whose day is another one in another zone, so that they are meant or not. */
+  readonly disputed: boolean
+}
+
+/** Live rows without stubs, from what is counted as they are written. */
+const countedSql = (stream: StreamDef): string => `(s.rows
+    + (select coalesce(sum(difference), 0) from sync.row_changes c where c.stream = s.stream)
+    - (select count(*) from mirror.${identifier(stream.name)} t where t._deleted_at is null and ${isStub('t')}))::text`
+
+const isText = (stream: StreamDef, column: string): boolean =>
+  stream.columns.some(({ name, type }) => name === column && type === 'text')
+
+/** ORDER BY of rows `t`; texts by their bytes, whatever the database's collation is. */
+export function orderSql(stream: StreamDef, { order, descending }: Pick<ListQuery, 'order' | 'descending'>): string {
+  return order
+    .map(
+      (column) => `t.${identifier(column)}${isText(stream, column) ? ' collate "C"' : ''}${descending ? ' desc' : ''}`,
+    )
+    .join(', ')
+}
+
+/** True where the day in the record and the day in UTC disagree about whether it lies in the range. */
+function disputedSql({ column, from, to }: DayRange, path: string, first: number): { text: string; values: string[] } {
+  const values = [from, to].filter((day) => day !== undefined)
+  const inRange = (day: string): string =>
+    [from === undefined ? [] : ['>='], to === undefined ? [] : ['<=']]
+      .flat()
+      .map((comparison, index) => `${day} ${comparison} $${first + index}`)
+      .join(' and ')
+  const written = `left(t._payload ->> ${literal(path)}, 10)`
+  const utc = `to_char(t.${identifier(column)}, 'YYYY-MM-DD')`
+  const near = [
+    ...(from === undefined ? [] : [`t.${identifier(column)} >= $${first}::date - 2`]),
+    ...(to === undefined ? [] : [`t.${identifier(column)} < $${first + (from === undefined ? 0 : 1)}::date + 3`]),
+  ].join(' and ')
+  return { text: `${near} and (${inRange(written)}) is distinct from (${inRange(utc)})`, values }
+}
+
+type PageOf = {
+  readonly caller: Caller
+  readonly asked: ListQuery
+  readonly window: Window | null
+  readonly start: Start
+}
+
+/** One page, and what is known of the list. */
+async function readPage(
+  { sync }: ServeContext,
+  stream: StreamDef,
+  { caller, asked, window, start }: PageOf,
+): Promise<Row> {
+  const table = `mirror.${identifier(stream.name)}`
+  const values = [...asked.values]
+  const parameter = (value: unknown): string => `$${values.push(value)}`
+  const after = start.after === null ? '' : ` and ${start.afterSql(start.after.map(parameter))}`
+  const order = orderSql(stream, asked)
+  const limit = window === null ? '' : `limit ${window.size} offset ${start.skip}`
+  const missing = asked.filled.map((column) => `t.${identifier(column)} is null`).join(' or ')
+  const range = asked.range === null ? null : disputedSql(asked.range, asked.range.path, values.length + 1)
+  values.push(...(range?.values ?? []))
+  const countsAll = caller.role !== null || !asked.isWhole || hasDefaultFilter(stream)
+  const total =
+    countsAll && start.total === null ? `(select count(*) from ${table} t where ${asked.where})::text` : 'null'
+  return await readRow<Row>(sync.database, caller, {
+    name: null,
+    facts: {
+      text: `select s.as_of as "asOf", (select count(*) from sync.quarantine q where q.stream = s.stream)::int as bad,
+          ${countsAll ? 'null' : countedSql(stream)} as counted
+        from sync.streams s where s.stream = ${literal(stream.name)}`,
+      values: [],
+    },
+    rows: {
+      text: `select ${total} as total,
+          coalesce((select string_agg(t._payload::text, ',' order by ${order}) from (
+            select t.* from ${table} t where ${asked.where}${after} order by ${order} ${limit}) t), '') as items,
+          ${missing === '' ? 'false' : `exists (select from ${table} t where ${listed} and (${missing}))`} as unlinked,
+          ${range === null ? 'false' : `exists (select from ${table} t where ${listed} and ${range.text})`} as disputed`,
+      values,
+    },
+  })
+}
+
+const hasDefaultFilter = ({ reads }: StreamDef): boolean =>
+  reads.kind === 'list' && (reads.filters ?? []).some(({ otherwise }) => otherwise !== undefined)
+
+/** How often the number of the first page is looked up, in milliseconds: it is found out once. */
+const baseMs = 30_000
+
+/** The number of the API's first page, as it is set or was found out. */
+function pageBases({ sync }: ServeContext): (paging: PagingSettings) => Promise<number> {
+  let known: { readonly base: number; readonly at: number } | null = null
+  return async ({ pageBase, style }) => {
+    const usual = styles[style].usualBase ?? (style === 'link' ? 1 : 0)
+    if (pageBase !== null || style === 'offset') return pageBase ?? usual
+    if (known === null || performance.now() - known.at > baseMs) {
+      const detected = await readDetected(sync.database.pool, pageBaseSetting)
+      known = { base: typeof detected?.value === 'number' ? detected.value : usual, at: performance.now() }
+    }
+    return known.base
+  }
+}
+
+/** Makes the handlers of lists, which share what was found out of them. */
+export function createLists(context: ServeContext): (stream: StreamDef, endpoint: ReadEndpoint) => Handler | null {
+  const { sync, settings } = context
+  const baseOf = pageBases(context)
+  const places = createPlaces(sync.database, sync.log)
+  return (stream, endpoint) => {
+    const { reads } = stream
+    if (reads.kind !== 'list' || reads.list !== endpoint || parentOf(stream) !== undefined) return null
+    const paging = pagingOf(stream, settings.api)
+    const path = endpoint.replace('GET ', '')
+    return async (request) => {
+      const { caller, query } = request
+      assertMayRead(caller, stream)
+      if (stream.name === 'resources') query.off('test')
+      const asked = listQuery(stream, query)
+      const list = JSON.stringify([stream.name, asked.where, asked.values, asked.order, asked.descending])
+      const pageBase = await baseOf(paging)
+      const window = windowOf(query, paging, pageBase, list)
+      query.end()
+      if (asked.range !== null && !(await areBoundsIncluded(sync.database.pool, stream.name)))
+        throw refuse(asked.range.params[0] ?? '', 'which days the API means by it is not proven yet')
+      const start = await places.start({ stream, caller, asked, offset: window?.offset ?? 0 })
+      const row = await readPage(context, stream, { caller, asked, window, start })
+      const asOf = proven(stream, row, asked)
+      const total = Number(row.counted ?? row.total ?? start.total)
+      start.learn(total)
+      const items = presentArray(caller, stream, `[${row.items}]`)
+      const { body, headers } = shaped(paging, {
+        items,
+        total,
+        window,
+        pageBase,
+        list,
+        url: `${path}?${request.search}`,
+      })
+      return { body, headers, asOf, tag: bodyTag(caller, `${total} ${body}`) }
+    }
+  }
+}
+
+/** When the list was complete. @throws Refusal 503 or 400 where the mirror does not know which records are on it */
+function proven(stream: StreamDef, { asOf, bad, unlinked, disputed }: Row, { filled, range }: ListQuery): Date {
+  if (asOf === null) throw notKnown(`${stream.name} has not been read completely yet.`)
+  if (bad > 0) throw notKnown(`${bad} records of ${stream.name} cannot be mirrored: boat-mirror quarantine list`)
+  if (unlinked) throw notKnown(`${filled.join(' and ')} of ${stream.name} has not been read for all of them yet.`)
+  if (disputed)
+    throw refuse(range?.params[0] ?? '', 'records lie at midnight, and in which zone the API counts days is not known')
+  return asOf
+}

@@ -1,0 +1,264 @@
+// Reads that answer one record: of a list, of a collection, a document, and the user of a rental.
+
+import { parseJson, stringifyJson } from '../../api/wire/json.ts'
+import { parentOf, streamNamed } from '../../catalog/catalog.ts'
+import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
+import { identifier, isStub, literal } from '../../database/sql.ts'
+import { keyText } from '../../state/remembered/records.ts'
+import type { ServeContext } from '../context.ts'
+import type { Refusal } from '../problem.ts'
+import { present, presentText, textTag } from '../rights.ts'
+import { pendingOf } from '../writes/pending.ts'
+import { hasKey, parentKeyOf, recordKeyOf } from './keys.ts'
+import { isUnsettled } from './own-changes.ts'
+import { type ReadStatement, readRow } from './statements.ts'
+import { assertMayRead, assertOn, assertSees, named, notFound, notKnown } from './states.ts'
+import type { Through } from './through.ts'
+import type { Handler, ReadRequest, Served } from './types.ts'
+
+/** A record as the mirror has it. */
+type Row = {
+  /** Of the list that would show it, or of the collection: proves what is not there; null: never read whole. */
+  readonly asOf: Date | null
+  readonly quarantined: boolean
+  /** Null: there is no row, or the caller does not see it. */
+  readonly payload: string | null
+  readonly readAt: Date | null
+  readonly gone: boolean | null
+  readonly stub: boolean | null
+  /** Of what hangs below a record: that record. Null: there is none, or the caller does not see it. */
+  readonly parentGone?: boolean | null
+}
+
+/** One read that answers one record. */
+type RecordRead = {
+  readonly stream: StreamDef
+  readonly endpoint: ReadEndpoint
+  readonly keyOf: (params: ReadRequest['params']) => readonly string[]
+  readonly statementOf: (key: readonly string[]) => ReadStatement
+}
+
+const rowColumns = `t._payload::text as payload, t._read_at as "readAt", t._deleted_at is not null as gone, ${isStub('t')} as stub`
+
+/** The record of a list, proven by its list. */
+function listStatement(stream: StreamDef, key: readonly string[]): ReadStatement {
+  return {
+    name: `serve:${stream.name}`,
+    facts: {
+      text: `select s.as_of as "asOf", exists (select from sync.quarantine q where q.stream = s.stream and q.key = $1) as quarantined
+        from sync.streams s where s.stream = ${literal(stream.name)}`,
+      values: [keyText(key)],
+    },
+    rows: {
+      text: `select ${rowColumns} from mirror.${identifier(stream.name)} t where ${hasKey(stream, 't', stream.key)}`,
+      values: key,
+    },
+  }
+}
+
+/** The record of a collection, or a document: proven by the last reading of what hangs below its parent. */
+function childStatement(stream: StreamDef, parent: StreamDef, key: readonly string[]): ReadStatement {
+  const parentKey = key.slice(0, parent.key.length)
+  const isDocument = stream.reads.kind === 'document'
+  // A collection that was answered 404 has not been read, a document that was is none.
+  const read = isDocument ? 'r.detail_read_at' : `case when r.detail_hash is distinct from '' then r.detail_read_at end`
+  return {
+    name: `serve:${stream.name}`,
+    facts: {
+      text: `select ${read} as "asOf", exists (select from sync.quarantine q where q.stream = s.stream and q.key = $2) as quarantined
+        from sync.streams s left join sync.records r on r.stream = s.stream and r.key = $1 where s.stream = ${literal(stream.name)}`,
+      values: [keyText(parentKey), keyText(key)],
+    },
+    rows: {
+      text: `select p._deleted_at is not null as "parentGone", ${rowColumns} from mirror.${identifier(parent.name)} p
+        left join mirror.${identifier(stream.name)} t on ${hasKey(stream, 't', stream.key)}
+        where ${hasKey(parent, 'p', parent.key)}`,
+      values: key,
+    },
+  }
+}
+
+/** The reads of one record, by their endpoints; `null`: this stream has none. */
+function recordReadOf(stream: StreamDef, endpoint: ReadEndpoint): RecordRead | null {
+  const { reads } = stream
+  const parent = parentOf(stream)
+  if (reads.kind === 'list' && endpoint === reads.single.endpoint) {
+    const { param } = reads.single
+    const keyOf: RecordRead['keyOf'] = (params) => recordKeyOf(stream, param, params)
+    return { stream, endpoint, keyOf, statementOf: (key) => listStatement(stream, key) }
+  }
+  if (parent === undefined) return null
+  const statementOf = (key: readonly string[]): ReadStatement => childStatement(stream, parent, key)
+  if (reads.kind === 'document')
+    return { stream, endpoint, keyOf: (params) => parentKeyOf(stream, params), statementOf }
+  if (reads.kind !== 'collection' || reads.single?.endpoint !== endpoint) return null
+  const { param } = reads.single
+  return { stream, endpoint, keyOf: (params) => recordKeyOf(stream, param, params), statementOf }
+}
+
+const later = (a: Date | null, b: Date | null): Date | null => (a === null || (b !== null && b > a) ? b : a)
+
+type Deps = { readonly context: ServeContext; readonly through: Through }
+
+/** A record as it is served. */
+export function servedRecord(
+  { caller }: Pick<ReadRequest, 'caller'>,
+  stream: StreamDef,
+  { payload, asOf, headers = {} }: { payload: string; asOf: Date; headers?: Readonly<Record<string, string>> },
+): Served {
+  const body = presentText(caller, stream, payload)
+  return { body, asOf, tag: textTag(caller, stream, body), headers }
+}
+
+type Found = Row & { readonly payload: string; readonly readAt: Date }
+
+/** Whether the row is the record, whole and as it was read last. */
+const isThere = (row: Row): row is Found =>
+  row.payload !== null && row.readAt !== null && row.gone === false && row.stub === false && !row.quarantined
+
+/** Why the record certainly does not exist; null: it exists, or is unknown. */
+function absence(row: Row, what: string): Refusal | null {
+  if (row.parentGone === true || row.gone === true) return notFound(what, later(row.readAt, row.asOf))
+  if (row.payload === null && row.asOf !== null && !row.quarantined) return notFound(what, row.asOf)
+  return null
+}
+
+/** Answers a read of one record. */
+export function recordHandler({ context, through }: Deps, stream: StreamDef, endpoint: ReadEndpoint): Handler | null {
+  const read = recordReadOf(stream, endpoint)
+  if (read === null) return null
+  const { sync, settings } = context
+  const parent = parentOf(stream)
+  const look = (request: ReadRequest, key: readonly string[]): Promise<Row> =>
+    readRow<Row>(sync.database, request.caller, read.statementOf(key))
+
+  const fromApi = async (request: ReadRequest, key: readonly string[], before: Row): Promise<Served> => {
+    const asked = { stream, endpoint, params: request.params, key: keyText(key) }
+    const said = await through.record(request.caller, asked)
+    const what = named(stream, key)
+    if (said.kind === 'gone') throw notFound(what, said.at)
+    if (said.kind === 'failed') {
+      if (!isThere(before))
+        throw notKnown(`The mirror does not hold ${what}, and the API could not be asked.`, said.retryAfterS)
+      const asOf = later(before.readAt, before.asOf) ?? before.readAt
+      const headers = { warning: '111 - "Revalidation Failed"' }
+      return servedRecord(request, stream, { payload: before.payload, asOf, headers })
+    }
+    // As it is stored, so that its tag is that of later answers.
+    const now = said.stored ? await look(request, key) : before
+    if (said.stored && isThere(now)) return servedRecord(request, stream, { payload: now.payload, asOf: said.at })
+    const served = present(request.caller, stream, said.body)
+    const body = stringifyJson(served)
+    return { body, asOf: said.at, tag: textTag(request.caller, stream, body) }
+  }
+
+  const answered = async (request: ReadRequest): Promise<Served> => {
+    const { caller, params, query } = request
+    assertMayRead(caller, stream)
+    assertOn(stream, settings)
+    if (stream.name.startsWith('resource')) query.off('test')
+    query.end()
+    const key = read.keyOf(params)
+    const what = named(stream, key)
+    const row = await look(request, key)
+    const seen = row.payload !== null || (parent !== undefined && row.parentGone === false)
+    if (!seen) assertSees(caller, stream, what)
+    const fresh = request.fresh || (await isUnsettled(context, caller, stream, key))
+    const isErased = fresh && (await isErasedPerson(context, stream, key))
+    if (isThere(row)) {
+      if (fresh && !isErased) return await fromApi(request, key, row)
+      return servedRecord(request, stream, { payload: row.payload, asOf: later(row.readAt, row.asOf) ?? row.readAt })
+    }
+    const absent = absence(row, what)
+    if (absent === null) return await fromApi(request, key, row)
+    const isKnown = row.gone === true
+    if (fresh && !isErased && (isKnown || through.mayAskUnknown(`${endpoint} ${keyText(key)}`)))
+      return await fromApi(request, key, row)
+    throw absent
+  }
+  if (stream.aggregate !== 'rental') return answered
+  return async (request) => {
+    const served = await answered(request)
+    const [id = ''] = read.keyOf(request.params)
+    return request.pending ? await withPending(context, request, served, id) : served
+  }
+}
+
+/** The rental with the caller's fields that the API has not taken yet: no version of a record, so that it has no tag. */
+async function withPending(
+  { sync }: ServeContext,
+  { caller }: ReadRequest,
+  served: Served,
+  id: string,
+): Promise<Served> {
+  const pending = await pendingOf(sync.database.pool, caller, id)
+  if (pending === null) return served
+  const headers = {
+    ...served.headers,
+    'x-pending': pending.changes.join(', '),
+    'preference-applied': 'pending=include',
+  }
+  return { ...served, body: stringifyJson(pending.over(parseJson(served.body).value)), tag: null, headers }
+}
+
+/** Is it about a person of whom only the key is kept? */
+async function isErasedPerson({ sync }: ServeContext, stream: StreamDef, key: readonly string[]): Promise<boolean> {
+  const about = stream.document === true ? 'users' : stream.name
+  const { rowCount } = await sync.database.pool.query('select from sync.erased where stream = $1 and key = $2', [
+    about,
+    keyText(key),
+  ])
+  return rowCount === 1
+}
+
+type RelatedRow = Row & {
+  readonly embedded: string | null
+  readonly ownPayload: string | null
+  readonly ownReadAt: Date | null
+}
+
+/** Answers the read of a record that another one embeds: the user of a rental. */
+export function relatedHandler({ context, through }: Deps, stream: StreamDef, endpoint: ReadEndpoint): Handler | null {
+  const related =
+    stream.reads.kind === 'list' ? stream.reads.related?.find((each) => each.endpoint === endpoint) : undefined
+  if (related === undefined || stream.reads.kind !== 'list') return null
+  const { param } = stream.reads.single
+  const target = streamNamed(related.stream)
+  const link = stream.columns.find(({ path }) => path === `${related.path}.id`)?.name ?? ''
+  const steps = `{${related.path.split('.').join(',')}}`
+  const { database } = context.sync
+  return async (request) => {
+    const { caller, params, query } = request
+    assertMayRead(caller, target)
+    query.end()
+    const key = recordKeyOf(stream, param, params)
+    const base = listStatement(stream, key)
+    const row = await readRow<RelatedRow>(database, caller, {
+      ...base,
+      name: `serve:${stream.name}:${target.name}`,
+      rows: {
+        ...base.rows,
+        text: `select ${rowColumns}, t._payload #> '${steps}' as embedded, o._payload::text as "ownPayload", o._read_at as "ownReadAt"
+          from mirror.${identifier(stream.name)} t left join mirror.${identifier(target.name)} o
+            on o.${identifier(target.key[0] ?? '')} = t.${identifier(link)} and o._deleted_at is null and not ${isStub('o')}
+          where ${hasKey(stream, 't', stream.key)}`,
+      },
+    })
+    const what = named(stream, key)
+    const absent = absence(row, what)
+    if (absent !== null) throw absent
+    const fresh = request.fresh || (await isUnsettled(context, caller, stream, key))
+    if (isThere(row) && !fresh) {
+      const asOf = later(row.readAt, row.asOf) ?? row.readAt
+      if (row.embedded === null) throw notFound(`The ${related.path} of ${what}`, asOf)
+      if (row.ownPayload !== null)
+        return servedRecord(request, target, { payload: row.ownPayload, asOf: later(row.ownReadAt, asOf) ?? asOf })
+    }
+    const said = await through.other(caller, { stream: target, endpoint, params }, false)
+    if (said.kind === 'gone') throw notFound(`The ${related.path} of ${what}`, said.at)
+    if (said.kind === 'failed')
+      throw notKnown(`The mirror does not hold the ${related.path} of ${what}.`, said.retryAfterS)
+    const body = stringifyJson(present(caller, target, said.body))
+    return { body, asOf: said.at, tag: textTag(caller, target, body) }
+  }
+}

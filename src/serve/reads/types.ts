@@ -1,0 +1,33 @@
+// What the reads share: a request as they see it, and what they answer.
+
+import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
+import type { Caller } from '../types.ts'
+import type { Query } from './query.ts'
+
+export type ReadRequest = {
+  readonly caller: Caller
+  /** Path parameters, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Query
+  /** Query the API itself first: `?fresh=1`, or `Cache-Control: no-cache` of a read that answers one record. */
+  readonly fresh: boolean
+  /** Show the caller's own fields that the API has not taken yet: `Prefer: pending=include`. */
+  readonly pending: boolean
+  /** The query as it came, without what carries a credential. */
+  readonly search: string
+}
+
+export type Served = {
+  /** JSON text. */
+  readonly body: string
+  /** Everything older than this upstream is in it. */
+  readonly asOf: Date
+  /** Without quotes; null: it is not the version of a record. */
+  readonly tag: string | null
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** One of the API's reads: the stream that it answers, and its endpoint. */
+export type ServedRead = { readonly stream: StreamDef; readonly endpoint: ReadEndpoint }
+
+export type Handler = (request: ReadRequest) => Promise<Served>

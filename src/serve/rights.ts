@@ -1,0 +1,88 @@
+// The part of a record that a caller may see, and its tag for this caller. Pure.
+
+import { hash } from 'node:crypto'
+import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
+import { embeddedPerson, holdsPerson } from '../catalog/catalog.ts'
+import type { StreamDef } from '../catalog/types.ts'
+import { hashPrefix, isHash } from '../state/privacy/hash.ts'
+import { exactMember, Protector } from '../state/privacy/protect.ts'
+import type { Caller } from './types.ts'
+import { fieldMarks } from './writes/tags.ts'
+
+/** Removes everything personal, as PERSONAL_DATA=drop would before it stores a record. */
+const impersonal = new Protector({ mode: 'drop', columns: {}, hasher: null })
+
+/** Records only about a person: users and their documents. */
+const isOfPerson = ({ person, document }: StreamDef): boolean => person === true || document === true
+
+/** Why a caller may not read records of this stream at all; null: they may. */
+export function refusalFor({ personal, companies }: Caller, stream: StreamDef): string | null {
+  if (!isOfPerson(stream)) return null
+  if (companies !== null) return 'A token that is limited to companies may not read users and their documents.'
+  return personal ? null : 'Users and their documents need a token with --personal.'
+}
+
+/** The value without the mirror's substitutes for personal values that it does not hold; undefined: nothing is left. */
+function withoutHashes(value: Json): Json | undefined {
+  if (typeof value === 'string') return isHash(value) ? undefined : value
+  if (Array.isArray(value)) return value.map(withoutHashes).filter((each) => each !== undefined)
+  if (!isObject(value)) return value
+  const shown = Object.entries(value).flatMap(([name, member]): [string, Json][] => {
+    const kept = name === exactMember ? undefined : withoutHashes(member)
+    return kept === undefined ? [] : [[name, kept]]
+  })
+  return Object.fromEntries(shown) as JsonObject
+}
+
+/** A record of a stream as this caller may see it; null: nothing of it. */
+export function present(caller: Caller, stream: StreamDef, record: Json): Json {
+  if (refusalFor(caller, stream) !== null) return null
+  if (!holdsPerson(stream)) return record
+  const own = caller.personal ? record : impersonal.protect(stream, record)
+  return withoutHashes(caller.companies === null ? own : withoutPerson(stream, own)) ?? null
+}
+
+/** The record with nothing but the id of the user in it: users belong to no company. */
+function withoutPerson(stream: StreamDef, record: Json): Json {
+  const person = embeddedPerson(stream)
+  if (person === undefined || !isObject(record)) return record
+  const embedded = record[person.path]
+  if (!isObject(embedded)) return record
+  const { id } = embedded
+  return { ...record, [person.path]: id === undefined ? {} : { id } }
+}
+
+/** Whether a payload, or several, is sent as it is stored: nothing of it is cut. */
+const isSentAsStored = (caller: Caller, stream: StreamDef, text: string): boolean =>
+  !holdsPerson(stream) ||
+  (caller.personal && caller.companies === null && !text.includes(hashPrefix) && !text.includes(exactMember))
+
+/** JSON text of a record as this caller may see it, from its payload. */
+export const presentText = (caller: Caller, stream: StreamDef, payload: string): string =>
+  isSentAsStored(caller, stream, payload) ? payload : stringifyJson(present(caller, stream, parseJson(payload).value))
+
+/** The same of an array of records. */
+export function presentArray(caller: Caller, stream: StreamDef, payloads: string): string {
+  if (isSentAsStored(caller, stream, payloads)) return payloads
+  const { value } = parseJson(payloads)
+  return stringifyJson(Array.isArray(value) ? value.map((record) => present(caller, stream, record)) : [])
+}
+
+/** What two callers must share to see the same. Part of tags, because a cached answer belongs to one caller. */
+const rightsOf = ({ role, companies, personal, write }: Caller): string =>
+  JSON.stringify([role, companies, personal, write])
+
+/** The tag of a body, without quotes. */
+export const bodyTag = (caller: Caller, body: string): string =>
+  hash('sha256', `${rightsOf(caller)}\n${body}`, 'base64url').slice(0, 27)
+
+/**
+ * The tag, without quotes, of a record as it is served to who may write it: what If-Match is compared with. It does not depend on
+ * the spaces and the order in which the record is stored.
+ */
+export const recordTag = (caller: Caller, stream: StreamDef, served: Json): string =>
+  bodyTag(caller, stringifyJson(served)) + fieldMarks(stream, served)
+
+/** The same from the text of the answer. A read-only caller never sends it with a write, so the text is enough. */
+export const textTag = (caller: Caller, stream: StreamDef, text: string): string =>
+  caller.write ? recordTag(caller, stream, parseJson(text).value) : bodyTag(caller, text)

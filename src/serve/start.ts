@@ -1,0 +1,57 @@
+// Puts the parts of `serve` together: reads, writes, calendars, and who may send what.
+
+import type { Config } from '../config.ts'
+import { isLoopback } from '../hosts.ts'
+import type { Logger } from '../log.ts'
+import { keepsAll } from '../state/privacy/rules.ts'
+import type { SyncContext } from '../sync/context.ts'
+import { openAccess } from './access/access.ts'
+import { createWrongTokens } from './access/wrong-tokens.ts'
+import { listenServe, type ServeServer } from './app.ts'
+import { registerCalendars } from './calendars/calendars.ts'
+import type { ServeContext } from './context.ts'
+import { createServeMetrics } from './metrics.ts'
+import { registerOpenapi } from './openapi/register.ts'
+import { callerOf } from './reads/routes.ts'
+import { present, recordTag } from './rights.ts'
+import { registerWrites } from './writes/routes.ts'
+
+/** What `serve` uses of the program that starts it. */
+export type ServeParts = {
+  readonly config: Config
+  readonly log: Logger
+  /** Where NOTIFY is heard; null: nowhere. */
+  readonly listenUrl: string | null
+  readonly syncContext: Omit<SyncContext, 'onTasks'>
+}
+
+/** Serves on SERVE_LISTEN. @throws BoatMirrorError CONFIG_INVALID where nothing can listen there */
+export async function startServe({ config, log, listenUrl, syncContext }: ServeParts): Promise<ServeServer> {
+  const { database, privacy } = syncContext
+  const { host } = config.serveListen
+  const perSecond = config.serveRateLimit
+  const wrongTokens = createWrongTokens()
+  const access = openAccess({ db: database.pool, settings: { auth: config.api.auth, host, perSecond }, wrongTokens })
+  const context: ServeContext = {
+    // What is read through needs no worker to be woken.
+    sync: { ...syncContext, onTasks: () => {} },
+    ...{ settings: config, log, host },
+    metrics: createServeMetrics(),
+    callerOf: access.callerOf,
+    register: (app) => {
+      registerWrites(app, {
+        ...{ database, listenUrl, log, privacy, present, waitMs: config.serveWaitMs },
+        callerOf: (request) => callerOf(context, request),
+        tagOf: recordTag,
+      })
+      registerCalendars(app, { database, clock: syncContext.clock, settings: { ...config, perSecond }, wrongTokens })
+      const described = {
+        api: config.api,
+        privacy: privacy?.settings ?? keepsAll,
+        isOpenToLocal: isLoopback(host),
+      }
+      registerOpenapi(app, { described, callerOf: (request) => callerOf(context, request) })
+    },
+  }
+  return await listenServe(context, config.serveListen)
+}

@@ -1,0 +1,226 @@
+// The API's own writes under their own method and path. Each becomes a change of the outbox; the answer waits until it is
+// settled, and is what the API answered.
+//
+//   body.ts      what the request asks for          submit.ts    the change, or the one that this request made before
+//   tags.ts      the base that If-Match names       settled.ts   waits
+//   records.ts   what was written                   answer.ts    from the settled change to the answer
+
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Json, JsonObject } from '../../api/wire/json.ts'
+import { streamNamed } from '../../catalog/catalog.ts'
+import type { StreamDef, WriteDef } from '../../catalog/types.ts'
+import { writes } from '../../catalog/writes.ts'
+import type { Database } from '../../database/database.ts'
+import type { Logger } from '../../log.ts'
+import { personalFields } from '../../outbox/veil.ts'
+import type { Privacy } from '../../state/privacy/privacy.ts'
+import { refusedDecision } from '../../state/refused-decision.ts'
+import { type Answer, problem, Refusal } from '../problem.ts'
+import type { Caller } from '../types.ts'
+import { addressOf, answerOf, answerOfAll, stateOf } from './answer.ts'
+import { askedBy, targetOf } from './body.ts'
+import { failureAnswer, headerOf, parseBody, prefers, send } from './http.ts'
+import { payloadOf, writtenBy } from './records.ts'
+import { readChanges, type SettledWatch, type WaitedChange, watchSettled } from './settled.ts'
+import { asCaller, submit, type TokenCaller } from './submit.ts'
+import { baseOf, matchTags } from './tags.ts'
+
+export type WriteDeps = {
+  readonly database: Database
+  /** Where NOTIFY is heard; null: nowhere. */
+  readonly listenUrl: string | null
+  readonly log: Logger
+  readonly privacy?: Privacy | undefined
+  /** SERVE_WAIT, in milliseconds. */
+  readonly waitMs: number
+  /** The sender of a request. An error with a `statusCode` becomes the answer. */
+  callerOf(request: FastifyRequest): Promise<Caller>
+  /** A record of a stream as this caller may see it; null: nothing of it. */
+  present(caller: Caller, stream: StreamDef, record: Json): Json
+  /** The tag, without quotes, under which that record is served; it ends with `fieldMarks` of tags.ts. */
+  tagOf(caller: Caller, stream: StreamDef, served: Json): string
+}
+
+/** The largest body, in bytes: that of a change. */
+const bodyLimit = 1_000_000
+
+const needsToken = problem(
+  401,
+  'Writes need an access token: boat-mirror access token create NAME --write.',
+  {},
+  { 'www-authenticate': 'Bearer realm="boat-mirror"' },
+)
+
+/** @throws Refusal 401 or 403 */
+async function writerOf(deps: WriteDeps, request: FastifyRequest): Promise<TokenCaller> {
+  const caller = await deps.callerOf(request)
+  const { token } = caller
+  if (token === null) throw new Refusal(needsToken)
+  if (!caller.write) throw new Refusal(problem(403, `The token ${token.name} may not write. Create one with --write.`))
+  return { ...caller, token }
+}
+
+type Matched = Pick<WriteRequest, 'caller' | 'write' | 'target'> & { readonly wishes: Readonly<JsonObject> }
+
+/**
+ * The base of an update that comes with If-Match, or null where any version will do.
+ * @throws Refusal 412 where the record is not the one that was served under the tag
+ */
+async function matched(deps: WriteDeps, header: string, { caller, write, target, wishes }: Matched) {
+  if (!['update', 'delete', 'remove'].includes(write.kind))
+    throw new Refusal(problem(400, 'If-Match is for PUT and DELETE of a record.'))
+  const tags = matchTags(header)
+  const stream = streamNamed(write.stream)
+  const payload = await payloadOf(deps.database.pool, stream, Object.values(target).map(String))
+  const served = payload === null ? null : deps.present(caller, stream, payload)
+  const stale = new Refusal(problem(412, 'The record is not the one that was served under this tag. Read it again.'))
+  if (served === null) throw stale
+  if (tags === '*') return null
+  const now = deps.tagOf(caller, stream, served)
+  if (write.kind !== 'update') {
+    if (!tags.includes(now)) throw stale
+    return null
+  }
+  const hidden = new Set(personalFields(deps.privacy, write).keys())
+  for (const tag of tags) {
+    const base = baseOf(write, tag, { served, wishes, hidden })
+    if (base !== null) return base
+  }
+  throw stale
+}
+
+type WriteRequest = {
+  readonly caller: TokenCaller
+  readonly write: WriteDef
+  readonly target: JsonObject
+  readonly ids: readonly string[]
+  readonly isArray: boolean
+}
+
+/** Queues what a request asks for. @throws Refusal */
+async function accept(
+  deps: WriteDeps,
+  write: WriteDef,
+  { request, caller }: { readonly request: FastifyRequest; readonly caller: TokenCaller },
+): Promise<WriteRequest> {
+  const target = targetOf(write, request.params as Readonly<Record<string, string>>)
+  const { changes, isArray } = askedBy(write, request.body as Json | undefined, deps.privacy)
+  const key = headerOf(request, 'idempotency-key')
+  if (key !== null && (key.length < 1 || key.length > 400))
+    throw new Refusal(problem(400, 'Idempotency-Key must have 1 to 400 characters.'))
+  const match = headerOf(request, 'if-match')
+  const wishes = changes[0] ?? {}
+  const base = match === null ? null : await matched(deps, match, { caller, write, target, wishes })
+  const ids = await submit(deps, { caller, write, target, changes, isArray, key, match, base })
+  return { caller, write, target, ids, isArray }
+}
+
+/** What a caller may see of a change. */
+async function seenBy(deps: WriteDeps, caller: Caller, change: WaitedChange) {
+  const { stream, record } = await writtenBy(deps.database.pool, change)
+  return {
+    record: change.status === 'done' && record !== null ? deps.present(caller, stream, record) : null,
+    personal: caller.personal,
+  }
+}
+
+/**
+ * Cancels a change whose conflict is about to be answered with 409: the program decides again. Otherwise the change would
+ * hold the record, or be sent later by another decision.
+ */
+async function withdrawConflict({ database }: WriteDeps, caller: Caller, change: WaitedChange): Promise<WaitedChange> {
+  if (change.status !== 'conflict') return change
+  try {
+    await database.transaction((client) =>
+      asCaller(client, caller, () => client.query('select outbox.cancel($1)', [change.id])),
+    )
+  } catch (error) {
+    if (refusedDecision(error) === error) throw error // otherwise it was decided meanwhile
+  }
+  const [now = change] = await readChanges(database.pool, [change.id])
+  return now
+}
+
+/** The answer of the changes once they are settled, or when the wait has run out. */
+async function answered(
+  deps: WriteDeps,
+  watch: SettledWatch,
+  asked: WriteRequest,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { caller, ids, isArray } = asked
+  const waited = await watch.wait(ids, deps.waitMs, signal)
+  if (waited.length < ids.length) return problem(410, 'The changes of this request are not kept any more.')
+  const changes = await Promise.all(waited.map((change) => withdrawConflict(deps, caller, change)))
+  const answers = await Promise.all(changes.map(async (change) => answerOf(change, await seenBy(deps, caller, change))))
+  const [first] = answers
+  return isArray || first === undefined ? answerOfAll(changes, answers) : first
+}
+
+function accepted(ids: readonly string[]): Answer {
+  const all = ids.map((id) => ({ change: id, location: addressOf({ id }) }))
+  const [first = { change: '', location: '' }] = all
+  return {
+    status: 202,
+    headers: { location: first.location, 'preference-applied': 'respond-async' },
+    contentType: 'application/json',
+    body: all.length === 1 ? first : { ...first, changes: all },
+  }
+}
+
+/**
+ * Puts the writes of the catalog, and `GET /changes/ID`, on a server that does not listen yet. Closing the server ends the
+ * waits.
+ */
+export function registerWrites(app: FastifyInstance, deps: WriteDeps): void {
+  void app.register(async (scope) => {
+    const watch = watchSettled({ db: deps.database.pool, listenUrl: deps.listenUrl, log: deps.log })
+    scope.addHook('preClose', () => watch.close())
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, parseBody)
+    scope.setErrorHandler((thrown, request, reply) =>
+      send(reply, failureAnswer(deps.log, thrown, request.routeOptions.url)),
+    )
+    // Before the body is read: the body of a caller that may not write is never parsed.
+    const callers = new WeakMap<FastifyRequest, TokenCaller>()
+    scope.addHook('onRequest', async (request) => {
+      if (request.method !== 'GET' && request.method !== 'HEAD') callers.set(request, await writerOf(deps, request))
+    })
+
+    for (const write of writes) {
+      const [method = '', path = ''] = write.endpoint.split(' ')
+      scope.route({
+        method,
+        url: path.replace(/\{(\w+)\}/g, ':$1'),
+        bodyLimit,
+        handler: async (request, reply) => {
+          const caller = callers.get(request) ?? (await writerOf(deps, request))
+          const asked = await accept(deps, write, { request, caller })
+          if (prefers(request, 'respond-async')) return send(reply, accepted(asked.ids))
+          const gone = new AbortController()
+          reply.raw.once('close', () => gone.abort())
+          return send(reply, await answered(deps, watch, asked, gone.signal))
+        },
+      })
+    }
+
+    scope.get<{ Params: { id: string } }>('/changes/:id', async (request, reply) => {
+      const caller = await deps.callerOf(request)
+      const change = await ownChange(deps, caller, request.params.id)
+      if (change === null) return send(reply, problem(404, 'This token has asked for no change of this number.'))
+      const body = stateOf(change, await seenBy(deps, caller, change))
+      return send(reply, { status: 200, headers: {}, contentType: 'application/json', body })
+    })
+  })
+}
+
+/** A change that this token asked for; null: there is none. */
+async function ownChange({ database }: WriteDeps, { token }: Caller, id: string): Promise<WaitedChange | null> {
+  if (token === null || !/^\d{1,18}$/.test(id)) return null
+  const { rowCount } = await database.pool.query('select from outbox.requests where change_id = $1 and token = $2', [
+    id,
+    token.id,
+  ])
+  const [change = null] = rowCount === 0 ? [] : await readChanges(database.pool, [id])
+  return change
+}

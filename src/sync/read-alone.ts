@@ -1,0 +1,88 @@
+// One record, read on request outside of any run: its results are committed as a run would do it.
+
+import type { ReadEndpoint, StreamDef } from '../catalog/types.ts'
+import { applyWrites, DataRefused } from '../mirror/writer.ts'
+import { clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
+import { insertNewRecords } from '../state/remembered/new-records.ts'
+import { saveRecords } from '../state/remembered/records.ts'
+import { changeSet, type Found, projected } from './change-set.ts'
+import { badHashes, goodKeys } from './commit.ts'
+import { listReading, type SyncContext } from './context.ts'
+import { withStubs } from './details/embeds.ts'
+import { type Answered, type ReadValue, readOutcome, readSingleRecord } from './details/single.ts'
+import { StubCache } from './details/stub-cache.ts'
+import { withoutStale } from './just-written.ts'
+
+export type AskedRecord = {
+  readonly stream: StreamDef
+  /** The read that answers only the record. */
+  readonly endpoint: ReadEndpoint
+  /** Path parameters. */
+  readonly params: Readonly<Record<string, string>>
+  /** Its key, as one text. */
+  readonly key: string
+}
+
+/**
+ * Reads one record and writes the answer. Errors that concern only this record are outcomes.
+ * @returns the answer, and whether the row equals it; a record that cannot be mirrored goes to quarantine
+ * @throws ApiError when the API refuses all requests
+ */
+export async function readAlone(
+  context: SyncContext,
+  asked: AskedRecord,
+  signal: AbortSignal,
+): Promise<Answered<ReadValue>['outcome'] & { readonly stored: boolean }> {
+  const { outcome, found } = await ask(context, asked, signal)
+  if (outcome.kind !== 'there') return { ...outcome, stored: false }
+  const isGood = (found.bad ?? []).length === 0
+  return { ...outcome, stored: (await commitAlone(context, found)) && isGood }
+}
+
+async function ask(context: SyncContext, asked: AskedRecord, signal: AbortSignal): Promise<Answered<ReadValue>> {
+  const { stream, endpoint, key } = asked
+  const reading = { context, stream, reads: stream.reads, signal }
+  if (stream.reads.kind === 'list') return await readSingleRecord(listReading(reading, stream), key)
+  const params = { ...asked.params }
+  const { outcome, found } = await readOutcome(reading, { endpoint, params })
+  if (outcome.kind !== 'there') return { outcome, found }
+  const { body, startedAt: readAt } = outcome.value
+  const request = requestOf(stream, params)
+  const own = projected({ stream, record: body, request, endpoint, timeZone: context.settings.timeZone })
+  const rows = own.row === undefined ? [] : [own.row]
+  const table = { stream, mode: 'record', source: endpoint, readAt, rows } as const
+  return { outcome, found: changeSet([found, own.found, { tables: [table] }]) }
+}
+
+/** Key columns that the record itself does not show. */
+const requestOf = (
+  { parentKey = [], parentParams = [] }: StreamDef,
+  params: Readonly<Record<string, string>>,
+): Record<string, string> =>
+  Object.fromEntries(parentKey.map((column, index) => [column, params[parentParams[index] ?? ''] ?? '']))
+
+/** Writes what was found. @returns false where Postgres refuses the data */
+async function commitAlone(context: SyncContext, found: Found): Promise<boolean> {
+  const { shownAfter, settings } = context
+  const read = await withStubs(context, changeSet([found]), new StubCache())
+  try {
+    const written = await context.database.transaction(async (client) => {
+      await context.privacy?.assertCurrent(client)
+      const changes = await withoutStale(client, read, {
+        ...(shownAfter && { shownAfter }),
+        timeZone: settings.timeZone,
+      })
+      const { tables, filled, bad } = changes
+      const { counts, gone } = await applyWrites(client, { tables, filled })
+      await saveRecords(client, await insertNewRecords(client, [...changes.records, ...badHashes(changes)]), gone)
+      await quarantineRecords(client, bad)
+      await clearQuarantine(client, goodKeys(tables))
+      return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)
+    })
+    context.onCommit(written)
+    return true
+  } catch (error) {
+    if (error instanceof DataRefused) return false
+    throw error
+  }
+}

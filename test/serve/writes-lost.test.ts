@@ -1,0 +1,122 @@
+// Answers that are lost: no write takes effect twice, and none is answered as done that is not.
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sleep } from '../../src/clock.ts'
+import { type Database, openDatabase } from '../../src/database/database.ts'
+import { createLogger } from '../../src/log.ts'
+import { findChange } from '../../src/outbox/inspect.ts'
+import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { Planner } from '../outbox/plans.ts'
+import { contextFor } from '../outbox/rig.ts'
+import { type LossyFront, openLossyFront } from './lossy-front.ts'
+import { hops, losses, writeThroughLosses } from './lost-answers.ts'
+import { openWrites, sendTo, type WritesRig } from './writes-rig.ts'
+
+let served: WritesRig
+let front: LossyFront
+let planner: Planner
+beforeAll(async () => {
+  served = await openWrites({ sandbox: { size: 400 }, waitMs: 20_000, timeoutMs: 1_000 })
+  front = await openLossyFront(served.url)
+  planner = new Planner(served.rig.sandbox)
+})
+afterAll(async () => {
+  await front[Symbol.asyncDispose]()
+  await served[Symbol.asyncDispose]()
+})
+
+const attempts = 20
+
+describe('22 writes, the answer lost before and after the effect, on either hop', () => {
+  for (const keyed of [false, true])
+    for (const hop of hops)
+      for (const loss of losses)
+        it(`${loss} the effect between ${hop === 'api' ? 'mirror and API' : 'program and mirror'}, ${keyed ? 'with' : 'without'} a key: each takes effect once and is answered so`, async () => {
+          const plan = planner.plan()
+          const lostBefore = front.lost()
+          const faultsBefore = served.rig.sandbox.requests().filter(({ fault }) => fault !== null).length
+          /** A program that repeats a request until it is answered. */
+          const write = async ({ operation, method, path, body }: (typeof plan)[number]): Promise<string> => {
+            const key = `${hop} ${loss} ${operation} ${path}`
+            for (let attempt = 0; attempt < attempts; attempt++) {
+              const sent = {
+                method,
+                path,
+                ...(method !== 'DELETE' && { body }),
+                ...(keyed && { headers: { 'idempotency-key': key } }),
+              }
+              const got = await sendTo(front.url, sent).catch(() => null)
+              if (got === null || got.status === 503) await sleep(10)
+              else if (got.status !== 504) return got.status < 300 ? 'done' : `${got.status} ${got.text}`
+            }
+            return 'no answer'
+          }
+          const { sandbox } = served.rig
+          const cases = plan.map((planned) => ({ planned, hop, loss }))
+          const fates = await writeThroughLosses({ sandbox, front }, cases, write)
+          expect(fates.filter(({ ended, effects }) => ended !== 'done' || effects !== 1)).toEqual([])
+          expect(fates).toHaveLength(22)
+          const lost =
+            hop === 'program'
+              ? front.lost() - lostBefore
+              : sandbox.requests().filter(({ fault }) => fault !== null).length - faultsBefore
+          expect(lost).toBe(22)
+        })
+})
+
+describe('a Boat Mirror that writes to another one', () => {
+  let upperDatabase: TestDatabase
+  let database: Database
+  let upper: ReturnType<typeof contextFor>
+  let pusher: Pusher
+  let between: LossyFront
+  beforeAll(async () => {
+    between = await openLossyFront(served.url, served.rig.sandbox.url)
+    upperDatabase = await createTestDatabase()
+    database = openDatabase({ url: upperDatabase.url, applicationName: 'upper', max: 10, log: createLogger('silent') })
+    upper = contextFor(
+      { database, sandbox: { url: between.url } },
+      { timeoutMs: 6_000, concurrency: 30, env: { API_TOKEN: 'writer' } },
+    )
+    pusher = createPusher(upper.context)
+  })
+  afterAll(async () => {
+    await pusher.close()
+    await upper.close()
+    await database.close()
+    await upperDatabase[Symbol.asyncDispose]()
+    await between[Symbol.asyncDispose]()
+  })
+
+  for (const hop of hops)
+    for (const loss of losses)
+      it(`ends each of 22 changes as done, and each takes effect once: ${loss} the effect, ${hop === 'api' ? 'behind' : 'before'} the mirror below`, async () => {
+        const { sandbox } = served.rig
+        const cases = planner.plan().map((planned) => ({ planned, hop, loss }))
+        const ids = await Promise.all(
+          cases.map(async ({ planned: { operation, target, body } }) => {
+            const { rows } = await upperDatabase.pool.query('select outbox.enqueue($1, $2, $3) as id', [
+              operation,
+              JSON.stringify(target),
+              JSON.stringify(body),
+            ])
+            return String(rows[0]?.id)
+          }),
+        )
+        let pushed: Promise<unknown> | null = null
+        const write = async ({ operation }: (typeof cases)[number]['planned']): Promise<string> => {
+          pushed ??= pusher.drain(AbortSignal.timeout(30_000), { until: 'settled' })
+          await pushed
+          const id = ids[cases.findIndex(({ planned }) => planned.operation === operation)] ?? ''
+          const change = await findChange(upperDatabase.pool, id)
+          return change?.status === 'done' ? 'done' : `${change?.status}: ${change?.error}`
+        }
+        const fates = await writeThroughLosses({ sandbox, front: between }, cases, write)
+        expect(fates.filter(({ ended, effects }) => ended !== 'done' || effects !== 1)).toEqual([])
+        const { rows } = await served.rig.database.pool.query(
+          `select operation, count(*) from outbox.queue where status not in ('done', 'failed') group by operation`,
+        )
+        expect(rows).toEqual([])
+      })
+})

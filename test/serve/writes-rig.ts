@@ -1,0 +1,156 @@
+// The writes of serve on a server of their own, before an outbox that pushes to a sandbox.
+
+import { createHash } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import Fastify from 'fastify'
+import { isObject, type Json, stringifyJson } from '../../src/api/wire/json.ts'
+import { sleep } from '../../src/clock.ts'
+import { createLogger } from '../../src/log.ts'
+import type { Caller } from '../../src/serve/types.ts'
+import { registerWrites, type WriteDeps } from '../../src/serve/writes/routes.ts'
+import { fieldMarks } from '../../src/serve/writes/tags.ts'
+import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createRig, type Rig, type RigOptions } from '../outbox/rig.ts'
+
+const plain = { role: null, companies: null, personal: true, write: true } as const
+
+/** Who the tests send requests as, by what stands behind `Bearer`. */
+const callers: Readonly<Record<string, Caller>> = {
+  writer: { ...plain, token: { id: '1', name: 'writer' } },
+  other: { ...plain, token: { id: '2', name: 'other' } },
+  reader: { ...plain, token: { id: '3', name: 'reader' }, write: false },
+  impersonal: { ...plain, token: { id: '4', name: 'impersonal' }, personal: false },
+}
+
+/** A record without what stands in the mirror for personal values. */
+export function withoutHashes(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutHashes)
+  if (!isObject(value)) return value
+  const shown = Object.entries(value).filter(
+    ([name, member]) => name !== '_exact' && !(typeof member === 'string' && member.startsWith('bmh1:')),
+  )
+  return Object.fromEntries(shown.map(([name, member]) => [name, withoutHashes(member)]))
+}
+
+export const tagOf: WriteDeps['tagOf'] = (caller, stream, served) =>
+  createHash('sha256')
+    .update(stringifyJson([caller.personal, served]))
+    .digest('hex') + fieldMarks(stream, served)
+
+export type Sent = {
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly token?: string
+  /** Where to instead of the server itself. */
+  readonly via?: string
+}
+
+export type Got = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: unknown }
+
+export type WritesRig = AsyncDisposable & {
+  readonly rig: Rig
+  readonly databaseUrl: string
+  readonly url: string
+  readonly callers: Record<string, Caller>
+  send(request: Sent): Promise<Got>
+  /** From now on nobody pushes, until the next `push`. */
+  pause(): Promise<void>
+  /** Pushes as a worker does, from now on. */
+  push(): void
+}
+
+type Options = Omit<RigOptions, 'databaseUrl'> & {
+  readonly waitMs?: number
+  readonly listens?: boolean
+  /** Runs before anything is pushed. */
+  readonly prepare?: (database: TestDatabase) => Promise<void>
+}
+
+/** Sends a request as a program with nothing but `fetch` does. @throws TypeError where the answer is lost */
+export async function sendTo(url: string, { method, path, body, headers = {}, token = 'writer' }: Sent): Promise<Got> {
+  const answer = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      ...(token !== '' && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await answer.text()
+  const isJson = /json/.test(answer.headers.get('content-type') ?? '') && text !== ''
+  return { status: answer.status, headers: answer.headers, text, json: isJson ? JSON.parse(text) : null }
+}
+
+/** A worker's part of it: pushes what is due, until it is stopped. */
+function pushing({ pusher }: Pick<Rig, 'pusher'>): () => Promise<void> {
+  const stopping = new AbortController()
+  const run = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await pusher.drain(stopping.signal, { until: 'idle' }).catch((error: unknown) => {
+        if (!stopping.signal.aborted) throw error
+      })
+      await sleep(20, stopping.signal).catch(() => undefined) // stopped
+    }
+  }
+  const running = run()
+  return async () => {
+    stopping.abort(new Error('stopped'))
+    await running
+  }
+}
+
+/** Opens database, sandbox, outbox and server, and pushes. */
+export async function openWrites({
+  waitMs = 10_000,
+  listens = true,
+  prepare,
+  ...options
+}: Options = {}): Promise<WritesRig> {
+  const testDatabase = await createTestDatabase()
+  await prepare?.(testDatabase)
+  const rig = await createRig({ databaseUrl: testDatabase.url, timeoutMs: 500, ...options })
+  const known: Record<string, Caller> = { ...callers }
+  const app = Fastify({ forceCloseConnections: true })
+  registerWrites(app, {
+    database: rig.database,
+    listenUrl: listens ? testDatabase.url : null,
+    log: createLogger('silent'),
+    privacy: options.privacy,
+    waitMs,
+    callerOf: async ({ headers }) => {
+      const caller = known[(headers.authorization ?? '').replace('Bearer ', '')]
+      if (caller !== undefined) return caller
+      return { token: null, role: null, companies: null, personal: false, write: false }
+    },
+    present: (_caller, _stream, record) => withoutHashes(record),
+    tagOf,
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  let stop: (() => Promise<void>) | null = pushing(rig)
+  const pause = async (): Promise<void> => {
+    await stop?.()
+    stop = null
+  }
+  return {
+    rig,
+    databaseUrl: testDatabase.url,
+    url,
+    callers: known,
+    send: (request) => sendTo(request.via ?? url, request),
+    pause,
+    push: () => {
+      stop ??= pushing(rig)
+    },
+    [Symbol.asyncDispose]: async () => {
+      await app.close()
+      await pause()
+      await rig[Symbol.asyncDispose]()
+      await testDatabase[Symbol.asyncDispose]()
+    },
+  }
+}
