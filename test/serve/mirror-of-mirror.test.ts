@@ -22,7 +22,13 @@ type Second = AsyncDisposable & {
 /** A second Boat Mirror, whose API is the first one's serve. */
 async function openSecond(apiUrl: string): Promise<Second> {
   const database = await createTestDatabase()
-  const env = { DATABASE_URL: database.url, API_BASE_URL: apiUrl, API_TOKEN: 'all', API_RATE_LIMIT: '0', ...shortRanges }
+  const env = {
+    DATABASE_URL: database.url,
+    API_BASE_URL: apiUrl,
+    API_TOKEN: 'all',
+    API_RATE_LIMIT: '0',
+    ...shortRanges,
+  }
   const config = readConfig({ AUTO_MIGRATE: 'on', ...env }, '/nonexistent')
   const log = createLogger('fatal')
   const app = await openApp({ config, log, apiUrl, sandbox: false, schema: 'migrate', patienceMs: 5_000 })

@@ -114,7 +114,12 @@ type Found = Row & { readonly payload: string; readonly readAt: Date }
 
 /** Whether the row is the record, whole and as it was read last. */
 const isThere = (row: Row): row is Found =>
-  row.payload !== null && row.readAt !== null && row.gone === false && row.stub === false && !row.quarantined
+  row.payload !== null &&
+  row.readAt !== null &&
+  row.gone === false &&
+  row.stub === false &&
+  row.parentGone !== true &&
+  !row.quarantined
 
 /** Why there is certainly no such record; null: it is there, or nobody knows. */
 function absence(row: Row, what: string): Refusal | null {
