@@ -38,49 +38,8 @@ const cleanMessages: readonly string[] = [
   'src/serve',
   'src/text.ts',
 ]
-/** Folders and files of `src` whose comments are clean. This list only grows. */
-const cleanComments: readonly string[] = [
-  'src/addresses.ts',
-  'src/api',
-  'src/app.ts',
-  'src/catalog',
-  'src/cli/feed',
-  'src/cli/sandbox',
-  'src/cli/terminal',
-  'src/cli/usage',
-  'src/client.ts',
-  'src/clock.ts',
-  'src/config',
-  'src/config.ts',
-  'src/database',
-  'src/date-time.ts',
-  'src/discovery',
-  'src/embedded',
-  'src/errors.ts',
-  'src/format.ts',
-  'src/hints.ts',
-  'src/hosts.ts',
-  'src/index.ts',
-  'src/inspect',
-  'src/jobs',
-  'src/lazy.ts',
-  'src/library.ts',
-  'src/log.ts',
-  'src/messages',
-  'src/mirror',
-  'src/near-names.ts',
-  'src/outbox',
-  'src/process-name.ts',
-  'src/reports',
-  'src/sandbox',
-  'src/schema',
-  'src/serve',
-  'src/settings.ts',
-  'src/state',
-  'src/sync',
-  'src/text.ts',
-  'src/web',
-]
+/** Folders and files whose comments are clean. This list only grows. */
+const cleanComments: readonly string[] = ['src']
 
 /** Without the guide, which quotes what not to write. */
 const withoutGuide = (text: string): string =>

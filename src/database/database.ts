@@ -100,7 +100,10 @@ const unpooled = new WeakSet<pg.ClientBase>()
 export const queryPrepared = <R extends pg.QueryResultRow>(
   client: pg.ClientBase,
   { name, text, values }: { readonly name: string; readonly text: string; readonly values: unknown[] },
-): Promise<pg.QueryResult<R>> => client.query<R>(unpooled.has(client) ? { name, text, values } : { text, values })
+): Promise<pg.QueryResult<R>> => client.query<R>(keepsPrepared(client) ? { name, text, values } : { text, values })
+
+/** Whether statements that are prepared on a connection stay there. */
+export const keepsPrepared = (client: pg.ClientBase): boolean => unpooled.has(client)
 
 /** What takes as long as it takes: the longest time that a timer knows, in milliseconds. */
 const noLimitMs = 2 ** 31 - 1

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
-import { embeddedPerson, holdsPerson } from '../catalog/catalog.ts'
+import { embeddedPerson, holdsPerson, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { hashPrefix, isHash } from '../state/privacy/hash.ts'
 import { exactMember, Protector } from '../state/privacy/protect.ts'
@@ -11,6 +11,37 @@ import { fieldMarks } from './writes/tags.ts'
 
 /** Removes everything personal, as PERSONAL_DATA=drop would before it stores a record. */
 const impersonal = new Protector({ mode: 'drop', columns: {}, hasher: null })
+
+/** Personal members of a user, wherever one stands. */
+const personsOwn: readonly string[] = streams
+  .filter(({ person }) => person === true)
+  .flatMap(({ columns }) =>
+    columns.flatMap(({ personal, path }) => (personal && path !== null ? [path.split('.')[0] ?? ''] : [])),
+  )
+
+/** Members that say something about a person, of each record that stands in one of a stream: by the path of that record. */
+const personalMembers = new Map<StreamDef, readonly (readonly [path: string | null, names: readonly string[]])[]>(
+  streams.map((stream) => {
+    const embedded = embeddedPerson(stream)
+    const own = stream.columns.flatMap(({ personal, path }) =>
+      personal && path !== null ? [path.split('.')[0] ?? ''] : [],
+    )
+    return [stream, [[null, own], ...(embedded === undefined ? [] : [[embedded.path, personsOwn] as const])]]
+  }),
+)
+
+const without = (record: Json, names: readonly string[]): Json =>
+  isObject(record) ? Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name))) : record
+
+/** The record without everything personal. What is empty says something, too: it is cut by its name. */
+function cut(stream: StreamDef, record: Json): Json {
+  let left = impersonal.protect(stream, record)
+  for (const [path, names] of personalMembers.get(stream) ?? []) {
+    if (path === null) left = without(left, names)
+    else if (isObject(left) && left[path] !== undefined) left = { ...left, [path]: without(left[path], names) }
+  }
+  return left
+}
 
 /** Records only about a person: users and their documents. */
 const isOfPerson = ({ person, document }: StreamDef): boolean => person === true || document === true
@@ -38,7 +69,7 @@ function withoutHashes(value: Json): Json | undefined {
 export function present(caller: Caller, stream: StreamDef, record: Json): Json {
   if (refusalFor(caller, stream) !== null) return null
   if (!holdsPerson(stream)) return record
-  const own = caller.personal ? record : impersonal.protect(stream, record)
+  const own = caller.personal ? record : cut(stream, record)
   return withoutHashes(caller.companies === null ? own : withoutPerson(stream, own)) ?? null
 }
 

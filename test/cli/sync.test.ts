@@ -97,6 +97,7 @@ describe('sync', () => {
         'failingHotRuns',
         'quarantine',
         'heldRuns',
+        'overlaps',
         'feedHeldBy',
         'consumers',
         'webhook',
@@ -307,7 +308,10 @@ describe('sync', () => {
       expect(shown).toMatchObject({ payload: { departureDatetime: 'next week' } })
 
       const refused = await cli.run(['quarantine', 'retry', '--all'])
-      expect(refused).toMatchObject({ code: 3, stdout: expect.stringMatching(/still wrong: departureDatetime/) })
+      expect(refused).toMatchObject({
+        code: 3,
+        stdout: expect.stringMatching(/still in quarantine: departureDatetime/),
+      })
       const fixed = JSON.stringify({ ...good, departureDatetime: '2031-05-01T10:00:00Z' })
       await database.pool.query('update sync.quarantine set payload = $1::jsonb where id = $2', [fixed, entry])
       const retried = await cli.run(['quarantine', 'retry', entry])

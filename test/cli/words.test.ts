@@ -62,7 +62,7 @@ describe('migrate --status', () => {
     await database.pool.query(`insert into sync.migrations (name, timestamp) values ('9999_later', '2030-01-01')`)
     const newer = await fresh.run(['migrate', '--status'])
     expect(newer).toMatchObject({ code: 1, stdout: expect.stringMatching(/9999_later +applied by a newer version/) })
-    expect(newer.stdout).toContain('Use the newer version of boat-mirror with this database.')
+    expect(newer.stdout).toContain('The database is newer than this program. Use the newer version of boat-mirror.')
   })
 })
 

@@ -191,7 +191,7 @@ function readsText({ reads }: StatusFacts, now: Date): string {
   return `${readsSummary(reads)}.\n\n${table(['READ', 'SAME AS', 'STATE', 'COMPARED', 'DIFFERED', 'SKIPPED', 'SINCE'], rows)}`
 }
 
-/** What waits or follows by itself, what is new in the API, and what needs attention with the commands that help. */
+/** What waits or follows without you, what is new in the API, and what needs attention with the commands that help. */
 function attention({ outbox, consumers, unknownFields, attention: items }: StatusFacts): string[] {
   const lines: string[] = []
   const waiting = Object.entries(outbox).filter(([name, changes]) => name !== 'oldestQueuedAt' && Number(changes) > 0)

@@ -48,7 +48,7 @@ function orderOf(stream: StreamDef): string {
 export type Wanted = {
   /** Conditions on rows `t`, with parameters that follow those of the key. */
   readonly where?: string
-  readonly values?: readonly unknown[]
+  readonly values?: readonly string[]
   readonly order?: string
   /** Further columns of the answer. */
   readonly also?: string

@@ -21,7 +21,7 @@ export type DayRange = {
 export type ListQuery = {
   /** Conditions on rows `t`. */
   readonly where: string
-  readonly values: readonly unknown[]
+  readonly values: readonly string[]
   /** Columns of the order, the last of them the key, and its direction. */
   readonly order: readonly string[]
   readonly descending: boolean
@@ -62,8 +62,8 @@ function rangeOf(stream: StreamDef, query: Query): DayRange | null {
 /** Parses the parameters of a list. @throws Refusal 400 for queries that the mirror cannot answer */
 export function listQuery(stream: StreamDef, query: Query): ListQuery {
   const where = [listed]
-  const values: unknown[] = []
-  const add = (condition: (parameter: string) => string, value: unknown): void => {
+  const values: string[] = []
+  const add = (condition: (parameter: string) => string, value: string): void => {
     values.push(value)
     where.push(condition(`$${values.length}`))
   }

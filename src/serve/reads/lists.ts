@@ -83,7 +83,7 @@ async function readPage(
 ): Promise<Row> {
   const table = `mirror.${identifier(stream.name)}`
   const values = [...asked.values]
-  const parameter = (value: unknown): string => `$${values.push(value)}`
+  const parameter = (value: string): string => `$${values.push(value)}`
   const after = start.after === null ? '' : ` and ${start.afterSql(start.after.map(parameter))}`
   const order = orderSql(stream, asked)
   const limit = window === null ? '' : `limit ${window.size} offset ${start.skip}`

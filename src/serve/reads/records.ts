@@ -114,7 +114,12 @@ type Found = Row & { readonly payload: string; readonly readAt: Date }
 
 /** Whether the row is the record, whole and as it was read last. */
 const isThere = (row: Row): row is Found =>
-  row.payload !== null && row.readAt !== null && row.gone === false && row.stub === false && !row.quarantined
+  row.payload !== null &&
+  row.readAt !== null &&
+  row.gone === false &&
+  row.stub === false &&
+  row.parentGone !== true &&
+  !row.quarantined
 
 /** Why the record certainly does not exist; null: it exists, or is unknown. */
 function absence(row: Row, what: string): Refusal | null {

@@ -1,13 +1,14 @@
-// Runs the statements of a read as its caller: one round trip where the connection's own role reads; else in one read-only
-// transaction, in which what is known of the reading is asked first and the rows then as the caller's role.
+// Runs the statements of a read as its caller, in one round trip: as one statement where the connection's own role reads; else in
+// one read-only transaction, in which what is known of the reading is asked first and the rows then as the caller's role.
 
 import type pg from 'pg'
 import { type Database, queryPrepared } from '../../database/database.ts'
 import { identifier } from '../../database/sql.ts'
+import { readTogether } from '../../database/together.ts'
 import type { Caller } from '../types.ts'
 
 /** A statement with its parameters, `$1` and so on. */
-export type Part = { readonly text: string; readonly values: readonly unknown[] }
+export type Part = { readonly text: string; readonly values: readonly (string | null)[] }
 
 export type ReadStatement = {
   /** Names the prepared statement; the texts follow from it. Null: its best plan depends on the values. */
@@ -41,7 +42,7 @@ function run<R extends pg.QueryResultRow>(
     : queryPrepared<R>(client, { name, text, values: [...values] })
 }
 
-/** Runs the statement as the caller. Columns of `rows` are null or missing where there is no row. */
+/** Runs the statement as the caller. Columns of `rows` are null where there is no row, or the caller sees none. */
 export async function readRow<R extends object>(
   database: Database,
   { role }: Pick<Caller, 'role'>,
@@ -60,13 +61,13 @@ export async function readRow<R extends object>(
       client.release(failed)
     }
   }
-  return await database.transaction(
-    async (client) => {
-      const known = await run(client, name === null ? null : `${name}:facts`, facts)
-      await client.query(`set local role ${identifier(role)}`)
-      const seen = await run(client, name === null ? null : `${name}:rows`, rows)
-      return { ...known.rows[0], ...seen.rows[0] } as R
-    },
-    { isolation: 'repeatable read', readOnly: true },
+  const results = await readTogether(database.pool, [
+    { ...facts, name: name === null ? null : `${name}:facts` },
+    `set local role ${identifier(role)}`,
+    { ...rows, name: name === null ? null : `${name}:rows` },
+  ])
+  const columns = results.flatMap(({ fields, rows: [row] }) =>
+    fields.map(({ name: column }): [string, unknown] => [column, row?.[column] ?? null]),
   )
+  return Object.fromEntries(columns) as R
 }

@@ -38,6 +38,8 @@ const minuteMs = 60_000
 /** The most unknown ids that are remembered: a client that requests more of them causes no requests. */
 const mostUnknown = 10_000
 const retryAfterS = 10
+/** A caller waits no longer than this for the API and its retries, in milliseconds. */
+const longestMs = 5_000
 
 /** So many a minute for each token, by a sliding minute. */
 function minuteLimit(limit: number, now: () => number): (token: string) => number | null {
@@ -54,6 +56,7 @@ function minuteLimit(limit: number, now: () => number): (token: string) => numbe
 
 /** How long to wait after an error of the API, or null where it is not a failed read. */
 const waitAfter = (error: unknown): number | null => {
+  if (error instanceof DOMException && error.name === 'TimeoutError') return retryAfterS
   if (error instanceof ApiError)
     return error.retryAfterMs === undefined ? retryAfterS : Math.ceil(error.retryAfterMs / 1_000)
   return error instanceof BoatMirrorError && error.kind !== 'fatal' ? retryAfterS : null
@@ -71,10 +74,11 @@ export function createThrough(
   const take = minuteLimit(limit, now)
   const underWay = new Map<string, Promise<Said>>()
   const unknown = new Map<string, number>()
-  // What several wait for does not end with the request of one of them.
-  const { signal } = new AbortController()
-
-  const shared = async ({ token }: Caller, asked: Asked, read: () => Promise<Said>): Promise<Said> => {
+  const shared = async (
+    { token }: Caller,
+    asked: Asked,
+    read: (signal: AbortSignal) => Promise<Said>,
+  ): Promise<Said> => {
     const id = JSON.stringify([asked.endpoint, asked.params, asked.query ?? {}])
     const others = underWay.get(id)
     if (others !== undefined) return await others
@@ -90,7 +94,8 @@ export function createThrough(
           },
         ),
       )
-    const own = read().catch((error: unknown): Said => {
+    // What several wait for does not end with the request of one of them.
+    const own = read(AbortSignal.timeout(longestMs)).catch((error: unknown): Said => {
       const seconds = waitAfter(error)
       if (seconds === null) throw error
       context.log.warn(
@@ -111,14 +116,14 @@ export function createThrough(
 
   return {
     record: (caller, asked) =>
-      shared(caller, asked, async () => {
+      shared(caller, asked, async (signal) => {
         const said = await readAlone(context, asked, signal)
         if (said.kind === 'there')
           return { kind: 'there', body: said.value.body, at: said.value.startedAt, stored: said.stored }
         return said.kind === 'failed' ? { kind: 'failed', retryAfterS } : { kind: 'gone', at: at() }
       }),
     other: (caller, asked, list) =>
-      shared(caller, asked, async () => {
+      shared(caller, asked, async (signal) => {
         const { stream, endpoint } = asked
         const reading = { context, stream, reads: stream.reads, signal }
         const call = { endpoint, params: { ...asked.params }, query: { ...asked.query } }
