@@ -57,13 +57,13 @@ function disputedSql({ column, from, to }: DayRange, path: string, first: number
   const inRange = (day: string): string =>
     [from === undefined ? [] : ['>='], to === undefined ? [] : ['<=']]
       .flat()
-      .map((comparison, index) => `${day} ${comparison} $${first + index}`)
+      .map((comparison, index) => `${day} ${comparison} $${first + index}::text`)
       .join(' and ')
   const written = `left(t._payload ->> ${literal(path)}, 10)`
   const utc = `to_char(t.${identifier(column)}, 'YYYY-MM-DD')`
   const near = [
-    ...(from === undefined ? [] : [`t.${identifier(column)} >= $${first}::date - 2`]),
-    ...(to === undefined ? [] : [`t.${identifier(column)} < $${first + (from === undefined ? 0 : 1)}::date + 3`]),
+    ...(from === undefined ? [] : [`t.${identifier(column)} >= $${first}::text::date - 2`]),
+    ...(to === undefined ? [] : [`t.${identifier(column)} < $${first + (from === undefined ? 0 : 1)}::text::date + 3`]),
   ].join(' and ')
   return { text: `${near} and (${inRange(written)}) is distinct from (${inRange(utc)})`, values }
 }

@@ -1,0 +1,106 @@
+// Random queries: what serve answers is what the API answers, and what it refuses names a parameter.
+
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { addDays } from '../../src/clock.ts'
+import { judgeBounds, noteBounds } from '../../src/sync/lists/bounds.ts'
+import { openReads, type ReadsRig } from './reads-rig.ts'
+
+let rig: ReadsRig
+let ids: {
+  readonly rentals: string[]
+  readonly resources: string[]
+  readonly companies: string[]
+  readonly users: string[]
+}
+let days: string[]
+
+beforeAll(async () => {
+  rig = await openReads({ sandbox: { size: 60 } })
+  const { pool } = rig.mirror.app.database
+  const idsOf = async (table: string): Promise<string[]> =>
+    (await pool.query<{ id: string }>(`select id::text from mirror.${table} order by id`)).rows.map(({ id }) => id)
+  ids = {
+    rentals: await idsOf('rentals'),
+    resources: await idsOf('resources'),
+    companies: await idsOf('companies'),
+    users: await idsOf('users'),
+  }
+  const { rows } = await pool.query<{ day: string }>(
+    `select distinct left(_payload ->> 'departureDatetime', 10) as day from mirror.rentals order by 1`,
+  )
+  days = rows.map(({ day }) => day)
+  await noteBounds(pool, 'rentals', 'included')
+}, 120_000)
+afterAll(() => rig[Symbol.asyncDispose]())
+
+/** Some of these parameters, each with one of its values. */
+const some = (values: Readonly<Record<string, fc.Arbitrary<string>>>): fc.Arbitrary<URLSearchParams> =>
+  fc.record(values, { requiredKeys: [] }).map((chosen) => {
+    const query = new URLSearchParams()
+    for (const [name, value] of Object.entries(chosen)) if (value !== undefined) query.set(name, value)
+    return query
+  })
+
+const paging = {
+  page: fc.integer({ min: 1, max: 30 }).map(String),
+  perPage: fc.integer({ min: 1, max: 100 }).map(String),
+}
+
+/** Whether serve answers as the API does. Without a page size each has its own. */
+async function isSame(path: string, query: URLSearchParams): Promise<void> {
+  if (!query.has('perPage')) query.set('perPage', '20')
+  const [served, real] = [await rig.get(`${path}?${query}`), await rig.ask(`${path}?${query}`)]
+  expect([String(query), served.status, served.json]).toEqual([String(query), real.status, real.json])
+}
+
+it('lists of rentals are those of the API, whatever is asked for together', { timeout: 120_000 }, async () => {
+  const one = (of: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...of)
+  const day = one(days).chain((each) => fc.integer({ min: -1, max: 1 }).map((more) => addDays(each, more)))
+  const query = some({
+    ...paging,
+    order: one(['creationDateAsc', 'creationDateDesc']),
+    id: one(ids.rentals),
+    resourceId: one(ids.resources),
+    companyId: one(ids.companies),
+    customerId: one(ids.users),
+    status: one(['PENDING', 'VALIDATED']),
+    departureMinDate: day,
+    departureMaxDate: day,
+  })
+  await fc.assert(
+    fc.asyncProperty(query, (asked) => isSame('/v3/rentals', asked)),
+    { numRuns: 60 },
+  )
+})
+
+it('lists of users, companies and resources are those of the API', { timeout: 120_000 }, async () => {
+  const query = some({
+    ...paging,
+    deactivated: fc.constantFrom('true', 'false'),
+    organizationType: fc.constantFrom('INDIVIDUAL', 'SOCIETY', 'ASSOCIATION'),
+    id: fc.constantFrom(...ids.users),
+  })
+  await fc.assert(
+    fc.asyncProperty(query, (asked) => isSame('/v3/users', asked)),
+    { numRuns: 40 },
+  )
+  const list = fc.constantFrom('/v3/companies', '/v3/resources')
+  await fc.assert(
+    fc.asyncProperty(list, some(paging), (path, asked) => isSame(path, asked)),
+    { numRuns: 20 },
+  )
+})
+
+it('days of a window are included where records of both were answered, and none of a day outside', () => {
+  const day = fc.integer({ min: 0, max: 12 }).map((more) => addDays('2026-07-01', more))
+  fc.assert(
+    fc.property(fc.array(day), day, day, (answered, a, b) => {
+      const [from, to] = a < b ? [a, b] : [b, a]
+      const seen = judgeBounds(answered, { from, to })
+      const isOutside = answered.some((each) => each < from || each > to)
+      const isProof = answered.includes(from) && answered.includes(to)
+      expect(seen).toBe(isOutside ? 'contradicted' : isProof ? 'included' : 'unproven')
+    }),
+  )
+})
