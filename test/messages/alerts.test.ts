@@ -328,7 +328,11 @@ it('is tried by `alert --test`, which shows of the address no more than scheme a
   await using alerts = await open()
   const { receiver, messages } = alerts
   const run = (...args: readonly string[]) => cli.run(['alert', ...args], { ALERT_URL: receiver.url })
-  expect(await run('--test')).toEqual({ code: 0, stdout: `Taken by ${new URL(receiver.url).origin}.\n`, stderr: '' })
+  expect(await run('--test')).toEqual({
+    code: 0,
+    stdout: `${new URL(receiver.url).origin} accepted the message.\n`,
+    stderr: '',
+  })
   expect(messages()).toMatchObject([{ kind: 'test', state: 'begun', text: expect.stringContaining('a test.') }])
   receiver.answers = [404]
   const refused = await run('--test')

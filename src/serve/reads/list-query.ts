@@ -101,3 +101,15 @@ export function listQuery(stream: StreamDef, query: Query): ListQuery {
   }
   return { where: where.join(' and '), values, ...orderOf(stream, query), filled, range, isWhole }
 }
+
+const isText = (stream: StreamDef, column: string): boolean =>
+  stream.columns.some(({ name, type }) => name === column && type === 'text')
+
+/** ORDER BY of rows `t`; texts by their bytes, whatever the database's collation is. */
+export function orderSql(stream: StreamDef, { order, descending }: Pick<ListQuery, 'order' | 'descending'>): string {
+  return order
+    .map(
+      (column) => `t.${identifier(column)}${isText(stream, column) ? ' collate "C"' : ''}${descending ? ' desc' : ''}`,
+    )
+    .join(', ')
+}

@@ -11,7 +11,7 @@ import { pagingOf } from '../../sync/lists/paging.ts'
 import type { ServeContext } from '../context.ts'
 import { bodyTag, presentArray } from '../rights.ts'
 import type { Caller } from '../types.ts'
-import { type DayRange, type ListQuery, listed, listQuery } from './list-query.ts'
+import { type DayRange, type ListQuery, listed, listQuery, orderSql } from './list-query.ts'
 import { shaped, type Window, windowOf } from './paging.ts'
 import { createPlaces, type Start } from './places.ts'
 import { refuse } from './query.ts'
@@ -38,18 +38,6 @@ type Row = {
 const countedSql = (stream: StreamDef): string => `(s.rows
     + (select coalesce(sum(difference), 0) from sync.row_changes c where c.stream = s.stream)
     - (select count(*) from mirror.${identifier(stream.name)} t where t._deleted_at is null and ${isStub('t')}))::text`
-
-const isText = (stream: StreamDef, column: string): boolean =>
-  stream.columns.some(({ name, type }) => name === column && type === 'text')
-
-/** ORDER BY of rows `t`; texts by their bytes, whatever the database's collation is. */
-export function orderSql(stream: StreamDef, { order, descending }: Pick<ListQuery, 'order' | 'descending'>): string {
-  return order
-    .map(
-      (column) => `t.${identifier(column)}${isText(stream, column) ? ' collate "C"' : ''}${descending ? ' desc' : ''}`,
-    )
-    .join(', ')
-}
 
 /** True where the day in the record and the day in UTC disagree about whether it lies in the range. */
 function disputedSql({ column, from, to }: DayRange, path: string, first: number): { text: string; values: string[] } {
@@ -90,7 +78,7 @@ async function readPage(
   const missing = asked.filled.map((column) => `t.${identifier(column)} is null`).join(' or ')
   const range = asked.range === null ? null : disputedSql(asked.range, asked.range.path, values.length + 1)
   values.push(...(range?.values ?? []))
-  const countsAll = caller.role !== null || !asked.isWhole || hasDefaultFilter(stream)
+  const countsAll = countsRows(stream, caller, asked)
   const total =
     countsAll && start.total === null ? `(select count(*) from ${table} t where ${asked.where})::text` : 'null'
   return await readRow<Row>(sync.database, caller, {
@@ -111,6 +99,10 @@ async function readPage(
     },
   })
 }
+
+/** Whether the rows must be counted: what is counted as they are written is the whole list, as everybody sees it. */
+const countsRows = (stream: StreamDef, caller: Caller, asked: ListQuery): boolean =>
+  caller.role !== null || !asked.isWhole || hasDefaultFilter(stream)
 
 const hasDefaultFilter = ({ reads }: StreamDef): boolean =>
   reads.kind === 'list' && (reads.filters ?? []).some(({ otherwise }) => otherwise !== undefined)
@@ -153,7 +145,13 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
       query.end()
       if (asked.range !== null && !(await areBoundsIncluded(sync.database.pool, stream.name)))
         throw refuse(asked.range.params[0] ?? '', 'which days the API means by it is not proven yet')
-      const start = await places.start({ stream, caller, asked, offset: window?.offset ?? 0 })
+      const start = await places.start({
+        stream,
+        caller,
+        asked,
+        offset: window?.offset ?? 0,
+        counts: countsRows(stream, caller, asked),
+      })
       const row = await readPage(context, stream, { caller, asked, window, start })
       const asOf = proven(stream, row, asked)
       const total = Number(row.counted ?? row.total ?? start.total)
