@@ -301,7 +301,7 @@ function doubleBookings({ overlaps }: Facts): Attention[] {
   return [
     {
       kind: 'overlap',
-      about: ['rentals'],
+      about: ['bookings'],
       text: `${what} with another rental or an unavailability of the same boat (${counted(boats, 'boat')}).`,
       commands: ['report overlaps'],
     },

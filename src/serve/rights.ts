@@ -69,24 +69,12 @@ function withoutHashes(value: Json): Json | undefined {
 export function present(caller: Caller, stream: StreamDef, record: Json): Json {
   if (refusalFor(caller, stream) !== null) return null
   if (!holdsPerson(stream)) return record
-  const own = caller.personal ? record : cut(stream, record)
-  return withoutHashes(caller.companies === null ? own : withoutPerson(stream, own)) ?? null
-}
-
-/** The record with nothing but the id of the user in it: users belong to no company. */
-function withoutPerson(stream: StreamDef, record: Json): Json {
-  const person = embeddedPerson(stream)
-  if (person === undefined || !isObject(record)) return record
-  const embedded = record[person.path]
-  if (!isObject(embedded)) return record
-  const { id } = embedded
-  return { ...record, [person.path]: id === undefined ? {} : { id } }
+  return withoutHashes(caller.personal ? record : cut(stream, record)) ?? null
 }
 
 /** Whether a payload, or several, is sent as it is stored: nothing of it is cut. */
 const isSentAsStored = (caller: Caller, stream: StreamDef, text: string): boolean =>
-  !holdsPerson(stream) ||
-  (caller.personal && caller.companies === null && !text.includes(hashPrefix) && !text.includes(exactMember))
+  !holdsPerson(stream) || (caller.personal && !text.includes(hashPrefix) && !text.includes(exactMember))
 
 /** JSON text of a record as this caller may see it, from its payload. */
 export const presentText = (caller: Caller, stream: StreamDef, payload: string): string =>

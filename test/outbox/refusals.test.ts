@@ -135,7 +135,7 @@ describe('a change that does not fit is refused', () => {
     {
       name: 'a base for a delete',
       call: ['user.delete', { userId: 1 }, {}, { base: {} }],
-      says: 'options.base takes an object of the fields the editor saw, for updates only',
+      says: 'options.base takes an object of the fields the editor saw, or null to write over whatever is there, for updates only',
     },
     {
       name: 'a base with an unknown field',

@@ -434,6 +434,7 @@ const holdNoPerson: Readonly<Record<string, readonly string[]>> = {
     'sync.webhook_deliveries',
     'sync.workers',
   ],
+  'hashes of requests, tokens and keys': ['outbox.requests', 'sync.access_tokens', 'sync.calendar_keys', 'sync.fleets'],
   'keys of records, hashes of plans, and who decided': [
     'sync.decisions',
     'sync.erased',

@@ -76,7 +76,7 @@ it('the quota is told as metrics and on the page, also when only changes may tak
   expect(values.get('boat_mirror_quota_reads_stopped')).toBe(1)
   expect(values.get('boat_mirror_quota_waiting_changes')).toBe(0)
   expect(textOf(await (await pages.get('/')).text())).toContain(
-    'hour 90 % of 100 · day 9 % of 1,000 reads wait: the rest is for changes',
+    'hour 90 % of 100 · day 9 % of 1,000 reads wait: the rest is reserved for changes',
   )
 })
 

@@ -1,5 +1,6 @@
 // What the mirror knows of when a boat is taken.
 
+import { streamNamed } from '../../catalog/catalog.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { localDay } from '../../reports/pieces.ts'
 import { isCanceled } from '../../reports/rentals.ts'
@@ -12,7 +13,12 @@ export type Boat = BoatFacts & {
 }
 
 /** Streams that say when a boat is taken. */
-const streams = ['rentals', 'resources', 'resource_unavailabilities', 'resource_availability_years']
+const streams = [
+  streamNamed('rentals'),
+  streamNamed('resources'),
+  streamNamed('resource_unavailabilities'),
+  streamNamed('resource_availability_years'),
+].map(({ name }) => name)
 
 /**
  * Reads a resource by its id, in the caller's transaction, which should see one moment. Rentals are those of the

@@ -101,7 +101,7 @@ function readOperation(stream: StreamDef, endpoint: ReadEndpoint, pagingOf: (str
   const isList = stream.reads.kind === 'list' && endpoint === stream.reads.list
   const paging = pagingOf(stream)
   const { id, schema, isRecord } = readAnswer(stream, endpoint, paging.itemsPath)
-  const isRental = stream.name === 'rentals' && isRecord
+  const isRental = stream.aggregate === 'rental' && isRecord
   const parameters: Json[] = [
     ...pathParameters(endpoint),
     ...queryParameters(stream, endpoint, paging),
