@@ -30,8 +30,13 @@ const personalMembers = new Map<StreamDef, readonly (readonly [path: string | nu
   }),
 )
 
-const without = (record: Json, names: readonly string[]): Json =>
-  isObject(record) ? Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name))) : record
+/** The record without these members; itself where it has none of them. */
+function without(record: Json, names: readonly string[]): Json {
+  if (!isObject(record) || !names.some((name) => record[name] !== undefined)) return record
+  const left: JsonObject = {}
+  for (const name of Object.keys(record)) if (!names.includes(name)) left[name] = record[name] as Json
+  return left
+}
 
 /** The record without everything personal. What is empty says something, too: it is cut by its name. */
 function cut(stream: StreamDef, record: Json): Json {
@@ -72,19 +77,26 @@ export function present(caller: Caller, stream: StreamDef, record: Json): Json {
   return withoutHashes(caller.personal ? record : cut(stream, record)) ?? null
 }
 
-/** Whether a payload, or several, is sent as it is stored: nothing of it is cut. */
-const isSentAsStored = (caller: Caller, stream: StreamDef, text: string): boolean =>
-  !holdsPerson(stream) || (caller.personal && !text.includes(hashPrefix) && !text.includes(exactMember))
+/** Whether values may stand in a text of records in place of others. */
+const mayHoldHashes = (text: string): boolean => text.includes(hashPrefix) || text.includes(exactMember)
 
 /** JSON text of a record as this caller may see it, from its payload. */
-export const presentText = (caller: Caller, stream: StreamDef, payload: string): string =>
-  isSentAsStored(caller, stream, payload) ? payload : stringifyJson(present(caller, stream, parseJson(payload).value))
+export function presentText(caller: Caller, stream: StreamDef, payload: string): string {
+  if (!holdsPerson(stream)) return payload
+  const hashed = mayHoldHashes(payload)
+  if (caller.personal && !hashed) return payload
+  const { value } = parseJson(payload)
+  return stringifyJson(hashed ? present(caller, stream, value) : cut(stream, value))
+}
 
 /** The same of an array of records. */
 export function presentArray(caller: Caller, stream: StreamDef, payloads: string): string {
-  if (isSentAsStored(caller, stream, payloads)) return payloads
+  if (!holdsPerson(stream)) return payloads
+  const hashed = mayHoldHashes(payloads)
+  if (caller.personal && !hashed) return payloads
   const { value } = parseJson(payloads)
-  return stringifyJson(Array.isArray(value) ? value.map((record) => present(caller, stream, record)) : [])
+  const records = Array.isArray(value) ? value : []
+  return stringifyJson(records.map((record) => (hashed ? present(caller, stream, record) : cut(stream, record))))
 }
 
 /** What two callers must share to see the same: told by tags, because an answer that is kept is one caller's. */

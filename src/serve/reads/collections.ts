@@ -130,7 +130,7 @@ export function collectionHandler(deps: Deps, stream: StreamDef, endpoint: ReadE
     const { caller, params, query } = request
     assertMayRead(caller, stream)
     assertOn(stream, settings)
-    if (stream.name.startsWith('resource')) query.off('test')
+    query.off(stream)
     const day = dayParam === undefined ? undefined : query.date(dayParam)
     query.end()
     const key = parentKeyOf(stream, params)

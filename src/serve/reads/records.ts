@@ -161,7 +161,7 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     const { caller, params, query } = request
     assertMayRead(caller, stream)
     assertOn(stream, settings)
-    if (stream.name.startsWith('resource')) query.off('test')
+    query.off(stream)
     query.end()
     const key = read.keyOf(params)
     const what = named(stream, key)
