@@ -32,11 +32,14 @@ import {
   ratioRows,
   roundHead,
   roundRows,
+  serveHead,
+  serveRows,
   type TableOf,
   terminal,
   workerHead,
   workerRows,
 } from './report.ts'
+import { openServe, type ServeResults } from './serve.ts'
 import { detailStreams, listsBeforeRentals } from './streams.ts'
 import {
   autovacuumRatios,
@@ -47,12 +50,24 @@ import {
   privacyRatios,
   pushRatios,
   type Ratio,
+  serveRatios,
   workerRatios,
 } from './targets.ts'
 import { forgetDetails, runWorkers, type WorkersResult } from './workers.ts'
 import { type Databases, openDatabases, openWorld } from './world.ts'
 
-const parts = ['lists', 'details', 'latency', 'push', 'feed', 'booking', 'privacy', 'workers', 'autovacuum'] as const
+const parts = [
+  'lists',
+  'details',
+  'latency',
+  'push',
+  'feed',
+  'booking',
+  'privacy',
+  'workers',
+  'autovacuum',
+  'serve',
+] as const
 type Part = (typeof parts)[number]
 
 type Flags = {
@@ -80,6 +95,7 @@ type Results = {
   readonly push: PushResult[]
   readonly feed: FeedResult[]
   readonly booking: Record<string, readonly BookingResult[]>
+  readonly serve: ServeResults[]
   readonly privacy: Record<string, readonly PrivacyResult[]>
   readonly ratios: Ratio[]
 }
@@ -96,6 +112,7 @@ const benches: Readonly<Record<Part, (tools: Tools) => Promise<void>>> = {
   privacy: benchPrivacy,
   workers: benchWorkers,
   autovacuum: benchAutovacuum,
+  serve: benchServe,
 }
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
@@ -116,6 +133,7 @@ try {
       push: [],
       feed: [],
       booking: {},
+      serve: [],
       privacy: {},
       ratios: [],
     }
@@ -163,6 +181,7 @@ function tablesOf(results: Results): readonly TableOf[] {
       head: bookingHead,
       rows: Object.entries(results.booking).flatMap(([title, all]) => bookingRows(title, all)),
     },
+    { head: serveHead, rows: serveRows(results.serve) },
     {
       head: privacyHead,
       rows: Object.entries(results.privacy).flatMap(([title, all]) => privacyRows(title, all)),
@@ -347,6 +366,25 @@ async function benchAutovacuum(tools: Tools): Promise<void> {
     const results = await runAutovacuum(flags.rounds, { ...tools, world })
     tools.results.autovacuum[title] = results
     tools.results.ratios.push(...autovacuumRatios(`second sync, ${title}, autovacuum`, results))
+  } finally {
+    await world.close()
+  }
+}
+
+async function benchServe(tools: Tools): Promise<void> {
+  const size = scale(20_000)
+  say(`serve: making a world of ${size} rentals, and reading it`)
+  const world = await openWorld(size)
+  try {
+    const serve = await openServe({ ...tools, world })
+    try {
+      const wishes = { seconds: flags.quick ? 3 : 10, rounds: flags.rounds }
+      const onRound = (round: number): void => say(`serve: round ${round} of ${flags.rounds}`)
+      tools.results.serve.push(...(await serve.measure(wishes, onRound)))
+      tools.results.ratios.push(...serveRatios(tools.results.serve))
+    } finally {
+      await serve.close()
+    }
   } finally {
     await world.close()
   }

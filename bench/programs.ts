@@ -2,7 +2,7 @@
 
 import { buildProgram } from '../test/helpers/child-program.ts'
 
-const names = ['sync', 'download', 'baseline', 'push', 'writer', 'webhook'] as const
+const names = ['sync', 'download', 'baseline', 'push', 'writer', 'webhook', 'load'] as const
 
 /** Files to start, by name. */
 export type Programs = Readonly<Record<(typeof names)[number], string>> & AsyncDisposable

@@ -7,9 +7,10 @@ import type { FeedResult } from './feed.ts'
 import type { Round } from './lists.ts'
 import { modes, type PrivacyResult } from './privacy.ts'
 import type { PushResult } from './push.ts'
+import type { ServeResults } from './serve.ts'
 import { quantile, summary } from './statistics.ts'
 import type { SyncResult } from './sync-process.ts'
-import { changesPerSecond, isMet, limitOf, type Ratio } from './targets.ts'
+import { changesPerSecond, halfLoad, isMet, limitOf, type Ratio, tokenKinds } from './targets.ts'
 import type { WorkersResult } from './workers.ts'
 
 type Cell = string | number
@@ -180,6 +181,27 @@ export function feedRows(results: readonly FeedResult[]): Cell[][] {
     }),
   )
 }
+
+export const serveHead = ['serve', 'token', 'a second, median (least–most)', '99th percentile at half load'] as const
+
+const readNames = { singles: 'single rentals', lists: 'lists of 100 rentals' } as const
+
+/** A row for each kind of read and token. */
+export const serveRows = (results: readonly ServeResults[]): Cell[][] =>
+  results.length === 0
+    ? []
+    : (['singles', 'lists'] as const).flatMap((kind) =>
+        tokenKinds.map((token) => {
+          const { median, min, max } = summary(results.map((result) => result[token][kind].perSecond))
+          const p99 = medianOf(results.map((result) => result[token][kind].p99))
+          return [
+            readNames[kind],
+            token,
+            `${shown(median)} (${shown(min)}–${shown(max)})`,
+            `${shown(p99)} ms at ${halfLoad[kind].toLocaleString('en')} a second`,
+          ]
+        }),
+      )
 
 export const bookingHead = [
   'a booking upstream, 10 requests a second',

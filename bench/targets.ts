@@ -5,6 +5,7 @@ import type { FeedResult } from './feed.ts'
 import type { Round } from './lists.ts'
 import type { PrivacyResult } from './privacy.ts'
 import type { PushResult } from './push.ts'
+import type { ServeResults } from './serve.ts'
 import { quantile } from './statistics.ts'
 import type { WorkersResult } from './workers.ts'
 
@@ -148,6 +149,39 @@ export const feedRatios = (results: readonly FeedResult[]): readonly Ratio[] => 
     goal(atMost('feed: the same at 500 changes a second', p99('webhook', 'busy'), 300)),
   ]
 }
+
+/** Reads a second of each kind at which times are measured: half of those that are to be answered. */
+export const halfLoad = { singles: 1_000, lists: 100 } as const
+export type ReadKind = keyof typeof halfLoad
+
+/** A token that sees everything, and one of some companies. */
+export const tokenKinds = ['unrestricted', 'restricted'] as const
+export type TokenKind = (typeof tokenKinds)[number]
+
+/** What `serve` answers a second, and how soon at half of that, in milliseconds. */
+export const serveRatios = (results: readonly ServeResults[]): readonly Ratio[] =>
+  tokenKinds.flatMap((token) =>
+    (['singles', 'lists'] as const).flatMap((kind: ReadKind) => {
+      const median = (of: (result: ServeResults) => number): number => quantile(results.map(of), 0.5)
+      const load = halfLoad[kind]
+      return [
+        goal(
+          atLeast(
+            `serve, ${token} token: ${kind} a second`,
+            median((result) => result[token][kind].perSecond),
+            load * 2,
+          ),
+        ),
+        goal(
+          atMost(
+            `serve, ${token} token: 99th percentile in ms at ${load.toLocaleString('en')} ${kind} a second`,
+            median((result) => result[token][kind].p99),
+            20,
+          ),
+        ),
+      ]
+    }),
+  )
 
 /** What each mode of PERSONAL_DATA costs a first list, compared within each round. */
 export function privacyRatios(results: readonly PrivacyResult[]): readonly Ratio[] {

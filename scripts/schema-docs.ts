@@ -12,8 +12,8 @@ const currencies = streams.flatMap(({ name, columns }) =>
 
 const introduction = `# The database
 
-Made by \`npm run docs\` from the catalog; a test fails when it is out of date. The same texts are comments in the
-database: \`\\d+ mirror.rentals\` in psql shows them.
+This page lists every schema, table, column and function of the database. \`npm run docs\` makes it from the catalog; a test fails
+when it is out of date. The same texts are comments in the database: \`\\d+ mirror.rentals\` in psql shows them.
 
 - \`mirror\`: every record of the API, one table for each record type. Names follow the API's fields in snake_case.
 - \`mirror_views\`: the same tables without documents, personal columns and payloads that hold a person, for

@@ -8,7 +8,7 @@ const addressWith =
 
 const httpAddress = addressWith('http:', 'https:')
 
-/** The address, unless a % in its user or password escapes nothing: nobody can tell then which is meant. */
+/** The address, unless a % in its user or password is not an escape: then its meaning is unclear. */
 function withReadableLogin(address: string | undefined): string | undefined {
   try {
     const { username, password } = new URL(address ?? '')
@@ -21,7 +21,7 @@ function withReadableLogin(address: string | undefined): string | undefined {
 
 const postgresAddress = addressWith('postgres:', 'postgresql:')
 
-/** What libpq's parameters take where pg would stumble over another value, or pass over it. */
+/** The values that libpq's parameters take where pg would fail on another value, or ignore it. */
 const postgresParameters: Readonly<Record<string, RegExp>> = {
   sslmode: /^(disable|allow|prefer|require|verify-ca|verify-full|no-verify)$/,
   sslnegotiation: /^(postgres|direct)$/,
@@ -43,7 +43,7 @@ export function parsePostgresAddress(value: string): string | undefined {
   }
   for (const [name, pattern] of Object.entries(postgresParameters))
     if (searchParams.getAll(name).some((given) => !pattern.test(given))) return undefined
-  // As libpq has it: TLS that nobody asked for cannot come first.
+  // As in libpq: no TLS unless it is requested.
   const mode = searchParams.get('sslmode') ?? ''
   if (searchParams.get('sslnegotiation') === 'direct' && ['disable', 'allow', 'prefer'].includes(mode)) return undefined
   try {
@@ -73,8 +73,8 @@ export function parseRedisAddress(value: string): string | undefined {
 }
 
 /**
- * Where messages of ours go: nothing travels in the clear but to this machine and to names that only a local network knows.
- * Kept as it is, slash at its end and all: what is posted to another path is another's.
+ * The address of a receiver of our messages: clear text travels only to this machine and to names that exist only in
+ * a local network. Kept unchanged, including a slash at its end: another path may belong to another receiver.
  */
 export function parseReceiver(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : null

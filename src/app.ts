@@ -46,13 +46,13 @@ export type App = {
   readonly api: Api
   /** Requests per second over all workers; 0 is no limit. */
   readonly ratePerSecond: number
-  /** What every request passes, those of other clients of the same API too. */
+  /** The limiter that every request passes, including those of other clients of the same API. */
   readonly limiter: Limiter
   readonly syncContext: Omit<SyncContext, 'onTasks'>
   readonly pushContext: PushContext
   /** Opens the queue backend. The app closes it, where its user has not. */
   openQueue(signal: AbortSignal): Promise<QueueBackend>
-  /** Is told of each call of the API, besides the statistics in the database. */
+  /** Registers a listener for each call of the API, in addition to the statistics in the database. */
   onCall(listener: (call: CallRecord) => void): void
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -70,11 +70,11 @@ export type AppOptions = {
   readonly patienceMs: number | null
   /** Ends the wait for another process that migrates. */
   readonly signal?: AbortSignal
-  /** Is told when `privacy apply` has changed what may be stored: nothing can be written any more. */
+  /** Called when `privacy apply` has changed what may be stored: nothing can be written any more. */
   readonly onFenced?: (error: BoatMirrorError) => void
 }
 
-/** Stands in for the API's address where nothing is read from it: nothing listens on the discard port. */
+/** Replaces the API's address where nothing is read from it: no server listens on the discard port. */
 export const noApi = 'http://127.0.0.1:9'
 
 /** Requests per second against a real API when nothing is configured; its own limit is not published. */
@@ -126,7 +126,9 @@ export async function openServer(config: Config, log: Logger): Promise<DatabaseS
   return server
 }
 
-/** What stands before the database where sessions matter; looked at once, and said where it costs something. */
+/**
+ * The pooling in front of the database where sessions are needed; checked once, and logged where it costs something.
+ */
 function lookOnce(config: Config, { directUrl }: DatabaseServer, log: Logger): () => Promise<Pooling> {
   const look = async (): Promise<Pooling> => {
     const pooling = await poolingOf(
@@ -162,7 +164,7 @@ type Releases = {
   run(): Promise<void>
 }
 
-/** What is to be closed, in reverse order of opening; a failing close does not keep the others open. */
+/** Closes resources in reverse order of opening; a failing close does not keep the others open. */
 function releases(log: Logger): Releases {
   const closers: (() => unknown)[] = []
   return {

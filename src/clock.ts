@@ -26,8 +26,8 @@ export function addDays(date: string, days: number): string {
 }
 
 /**
- * Tells whether `ms` milliseconds have passed since now. Timers of a process that was halted are late, and a steady clock
- * stands still while the machine sleeps: the clock that went further counts.
+ * Returns whether `ms` milliseconds have passed since now. Timers of a process that was halted are late, and a steady
+ * clock stops while the machine sleeps: the clock that went further counts.
  */
 export function deadlineIn(ms: number): () => boolean {
   const [steady, wall] = [performance.now(), Date.now()]

@@ -45,7 +45,7 @@ type SettingValues = {
   readonly [K in keyof Settings]: Value<Settings[K]> | (Settings[K]['fallback'] extends string ? never : null)
 }
 
-/** Settings of the API that stand in `api` by their own names. */
+/** Settings of the API that are members of `api` under their own names. */
 type ApiKey =
   | 'baseUrl'
   | 'token'
@@ -73,7 +73,7 @@ export type Config = Omit<SettingValues, ApiKey | ProxyKey | 'paging' | keyof Pa
   readonly schedules: Readonly<Record<string, number>>
   /** Per-stream freshness targets in milliseconds. */
   readonly targets: Readonly<Record<string, number>>
-  /** What becomes of single personal columns, by `table.column`, where it is something else than PERSONAL_DATA says. */
+  /** The treatment of single personal columns, by `table.column`, where it differs from PERSONAL_DATA. */
   readonly privacy: Readonly<Record<string, PersonalDataAction>>
 }
 
@@ -92,7 +92,7 @@ function shown(name: string, value: string): string {
 
 /**
  * The environment a program starts with: `.env` of the folder first, then the process's own variables, which win.
- * @throws BoatMirrorError CONFIG_INVALID when `.env` can't be read, or holds a name that nobody reads
+ * @throws BoatMirrorError CONFIG_INVALID when `.env` can't be read, or contains an unknown name
  */
 export function readEnvironment(cwd = process.cwd()): Record<string, string | undefined> {
   const fromFile = readDotenv(resolve(cwd, '.env'))
@@ -113,8 +113,8 @@ function readDotenv(path: string): Readonly<Record<string, string>> {
 const namesRemedy = 'docs/configuration.md lists every setting.'
 
 /**
- * User and password of API_BASE_URL become what every HTTP client makes of them, Basic authentication, and the address is
- * kept without them: it stands in messages and in the database.
+ * User and password of API_BASE_URL become Basic authentication, as in every HTTP client, and the address is stored
+ * without them, because it is shown in messages and stored in the database.
  */
 function takeLogin(value: ParsedSettings, authGiven: boolean, problems: string[]): ParsedSettings {
   const url = value.baseUrl === null ? null : new URL(value.baseUrl)
@@ -131,7 +131,7 @@ function takeLogin(value: ParsedSettings, authGiven: boolean, problems: string[]
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Names of the settings that somebody set, be it to their default. */
+/** Names of the settings that are set, even to their default. */
 export function givenNames(env: Environment, cwd = process.cwd()): ReadonlySet<string> {
   const file = Object.entries(readFile(env, cwd)).filter(([, value]) => !isUnset(value))
   return new Set([...Object.keys(env).filter((name) => env[name]), ...file.map(([name]) => name)])
@@ -150,18 +150,18 @@ export function readConfig(env: Environment, cwd = process.cwd(), leniency = str
   return configFrom(env, readFile(env, cwd), cwd, leniency)
 }
 
-/** What is wrong where credentials are to be sent and there are none; null: nothing. */
+/** The problem where credentials must be sent and there are none; null: there is no problem. */
 function missingToken({ baseUrl, auth, token }: Pick<ParsedSettings, 'baseUrl' | 'auth' | 'token'>): string | null {
   if (baseUrl === null || auth === null || auth.kind === 'none' || token !== null) return null
-  return `API_TOKEN is not set, and API_AUTH is ${auth.kind}: set API_TOKEN, or API_AUTH=none.`
+  return `API_TOKEN is not set, but API_AUTH is ${auth.kind}. Set API_TOKEN, or API_AUTH=none.`
 }
 
-/** For whoever is about to ask the API. @throws BoatMirrorError CONFIG_INVALID when API_TOKEN is missing */
+/** Called before requests to the API. @throws BoatMirrorError CONFIG_INVALID when API_TOKEN is missing */
 export function assertToken({ api }: Pick<Config, 'api'>): void {
   const problem = missingToken(api)
   if (problem === null) return
   throw new BoatMirrorError('CONFIG_INVALID', problem, {
-    remedy: '`boat-mirror check` finds out whether the API asks for a token, and how it is sent.',
+    remedy: 'Run `boat-mirror check` to find out whether the API requires a token, and how to send it.',
   })
 }
 
@@ -199,7 +199,7 @@ function configFrom(
     const parsed = typeof value === 'string' ? setting.parse(value.trim()) : undefined
     if (parsed === undefined) {
       const got = typeof value === 'string' ? shown(setting.name, value) : given(value)
-      problems.push(`${setting.name} is ${got}; it takes ${setting.takes}.`)
+      problems.push(`${setting.name} is ${got}. It must be ${setting.takes}.`)
     }
     return parsed ?? null
   }
@@ -209,19 +209,21 @@ function configFrom(
   const value = takeLogin(parsed, Boolean(env.API_AUTH) || !isUnset(file.API_AUTH), problems)
 
   if (value.databaseDirectUrl !== null && value.databaseUrl === null)
-    problems.push('DATABASE_DIRECT_URL is set, and DATABASE_URL is not: it is a second way to the same database.')
+    problems.push(
+      'DATABASE_DIRECT_URL is set, but DATABASE_URL is not. Set both: they are two ways to the same database.',
+    )
   const missing = missingToken(value)
   if (missing !== null && !tokenOptional) problems.push(missing)
   if (value.auth?.kind === 'basic' && value.token !== null && !value.token.includes(':'))
     problems.push('API_TOKEN must be user:password, because API_AUTH is basic.')
   if ((value.auth?.kind === 'bearer' || value.auth?.kind === 'header') && /[^\t\x20-\x7e]/.test(value.token ?? ''))
     problems.push(
-      `API_TOKEN holds a character that no header can carry, and API_AUTH is ${value.auth.kind}; it takes printable ASCII.`,
+      `API_TOKEN has a character that a header cannot carry, and API_AUTH is ${value.auth.kind}. It must be printable ASCII.`,
     )
 
   if (value.webhookUrl !== null && value.webhookSecrets === null)
     problems.push(
-      'WEBHOOK_SECRET is not set, and WEBHOOK_URL is: who receives changes must be able to tell that they are ours. Make one: echo "whsec_$(openssl rand -base64 32)"',
+      'WEBHOOK_URL is set, but WEBHOOK_SECRET is not. The receiver needs it to verify calls. Generate one: echo "whsec_$(openssl rand -base64 32)"',
     )
 
   const fromFile = {

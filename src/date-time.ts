@@ -1,7 +1,7 @@
-// Reads dates and date-times as the API writes them. Everything that compares or stores such a text goes through here, so that
+// Reads dates and date-times as the API writes them. All code that compares or stores them uses this file, so that
 // the time zone of the process never decides what a text means: one without offset is in the configured zone. Pure.
 
-/** A date-time in every spelling of RFC 3339, and some that are common besides: a space, `+00`, `+0000`, no seconds. */
+/** A date-time in every spelling of RFC 3339, and some other common ones: a space, `+00`, `+0000`, no seconds. */
 const dateTimePattern =
   /^(\d{4}-\d{2}-\d{2})[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d|60)(?:\.(\d+))?)?\s?([Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/
 

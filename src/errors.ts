@@ -68,7 +68,7 @@ export const errorCodes = {
 export type ErrorCode = keyof typeof errorCodes
 
 type ErrorDetails = {
-  /** What a person can do about it, as an imperative sentence. */
+  /** What you can do about it, as an imperative sentence. */
   readonly remedy?: string
   readonly cause?: unknown
   /** Overrides the kind of the code, for the rare case where the same code calls for another reaction. */
@@ -98,7 +98,10 @@ export type ApiErrorDetails = ErrorDetails & {
   readonly retryAfterMs?: number
   /** The first 500 characters of the body, secrets removed. */
   readonly body?: string
-  /** What the API gave as reason, secrets removed. For people: it may hold personal data, so it is not part of `message`. */
+  /**
+   * The reason given in the API's answer, secrets removed. For human readers: it may hold personal data, so it is not
+   * part of `message`.
+   */
   readonly reason?: string
   /** What a 401 asks for (WWW-Authenticate), secrets removed. */
   readonly asksFor?: string

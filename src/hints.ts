@@ -35,7 +35,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const hint = new RegExp(`\\bboat-mirror (?=(?:${commandNames.join('|')})\\b)`, 'g')
 
-/** A text of ours, whose commands begin with `boat-mirror`, with what the caller would have to type. Pure. */
+/** Replaces `boat-mirror` at the beginning of commands in a text with what the caller would have to type. Pure. */
 export function asCalled(text: string, { npm_package_name: name, npm_lifecycle_event: script }: Environment): string {
   const inCheckout = name === 'boat-mirror' && (script === 'cli' || script === 'start')
   return inCheckout ? text.replace(/\bboat-mirror worker\b/g, 'npm start').replace(hint, 'npm run cli -- ') : text

@@ -14,8 +14,9 @@ export const isLoopback = (name: string): boolean =>
   name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name)
 
 /**
- * Is a request for this Host answered? On loopback only loopback names are. Elsewhere addresses, the configured name and
- * names without a dot (containers, machines of one's own network) are: no public name is one of these.
+ * Whether a request for this Host is answered. On loopback only loopback names are. Elsewhere addresses, the
+ * configured name and names without a dot (containers, machines of a local network) are: no public name looks like
+ * these.
  * @param listening HOST.
  */
 export function isKnownHost(header: string | undefined, listening: string): boolean {
@@ -26,7 +27,7 @@ export function isKnownHost(header: string | undefined, listening: string): bool
   return isIP(name) !== 0 || name === listening.toLowerCase() || !name.includes('.')
 }
 
-/** Does a form come from a page of ours? Browsers say so in one of these headers; whoever says nothing is no form of ours. */
+/** Whether a form comes from one of our pages. Browsers send one of these headers; without any it is not our form. */
 export function isOwnForm(headers: {
   readonly host?: string | undefined
   readonly origin?: string | undefined

@@ -1,5 +1,5 @@
-// The mirror for a program of one's own: what the commands do, as functions. It reads neither environment nor files, and
-// works only while one of its functions is called.
+// The mirror for your program: the commands as functions. It reads neither environment nor files, and works only
+// while one of its functions is running.
 
 import { Kysely, PostgresDialect } from 'kysely'
 import { type App, noApi, openApp } from './app.ts'
@@ -33,12 +33,12 @@ import { preflight } from './sync/preflight.ts'
 /** The settings of docs/configuration.md under their names in camelCase; `databaseUrl` must be there. */
 export type MirrorOptions = Omit<SettingOptions, 'autoMigrate' | 'databaseUrl'> & {
   readonly databaseUrl: string
-  /** Brings the schema up to date; else one that is not is refused. */
+  /** Brings the schema up to date; otherwise an outdated one is refused. */
   readonly migrate?: boolean
 }
 
 export type SyncOptions = {
-  /** Named by their tables, what they hang below is read too; all, where nothing is said. */
+  /** Streams by their table names; parents are read too. Default: all. */
   readonly streams?: readonly string[]
   /** Reads every detail again. */
   readonly full?: boolean
@@ -64,7 +64,7 @@ export type PushOptions = { readonly signal?: AbortSignal }
 export type PushResult = {
   /** What this push worked on, newest first; at most 1,000. */
   readonly changes: readonly ChangeFacts[]
-  /** Ids of all changes that wait for a person. */
+  /** Ids of all changes that need a decision. */
   readonly needPerson: readonly string[]
   /** How the API refuses the account, so that changes were left in the queue; null: it takes it. */
   readonly held: string | null
@@ -80,7 +80,7 @@ export type Mirror = {
    * @throws BoatMirrorError USAGE for a stream or key that there cannot be, and beyond 60 a minute
    */
   refresh(stream: string, options?: RefreshOptions): Promise<RefreshResult>
-  /** Sends what is queued, and ends when nothing can settle without a person, as the command `push`. */
+  /** Sends the queued changes, and ends when nothing can settle without a decision, as the command `push` does. */
   push(options?: PushOptions): Promise<PushResult>
   /**
    * Queues a failed, expired, canceled or conflicting change again, as `outbox.retry` does.
@@ -101,9 +101,9 @@ export type Mirror = {
    */
   release(runId: string | number, options?: DecisionOptions): Promise<string>
   /**
-   * Nothing of a stream, and of what hangs below it, is read until `resume`, as `sync.pause` does; a run under way ends first.
+   * Stops reading a stream, and the streams below it, until `resume`, as `sync.pause` does; a running run ends first.
    * @returns sync.decisions.id
-   * @throws BoatMirrorError USAGE for a stream that there is not, or is paused; PLAN_CHANGED
+   * @throws BoatMirrorError USAGE for an unknown or paused stream; PLAN_CHANGED
    */
   pause(stream: string, options?: DecisionOptions): Promise<string>
   /** Ends `pause`, as `sync.resume` does. @throws BoatMirrorError USAGE for a stream that is not paused; PLAN_CHANGED */
@@ -112,7 +112,7 @@ export type Mirror = {
   status(): Promise<StatusFacts>
   /** The feed; see `changes` of `boat-mirror/client`. */
   changes(options?: FeedOptions): Feed
-  /** Ends what is under way, and closes every connection. */
+  /** Ends all running work, and closes every connection. */
   close(): Promise<void>
 }
 
@@ -140,7 +140,7 @@ export async function openMirror({ migrate = false, ...options }: MirrorOptions)
 function mirrorOf(app: App, closing: AbortController): Mirror {
   const { config, database, log, syncContext, pushContext, clock } = app
   const underWay = new Set<Promise<unknown>>()
-  /** An error of the driver, as one of ours. */
+  /** Turns an error of the driver into a BoatMirrorError. */
   const translated = (error: unknown): never => {
     throw translateDatabaseError(error, app.databaseUrl)
   }
@@ -154,7 +154,10 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
   }
   const pool = { connect: () => database.pool.connect(), end: async () => {} } // closed with the mirror
   const db = new Kysely<MirrorDatabase>({ dialect: new PostgresDialect({ pool }) })
-  /** A queue of its own for each call: BullMQ ties what it opens to the connections it is given, and lets go of it with them. */
+  /**
+   * A separate queue for each call: BullMQ binds its objects to the connections it is given, and releases them
+   * together.
+   */
   const withQueue = async <T>(signal: AbortSignal, work: (options: SyncWorkerOptions) => Promise<T>): Promise<T> => {
     const backend = await app.openQueue(signal)
     try {
@@ -231,7 +234,7 @@ function mirrorOf(app: App, closing: AbortController): Mirror {
   }
 }
 
-/** Where the API is. @throws BoatMirrorError CONFIG_INVALID when nothing says it: a program starts no sandbox by itself */
+/** The address of the API. @throws BoatMirrorError CONFIG_INVALID when it is not set: a program starts no sandbox */
 function apiUrlOf({ api }: Config): string {
   if (api.baseUrl !== null) return api.baseUrl
   throw new BoatMirrorError('CONFIG_INVALID', 'apiBaseUrl is not set.', {

@@ -8,7 +8,10 @@ import { withoutControls } from './text.ts'
 
 export type Logger = PinoLogger
 
-/** An error as log fields: code, message, endpoint, status. Postgres's `detail` and `where` quote row values, so they are left out. */
+/**
+ * An error as log fields: code, message, endpoint, status. Postgres's `detail` and `where` quote row values, so they
+ * are omitted.
+ */
 export function serializeError(error: unknown): Record<string, unknown> {
   if (error instanceof ApiError)
     return { code: error.code, message: error.message, endpoint: error.endpoint, status: error.status }
@@ -23,8 +26,8 @@ export function serializeError(error: unknown): Record<string, unknown> {
 }
 
 /**
- * A line of JSON whose texts keep, once they are read and shown, no control character but tab and newline: those that JSON
- * writes as escapes are escaped once more.
+ * A line of JSON whose texts, once they are read and shown, contain no control character except tab and newline:
+ * those that JSON writes as escapes are escaped again.
  */
 const withoutEscapes = (line: string): string =>
   withoutControls(line).replace(/\\(u[0-9a-f]{4}|.)/g, (escaped, code: string) =>
@@ -49,7 +52,7 @@ export function createLogger(level: string, options: { readonly pretty?: boolean
   return pino(settings, stream)
 }
 
-/** Lets a message through at most once in `quietMs` milliseconds: true when it is to be said now. */
+/** Lets a message through at most once in `quietMs` milliseconds: true when it should be logged now. */
 export function atMostEvery(quietMs: number): (message: string) => boolean {
   const said = new Map<string, number>()
   return (message) => {

@@ -1,11 +1,11 @@
-// What a misspelt name may have meant. Pure.
+// The likely meaning of a misspelt name. Pure.
 
 import { BoatMirrorError } from './errors.ts'
 
 /** So many letters may be wrong, missing or too many. */
 const lettersWrong = 2
 
-/** How many letters must be changed, added or left out to make one name of the other (Levenshtein). */
+/** How many letters must be changed, added or removed to turn one name into the other (Levenshtein). */
 function lettersBetween(one: string, other: string): number {
   let above = Array.from({ length: other.length + 1 }, (_, column) => column)
   for (let row = 1; row <= one.length; row++) {
@@ -21,7 +21,7 @@ function lettersBetween(one: string, other: string): number {
 
 /** The known name that is nearest to this one and at most two letters away; undefined: none is. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > 100) return undefined // no name of ours is as long
+  if (name.length > 100) return undefined // none of our names is as long
   const near = known.map((each) => ({ each, letters: lettersBetween(name, each) }))
   return near.filter(({ letters }) => letters <= lettersWrong).sort((a, b) => a.letters - b.letters)[0]?.each
 }
@@ -40,12 +40,12 @@ export function assertOptions(options: object, known: readonly string[]): void {
 
 /**
  * What an unknown name may have meant, as the end of a sentence: the name one or two letters away, else those that have
- * all of its words (`API_URL`: `; API_BASE_URL may be meant`); empty where there is none.
+ * all of its words (`API_URL`: ` (did you mean API_BASE_URL?)`); empty where there is none.
  */
 export function meant(name: string, known: readonly string[]): string {
   const right = nearest(name, known)
   const words = name.split('_')
   const wider = known.filter((each) => words.every((word) => each.split('_').includes(word)))
   const names = right !== undefined ? [right] : wider.length <= 3 ? wider : []
-  return names.length === 0 ? '' : `; ${names.join(' or ')} may be meant`
+  return names.length === 0 ? '' : ` (did you mean ${names.join(' or ')}?)`
 }

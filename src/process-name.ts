@@ -1,4 +1,4 @@
-// What a process of ours is called in the database, by which its leases and its work are told from those of others.
+// The name of one of our processes in the database, which distinguishes its leases and work from those of others.
 
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'

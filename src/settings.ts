@@ -20,7 +20,7 @@ export const pagingStyles = ['page', 'offset', 'cursor', 'link', 'none'] as cons
 export type PagingStyle = (typeof pagingStyles)[number]
 const generalStyles = pagingStyles.filter((style) => style !== 'none')
 
-/** What APIs call the parameters of each style; `page` and `perPage` are the documented ones (docs/sources.md). */
+/** The usual parameter names of each style; `page` and `perPage` are the documented ones (docs/sources.md). */
 export const usualParams: Readonly<Record<PagingStyle, { readonly page: string; readonly size: string }>> = {
   page: { page: 'page', size: 'perPage' },
   offset: { page: 'offset', size: 'limit' },
@@ -32,7 +32,7 @@ export const usualParams: Readonly<Record<PagingStyle, { readonly page: string; 
 /** What a setting takes: `takes` completes the sentence "takes …", `parse` answers undefined to what it does not take. */
 type Values<T> = { readonly takes: string; readonly parse: (text: string) => T | undefined }
 
-/** A setting as a person sees it; a `fallback` of null: unset unless somebody sets it. */
+/** A setting as the documents show it; a `fallback` of null: no default. */
 export type Setting<T, F extends string | null = string | null> = Values<T> & {
   readonly name: string
   readonly fallback: F
@@ -71,7 +71,7 @@ const postgresAddress = {
     'a postgres:// address of one host, with sslmode disable, allow, prefer, require, verify-ca, verify-full or no-verify',
   parse: parsePostgresAddress,
 }
-const proxy: Values<string> = { takes: 'an http(s) address such as http://proxy:3128', parse: parseProxy }
+const proxy: Values<string> = { takes: 'an http(s) address, for example http://proxy:3128', parse: parseProxy }
 
 /** Requests within any hour, any 24 hours, and a calendar month in UTC; null: that window has no quota. */
 export type Quota = { readonly hour: number | null; readonly day: number | null; readonly month: number | null }
@@ -145,13 +145,13 @@ const define = <const N extends string, T, F extends string | null>(
 ): Setting<T, F> & { readonly name: N } => ({ name, fallback, meaning, ...values })
 
 const auth = { takes: 'bearer, basic, header:NAME, query:NAME or none', parse: parseAuth }
-const zone = { takes: 'an IANA zone such as Europe/Paris', parse: parseTimeZone }
+const zone = { takes: 'an IANA zone, for example Europe/Paris', parse: parseTimeZone }
 const redisAddress = {
-  takes: 'a redis:// or rediss:// address, with no more behind it than a database number',
+  takes: 'a redis:// or rediss:// address, followed at most by a database number',
   parse: parseRedisAddress,
 }
 const receiver = {
-  takes: 'an https:// address without user, password and #, or http:// to this machine or a name without a dot',
+  takes: 'an https:// address without user, password and #; http:// only for this machine or a name without a dot',
   parse: parseReceiver,
 }
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -162,14 +162,14 @@ export const settings = {
     'API_BASE_URL',
     null,
     { takes: 'an http(s) address without /v3 and query', parse: parseApiAddress },
-    'root of the API; unset: the sandbox',
+    'root address of the API; unset: the built-in sandbox',
   ),
-  token: define('API_TOKEN', null, text('any text'), 'the secret'),
-  auth: define('API_AUTH', 'bearer', auth, 'how the secret is sent'),
+  token: define('API_TOKEN', null, text('any text'), 'secret that the API expects'),
+  auth: define('API_AUTH', 'bearer', auth, 'how API_TOKEN is sent'),
   language: define(
     'API_LANGUAGE',
     null,
-    matching('a language such as fr', /^[A-Za-z0-9,;=.* -]+$/),
+    matching('a language, for example fr', /^[A-Za-z0-9,;=.* -]+$/),
     'sent as Accept-Language',
   ),
   paging: define('API_PAGING', 'page', oneOf(generalStyles), 'paging style'),
@@ -177,200 +177,210 @@ export const settings = {
     'API_PAGE_PARAM',
     null,
     text('a query parameter name'),
-    'which page, offset or cursor; unset: `page`, `offset` or `cursor`, as the style has it',
+    'parameter that selects the page, offset or cursor; unset: `page`, `offset` or `cursor`, depending on API_PAGING',
   ),
   sizeParam: define(
     'API_SIZE_PARAM',
     null,
     text('a query parameter name'),
-    'records per page; unset: `perPage`, with offsets and cursors `limit`',
+    'parameter for the number of records per page; unset: `perPage`, or `limit` with offsets and cursors',
   ),
-  pageSize: define('API_PAGE_SIZE', '100', whole(1, 10_000), 'records asked for per page'),
+  pageSize: define('API_PAGE_SIZE', '100', whole(1, 10_000), 'number of records to request per page'),
   pageBase: define(
     'API_PAGE_BASE',
     null,
     { ...whole(0, 1), takes: '0 or 1' },
-    'number of the first page; unset: probed',
+    'number of the first page; unset: detected',
   ),
   itemsPath: define(
     'API_ITEMS_PATH',
     null,
-    text('a dotted path such as data.items'),
-    'where the records stand; unset: found by itself',
+    text('a dotted path, for example data.items'),
+    'where an answer has its records; unset: detected',
   ),
   nextPath: define(
     'API_NEXT_PATH',
     null,
-    text('a dotted path such as meta.nextCursor, or none'),
-    'where the next cursor or link stands; unset: found by itself; `none`: what answers say of a next page does not count',
+    text('a dotted path, for example meta.nextCursor, or none'),
+    'where an answer has the next cursor or link; unset: detected; `none`: ignore what answers say about a next page',
   ),
   totalPath: define(
     'API_TOTAL_PATH',
     null,
     text('a dotted path, header:NAME, or none'),
-    'where the total stands; unset: found by itself; `none`: what answers say of a total does not count',
+    'where an answer has the total; unset: detected; `none`: ignore what answers say about a total',
   ),
   rateLimit: define(
     'API_RATE_LIMIT',
     null,
     whole(0, 100_000),
-    'requests per second over all workers; default 10, and 0 (no limit) against the sandbox',
+    'requests per second of all workers together; unset: 10, or 0 (no limit) with the sandbox',
   ),
   quota: define(
     'API_QUOTA',
     null,
     {
-      takes: `requests in an hour, a day and a month, such as 5000/hour,200000/day,500000/month: any of them, each at least ${fewestOfQuota}`,
+      takes: `requests per hour, day and month, for example 5000/hour,200000/day,500000/month: one or more of them, each at least ${fewestOfQuota}`,
       parse: parseQuota,
     },
-    'requests that the API allows, over all workers and commands: in any hour, any 24 hours, a calendar month in UTC; unset: no quota',
+    'requests that the API allows all workers and commands together in any hour, any 24 hours, and a calendar month in UTC; unset: no quota',
   ),
   concurrency: define('API_CONCURRENCY', '8', whole(1, 256), 'requests in flight per process'),
   timeoutMs: define('API_TIMEOUT_MS', '30000', whole(100, 600_000, 'milliseconds'), 'time limit of one request'),
-  httpsProxy: define('HTTPS_PROXY', null, proxy, 'proxy to an https API; never for loopback'),
-  httpProxy: define('HTTP_PROXY', null, proxy, 'proxy to an http API; never for loopback'),
-  noProxy: define(
-    'NO_PROXY',
-    null,
-    text('hosts, addresses and subnets, or *'),
-    'APIs that are reached without a proxy',
-  ),
+  httpsProxy: define('HTTPS_PROXY', null, proxy, 'proxy for an https API; not used for loopback'),
+  httpProxy: define('HTTP_PROXY', null, proxy, 'proxy for an http API; not used for loopback'),
+  noProxy: define('NO_PROXY', null, text('hosts, addresses and subnets, or *'), 'hosts to reach without a proxy'),
   // A new rental's `referenceId` (docs/sources.md, differences).
   referenceAsNumber: define(
     'API_REFERENCE_AS_NUMBER',
     'off',
     onOff,
-    'on: the API takes `referenceId` as a number when a rental is created',
+    'on: send `referenceId` as a number when a rental is created',
   ),
   databaseUrl: define(
     'DATABASE_URL',
     null,
     postgresAddress,
-    'Postgres 14 or newer, encoding UTF8; unset: the embedded one',
+    'Postgres 14 or newer, encoding UTF8; unset: the embedded Postgres',
   ),
   databaseDirectUrl: define(
     'DATABASE_DIRECT_URL',
     null,
     postgresAddress,
-    'the same database past a pooler: for migrations, `LISTEN` and the queue on Postgres; unset: DATABASE_URL',
+    'the same database without a pooler in between, for migrations, `LISTEN` and the queue on Postgres; unset: DATABASE_URL',
   ),
-  redisUrl: define('REDIS_URL', null, redisAddress, 'BullMQ on Redis; unset: on Postgres'),
-  autoMigrate: define('AUTO_MIGRATE', 'on', onOff, 'worker, sync and push migrate first'),
-  dataDir: define('DATA_DIR', '.boat-mirror', text('a folder'), 'files of the embedded database'),
+  redisUrl: define('REDIS_URL', null, redisAddress, 'Redis for the queue; unset: the queue is on Postgres'),
+  autoMigrate: define('AUTO_MIGRATE', 'on', onOff, 'on: `worker`, `sync` and `push` migrate the database first'),
+  dataDir: define('DATA_DIR', '.boat-mirror', text('a folder'), 'folder for the embedded database'),
   host: define(
     'HOST',
     '127.0.0.1',
     text('an address to listen on'),
-    'operator pages; not loopback demands ADMIN_TOKEN',
+    'address of the operator pages; anything but loopback requires ADMIN_TOKEN',
   ),
-  port: define('PORT', '8484', whole(0, 65_535, 'a port'), 'operator pages'),
-  adminToken: define('ADMIN_TOKEN', null, matching('at least 16 characters', /^.{16,}$/s), 'opens the operator pages'),
+  port: define('PORT', '8484', whole(0, 65_535, 'a port'), 'port of the operator pages'),
+  adminToken: define(
+    'ADMIN_TOKEN',
+    null,
+    matching('at least 16 characters', /^.{16,}$/s),
+    'secret that opens the operator pages',
+  ),
   serve: define('SERVE', 'off', onOff, 'on: `worker` also serves the API from the mirror, as `serve` does'),
   serveListen: define(
     'SERVE_LISTEN',
     '127.0.0.1:8585',
     { takes: 'an address and a port such as 127.0.0.1:8585', parse: parseListen },
-    'where the API is served; beyond loopback every request needs a token',
+    'address and port where the API is served; beyond loopback every request needs a token',
   ),
   serveWaitMs: define(
     'SERVE_WAIT',
     '20s',
     { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
-    'how long a served write waits for its answer from the API',
+    'how long a served write waits for the answer of the API',
   ),
   serveFreshLimit: define(
     'SERVE_FRESH_LIMIT',
     '60',
     whole(0, 100_000, 'reads a minute'),
-    'how many reads a minute each token may have answered by the API itself',
+    'reads per minute for which each token may have the API asked directly',
   ),
   serveRateLimit: define(
     'SERVE_RATE_LIMIT',
     null,
     whole(1, 100_000, 'requests a second'),
-    'requests per second of each token; unset: no limit',
+    'requests per second allowed to each token; unset: no limit',
   ),
   // The value is a share from 0 to 1.
   deleteLimit: define(
     'DELETE_LIMIT',
     '10%',
     { takes: 'a share such as 10%', parse: parseShare },
-    'how much of a stream may go within 24 hours without a person',
+    'share of a stream that may be deleted within 24 hours without your decision',
   ),
-  timeZone: define('TIME_ZONE', 'UTC', zone, 'what "today" is, and date-times without offset'),
+  timeZone: define('TIME_ZONE', 'UTC', zone, 'zone of "today", and of date-times without an offset'),
   detailMaxAgeMs: define(
     'DETAIL_MAX_AGE',
     '24h',
     { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
-    'when unchanged details are read again',
+    'age at which unchanged details are read again',
   ),
   hotWindowMs: define(
     'HOT_WINDOW',
     '60d',
     { takes: 'a duration such as 90s, 15m, 24h or 7d', parse: parseDuration },
-    'rentals that depart within this time, or departed within the last seven days, are listed each minute by `worker`',
+    '`worker` lists rentals that depart within this time, or departed within the last seven days, every minute',
   ),
   readEconomy: define(
     'READ_ECONOMY',
     'on',
     onOff,
-    'reads that only repeat what lists show are left out, but for samples; off: everything is read',
+    'on: detail requests that only repeat list data are skipped and sampled; off: everything is read',
   ),
   historyDays: define(
     'HISTORY_DAYS',
     '400',
     whole(1, 36_500, 'days'),
-    'how long change log, runs, settled changes and past calendar days are kept',
+    'days to keep the change log, runs, settled changes and past calendar days',
   ),
   outboxLimit: define(
     'OUTBOX_LIMIT',
     null,
     whole(1, 1_000_000, 'open changes'),
-    'how many changes that are not settled a role may have in the outbox; unset: any number',
+    'unsettled changes that a role may have in the outbox; unset: no limit',
   ),
   personalData: define(
     'PERSONAL_DATA',
     'keep',
     oneOf(['keep', 'hash', 'drop']),
-    'what is stored of personal columns: their values, hashes of them, or nothing (docs/security.md); `privacy` in the file says it by column',
+    'what to store of personal columns: values, hashes or nothing (docs/security.md); `privacy` in the configuration file overrides it per column',
   ),
   personalDataKey: define(
     'PERSONAL_DATA_KEY',
     null,
     matching('at least 16 characters', /^.{16,}$/s),
-    'a secret: hashes of personal data are made with it',
+    'secret for the hashes of personal data',
   ),
-  mirrorDocuments: define('MIRROR_DOCUMENTS', 'on', onOff, 'off: identity and license documents are not read'),
-  calendarYears: define('CALENDAR_YEARS', '2', whole(0, 10, 'years'), 'calendars: this year and the following'),
-  priceDays: define('PRICE_DAYS', '90', whole(0, 730, 'days'), 'price tables: from today'),
-  slotDays: define('SLOT_DAYS', '3', whole(0, 366, 'days'), 'slots and availability: from today; 0 switches them off'),
+  mirrorDocuments: define('MIRROR_DOCUMENTS', 'on', onOff, 'off: do not read identity and license documents'),
+  calendarYears: define(
+    'CALENDAR_YEARS',
+    '2',
+    whole(0, 10, 'years'),
+    'calendars: how many years to read, starting with this one',
+  ),
+  priceDays: define('PRICE_DAYS', '90', whole(0, 730, 'days'), 'price tables: days to read, from today'),
+  slotDays: define(
+    'SLOT_DAYS',
+    '3',
+    whole(0, 366, 'days'),
+    'slots and availability: days to read, from today; 0: none',
+  ),
   slotDurations: define(
     'SLOT_DURATIONS',
     '1',
     whole(0, 50),
-    'slots and availability: the first K durations of a resource',
+    'slots and availability: how many durations of each resource to read, starting with its first',
   ),
-  webhookUrl: define('WEBHOOK_URL', null, receiver, 'a secret: `worker` posts the changes of the mirror there'),
+  webhookUrl: define('WEBHOOK_URL', null, receiver, 'secret; `worker` posts the changes of the mirror to this address'),
   webhookSecrets: define(
     'WEBHOOK_SECRET',
     null,
     {
-      takes: 'whsec_ and 24 to 64 bytes in base64, or several of these with spaces between them',
+      takes: 'whsec_ and 24 to 64 bytes in base64, or several of these, separated by spaces',
       parse: parseSigningSecrets,
     },
-    'signs what is posted, as Standard Webhooks has it; several during a rotation: each signs',
+    'signs each call, in the format of Standard Webhooks; give several during a rotation: each signs',
   ),
   webhookStreams: define(
     'WEBHOOK_STREAMS',
     null,
-    { takes: 'names of streams with commas between them', parse: parseNames },
-    'posts only these, with their personal columns; unset: all but documents, without personal columns',
+    { takes: 'names of streams, separated by commas', parse: parseNames },
+    'streams to post, with their personal columns; unset: all except documents, without personal columns',
   ),
   alertUrl: define(
     'ALERT_URL',
     null,
     receiver,
-    'a secret: a message goes there when something begins to need a person, and when it is over',
+    'secret; `worker` posts a message to this address when something starts to need your attention, and when that ends',
   ),
-  logLevel: define('LOG_LEVEL', 'info', oneOf(logLevels), 'what is logged'),
+  logLevel: define('LOG_LEVEL', 'info', oneOf(logLevels), 'lowest level to log'),
 }

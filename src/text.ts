@@ -1,5 +1,5 @@
-// What may be shown. Text that others wrote is made safe (a terminal obeys control characters: they could recolour, overwrite
-// or answer), and addresses lose what is secret in them. Pure.
+// What may be shown. Text from outside is made safe (a terminal obeys control characters: they could recolour,
+// overwrite or answer), and addresses lose their secrets. Pure.
 
 /** C0 but tab and newline, DEL, C1 (of which U+009B begins a sequence as ESC [ does), line separators, and what turns the direction of writing. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is escaped
@@ -16,13 +16,14 @@ export function oneLine(text: string, length = 100): string {
   return plain.length <= length ? plain : `${plain.slice(0, length - 1)}…`
 }
 
-/** Parameters of an address that say where a server is and how it is reached, and are no secret. */
+/** Parameters of an address that name a server and the connection to it, and are not secret. */
 const plainParameters: ReadonlySet<string> = new Set(['host', 'port', 'sslmode', 'db', 'family'])
 
 /**
- * An address without its credentials, for logs, pages, errors and `--json`: `postgres://user:***@host/db?password=***`.
- * The user of a Postgres address stays, since Postgres itself names it; elsewhere the user may be the secret. Of what
- * cannot be read as an address, everything before the last @ and behind the first ? is left out.
+ * An address without its credentials, for logs, pages, errors and `--json`:
+ * `postgres://user:***@host/db?password=***`. The user of a Postgres address stays, since Postgres itself names it;
+ * elsewhere the user may be the secret. From text that is not a valid address, everything before the last @ and
+ * behind the first ? is removed.
  */
 export function shownAddress(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : null
@@ -38,7 +39,7 @@ export function shownAddress(address: string): string {
   return address.endsWith('/') ? url.href : url.href.replace(/\/$/, '')
 }
 
-/** Scheme and host of an address whose path or query is the secret, as chats have it; null where it is no such address. */
+/** Scheme and host of an address whose path or query is the secret, as with chats; null where it is not one. */
 export function shownReceiver(address: string): string | null {
   const url = URL.canParse(address) ? new URL(address) : null
   return url === null || url.host === '' ? null : `${url.protocol}//${url.host}`

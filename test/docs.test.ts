@@ -114,6 +114,21 @@ describe('the documents', () => {
     }
   })
 
+  it('have a table of contents where they have more than 150 lines and two sections', () => {
+    const plain = (text: string): string => text.replace(/<!-- contents -->[\s\S]*<!-- \/contents -->\n\n/, '')
+    const long = names.filter((name) => {
+      const text = plain(read(name))
+      return text.trimEnd().split('\n').length > 150 && (text.match(/^## /gm)?.length ?? 0) > 1
+    })
+    expect(long.length).toBeGreaterThan(5)
+    expect(names.filter((name) => read(name).includes('<!-- contents -->'))).toEqual(long)
+  })
+
+  it('are listed in llms.txt, each once', () => {
+    const listed = [...read('llms.txt').matchAll(/^- \[.+\]\((.+)\): .+[.]$/gm)].map(([, path]) => path)
+    expect(listed.sort()).toEqual([...names].sort())
+  })
+
   it.each(names)('%s names scripts that package.json has', (name) => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: object }
     for (const [, script = ''] of read(name).matchAll(/\bnpm run ([a-z]+)/g)) expect(scripts).toHaveProperty(script)

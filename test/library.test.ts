@@ -234,13 +234,13 @@ describe('openMirror', () => {
 
   it('names what is wrong as it was given', async () => {
     await expect(openMirror({ databaseUrl, ...{ apiBaseUri: 'x' } })).rejects.toThrow(
-      'apiBaseUri is not an option; apiBaseUrl may be meant.',
+      'apiBaseUri is not an option (did you mean apiBaseUrl?).',
     )
     await expect(openMirror({ databaseUrl, apiPageSize: 0 })).rejects.toThrow(
-      'apiPageSize is "0"; it takes a whole number from 1 to 10000.',
+      'apiPageSize is "0". It must be a whole number from 1 to 10000.',
     )
     await expect(openMirror({ databaseUrl, apiBaseUrl: 'https://api.example.com' })).rejects.toThrow(
-      'apiToken is not set, and apiAuth is bearer: set apiToken, or apiAuth=none.',
+      'apiToken is not set, but apiAuth is bearer. Set apiToken, or apiAuth=none.',
     )
     await expect(openMirror({ databaseUrl: '' })).rejects.toThrow('databaseUrl is not set.')
   })

@@ -23,22 +23,22 @@ afterAll(async () => {
 describe('the feed for a program', () => {
   const open = (options: object) => () => changes(kyselyOn(database.pool), options as FeedOptions)
   it('names the stream that was meant', () => {
-    expect(open({ streams: ['rentals', 'rental'] })).toThrow('There is no stream "rental"; rentals may be meant.')
+    expect(open({ streams: ['rentals', 'rental'] })).toThrow('There is no stream "rental" (did you mean rentals?).')
     expect(() => mirror.changes({ streams: ['boats'] })).toThrow('There is no stream "boats".')
   })
   it('takes no empty list, which would acknowledge everything', () => {
     expect(open({ consumer: 'crm', streams: [] })).toThrow('streams is an empty list')
   })
   it('takes no option of another name', () => {
-    expect(open({ consumer: 'crm', stream: ['rentals'] })).toThrow('stream is not an option; streams may be meant.')
+    expect(open({ consumer: 'crm', stream: ['rentals'] })).toThrow('stream is not an option (did you mean streams?).')
   })
 })
 
 it('the calls of a mirror take no option of another name, and no stream that there is not', async () => {
-  await expect(mirror.sync({ stream: ['rentals'] } as object)).rejects.toThrow('streams may be meant')
-  await expect(mirror.sync({ streams: ['rental'] })).rejects.toThrow('rentals may be meant')
-  await expect(mirror.refresh('rentals', { keys: { id: 1 } } as object)).rejects.toThrow('key may be meant')
-  await expect(mirror.refresh('rental')).rejects.toThrow('rentals may be meant')
+  await expect(mirror.sync({ stream: ['rentals'] } as object)).rejects.toThrow('did you mean streams?')
+  await expect(mirror.sync({ streams: ['rental'] })).rejects.toThrow('did you mean rentals?')
+  await expect(mirror.refresh('rentals', { keys: { id: 1 } } as object)).rejects.toThrow('did you mean key?')
+  await expect(mirror.refresh('rental')).rejects.toThrow('did you mean rentals?')
   await expect(mirror.refresh('rentals', { key: { idd: 1 } })).rejects.toThrow('{"id": …}')
   await expect(mirror.push({ limit: 1 } as object)).rejects.toThrow('limit is not an option.')
 })

@@ -15,7 +15,7 @@ import { pastEndStatuses } from './paging/page-source.ts'
 import { readPages } from './paging/pages.ts'
 import { passesByItself, withRetries } from './retry.ts'
 import type { Answer, Api, CallRecord, ReadCall, WriteCall } from './types.ts'
-import { abortedCall } from './wire/called-off.ts'
+import { abortedCall } from './wire/abort.ts'
 import { stringifyJson } from './wire/json.ts'
 import { proxyFor } from './wire/proxy.ts'
 import { type BuiltRequest, buildRequest, buildTarget, linkedRequest, packageVersion } from './wire/request.ts'
@@ -31,7 +31,7 @@ export type ApiOptions = {
   readonly gate: Gate
   readonly clock: Clock
   readonly log: Logger
-  /** Told of every attempt when it is over. Must not throw. */
+  /** Called after every attempt. Must not throw. */
   readonly onCall?: (call: CallRecord) => void
   /** 0 ≤ random < 1, for the jitter of retries. */
   readonly random?: () => number
@@ -53,7 +53,7 @@ export function createApi(options: ApiOptions): Api {
   const { settings, limiter, gate, clock, log, random = Math.random } = options
   const target = buildTarget(settings, packageVersion())
   const transport = createTransport(target, settings.concurrency, proxyFor(target.origin, settings.proxies))
-  /** What decides, besides the address of a page, what it says. */
+  /** What an answer depends on besides the address of the page. */
   const place = [target.origin, target.prefix, settings.language]
   const nameOf = (...address: readonly unknown[]): string =>
     hash('sha256', JSON.stringify([...place, ...address]), 'base64url')
@@ -105,7 +105,7 @@ export function createApi(options: ApiOptions): Api {
     }
   }
 
-  /** Sends one attempt, measures it, and tells everybody who wants to know. */
+  /** Sends one attempt, measures it, and passes the result to all listeners. */
   const measured = async ({ call, request, priority, number }: Attempt, answered: () => void): Promise<Answer> => {
     const { endpoint, signal } = call
     const startedAt = clock.now()
@@ -129,7 +129,7 @@ export function createApi(options: ApiOptions): Api {
       return { ...answer, startedAt, retries: number - 1 }
     } catch (error) {
       const failure = asApiError(error, call, gate, clock)
-      // The whole account waits, not this call alone.
+      // The whole account waits, not only this call.
       if (failure.retryAfterMs !== undefined) gate.pause(failure.retryAfterMs)
       const isAnswer = call.mayBeRefused === true && pastEndStatuses.has(failure.status)
       over({ status: failure.status ?? null, bytes: 0, error: isAnswer ? null : failure })
@@ -147,7 +147,7 @@ export function createApi(options: ApiOptions): Api {
     try {
       return await withRetries(once, { signal, random })
     } catch (error) {
-      throw asApiError(error, call, gate, clock) // called off between two attempts
+      throw asApiError(error, call, gate, clock) // cancelled between two attempts
     }
   }
 
@@ -190,7 +190,7 @@ export function createApi(options: ApiOptions): Api {
   }
 }
 
-/** Whoever found the quota used looks again after this time at the latest: others may have given some back. */
+/** A caller that found the quota used checks again after this time at the latest: others may have returned some. */
 const quotaAgainMs = 60_000
 
 /** A worker's one signal is listened to by every call that waits; Node would take more than ten for a leak. */
@@ -218,9 +218,9 @@ function asApiError(error: unknown, call: ReadCall, gate: Gate, clock: Clock): A
 }
 
 /**
- * Only a missing answer or 5xx speaks against the API; a refusal shows that it is alive. One of the account holds everybody
- * back, unless the answer named a time, for which all wait already. A 401 does so where a change waits for the answer: a
- * run that only reads ends with it.
+ * Only a missing answer or a 5xx counts against the API; a refusal shows that it is alive. A refusal of the account
+ * closes the gate for all, unless the answer named a time, for which all wait already. A 401 closes it only where a
+ * change waits for the answer: a run that only reads ends with it.
  */
 function gateOutcomeOf({ code, status, retryAfterMs }: ApiError, { call, priority }: Attempt): GateOutcome {
   if (code === 'API_UNREACHABLE' || code === 'API_TIMEOUT' || code === 'API_SERVER_ERROR') return 'failure'

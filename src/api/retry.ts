@@ -75,7 +75,7 @@ function spentResets(header: string): readonly string[] {
 /** Answers that say "not now" of whatever is asked: locked, too early. */
 const notNow: ReadonlySet<number> = new Set([423, 425])
 
-/** Whether a refusal passes by itself: it names a time, or says that it is not the time. */
+/** Whether a refusal is temporary: it names a time, or states that it is too early. */
 export const passesByItself = (status: number, askedMs: number | undefined): boolean =>
   status >= 400 && status < 500 && (askedMs !== undefined || notNow.has(status))
 
@@ -85,7 +85,7 @@ export const concernsAccount = ({ status = 0, retryAfterMs }: ApiError): boolean
 
 const clamp = (ms: number): number => Math.min(longestRetryAfterMs, Math.max(0, Math.round(ms)))
 
-/** The three forms of RFC 9110; Date.parse alone takes almost anything and reads asctime as local time. */
+/** The three forms of RFC 9110. Date.parse would accept almost anything, and read asctime as local time. */
 function parseHttpDate(text: string): number | undefined {
   if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? [\w :-]+$/.test(text)) return undefined
   const ms = Date.parse(/(GMT|UTC)$/.test(text) ? text : `${text} GMT`)
@@ -93,8 +93,8 @@ function parseHttpDate(text: string): number | undefined {
 }
 
 /**
- * Delay before attempt `attempt + 1`: full jitter of 1 s, 2 s, 4 s … capped at 30 s (`random` in 0..1). A time the API
- * named is not waited here: it pauses the gate, for everybody.
+ * Delay before attempt `attempt + 1`: full jitter of 1 s, 2 s, 4 s … capped at 30 s (`random` in 0..1). A time named
+ * by the API is not waited for here: it pauses the gate for all callers.
  */
 export function retryDelayMs(error: ApiError, attempt: number, random: number): number {
   if (error.retryAfterMs !== undefined) return 0
@@ -109,7 +109,7 @@ export const isHeldBack = ({ code }: ApiError): boolean => code === 'API_PAUSED'
 const isPassing = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.kind === 'retry' && !isHeldBack(error)
 
-/** Runs a read up to five times, as long as its errors are of kind `retry` and nobody asked to stop. */
+/** Runs a read up to five times, as long as its errors are of kind `retry` and the signal is not aborted. */
 export async function withRetries<T>(
   run: (attempt: number) => Promise<T>,
   options: { readonly signal?: AbortSignal | undefined; readonly random: () => number },

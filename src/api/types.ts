@@ -15,9 +15,12 @@ export type ReadCall = {
   readonly signal?: AbortSignal
   /** The body as `parseExact` reads it; bytes outside of the answer's character set become `lostCharacter`. */
   readonly exact?: boolean
-  /** The answer is a page of a list, or one record: the records are told apart and left undecoded, as `Answer.elements`. */
+  /**
+   * The answer is a page of a list, or one record: its records are separated and left undecoded, as
+   * `Answer.elements`.
+   */
   readonly undecoded?: 'page' | 'record'
-  /** `read` unless told: `write` where a change waits for the answer, `detail` below a list. */
+  /** Default `read`: `write` where a change waits for the answer, `detail` below a list. */
   readonly priority?: Priority
   /** An entity tag: an answer that still has it comes as 304, without a body. */
   readonly tag?: string | undefined
@@ -41,7 +44,10 @@ export type Answer = {
   readonly status: number
   /** undefined: the answer had no body, or is one of `elements`. */
   readonly body: Json | undefined
-  /** The records of a page, or the record, if it is an object; in the `body` of a page as many elements stand in their place, for `elementsAt` to know. */
+  /**
+   * The records of a page, or the record if it is an object. The `body` of a page has a placeholder for each, which
+   * `elementsAt` resolves.
+   */
   readonly elements?: Elements
   /** When the attempt that succeeded started, by the client's clock. */
   readonly startedAt: Date
@@ -52,16 +58,18 @@ export type Answer = {
   readonly sanitized: number
   /** Names in lower case; a repeated header's values are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>
-  /** Tells the answer from those at all other addresses of this API, and of others; only where `tagOf` was given. */
+  /**
+   * Identifies the answer among those at all other addresses of this API and of others; only where `tagOf` was given.
+   */
   readonly name?: string
 }
 
-/** A page that came with an entity tag, as somebody kept it. */
+/** A page that came with an entity tag, as the caller stored it. */
 export type KeptPage = {
   readonly tag: string
   /** Keys of its records. */
   readonly keys: readonly string[]
-  /** Where the list went on; null: nowhere. */
+  /** Where the list continued; null: nowhere. */
   readonly next: string | null
 }
 
@@ -70,14 +78,14 @@ export type ListCall = ReadCall & {
   readonly paging: PagingSettings
   /** Number of the first page, or offset of the first record. */
   readonly pageBase: number
-  /** `cursor` or `next` of a page seen earlier: go on from there. */
+  /** `cursor` or `next` of an earlier page: continue from there. */
   readonly from?: string
   readonly maxPages?: number
-  /** What is kept of a page, by its name (see `Page.name`); what it says must hold for as long as the page has this tag. */
+  /** The stored page of this name (see `Page.name`); its content must be valid for as long as the page has this tag. */
   readonly kept?: (name: string) => Promise<KeptPage | null>
   /**
-   * Pages may be asked for before those ahead of them have answered, for who reads the list to its end. `records`: so many
-   * are still to come, as far as is known; null: nobody knows.
+   * Pages may be requested before those ahead of them have answered, for a caller that reads the list to its end.
+   * `records`: about how many are still to come; null: unknown.
    */
   readonly ahead?: { readonly records: number | null }
 }
@@ -87,16 +95,16 @@ export type Page = {
   readonly index: number
   /** Where this page stands; give it as `from` to read it again. Never holds the secret. */
   readonly cursor: string
-  /** Where to go on; null: this was the last page. */
+  /** Where to continue; null: this was the last page. */
   readonly next: string | null
   readonly items: Elements
   /** It is still what was kept of it: `items` are empty. */
   readonly unchanged?: KeptPage
-  /** Tells the page from all others of this API, and of others; only of pages that may be kept. */
+  /** Identifies the page among all others of this API and of others; only for pages that may be stored. */
   readonly name?: string
   /** Its entity tag, where it has a name. */
   readonly tag?: string
-  /** What the API claims to be the number of records in the whole list. */
+  /** The number of records in the whole list, as the API claims it. */
   readonly total: number | null
   readonly startedAt: Date
   readonly bytes: number

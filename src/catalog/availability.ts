@@ -15,7 +15,7 @@ import { belowResource, resourceId } from './resources.ts'
 import type { Column, StreamDef } from './types.ts'
 
 const withSlots = { onlyWith: ['slotDays', 'slotDurations'] } as const
-/** What is asked for the first durations of a resource. */
+/** Read for the first durations of a resource. */
 const byDuration = { ...withSlots, needs: ['resource_durations'] } as const
 
 /** A new, changed or gone rental changes what is free of its boat. */

@@ -55,7 +55,7 @@ const catalog = [
 /** A stream with its literal types, from which the types of commands derive. */
 export type StreamLiteral = (typeof catalog)[number]
 
-/** All streams; a parent stands before what hangs below it. */
+/** All streams; a parent comes before the streams below it. */
 export const streams: readonly StreamDef[] = catalog
 
 const byName = new Map(streams.map((stream) => [stream.name, stream]))
@@ -70,7 +70,7 @@ export function streamNamed(name: string): StreamDef {
   return stream
 }
 
-/** The stream that somebody named. @throws BoatMirrorError USAGE when there is none. */
+/** The stream of this name. @throws BoatMirrorError USAGE when it does not exist. */
 export function existingStream(name: string): StreamDef {
   const stream = byName.get(name)
   if (stream !== undefined) return stream
@@ -168,11 +168,11 @@ export function followersByColumn(
   }))
 }
 
-/** Columns of a stream that repeat what a record of another stream says of itself: a rental's company is that of its boat. */
+/** Columns of a stream that repeat values of another stream's record: a rental's company is that of its boat. */
 export type CopiedColumns = {
   /** The stream of the records that are copied from. */
   readonly source: StreamDef
-  /** The column that names such a record, by its key. */
+  /** The column that names that record, by its key. */
   readonly link: string
   /** `column` repeats `from`, which the record shows in its member `member`. */
   readonly columns: readonly { readonly column: string; readonly from: string; readonly member: string }[]
@@ -194,7 +194,7 @@ export function copiedColumns({ filledBy }: StreamDef): CopiedColumns | undefine
 
 /** The person that a record embeds: the rental's user. */
 export type EmbeddedPerson = {
-  /** Where they stand in the record. */
+  /** Their path in the record. */
   readonly path: string
   /** The column with their id. */
   readonly column: string
@@ -212,10 +212,10 @@ export function embeddedPerson({ embeds, columns }: StreamDef): EmbeddedPerson |
   return { path, column: columns.find((column) => column.path === `${path}.id`)?.name ?? '', texts }
 }
 
-/** True for persons and what hangs below them, who belong to no company. */
+/** True for persons and the streams below them, which belong to no company. */
 export const isOfPerson = (stream: StreamDef): boolean => withAncestors(stream)[0]?.person === true
 
-/** True when a record of this stream says something about a person: its payload is not for everybody. */
+/** True when a record of this stream contains data about a person: not all readers may see its payload. */
 export const holdsPerson = (stream: StreamDef): boolean =>
   stream.person === true ||
   stream.document === true ||

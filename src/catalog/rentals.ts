@@ -9,7 +9,7 @@ export const rentalId = fromRequest('rental_id', 'bigint', 'Rental: rentals.id.'
 /** What every stream below a rental has in common. */
 export const belowRental = { parent: 'rentals', parentParams: ['rentalId'], parentKey: ['rental_id'] } as const
 
-/** Operations whose result is an id: it may stand in a free text field of a later change. */
+/** Operations whose result is an id: it may be used in a free text field of a later change. */
 export const anyId = [
   'rental.create',
   'rental_option.add',
@@ -144,7 +144,7 @@ export const rentals = {
         ...links,
         { name: 'referenceId', type: 'string', result: anyId, comment: 'ID of the rental in the client system.' },
       ],
-      // Boat and departure tell rentals apart: the look-up asks for the boat, and the slot says when it departs.
+      // Boat and departure distinguish rentals: the look-up filters by boat, and the slot contains the departure.
       identity: { shown: ['referenceId'], kept: [] },
       source:
         'docs/sources.md, 4.4, resources/rental-creation-object, reference/rental-management/initiate-the-rental-process',

@@ -1,4 +1,4 @@
-// Resources (rentable boats) and what belongs to them alone: equipment, options, durations, prices (docs/sources.md, 2.3, 4.3).
+// Resources (rentable boats) and their parts: equipment, options, durations, prices (docs/sources.md, 2.3, 4.3).
 
 import {
   bigint,

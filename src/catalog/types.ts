@@ -12,11 +12,14 @@ export type Column = {
   /** Column name, snake_case. */
   readonly name: string
   readonly type: ColumnType
-  /** Where the value stands in the record, dotted; null: it comes from the request or from another read, not from the record. */
+  /**
+   * Path of the value in the record, dotted; null: it comes from the request or from another read, not from the
+   * record.
+   */
   readonly path: string | null
   /** Meaning and allowed values: becomes the column comment. */
   readonly comment: string
-  /** Data of a person: hidden from `boat_mirror_reader`, dropped when the person is gone. */
+  /** Data of a person: hidden from `boat_mirror_reader`, dropped when the person is deleted. */
   readonly personal?: true
   /** A value that does not fit becomes null (it stays in the payload) instead of sending the record to quarantine. */
   readonly lenient?: true
@@ -52,7 +55,7 @@ export type ListFilter = {
   readonly column: string
   /** Values that say without doubt which records are meant; absent: any. */
   readonly values?: readonly string[]
-  /** The value that counts where the parameter is left out. */
+  /** The value without the parameter. */
   readonly otherwise?: string
 }
 
@@ -118,7 +121,7 @@ export type StreamDef = {
   readonly columns: readonly Column[]
   readonly reads: StreamReads
   /**
-   * `detail`: belongs to the record alone, read when the parent is new or changed, or older than DETAIL_MAX_AGE.
+   * `detail`: belongs only to the record, read when the parent is new or changed, or older than DETAIL_MAX_AGE.
    * `always`: others change it without a trace in the record, read at every sync.
    */
   readonly freshness: 'detail' | 'always'
@@ -136,30 +139,39 @@ export type StreamDef = {
   /** Rows of past days stay until HISTORY_DAYS; only the asked range is replaced. */
   readonly horizon?: 'date' | 'year'
   /**
-   * A record whose days are over is no longer listed, which is no loss. Its shape is not published: the dates in it say
-   * when that was.
+   * A record whose days have passed is no longer listed, which is not a loss. Its shape is not published: the dates
+   * in it show when they passed.
    */
   readonly passes?: true
   /** Read only where each of these settings is on or above zero. */
   readonly onlyWith?: readonly StreamSetting[]
-  /** What is asked for follows from the rows of these streams: they are read first. */
+  /** The requests depend on the rows of these streams, which are read first. */
   readonly needs?: readonly string[]
   /** Columns of the record's begin and end: its details are read more often shortly before the one and after the other. */
   readonly eventful?: { readonly begin: string; readonly end: string }
-  /** Path of the record's modification time: where it moved between two reads, they are no two answers about the same record. */
+  /**
+   * Path of the record's modification time: if it moved between two reads, they are not answers about the same
+   * record.
+   */
   readonly modified?: string
   /** Default interval of the schedule in the worker, as in the configuration: 15m, 24h. */
   readonly every: string
   /** The same for its hot runs, which read what is most likely to have changed. */
   readonly hotEvery?: string
-  /** Paths of documented fields without a column: other names of an embedded record, collections with a table of their own. */
+  /**
+   * Paths of documented fields without a column: other names of an embedded record, collections with a separate
+   * table.
+   */
   readonly alsoKnown?: readonly string[]
-  /** Records of other streams inside this one's record, by dotted path: kept as stubs until they are read themselves. */
+  /**
+   * Records of other streams inside a record of this one, by dotted path: stored as stubs until they are read
+   * themselves.
+   */
   readonly embeds?: readonly { readonly path: string; readonly stream: string }[]
   /** Columns that another stream's read fills (rentals: resource_id and company_id from the rental's resource). */
   readonly filledBy?: {
     readonly stream: string
-    /** `from`: the column that says the same in the stream of `filter`; the first one's is its key. */
+    /** `from`: the column with the same value in the stream of `filter`; that of the first is its key. */
     readonly columns: readonly { readonly column: string; readonly path: string; readonly from?: string }[]
     /** The list may be asked, by this parameter, for those that belong to one record of another stream. */
     readonly filter?: { readonly stream: string; readonly param: string }
@@ -168,7 +180,7 @@ export type StreamDef = {
   readonly companyColumn?: string
   /** The aggregate that this record's changes belong to, and those of everything below it. */
   readonly aggregate?: Aggregate
-  /** The record describes a person: erased when it is gone. */
+  /** The record describes a person: erased when it is deleted. */
   readonly person?: true
   /** A document of the person above: never shown to `boat_mirror_reader`. */
   readonly document?: true
@@ -193,16 +205,18 @@ export type BodyField = {
   readonly result?: readonly string[]
   /** False: null would mean nothing, so it is refused. */
   readonly clearable?: false
-  /** Where the same value stands in the record as read; default: the field's own name; null: the record does not show it. */
+  /** Path of the same value in the record as read; default: the field's own name; null: the record does not show it. */
   readonly readPath?: string | null
-  /** What becomes of the field when an update leaves it out; absent: nothing is known, so it is left out only where it must. */
+  /** What an update without the field does to it; missing: unknown, so it is omitted only where it must be. */
   readonly whenLeftOut?: 'kept' | 'reset'
   /** Sent as this type although it is read as another (docs/sources.md, differences). */
   readonly sendAs?: 'string' | 'number'
   readonly comment: string
 }
 
-/** Tells the record that an operation made from others, where the answer was lost. Fields of the body, by name. */
+/**
+ * Identifies the record that an operation made among others, where the answer was lost. Fields of the body, by name.
+ */
 export type Identity = {
   /** Fields that must show what was sent; absent: all that the record shows. */
   readonly shown?: readonly string[]

@@ -6,7 +6,7 @@ import type { BodyField, StreamDef } from './types.ts'
 
 const personal = { personal: true } as const
 
-/** A country is written by its code, as `{"code": "FR"}`: how is not documented, but the code is its only key. */
+/** A country is written by its code, as `{"code": "FR"}`: the form is undocumented, but the code is its only key. */
 const countryField = <const Name extends string>(name: Name, comment: string) =>
   ({
     name,

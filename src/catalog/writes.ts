@@ -24,7 +24,7 @@ export const writes: readonly WriteDef[] = streams.flatMap((stream) => {
   })
 })
 
-/** Which operation's result may stand for a path parameter, as `{"change": n}`: the one that makes such a record. */
+/** The operation whose result may replace a path parameter, as `{"change": n}`: the one that creates the record. */
 export const targetResults: Readonly<Record<string, string>> = Object.fromEntries(
   streams.flatMap(({ reads, writes: own = [] }) => {
     const maker = own.find(({ kind }) => kind === 'create' || kind === 'add')

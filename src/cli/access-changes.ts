@@ -1,4 +1,4 @@
-// Changes of who may see what: one transaction each, and what must hold before somebody is restricted.
+// Changes of access: one transaction each, and what must be true before a role is restricted.
 
 import { type Database, openDatabase } from '../database/database.ts'
 import type { Queryable } from '../database/sql.ts'
@@ -22,7 +22,10 @@ export async function changing<T>(context: CommandContext, change: (db: Queryabl
   }
 }
 
-/** Views show rows by company. @throws BoatMirrorError DATABASE_PRIVILEGE when one would show all of them to everybody. */
+/**
+ * Checks that views show rows by company. @throws BoatMirrorError DATABASE_PRIVILEGE when one would show all rows to
+ * all roles.
+ */
 export async function assertViewsGuarded(db: Queryable): Promise<void> {
   const [view] = await unguardedViews(db)
   if (view === undefined) return

@@ -1,5 +1,5 @@
-// What `init` asks for: from the environment, from lines on standard input, or from a person at a terminal, without echo
-// for secrets. Nothing comes from flags: other users see them in the list of processes.
+// The answers for `init`: from the environment, from lines on standard input, or from a terminal, without echo for
+// secrets. Nothing comes from flags: other users see them in the list of processes.
 
 import { on } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -10,7 +10,7 @@ import { settings } from '../settings.ts'
 import { shownAddress } from '../text.ts'
 import { printNote } from './terminal/output.ts'
 
-/** In the order in which they are asked for. */
+/** In the order of the questions. */
 const asked = {
   API_BASE_URL: {
     setting: settings.baseUrl,
@@ -44,8 +44,9 @@ type Sources = {
 }
 
 /**
- * Collects the answers. Lines on standard input are read only where it is no terminal and the environment leaves something open.
- * @throws BoatMirrorError USAGE for a line that is no `NAME=value`, or that contradicts the environment
+ * Collects the answers. Lines on standard input are read only where it is not a terminal and the environment leaves
+ * something open.
+ * @throws BoatMirrorError USAGE for a line that is not `NAME=value`, or that contradicts the environment
  */
 export async function collectAnswers({ environment, kept, signal }: Sources): Promise<Answers> {
   const given: Answers = Object.fromEntries(
@@ -83,7 +84,10 @@ export function parseAnswers(input: string): Answers {
   return answers
 }
 
-/** Asks for what is not given. An empty answer leaves a setting as it is; a value that the setting does not take is asked for again. */
+/**
+ * Asks for missing answers. An empty answer leaves a setting unchanged; after an invalid value the question is
+ * repeated.
+ */
 async function askPerson({ given, kept, signal }: Omit<Sources, 'environment'> & { given: Answers }): Promise<Answers> {
   const answers: Partial<Record<Name, string>> = {}
   await using terminal = openTerminal(signal)
@@ -118,7 +122,7 @@ function openTerminal(signal: AbortSignal): Terminal {
     },
   })
   const reader = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 })
-  // What is pasted behind a line end may be the secret that is asked for next.
+  // Text pasted after a line end may be the secret that is requested next.
   reader.on('line', () => {
     isShown = false
   })

@@ -12,7 +12,7 @@ import { isEnabled } from '../sync/plan.ts'
 import { openProbeApi, type ProbeOptions, preflight } from '../sync/preflight.ts'
 import { shownAddress } from '../text.ts'
 import { detectedFindings } from './check-detected.ts'
-import { checkList, type LookedAt } from './check-list.ts'
+import { type CheckedStream, checkList } from './check-list.ts'
 import { checkTotals } from './check-totals.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 
@@ -42,7 +42,7 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
   if (told !== null) findings.push(told)
   const probe = openProbeApi(options)
   try {
-    const looked: LookedAt[] = []
+    const looked: CheckedStream[] = []
     for (const stream of lists) looked.push(await checkList(probe, options, stream, database))
     findings.push(...looked.map(({ finding }) => finding), ...(await checkTotals(probe, looked, signal)))
   } finally {
@@ -53,7 +53,7 @@ export async function checkApi(options: ProbeOptions, database: Database | null)
 
 const isPaged = ({ reads }: StreamDef): boolean => reads.kind === 'list' && reads.paged
 
-/** The limits that the API tells by headers, against those that are set; null: it tells none. */
+/** The limits that the API reports in headers, compared with the configured ones; null: it reports none. */
 export function limitsFinding(
   headers: Readonly<Record<string, string>>,
   { api }: Pick<ProbeOptions['config'], 'api'>,
@@ -67,9 +67,9 @@ export function limitsFinding(
   const isKept =
     isWithin(api.rateLimit ?? defaultRate, rate) &&
     quotaWindows.every((window) => isWithin(api.quota?.[window], quota[window]))
-  const detail = `the API tells its limits by headers: ${limits.map(({ requests, seconds }) => `${requests} requests in ${seconds} s`).join(', ')}`
+  const detail = `the API sends its limits in headers: ${limits.map(({ requests, seconds }) => `${requests} requests in ${seconds} s`).join(', ')}`
   return isKept
-    ? ok('limits', `${detail}; the settings keep to them`)
+    ? ok('limits', `${detail}; the settings respect them`)
     : warn('limits', detail, `Set: ${lines.join(' ')}`)
 }
 

@@ -68,7 +68,7 @@ const feedFindings = async ({ pool }: Database): Promise<readonly Finding[]> =>
     warn('change feed', describeHolder(holder), 'Readers of the feed wait; the mirror itself goes on.'),
   )
 
-/** Which reads are left out because they repeat others. */
+/** Which reads are skipped because they are redundant. */
 async function readsFinding({ readEconomy }: Config, { pool }: Database): Promise<Finding> {
   const reads = await repeatingReads(pool)
   const leftOut = reads.filter(({ state }) => state === 'redundant').map(({ endpoint }) => endpoint)
@@ -103,7 +103,7 @@ async function schemaFinding(config: Config, database: Database, schema: Migrati
   )
 }
 
-/** Roles for readers and partners may come later than the schema, from whoever may create them. */
+/** Roles for readers and partners may be created after the schema, by a role that may create them. */
 async function rolesFinding(database: Database): Promise<Finding> {
   const { missing, ungranted } = await roleGaps(database.pool)
   if (missing.length + ungranted.length === 0) return ok('roles', 'readers and partners have their roles')
@@ -112,7 +112,7 @@ async function rolesFinding(database: Database): Promise<Finding> {
   return warn('roles', detail.join(', '), `To give others access run: ${create}then boat-mirror migrate as the owner.`)
 }
 
-/** What a partner added to our tables must let in what knows nothing of it. */
+/** Columns that a partner added to our tables must accept rows that do not name them. */
 async function columnsFinding({ pool }: Database): Promise<Finding> {
   try {
     await assertColumnsOptional(pool)

@@ -15,7 +15,7 @@ type Settings = Pick<Config, 'priceDays'>
 type Detectable = {
   readonly key: string
   readonly name: string
-  /** Who finds it out. */
+  /** How the setting gets detected. */
   readonly untried: string
   about(value: unknown): Omit<Finding, 'name'>
 }
@@ -31,12 +31,12 @@ export function detectedFindings(pins: readonly DetectedSetting[], settings: Set
   return [...known, ...pins.flatMap(refused), ...pins.filter(isContradicted).map(contradicted)]
 }
 
-/** What the API refuses to be asked for. */
+/** The parameters that the API refuses. */
 function refused({ key, value, probedAt }: DetectedSetting): readonly Finding[] {
   if (!key.startsWith(refusedPrefix)) return []
   const name = key.slice(refusedPrefix.length)
   const day = probedAt.toISOString().slice(0, 10)
-  return [ok(`parameter ${name}`, `refused on ${day}, and left out for seven days: ${value}`)]
+  return [ok(`parameter ${name}`, `refused on ${day}, and not sent for seven days: ${value}`)]
 }
 
 const told = (detail: string): Omit<Finding, 'name'> => ({ status: 'ok', detail, remedy: null })
@@ -49,7 +49,7 @@ function detectables({ priceDays }: Settings): readonly Detectable[] {
           {
             key: windowsSetting(stream.name),
             name: `windows ${stream.name}`,
-            untried: 'a worker does after its first complete sweep',
+            untried: 'a worker tries it after its first complete sweep',
             about: (value) => aboutWindows(stream.name, stream.hotEvery, value as WindowsHonoured),
           },
         ],
@@ -60,56 +60,54 @@ function detectables({ priceDays }: Settings): readonly Detectable[] {
     const about: Detectable['about'] = (value) =>
       told(
         value === true
-          ? `${filter.param} is honoured: ${stream.name} are linked to ${filter.stream} by one request for each of these`
-          : `${filter.param} is not honoured: each of the ${stream.name} is linked by its own read; tried again after seven days`,
+          ? `${filter.param} works: one request for each of ${filter.stream} links its ${stream.name}`
+          : `${filter.param} does not work: each of the ${stream.name} is linked by its own read; retried after seven days`,
       )
     return [
       {
         ...{ key: filterSetting(stream), name: `filter ${stream.name}`, about },
-        untried: `a sync does where ${stream.name} without a link are more than ${filter.stream}`,
+        untried: `a sync tries it if more ${stream.name} have no link than there are ${filter.stream}`,
       },
     ]
   })
   const aboutPrices: Detectable['about'] = (value) => {
     const { days, whole } = value as PricesAtOnce
-    if (days !== priceDays) return told(`found out for ${days} days, and compared anew for PRICE_DAYS=${priceDays}`)
+    if (days !== priceDays) return told(`detected for ${days} days, and compared again for PRICE_DAYS=${priceDays}`)
     return told(
-      whole ? `${days} days are answered at once` : `${days} days at once are not answered whole: asked by months`,
+      whole
+        ? `${days} days fit one request`
+        : `one request for ${days} days is not answered completely: one request per month`,
     )
   }
   const prices = {
     key: atOnceSetting,
     name: 'prices at once',
-    untried: 'a sync of resource_pricetable does',
+    untried: 'a sync of resource_pricetable tries it',
     about: aboutPrices,
   }
   return [...windows, ...filters, ...(needsRanges(priceDays) ? [prices] : [])]
 }
 
 function aboutWindows(stream: string, every: string | undefined, value: WindowsHonoured): Omit<Finding, 'name'> {
-  if (value.honoured) return told(`filter and order are honoured: new ${stream} and soon ones are listed each ${every}`)
+  if (value.honoured) return told(`filter and order work: new and upcoming ${stream} are listed every ${every}`)
   const remedy = `Nothing is lost: ${stream} are always read as a whole. A worker tries again within the hour.`
-  return { status: 'warn', detail: `the API does not filter or order as asked: ${value.reason}`, remedy }
+  return { status: 'warn', detail: `the API does not filter or order as requested: ${value.reason}`, remedy }
 }
 
-/** What becomes of settings that are contradicted, by the beginning of their keys. */
+/** What happens with contradicted settings, by the beginning of their keys. */
 const remedies: readonly (readonly [string, string])[] = [
-  ['page_base', 'It is probed again by the next sync. If it keeps changing, set API_PAGE_BASE.'],
+  ['page_base', 'The next sync probes it again. If it keeps changing, set API_PAGE_BASE.'],
   [
     atOnceSetting,
-    'Nothing is lost: the next sync of resource_pricetable compares both again, and reads by months until then.',
+    'Nothing is lost: the next sync of resource_pricetable compares both again; until then each month is one request.',
   ],
-  [
-    'filter:',
-    "Nothing is lost: each record's own read has the last word, and the filter is compared again before it counts.",
-  ],
-  ['availability_order', 'Nothing is lost: boats are asked one by one until the order of a batch is proven again.'],
-  ['summary:', 'It is probed again by the next sync.'],
+  ['filter:', "Nothing is lost: each record's own read decides, and the filter is compared again before it is used."],
+  ['availability_order', 'Nothing is lost: boats are requested one by one until the order of a batch is proven again.'],
+  ['summary:', 'The next sync probes it again.'],
 ]
 
 function contradicted({ key, value, contradiction }: DetectedSetting): Finding {
-  const remedy =
-    remedies.find(([beginning]) => key.startsWith(beginning))?.[1] ?? 'It is probed again by the next sync.'
-  const reason = contradiction ?? 'no reason was noted'
+  const remedy = remedies.find(([beginning]) => key.startsWith(beginning))?.[1] ?? 'The next sync probes it again.'
+  const reason = contradiction ?? 'no reason was recorded'
   return warn(`probed ${key}`, `${JSON.stringify(value)} no longer holds: ${reason}`, remedy)
 }

@@ -1,4 +1,5 @@
-// All that `check` looks at: configuration, pages, database, queue and API. `init` looks at the same before it writes `.env`.
+// Everything that `check` tests: configuration, pages, database, queue and API. `init` tests the same before it
+// writes `.env`.
 
 import { openLimiter, queuePrefix, rateOf } from '../app.ts'
 import type { Config } from '../config.ts'
@@ -26,7 +27,7 @@ type Checked = {
   readonly found: Discovery | null
 }
 
-/** Looks at everything in order; the database is closed afterwards. */
+/** Tests everything in order; the database is closed afterwards. */
 export async function checkEverything(context: CommandContext, how: How): Promise<Checked> {
   const { config, log, signal } = context
   const findings: Finding[] = [await configuration(config), pages(config)]
@@ -38,7 +39,7 @@ export async function checkEverything(context: CommandContext, how: How): Promis
   return { findings: [...findings, ...api.findings], found }
 }
 
-/** Looks at the API; with a quota each request is counted, and where nobody counts none is made. */
+/** Tests the API; with a quota each request is counted, and none is made where it cannot be counted. */
 async function lookAtApi(
   context: CommandContext,
   current: Database | null,
@@ -79,7 +80,7 @@ async function configuration(config: Config): Promise<Finding> {
   return other === null ? ok('configuration', detail) : warn('configuration', detail, other)
 }
 
-/** What `worker` will say of the pages; the other commands serve none. */
+/** What `worker` will report about the pages; the other commands serve none. */
 function pages(config: Config): Finding {
   const open = unguarded(config)
   if (open !== null) return warn('pages', open.message, `worker will not start: ${open.remedy}`)

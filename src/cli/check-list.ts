@@ -19,25 +19,25 @@ type ListCall = {
 }
 
 /** What was found of a list, and what was seen of it; null: it could not be read. */
-export type LookedAt = {
+export type CheckedStream = {
   readonly stream: string
   readonly finding: Finding
   readonly seen: { readonly call: ListCall; readonly base: number; readonly pages: readonly Page[] } | null
 }
 
-/** Looks at two pages of a list. @param database where detected settings are kept; null: none is there yet */
+/** Reads two pages of a list. @param database where detected settings are stored; null: there is none yet */
 export async function checkList(
   probe: ProbeApi,
   { config, signal }: ProbeOptions,
   stream: StreamDef,
   database: Database | null,
-): Promise<LookedAt> {
+): Promise<CheckedStream> {
   const { reads } = stream
   const name = `list ${stream.name}`
-  const only = (finding: Finding): LookedAt => ({ stream: stream.name, finding, seen: null })
+  const only = (finding: Finding): CheckedStream => ({ stream: stream.name, finding, seen: null })
   if (reads.kind !== 'list') return only(ok(name, 'has no list'))
   const paging = pagingOf(stream, config.api)
-  const look = async (query: ListCall['query']): Promise<LookedAt> => {
+  const look = async (query: ListCall['query']): Promise<CheckedStream> => {
     const call = { endpoint: reads.list, query, paging }
     const base = await pageBaseOf(probe, call, database)
     const pages = await firstPages(probe, call, base)
@@ -55,8 +55,8 @@ export async function checkList(
       return only(
         warn(
           name,
-          'not looked at: one check makes no more requests',
-          'Run boat-mirror check again, with the settings.',
+          'not checked: the limit of requests per check was reached',
+          'Set the detected settings, and run boat-mirror check again.',
         ),
       )
     const { remedy, ...finding } = failed(name, error)
@@ -65,9 +65,9 @@ export async function checkList(
 }
 
 /** What a list says that is read without some of its parameters. */
-const withRefused = ({ finding, ...rest }: LookedAt, names: readonly string[]): LookedAt => ({
+const withRefused = ({ finding, ...rest }: CheckedStream, names: readonly string[]): CheckedStream => ({
   ...rest,
-  finding: { ...finding, detail: `${finding.detail}; ${names.join(', ')} is refused, and left out` },
+  finding: { ...finding, detail: `${finding.detail}; ${names.join(', ')} is refused, and no longer sent` },
 })
 
 /** Two pages, which show whether the paging parameter is understood; one where there is no second. */
@@ -91,13 +91,13 @@ async function pageBaseOf(probe: ProbeApi, call: ListCall, database: Database | 
   if (typeof pin?.value === 'number') return { number: pin.value, how: `from ${pin.value} (probed before)` }
   const probed = await probe.attempt((api, signal) => probePageBase(api, { ...call, signal }))
   if (probed !== null) return { number: probed, how: `from ${probed} (probed now)` }
-  return { number: usualBase, how: `from ${usualBase} (assumed: too few records to tell)` }
+  return { number: usualBase, how: `from ${usualBase} (assumed: too few records to detect it)` }
 }
 
 /** How a list was read, in words. */
 function describeList(name: string, style: string, base: string, pages: readonly Page[]): Finding {
   const [first, second] = pages
-  if (first === undefined) return warn(name, 'no page was answered', 'See whether the list holds anything upstream.')
+  if (first === undefined) return warn(name, 'no page was returned', 'Check whether the list has records upstream.')
   const envelope = first.envelope === 'array' ? 'a bare array' : `records at ${first.envelope}`
   const paging = style === 'none' ? 'one call' : `paging by ${style} ${base}`.trim()
   const total = first.total === null ? 'no total' : `a total of ${first.total}`

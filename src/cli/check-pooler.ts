@@ -1,15 +1,16 @@
-// What `check` says of a pooler before the database: which of its connections go through one, and what works there.
+// `check` on a pooler in front of the database: which of its connections go through one, and what works there.
 
 import { assertSameDatabase, type Pooling, poolingOf } from '../database/pooler.ts'
 import type { DatabaseServer } from '../embedded/embedded-postgres.ts'
 import { type Finding, ok, warn } from './findings.ts'
 
 const withoutNotifications =
-  'notifications do not pass it, so queue and outbox are asked each second; all else works through it'
+  'notifications do not pass it, so queue and outbox are polled every second; everything else works'
 
 /**
- * Looks at both addresses of the database.
- * @returns the finding, null where there is nothing to say of; and what stands before migrations, LISTEN and the queue.
+ * Checks both addresses of the database.
+ * @returns the finding, null where there is nothing to report; and the pooling in front of migrations, LISTEN and the
+ * queue.
  * @throws BoatMirrorError CONFIG_INVALID when they lead to two databases, DATABASE_*.
  */
 export async function checkPooler(server: DatabaseServer): Promise<{ finding: Finding | null; direct: Pooling }> {
@@ -42,6 +43,6 @@ function findingOf(pooling: Pooling): Finding | null {
   return warn(
     'pooler',
     `a transaction pooler: ${withoutNotifications}`,
-    'Nothing to do. DATABASE_DIRECT_URL with the address of Postgres itself brings notifications back.',
+    'Nothing to do. DATABASE_DIRECT_URL with the address of Postgres itself restores notifications.',
   )
 }

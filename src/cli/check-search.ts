@@ -1,4 +1,4 @@
-// `check`, the API's half: searches for the settings that are not set, then looks at the API as a sync would see it.
+// `check`, the API's half: detects the settings that are not set, then reads the API as a sync would.
 
 import { type Limiter, unlimited } from '../api/admission/rate-limit.ts'
 import { streams } from '../catalog/catalog.ts'
@@ -15,7 +15,7 @@ import type { CommandContext } from './context.ts'
 import { type Finding, failed } from './findings.ts'
 import { attachSandbox } from './sandbox/host.ts'
 
-/** The paged lists, rentals first: they are the longest, and the last that an API shows to everybody. */
+/** The paged lists, rentals first: they are the longest, and the last that an API shows without permission. */
 const pagedLists = (config: Config): readonly ListToRead[] =>
   streams
     .filter((stream) => isEnabled(stream, config))
@@ -60,9 +60,9 @@ type Looked = {
 }
 
 /**
- * Looks at the API. Searches where one of the two settings that decide is not set, where a list cannot be read as they are
- * set, or where a person wants to know.
- * @param database where detected settings are kept; null: none is there yet
+ * Checks the API. Detects settings where one of the two decisive ones is not set, where a list cannot be read with
+ * them, or on request.
+ * @param database where detected settings are stored; null: there is none yet
  */
 export async function searchAndCheckApi(
   context: CommandContext,
@@ -86,7 +86,7 @@ export async function searchAndCheckApi(
     return { findings: isFinal ? [failed('API', found.problem)] : await look(context, config, how), found }
   }
   const settings = settingsFinding(config, found, isToWrite)
-  // What works as it is set is looked at as it is set.
+  // Settings that work are checked unchanged.
   const seen = withFound(config, isToWrite || settings.status === 'fail' ? found : { auth: found.auth, paging: null })
   return { findings: [settings, ...(await look(context, seen, how))], found }
 }

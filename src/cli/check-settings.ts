@@ -7,7 +7,7 @@ import { oneLine, shownAddress } from '../text.ts'
 import { type Finding, failed, ok, warn } from './findings.ts'
 import { addSettings, type Replaced, readSettingsFile, settingLines, variablesOf } from './settings-file.ts'
 
-/** What a setting is at present, as a line would say it; undefined: found by itself, or unknown to this table. */
+/** The present value of a setting, as a line would write it; undefined: detected, or unknown to this table. */
 function presentValue({ api: { auth, paging } }: Config, name: string): string | undefined {
   const values: Readonly<Record<string, string | number | null>> = {
     API_AUTH: authText(auth),
@@ -28,10 +28,10 @@ function isSame(name: string, a: string, b: string): boolean {
   return withoutPassword(name, a) === withoutPassword(name, b)
 }
 
-/** Settings without which a sync is at most slower, or finds out by itself. */
+/** Settings without which a sync is at most slower, or detects them. */
 const convenient = new Set(['API_SIZE_PARAM', 'API_PAGE_SIZE', 'API_PAGE_BASE', 'API_TOTAL_PATH'])
 
-/** What the search says of the settings as they are. `written`: they are about to be as it found them. */
+/** The finding about the present settings. `written`: they are about to be written as found. */
 export function settingsFinding(config: Config, found: Discovery, written: boolean): Finding {
   const name = 'settings'
   if (found.problem !== null) return failed(name, found.problem)
@@ -43,7 +43,7 @@ export function settingsFinding(config: Config, found: Discovery, written: boole
   const lines = (settings: readonly FoundSetting[]): string =>
     settings.map((each) => `${each.name}=${each.value}`).join(', ')
   if (other.length === 0 || written) return ok(name, `${lines(found.settings)}${note}`)
-  const detail = `found and not set: ${lines(other)}${note}`
+  const detail = `detected, but not set: ${lines(other)}${note}`
   const remedy = 'Set the lines below, or run: boat-mirror check --write'
   // Where links lead on, page numbers mostly do, too.
   const works = (each: FoundSetting): boolean => convenient.has(each.name) || each.value === 'link'
@@ -68,12 +68,12 @@ export function placesOf(
     const value = environment[name]?.trim()
     if (!value) return []
     const kept = withSecrets ? value : withoutPassword(name, value)
-    const secrets = kept === value ? '' : '; without its password, which check --write --with-secrets adds'
-    return [{ name, value: kept, evidence: `as it was set when this was written${secrets}` }]
+    const secrets = kept === value ? '' : '; without its password; check --write --with-secrets adds it'
+    return [{ name, value: kept, evidence: `as set when check ran${secrets}` }]
   })
 }
 
-/** An address without what lets somebody in. The user of a database stays: it decides which one a command opens. */
+/** An address without its secrets. The user of a database stays: it decides which database a command opens. */
 function withoutPassword(name: string, value: string): string {
   if (!name.endsWith('_URL') || !URL.canParse(value)) return value
   const url = new URL(value)
@@ -130,7 +130,7 @@ export async function writeSettings(
   return settings.map(shownSetting)
 }
 
-/** The lines to set, as a person copies them. */
+/** The lines to set, ready to copy. */
 export const linesText = (found: readonly FoundSetting[]): string => `Lines to set:\n${settingLines(found).join('\n')}`
 
 /** What was written, and what keeps it from having an effect. */
@@ -146,7 +146,7 @@ export function writtenText(path: string, settings: readonly SettingToWrite[]): 
 /** What keeps a setting from having an effect. */
 export function againstText(setting: SettingToWrite): string {
   const { name, value, contradictedBy } = shownSetting(setting)
-  return `${name} is set to something else by ${contradictedBy}; found was ${value}. Change or remove it there.`
+  return `${name} has another value in ${contradictedBy}; detected: ${value}. Change or remove it there.`
 }
 
 /** What was added to a file, and what was replaced in it, without what is secret. */

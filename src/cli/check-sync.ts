@@ -1,4 +1,4 @@
-// `sync --check` as a person sees it: a line per stream while it reads, then a table of differences.
+// `sync --check` on a terminal: a line per stream while it reads, then a table of differences.
 
 import { count } from '../format.ts'
 import type { Logger } from '../log.ts'
@@ -44,11 +44,10 @@ export function checksText(checks: readonly StreamCheck[]): string {
 
 function conclusion(checks: readonly StreamCheck[]): string {
   const differing = checks.filter(isDifferent).length
-  if (differing > 0)
-    return `${differing} of ${checks.length} streams differ. Bring them up to date with: boat-mirror sync --full`
+  if (differing > 0) return `${differing} of ${checks.length} streams differ. Update them with: boat-mirror sync --full`
   const bad = checks.reduce((sum, check) => sum + check.bad, 0)
   if (bad === 0) return 'The mirror equals the API.'
-  return `The mirror equals the API, but for what cannot be mirrored (${count(bad)}). See: boat-mirror quarantine`
+  return `The mirror equals the API, except for records that cannot be mirrored (${count(bad)}). See: boat-mirror quarantine`
 }
 
 const kinds = { missing: 'not in the mirror', different: 'different', deleted: 'only in the mirror' } as const

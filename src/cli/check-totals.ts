@@ -6,11 +6,11 @@ import { keysOfPage } from '../api/paging/page-memory.ts'
 import { pastEndStatuses } from '../api/paging/page-source.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import type { ProbeApi } from '../sync/preflight.ts'
-import type { LookedAt } from './check-list.ts'
+import type { CheckedStream } from './check-list.ts'
 import { type Finding, warn } from './findings.ts'
 
-/** A list whose pages can be asked for by number. */
-type Counted = { readonly stream: string; readonly total: number; readonly seen: NonNullable<LookedAt['seen']> }
+/** A list whose pages can be requested by number. */
+type Counted = { readonly stream: string; readonly total: number; readonly seen: NonNullable<CheckedStream['seen']> }
 
 /** Where a list ends by its total, and what is there. */
 type Ending = {
@@ -26,7 +26,7 @@ type Ending = {
 /** Tries the total of the longest list, on two pages. @returns nothing where it is right, or cannot be tried */
 export async function checkTotals(
   probe: ProbeApi,
-  lists: readonly LookedAt[],
+  lists: readonly CheckedStream[],
   signal: AbortSignal,
 ): Promise<readonly Finding[]> {
   // Of equal totals, which may all be a limit, that of the list that grows most: in the catalog's order, the last one.
@@ -39,16 +39,16 @@ export async function checkTotals(
   try {
     const problem = wrongTotal(await endingOf(probe, longest))
     if (problem === null) return []
-    const remedy = `If a second check says so, too, the total is wrong and no run of ${stream} can be complete: set API_TOTAL_PATH=${ignored}, or lists.${stream}.totalPath: ${ignored} in the configuration file.`
-    return [warn(`total ${stream}`, `the API names a total of ${total}, but ${problem}`, remedy)]
+    const remedy = `If a second check reports the same, the total is wrong and no run of ${stream} can be complete. Set API_TOTAL_PATH=${ignored}, or lists.${stream}.totalPath: ${ignored} in the configuration file.`
+    return [warn(`total ${stream}`, `the API reports a total of ${total}, but ${problem}`, remedy)]
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof BoatMirrorError) return [] // what is wrong with the list itself was said of it
+    if (error instanceof BoatMirrorError) return [] // a problem of the list itself has been reported already
     throw error
   }
 }
 
-function countedOf({ stream, seen }: LookedAt): readonly Counted[] {
+function countedOf({ stream, seen }: CheckedStream): readonly Counted[] {
   const first = seen?.pages[0]
   if (!seen || !first || first.total === null || first.items.length === 0) return []
   const { style } = seen.call.paging
@@ -85,7 +85,7 @@ async function endingOf(probe: ProbeApi, { total, seen }: Counted): Promise<Endi
 /** What is wrong with a total, in words; null: nothing. Pure. */
 export function wrongTotal({ total, size, last, beyond }: Ending): string | null {
   const expected = total - Math.max(0, Math.ceil(total / size) - 1) * size
-  if (beyond > 0) return `more records follow the page on which they would end`
-  if (last === 0) return 'the page on which they would end is empty'
-  return last === expected ? null : `the page on which they would end holds ${last} records instead of ${expected}`
+  if (beyond > 0) return `more records follow the page that should be the last`
+  if (last === 0) return 'the page that should be the last is empty'
+  return last === expected ? null : `the page that should be the last has ${last} records instead of ${expected}`
 }

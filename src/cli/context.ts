@@ -11,14 +11,14 @@ import { assertKnownStreams } from '../jobs/schedule.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { assertSchemaCurrent } from '../schema/migrate.ts'
 import { privacySettings } from '../state/privacy/rules.ts'
-import { logForeignWarnings } from './foreign-warnings.ts'
 import type { OpenedApp, OpenOptions } from './open.ts'
 import { printError } from './print-error.ts'
+import { logThirdPartyWarnings } from './third-party-warnings.ts'
 import { noteOtherDatabase } from './worker-mark.ts'
 
 export type { OpenedApp } from './open.ts'
 
-/** 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person. */
+/** 0 done, 1 failed, 2 wrong usage, 3 finished but something needs your attention. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 export type CommandContext = {
@@ -30,7 +30,7 @@ export type CommandContext = {
   readonly signal: AbortSignal
   /** Opens all that a sync needs; starts the sandbox, or attaches to a running one, when no API is configured. */
   open(options: OpenOptions): Promise<OpenedApp>
-  /** Opens the database alone, for commands that only look; the schema must be there. */
+  /** Opens only the database, for commands that only read; the schema must exist. */
   openDatabase(): Promise<OpenedDatabase>
 }
 
@@ -64,15 +64,15 @@ const wasStopped = (signal: AbortSignal, error: unknown): boolean =>
 const fencedBy = ({ reason }: AbortSignal): BoatMirrorError | null =>
   reason instanceof BoatMirrorError && reason.code === 'PRIVACY_DIFFERS' ? reason : null
 
-/** What ends a command in order: told to, Ctrl-C, and its terminal was closed. */
+/** The signals that end a command in order: a stop, Ctrl-C, and a closed terminal. */
 const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /** Runs a command to its exit code: settings, signals, errors. A second signal ends the process at once. */
 export async function runCommand(run: Run, options: RunOptions = {}): Promise<void> {
   const stopping = new AbortController()
-  setMaxListeners(0, stopping.signal) // every request under way listens to it
+  setMaxListeners(0, stopping.signal) // every running request listens to it
   const onSignal = (signal: NodeJS.Signals): void => {
-    // A terminal that is closed says so twice: to whoever stands in front, and to what a shell has started.
+    // A closed terminal signals twice: to the foreground process, and to all processes started by the shell.
     if (stopping.signal.aborted && signal === 'SIGHUP') return
     if (stopping.signal.aborted) process.exit(1)
     stopping.abort(new BoatMirrorError('ABORTED', 'Stopped by a signal.'))
@@ -81,12 +81,12 @@ export async function runCommand(run: Run, options: RunOptions = {}): Promise<vo
   let restoreWarnings = (): void => {}
   try {
     const environment = readEnvironment()
-    // Commands that only look at the mirror, and `check`, which finds out, need no token.
+    // Commands that only read the mirror, and `check`, which detects the settings, need no token.
     const config = readConfig(environment, process.cwd(), { tokenOptional: true })
     assertKnownStreams(config)
     privacySettings(config) // refuses what it does not take
     const log = createLogger(environment.LOG_LEVEL ? config.logLevel : (options.logLevel ?? config.logLevel))
-    restoreWarnings = logForeignWarnings(log)
+    restoreWarnings = logThirdPartyWarnings(log)
     const stoppers = { signal: stopping.signal, onFenced: (error: BoatMirrorError) => stopping.abort(error) }
     const code = await run({
       config,
@@ -130,9 +130,8 @@ async function openOnlyDatabase(config: Config, log: Logger): Promise<OpenedData
   }
 }
 
-/** Whoever looks before anything was mirrored is told how to begin. */
-const firstSteps =
-  'Begin with `boat-mirror worker` or `boat-mirror sync`, which bring it up to date, or run `boat-mirror migrate`.'
+/** The hint for a mirror that is still empty. */
+const firstSteps = 'Start `boat-mirror worker` or `boat-mirror sync`, which migrate it, or run `boat-mirror migrate`.'
 
 /** The flag of every command that prints facts. */
 export type Json = { readonly json: boolean }

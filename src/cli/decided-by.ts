@@ -2,7 +2,7 @@
 
 import type { DecidedBy } from '../state/decisions.ts'
 
-/** The flag of every command that decides: the plan that was looked at. */
+/** The flag of every command that decides: the plan as it was read. */
 export type Expected = { readonly expected?: string | undefined }
 
 export const decidedBy = ({ expected }: Expected): DecidedBy => ({

@@ -1,4 +1,4 @@
-// What `check` looked at and found, as values and as lines.
+// The findings of `check`, as values and as lines.
 
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
 import { oneLine, table } from './terminal/output.ts'
@@ -22,7 +22,7 @@ export const warn = (name: string, detail: string, remedy: string): Finding => (
   remedy,
 })
 
-/** What an error says about the thing that was looked at. */
+/** Turns an error into a finding about the thing that was checked. */
 export function failed(name: string, error: unknown): Finding {
   const remedy = error instanceof BoatMirrorError ? (error.remedy ?? remedyFor(error)) : null
   return { name, status: 'fail', detail: messageOf(error), remedy }
@@ -32,11 +32,11 @@ export function failed(name: string, error: unknown): Finding {
 function remedyFor(error: BoatMirrorError): string | null {
   switch (error.code) {
     case 'PAGING_IGNORED':
-      return 'Set API_PAGING and API_PAGE_PARAM to what the API understands, or lists.STREAM.paging in the configuration file.'
+      return 'Set API_PAGING and API_PAGE_PARAM as the API expects them, or lists.STREAM.paging in the configuration file.'
     case 'PAGING_ENVELOPE':
-      return 'Set API_ITEMS_PATH to where the records stand, for instance data.items.'
+      return 'Set API_ITEMS_PATH to the place of the records in the answer, for example data.items.'
     case 'API_NOT_FOUND':
-      return 'Check API_BASE_URL: it is the root of the API, without /v3.'
+      return 'Check API_BASE_URL. It must be the root of the API, without /v3.'
     default:
       return error instanceof ApiError ? 'Check API_BASE_URL and the state of the API.' : null
   }

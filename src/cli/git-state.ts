@@ -1,4 +1,4 @@
-// What git does with a file: whoever can read the repository can read what git tracks.
+// What git does with a file: every reader of the repository can read the files that git tracks.
 
 import { execFile } from 'node:child_process'
 import { realpath } from 'node:fs/promises'
@@ -7,7 +7,7 @@ import { basename, dirname } from 'node:path'
 /** `none`: there is no git, or no repository around the file; `unknown`: git could not say. */
 export type GitState = 'tracked' | 'ignored' | 'open' | 'none' | 'unknown'
 
-/** What git does with a file, or with the one that it is a link to. Runs git in the folder of the file. */
+/** What git does with a file, or with the target of a link. Runs git in the folder of the file. */
 export async function gitStateOf(path: string): Promise<GitState> {
   const target = await realpath(path).catch(() => path) // a file that is not there is a link to nothing
   const states = await Promise.all([...new Set([path, target])].map(stateOf))

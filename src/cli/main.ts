@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Where the command line starts. What is loaded from here on says in its stack traces where it stands in `src`.
+// The entry point of the command line. Modules loaded from here on show their place in `src` in stack traces.
 
 process.setSourceMapsEnabled(true)
 const { startProgram } = await import('./program.ts')

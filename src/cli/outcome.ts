@@ -1,4 +1,4 @@
-// What came of a sync: a table per stream, what a person has to do, and the exit code.
+// The result of a sync: a table per stream, what you must do, and the exit code.
 
 import { streams } from '../catalog/catalog.ts'
 import { count } from '../format.ts'
@@ -44,7 +44,7 @@ export function advice(outcome: Outcome): readonly string[] {
   if (bad.length > 0) {
     const streams = bad.map(([stream, records]) => `${stream} ${count(records)}`).join(', ')
     lines.push(
-      `In quarantine, because they cannot be mirrored: ${streams}. See why with: boat-mirror quarantine. The rest is mirrored.`,
+      `Records that cannot be mirrored are in quarantine: ${streams}. See the reasons with: boat-mirror quarantine. All others are mirrored.`,
     )
   }
   return lines
@@ -54,18 +54,18 @@ export function advice(outcome: Outcome): readonly string[] {
 const shellWord = (key: string): string => (/^[\w.:-]+$/.test(key) ? key : `'${key.replaceAll("'", `'\\''`)}'`)
 
 function adviceOf(run: Run): string[] {
-  const error = oneLine(run.error ?? 'no reason was noted', 500)
+  const error = oneLine(run.error ?? 'no reason was recorded', 500)
   const again = run.record_key === null ? `sync ${run.stream}` : `refresh ${run.stream} ${shellWord(run.record_key)}`
   switch (run.status) {
     case 'failed':
-      return [`${run.stream} failed: ${error} What was there before stays; try again with: boat-mirror ${again}`]
+      return [`${run.stream} failed: ${error} The mirror keeps what it had. Try again with: boat-mirror ${again}`]
     case 'partial':
       return [
-        `${run.stream} is only partly read: ${error} What was read is mirrored; try again with: boat-mirror ${again}`,
+        `${run.stream} was only partly read: ${error} What was read is mirrored. Try again with: boat-mirror ${again}`,
       ]
     case 'held':
       return [
-        `${run.stream}: ${count(Number(run.held))} deletions wait for a person. Look at the plan with: boat-mirror runs show ${run.id}. Let them happen with: boat-mirror runs release ${run.id}`,
+        `${run.stream}: ${count(Number(run.held))} deletions are held until you release them. See the plan with: boat-mirror runs show ${run.id}. Release them with: boat-mirror runs release ${run.id}`,
       ]
     default:
       return run.warnings.map((warning) => {

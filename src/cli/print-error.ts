@@ -6,8 +6,8 @@ import { createLogger } from '../log.ts'
 import { printNote } from './terminal/output.ts'
 
 /**
- * Says what ended a command: to a person on a terminal its message, then what to do; else as a line of the log. Of a fault of
- * ours, the stack for whoever debugs.
+ * Reports the error that ended a command: on a terminal its message, then the remedy; else a line of the log. For a
+ * bug, also the stack.
  */
 export function printError(thrown: unknown): void {
   const error = thrown instanceof BoatMirrorError ? thrown : faultOf(thrown)

@@ -69,11 +69,11 @@ export function createProgram(): Command {
       'Keeps a Postgres database equal to what a boat-rental API shows, and carries queued changes back to it.',
     )
     .version(packageVersion())
-    .showHelpAfterError('Add --help to see what it takes.')
+    .showHelpAfterError('Add --help to see the usage.')
     .exitOverride()
     .addHelpText(
       'after',
-      '\nSettings come from the environment, then .env, then boat-mirror.yaml; docs/configuration.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished but something needs a person.',
+      '\nSettings come from the environment, then .env, then boat-mirror.yaml; docs/configuration.md lists them.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 finished, but something needs your attention.',
     )
   for (const register of Object.values(commands)) register(program)
   return program

@@ -9,8 +9,8 @@ import { type RequestPlan, soonShare } from '../sync/request-plan.ts'
 import { print, table } from './terminal/output.ts'
 
 /**
- * Hours that so many requests of a first sync take: details leave evenly, but for six hours' worth at once; lists before them
- * wait for the rate alone.
+ * Hours that this many requests of a first sync take: details leave evenly, except for six hours' worth immediately;
+ * lists before them wait only for the rate.
  */
 export function firstSyncHours(first: number, quota: Quota, ratePerSecond: number): number {
   const atRate = ratePerSecond === 0 ? 0 : first / (ratePerSecond * 3_600)
@@ -39,7 +39,7 @@ export type QuotaPlan = {
 
 const inS = (ms: number | undefined): number | null => (ms === undefined ? null : ms / 1_000)
 
-/** What a quota would buy. Pure. */
+/** What a quota allows. Pure. */
 export function planQuota(
   quota: Quota,
   plan: RequestPlan,
@@ -83,15 +83,15 @@ export function printQuotaPlan(plan: QuotaPlan, first: number): void {
     ),
   )
   print(
-    `\nAPI_QUOTA=${plan.quota}: the schedule may take ${count(plan.budgetPerDay)} requests a day, and takes ${count(plan.perDay)}.`,
+    `\nAPI_QUOTA=${plan.quota}: the schedule may use ${count(plan.budgetPerDay)} requests a day; it uses ${count(plan.perDay)}.`,
   )
   print(
     plan.kept
-      ? 'Everything is as fresh as it has to be.'
-      : 'That is too little: intervals and ages are longer than they should ever be. Switch streams off, or ask for a larger quota.',
+      ? 'All streams reach their target freshness.'
+      : 'That is too little: intervals and ages are longer than their limits. Switch streams off, or get a larger quota.',
   )
   print(`First sync: ${count(Math.round(first))} requests, about ${duration(Math.round(plan.firstSyncHours * 3_600))}.`)
   print(
-    `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back. "Soon" is what departs within 30 days or came back within a week; its details are read at once when the list shows a change.`,
+    `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back. "Soon" means: departs within 30 days, or came back within a week. Their details are read as soon as the list shows a change.`,
   )
 }

@@ -1,4 +1,4 @@
-// What the API itself said when it refused a change, as a person reads it: `email: is required`. Pure.
+// The API's own words when it refused a change, in readable form: `email: is required`. Pure.
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -34,8 +34,8 @@ function problemsIn(value: unknown): readonly string[] {
 }
 
 /**
- * @param response what is stored of the answer: status, and the first of its body as text
- * @returns null where it says nothing that can be read, or is no refusal
+ * @param response the stored answer: status, and the beginning of its body as text
+ * @returns null where it contains nothing readable, or is not a refusal
  */
 export function refusalWords(response: Readonly<Record<string, unknown>> | null): string | null {
   if (response === null || typeof response.body !== 'string' || Number(response.status) < 400) return null

@@ -59,8 +59,8 @@ export function printRequestPlan(planned: PlanFacts, json: boolean): void {
   }
   const plan = planRequests({ ...costs, intervals })
   if (plan.streams.every(({ records }) => records === null))
-    throw new BoatMirrorError('USAGE', 'The mirror is empty, and no sizes are given.', {
-      remedy: 'Give them: --rows rentals=20000 --rows resources=1000 --rows users=10000.',
+    throw new BoatMirrorError('USAGE', 'The mirror is empty, and --rows is not given.', {
+      remedy: 'Give the expected sizes: --rows rentals=20000 --rows resources=1000 --rows users=10000.',
     })
   if (quota !== null) {
     const measured = given.size > 0 ? new Map<string, number>() : planned.measured
@@ -104,7 +104,7 @@ export function printRequestPlan(planned: PlanFacts, json: boolean): void {
 
 const dayS = 86_400
 
-const assumptions = `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back (the hot window), ${changedADay * 100} % change within a day; a collection has two elements where the mirror shows none; a read that repeats others is left out where none was seen to tell more.`
+const assumptions = `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back (the hot window), ${changedADay * 100} % change within a day. A collection has two elements if the mirror shows none. Reads that only repeat others are skipped unless one has shown more.`
 
 const takes = (requests: number, ratePerSecond: number): string =>
   `${count(requests)} requests${ratePerSecond === 0 ? '' : ` (${duration(requests / ratePerSecond)})`}`

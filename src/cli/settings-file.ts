@@ -1,4 +1,4 @@
-// Adds settings to a file of variables such as `.env`: what stands there stays, and nobody ever sees half a file.
+// Adds settings to a file of variables such as `.env`: existing lines stay, and no reader ever sees half a file.
 
 import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -18,7 +18,7 @@ export async function readSettingsFile(path: string): Promise<string> {
     return await readFile(path, 'utf8')
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return ''
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be read: ${messageOf(cause)}`, { cause })
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be read: ${messageOf(cause)}`, { cause })
   }
 }
 
@@ -26,7 +26,7 @@ export async function readSettingsFile(path: string): Promise<string> {
 export const variablesOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(parse(text)).filter(([, value]) => value !== ''))
 
-/** Values that every reader of such files, a shell among them, takes as they stand. */
+/** Values that every reader of these files, a shell among them, takes unchanged. */
 const plain = /^[\w.:@/%+=,-]+$/
 
 /** Line ends, and other characters that no setting has. */
@@ -49,7 +49,7 @@ export function settingLine(name: string, value: string): string {
   return line
 }
 
-/** Settings as lines, each below what speaks for it. @throws BoatMirrorError INTERNAL for a value that no line can hold */
+/** Settings as lines, each below its evidence. @throws BoatMirrorError INTERNAL for a value that no line can hold */
 export const settingLines = (settings: readonly FoundSetting[]): readonly string[] =>
   settings.flatMap(({ name, value, evidence }) => [`# ${oneLine(evidence, 200)}`, settingLine(name, value)])
 
@@ -93,8 +93,8 @@ export function withSettings(text: string, settings: readonly FoundSetting[]): s
 export type Replaced = FoundSetting & { readonly before: string | null }
 
 /**
- * Adds the settings to the file, or makes it: readable by its owner alone.
- * @throws BoatMirrorError CONFIG_INVALID when it cannot be written; it is then as it was
+ * Adds the settings to the file, or creates it: readable only by its owner.
+ * @throws BoatMirrorError CONFIG_INVALID when it cannot be written; it is then unchanged
  */
 export async function addSettings(path: string, settings: readonly FoundSetting[]): Promise<void> {
   const text = await readSettingsFile(path)
@@ -131,7 +131,7 @@ async function writeWhole(path: string, { text, whole, settings }: Written): Pro
     } else if (text !== '') await chmod(target, ownerOnly)
   } catch (cause) {
     await rm(fresh, { force: true })
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be written: ${messageOf(cause)}`, {
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be written: ${messageOf(cause)}`, {
       remedy: 'Add the lines yourself, or name another file.',
       cause,
     })
@@ -142,10 +142,10 @@ async function writeWhole(path: string, { text, whole, settings }: Written): Pro
 function assertReadBack(text: string, wanted: Readonly<Record<string, string>>): void {
   const read = parse(text)
   const lost = Object.keys({ ...wanted, ...read }).find((name) => read[name] !== wanted[name])
-  if (lost !== undefined) throw new Error(`${lost} could not be read from it. Is a quote left open in it?`)
+  if (lost !== undefined) throw new Error(`${lost} could not be read from the file. Check it for an open quote.`)
 }
 
-/** Whoever owned the file owns it afterwards, also when root added to it. */
+/** The owner of the file stays its owner, also when root added to it. */
 async function keepOwner(target: string, fresh: string): Promise<void> {
   if (process.getuid?.() !== 0) return
   const owner = await stat(target).catch(() => stat(dirname(target)))

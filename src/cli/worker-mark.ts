@@ -1,5 +1,5 @@
-// DATA_DIR/worker.json: the database that a worker of this folder runs on. A command that opens the embedded one instead,
-// because it was not told of that database, says so.
+// DATA_DIR/worker.json: the database that a worker of this folder runs on. A command that opens the embedded one
+// instead, because it lacks that setting, warns about it.
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,7 +21,10 @@ type Places = Pick<Config, 'databaseUrl' | 'dataDir'>
 
 const fileOf = (dataDir: string): string => join(dataDir, 'worker.json')
 
-/** Says in DATA_DIR where this worker's database is, as long as it runs; where nothing can be written, nobody is told. */
+/**
+ * Records in DATA_DIR where this worker's database is, as long as it runs; if the folder cannot be written, no
+ * command is warned.
+ */
 export async function markDatabase({ databaseUrl, dataDir }: Places, log: Logger): Promise<AsyncDisposable> {
   const unmark = async (): Promise<void> => {
     if ((await readMark(dataDir))?.owner === ownToken()) await rm(fileOf(dataDir), { force: true })
@@ -32,7 +35,10 @@ export async function markDatabase({ databaseUrl, dataDir }: Places, log: Logger
     await mkdir(dataDir, { recursive: true, mode: 0o700 })
     await writeFile(fileOf(dataDir), `${JSON.stringify(mark)}\n`, { mode: 0o600 })
   } catch (error) {
-    log.debug({ event: 'worker_not_marked', reason: messageOf(error) }, 'other commands will not know this database')
+    log.debug(
+      { event: 'worker_not_marked', reason: messageOf(error) },
+      'could not record which database this worker uses',
+    )
   }
   return { [Symbol.asyncDispose]: unmark }
 }
@@ -46,11 +52,11 @@ async function readMark(dataDir: string): Promise<Mark | null> {
   }
 }
 
-/** What to say to somebody whose command opens the embedded database; null: no worker of this folder runs on another one. */
+/** The warning for a command that opens the embedded database; null: no worker of this folder runs on another one. */
 export async function otherDatabase({ databaseUrl, dataDir }: Places): Promise<string | null> {
   const mark = databaseUrl === null ? await readMark(dataDir) : null
   if (mark === null || !isAlive(mark.owner)) return null
-  return `This command opened the embedded database in ${dataDir}, because DATABASE_URL is not set here. The worker of this folder runs on ${mark.database}. Set DATABASE_URL to it, or keep it in .env: boat-mirror check --write`
+  return `This command opened the embedded database in ${dataDir}, because DATABASE_URL is not set here. The worker of this folder uses ${mark.database}. Set DATABASE_URL to it, or store it in .env with: boat-mirror init`
 }
 
 /** Says it: on a terminal as a note, else as a warning of the log. */

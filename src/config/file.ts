@@ -8,7 +8,7 @@ import { BoatMirrorError } from '../errors.ts'
 import { meant } from '../near-names.ts'
 import { oneOf, type PagingStyle, pagingStyles, parseDuration, settings } from '../settings.ts'
 
-/** How a list is paged. `null` means: found by itself. */
+/** How a list is paged. `null`: detected. */
 export type PagingSettings = {
   readonly style: PagingStyle
   readonly pageParam: string
@@ -37,21 +37,21 @@ export const given = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(value.slice(0, shownLength)) : Array.isArray(value) ? 'a list' : 'a map'
 
 /**
- * The file named by BOAT_MIRROR_CONFIG, else `boat-mirror.yaml` where there is one; values are texts, lists or maps.
- * @throws BoatMirrorError CONFIG_INVALID when it can't be read or is no YAML
+ * The file named by BOAT_MIRROR_CONFIG, else `boat-mirror.yaml` if it exists; values are texts, lists or maps.
+ * @throws BoatMirrorError CONFIG_INVALID when it can't be read or is not YAML
  */
 export function readFile(env: Readonly<Record<string, string | undefined>>, cwd: string): Record<string, unknown> {
   const named = env.BOAT_MIRROR_CONFIG || undefined
   const path = resolve(cwd, named ?? 'boat-mirror.yaml')
   if (!existsSync(path)) {
     if (named === undefined) return {}
-    throw new BoatMirrorError('CONFIG_INVALID', `BOAT_MIRROR_CONFIG names ${label(named)}, and there is no such file.`)
+    throw new BoatMirrorError('CONFIG_INVALID', `BOAT_MIRROR_CONFIG is ${label(named)}. This file does not exist.`)
   }
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be read.`, { cause })
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be read.`, { cause })
   }
   const parsed = parseYaml(text, path)
   if (parsed === null || parsed === '') return {}
@@ -79,25 +79,27 @@ function parseYaml(text: string, path: string): unknown {
   }
 }
 
-/** What the file may hold besides settings. */
+/** The sections of the file in addition to settings. */
 export const fileSections = ['schedules', 'targets', 'lists', 'privacy']
 
 /** A value that YAML takes for none. */
 export const isUnset = (value: unknown): boolean =>
   value === undefined || value === '' || value === '~' || value === 'null'
 
-/** A section of durations by stream, in milliseconds; `off` is 0. What is wrong is added to `problems`. */
+/** A section of durations by stream, in milliseconds; `off` is 0. Errors are added to `problems`. */
 export function durations(section: unknown, name: string, problems: string[]): Record<string, number> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {
-    problems.push(`${name} in the file is ${given(section)}; it takes stream names with durations such as 15m.`)
+    problems.push(
+      `${name} in the file is ${given(section)}. It must be names of streams with durations, for example {rentals: 15m}.`,
+    )
     return {}
   }
   const entries: [string, number][] = []
   for (const [stream, value] of Object.entries(section)) {
     const ms = value === 'false' || value === 'off' ? 0 : typeof value === 'string' ? parseDuration(value) : undefined
     if (ms === undefined)
-      problems.push(`${name}.${label(stream)} is ${given(value)}; it takes a duration such as 15m, or off.`)
+      problems.push(`${name}.${label(stream)} is ${given(value)}. It must be a duration, for example 15m, or off.`)
     else entries.push([stream, ms])
   }
   return Object.fromEntries(entries)
@@ -108,40 +110,42 @@ const personalData = settings.personalData
 /** What becomes of a personal column. */
 export type PersonalDataAction = 'keep' | 'hash' | 'drop'
 
-/** The section `privacy`: what becomes of columns, by `table.column`. What is wrong is added to `problems`. */
+/** The section `privacy`: the treatment of columns, by `table.column`. Errors are added to `problems`. */
 export function privacy(section: unknown, problems: string[]): Record<string, PersonalDataAction> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {
-    problems.push(`privacy in the file is ${given(section)}; it takes columns such as users.email: hash.`)
+    problems.push(
+      `privacy in the file is ${given(section)}. It must be columns with actions, for example {users.email: hash}.`,
+    )
     return {}
   }
   const entries: [string, PersonalDataAction][] = []
   for (const [column, value] of Object.entries(section)) {
     const action = typeof value === 'string' ? personalData.parse(value) : undefined
     if (action === undefined)
-      problems.push(`privacy.${label(column)} is ${given(value)}; it takes ${personalData.takes}.`)
+      problems.push(`privacy.${label(column)} is ${given(value)}. It must be ${personalData.takes}.`)
     else entries.push([column, action])
   }
   return Object.fromEntries(entries)
 }
 
 const { pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath } = settings
-/** A list may also have no pages at all, which is nothing to say of all lists. */
+/** A single list may also have no pages at all, which cannot be set for all lists. */
 const paging = oneOf(pagingStyles)
 const ofLists = { paging, pageParam, sizeParam, pageSize, pageBase, itemsPath, nextPath, totalPath }
 const knownOfLists = Object.keys(ofLists)
 
-/** The section `lists`: paging by stream. What is wrong is added to `problems`. */
+/** The section `lists`: paging by stream. Errors are added to `problems`. */
 export function lists(section: unknown, problems: string[]): Record<string, Partial<PagingSettings>> {
   if (isUnset(section)) return {}
   if (!isRecord(section)) {
-    problems.push(`lists in the file is ${given(section)}; it takes stream names with paging settings.`)
+    problems.push(`lists in the file is ${given(section)}. It must be names of streams with paging settings.`)
     return {}
   }
   const result: [string, Partial<PagingSettings>][] = []
   for (const [stream, raw] of Object.entries(section)) {
     if (!isRecord(raw)) {
-      problems.push(`lists.${label(stream)} is ${given(raw)}; it takes settings such as {paging: page}.`)
+      problems.push(`lists.${label(stream)} is ${given(raw)}. It must be settings, for example {paging: page}.`)
       continue
     }
     const entry: Record<string, unknown> = {}
@@ -150,9 +154,9 @@ export function lists(section: unknown, problems: string[]): Record<string, Part
       const parsed = typeof value === 'string' ? setting?.parse(value) : undefined
       const known =
         setting === undefined
-          ? `known are ${knownOfLists.join(', ')}${meant(key, knownOfLists)}`
-          : `it takes ${setting.takes}`
-      if (parsed === undefined) problems.push(`lists.${label(stream)}.${label(key)} is ${given(value)}; ${known}.`)
+          ? `Known are ${knownOfLists.join(', ')}${meant(key, knownOfLists)}`
+          : `It must be ${setting.takes}`
+      if (parsed === undefined) problems.push(`lists.${label(stream)}.${label(key)} is ${given(value)}. ${known}.`)
       else entry[key === 'paging' ? 'style' : key] = parsed
     }
     result.push([stream, entry as Partial<PagingSettings>])

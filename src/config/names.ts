@@ -1,5 +1,6 @@
-// Names of settings, and what a misspelt one was meant to be. An unknown name in `.env` or in the file is refused; in the
-// environment, which everybody shares, only one that nearly is a setting of ours that is not set. Pure.
+// Names of settings, and the likely meaning of a misspelt one. An unknown name in `.env` or in the file is refused;
+// in the environment, which is shared with other programs, only a name very close to one of our settings that is not
+// set. Pure.
 
 import { meant, nearest } from '../near-names.ts'
 import { settings } from '../settings.ts'
@@ -10,7 +11,7 @@ export const settingNames: readonly string[] = [
   'BOAT_MIRROR_CONFIG',
 ]
 
-/** What may stand in `.env` besides: Docker's, Postgres's, Grafana's, Node's, OpenTelemetry's variables, and proxies. */
+/** Other names allowed in `.env`: variables of Docker, Postgres, Grafana, Node and OpenTelemetry, and proxies. */
 const othersInDotenv = [
   /^(COMPOSE|DOCKER|BUILDKIT|POSTGRES|GRAFANA|GF|NODE|UV|OTEL)_/,
   /^(PG[A-Z]+|TZ)$/,
@@ -28,7 +29,7 @@ const othersInEnvironment = [
 
 const matches = (name: string, patterns: readonly RegExp[]): boolean => patterns.some((pattern) => pattern.test(name))
 
-/** One line for each name in `.env` that neither we read nor anybody who shares the file. */
+/** One line for each name in `.env` that neither we nor another known program reads. */
 export function unknownNames(names: readonly string[]): readonly string[] {
   return names
     .filter((name) => !settingNames.includes(name) && !matches(name, othersInDotenv))
@@ -36,9 +37,9 @@ export function unknownNames(names: readonly string[]): readonly string[] {
 }
 
 /**
- * One line for each variable of the environment that is one or two letters from a setting that is not set.
- * Names of four letters (HOST, PORT) have too many neighbours to be taken for misspelt.
- * @param set names that the environment, `.env` or the file sets, be it to nothing
+ * One line for each variable of the environment that is one or two letters from a setting that is not set. Names of
+ * four letters (HOST, PORT) have too many neighbours to count as misspelt.
+ * @param set names that the environment, `.env` or the file sets, even to nothing
  */
 export function misspeltNames(names: readonly string[], set: ReadonlySet<string>): readonly string[] {
   const unset = settingNames.filter((name) => !set.has(name) && name.length > 4)

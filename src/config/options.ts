@@ -1,4 +1,5 @@
-// The settings as a program gives them: by their names in camelCase, as numbers and booleans where they are such. Pure.
+// The settings as a program gives them: by their names in camelCase, as numbers and booleans where they have that
+// type. Pure.
 
 import { BoatMirrorError } from '../errors.ts'
 import { meant } from '../near-names.ts'
@@ -37,7 +38,7 @@ export type SettingOptions = {
 const optionName = (name: string): string =>
   name.toLowerCase().replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
-/** What a message says of variables, said of options. */
+/** Rewrites a message about variables into one about options. */
 export const withOptionNames = (message: string): string =>
   message.replace(/\b[A-Z_]+\b/g, (name) => (settingNames.includes(name) ? optionName(name) : name))
 

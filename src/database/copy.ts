@@ -45,7 +45,7 @@ export async function copyRows(client: PoolClient, statement: string, parts: Ite
   })
 }
 
-/** Each part is encoded by itself: put together before, all would take two bytes a character for the sake of one. */
+/** Each part is encoded separately: joined before, a single wide character would make all take two bytes each. */
 function send(parts: Iterable<string>, copy: Writable): void {
   let chunk = Buffer.allocUnsafe(chunkBytes)
   let used = 0

@@ -1,6 +1,6 @@
-// The database's clock as seen from here: every reading time is told by it, because workers on several hosts must agree
-// on which of two reads was later. It is followed by the steady clock of this process, so that a step of the host's own
-// clock moves nothing.
+// The database's clock as seen from here: it defines every reading time, because workers on several hosts must agree
+// on which of two reads was later. It is extrapolated with the steady clock of this process, so that a step of the
+// host's own clock changes nothing.
 
 import { hostname } from 'node:os'
 import type { Pool } from 'pg'
@@ -11,7 +11,7 @@ import type { Logger } from '../log.ts'
 /** How far the database's clock is ahead of another, and how far that may be wrong, both in milliseconds. */
 type Skew = { readonly ms: number; readonly errorMs: number }
 
-/** One look at the database's clock: against the clock of this host, and against what `performance.now` counts. */
+/** One reading of the database's clock: against the clock of this host, and against `performance.now`. */
 type Look = Skew & { readonly steadyMs: number }
 
 const checkMs = 60_000
@@ -21,7 +21,7 @@ export const maxSkewMs = 2_000
 const goodErrorMs = 50
 const firstAttempts = 5
 
-/** What one question to the database tells: it looked at its clock at some moment between asking and hearing. Pure. */
+/** What one query shows: the database read its clock at some moment between request and answer. Pure. */
 export const skewOf = (askedMs: number, databaseMs: number, heardMs: number): Skew => ({
   ms: databaseMs - (askedMs + heardMs) / 2,
   errorMs: (heardMs - askedMs) / 2,
@@ -31,9 +31,9 @@ export const skewOf = (askedMs: number, databaseMs: number, heardMs: number): Sk
 export type Belief = { readonly ms: number; readonly toleratedMs: number }
 
 /**
- * What is believed after a measurement. One that took much longer than the best so far, because the process was halted or
- * the database busy, would move the clock by as much: it is left out. Each that is makes the next more welcome, for a way
- * that stays slow. Pure.
+ * The belief after a measurement. One that took much longer than the best so far, because the process was halted or
+ * the database busy, would move the clock by as much: it is discarded. Each discarded one makes the next more
+ * acceptable, for a connection that stays slow. Pure.
  */
 export function believe(before: Belief, { ms, errorMs }: Skew): Belief {
   const toleratedMs = Math.max(goodErrorMs, before.toleratedMs)
@@ -45,7 +45,10 @@ export function believe(before: Belief, { ms, errorMs }: Skew): Belief {
 /** Where this host's clock stands against the steady one. */
 const hostMs = (): number => Date.now() - performance.now()
 
-/** Looks at the database's clock. The connection is there before the question is asked: waiting for one would count as time on the way. */
+/**
+ * Reads the database's clock. The connection is opened before the query is sent: waiting for one would count as
+ * travel time.
+ */
 export async function measureSkew(pool: Pool): Promise<Look> {
   const client = await pool.connect()
   try {

@@ -35,14 +35,17 @@ type DatabaseOptions = {
   readonly statementTimeoutMs?: number
 }
 
-const defaultStatementTimeoutMs = 15_000 // merges take under a second, a dead link shall be noticed within 20 s
+const defaultStatementTimeoutMs = 15_000 // merges take under a second, a dead link must be noticed within 20 s
 const clientGraceMs = 2_000 // the server's own timeout comes first, so that its error is the one we see
 const connectTimeoutMs = 10_000 // also the longest wait for a free connection of the pool
 const idleInTransactionMs = 60_000 // a forgotten transaction would hold the change feed back
 const repetitions = 4
 const quietMs = 5_000 // one line per message within this time
 
-/** What the program's SQL and pg's parsers take for granted, whatever role and database are set to. Poolers keep account of these: */
+/**
+ * What the program's SQL and pg's parsers assume, whatever role and database are set to. Poolers track these per
+ * client:
+ */
 const reported = [
   ['timezone', 'UTC'],
   ['datestyle', 'ISO'],
@@ -56,7 +59,7 @@ const unreported = [
   ['bytea_output', 'hex'],
   ['row_security', 'on'],
   ['default_transaction_isolation', 'read committed'],
-  ['jit', 'off'], // compiling takes longer than any statement of ours
+  ['jit', 'off'], // compiling takes longer than any of our statements
 ] as const
 
 const dateOid = 1082
@@ -81,8 +84,8 @@ export function clientConfig(url: string, applicationName: string): pg.ClientCon
 }
 
 /**
- * The process that serves a connection, as whoever answered its start has said: Postgres itself the process's id, a
- * pooler a number of its own. pg keeps it for cancelling, outside its types.
+ * The process that serves a connection, as announced at its start: by Postgres its process id, by a pooler its own
+ * number. pg stores it for cancelling, outside its types.
  */
 export const processIdOf = (client: pg.ClientBase): number | null =>
   (client as pg.ClientBase & { readonly processID: number | null }).processID
@@ -106,8 +109,8 @@ export const keepsPrepared = (client: pg.ClientBase): boolean => unpooled.has(cl
 const noLimitMs = 2 ** 31 - 1
 
 /**
- * Lets statements of the caller's transaction take so many milliseconds (0: as long as they take). Run them by what is
- * returned: by the client alone we would wait no longer than for any other.
+ * Lets statements of the caller's transaction take this many milliseconds (0: no limit). Run them with the returned
+ * runner: the client itself would wait no longer than for any other.
  */
 export async function withStatementTimeout(client: pg.ClientBase, ms: number): Promise<Queryable> {
   await client.query(`set local statement_timeout = ${ms}`)
@@ -137,8 +140,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   const prepareSession = async (client: pg.ClientBase): Promise<void> => {
     // A client without a listener ends the process when Postgres goes away, whether idle or checked out.
     client.on('error', onLost)
-    // A pooler may hand this server connection to somebody else, so what it does not keep account of for each of its
-    // clients ends with this statement.
+    // A pooler may hand this server connection to another client, so settings that it does not track per client end
+    // with this statement.
     const { rows } = await client.query<{ pooled: boolean }>(
       `select pooled, set_config('statement_timeout', $1, pooled),
               set_config('idle_in_transaction_session_timeout', $2, pooled),

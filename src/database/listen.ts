@@ -1,5 +1,5 @@
-// LISTEN on a connection of its own, which comes back by itself: a lost or half-open connection costs seconds, and what
-// may have been missed meanwhile is announced to the caller after each reconnect.
+// LISTEN on a separate connection, which reconnects: a lost or half-open connection costs seconds, and after each
+// reconnect the caller learns that it may have missed notifications.
 
 import pg from 'pg'
 import { sleep, withDeadline, within } from '../clock.ts'

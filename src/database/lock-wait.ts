@@ -10,7 +10,7 @@ type WatchOptions = {
   readonly pool: pg.Pool
   /** In a transaction: behind a pooler only that keeps it on one server process. */
   readonly client: pg.ClientBase
-  /** Who waits, as the message says it. */
+  /** The waiting work, as the message names it. */
   readonly what: string
   readonly log: Logger
   readonly signal: AbortSignal | undefined
@@ -23,9 +23,9 @@ type Holder = {
   readonly since: Date | null
 }
 
-const lookMs = 1_000
+const checkMs = 1_000
 
-// Of sessions of other roles Postgres may show the process id alone.
+// For sessions of other roles Postgres may show only the process id.
 const holdersQuery = `select h.pid, a.application_name as name, a.usename as user, a.xact_start as since
   from unnest(pg_blocking_pids($1)) h (pid) left join pg_stat_activity a on a.pid = h.pid order by h.pid`
 
@@ -35,8 +35,8 @@ const described = ({ pid, name, user, since }: Holder): string =>
     .join(', ')
 
 /**
- * Runs `work`, the statements of `client`. While it waits for a lock, says once who holds it. An aborted signal cancels
- * the statement under way.
+ * Runs `work`, the statements of `client`. While it waits for a lock, reports once who holds it. An aborted signal
+ * cancels the running statement.
  * @throws the signal's reason when it was aborted, else what `work` threw.
  */
 export async function watchLocks<T>(options: WatchOptions, work: () => Promise<T>): Promise<T> {
@@ -60,7 +60,7 @@ async function watch(options: WatchOptions, pid: number, done: AbortSignal): Pro
   let said = ''
   for (;;) {
     const woken = signal === undefined || signal.aborted ? done : AbortSignal.any([done, signal])
-    await sleepFor(lookMs, undefined, { signal: woken }).catch(() => undefined) // ends by either signal
+    await sleepFor(checkMs, undefined, { signal: woken }).catch(() => undefined) // ends by either signal
     if (done.aborted) return
     try {
       if (signal?.aborted) await pool.query('select pg_cancel_backend($1)', [pid])

@@ -8,9 +8,9 @@ import { clientConfig, processIdOf } from './database.ts'
 import { translateDatabaseError } from './sql-states.ts'
 
 /**
- * `none`: Postgres itself, or something that keeps nothing back, such as a TCP proxy. `session`: a pooler that leaves a
- * server connection to a client until it goes. `transaction`: one that takes it away after each transaction, so that
- * nothing set on it lasts, and notifications reach nobody.
+ * `none`: Postgres itself, or a transparent proxy, such as a TCP proxy. `session`: a pooler that assigns a server
+ * connection to a client until it disconnects. `transaction`: one that takes it away after each transaction, so that
+ * nothing set on it lasts, and notifications do not arrive.
  */
 export type Pooling = 'none' | 'session' | 'transaction'
 
@@ -19,7 +19,7 @@ const rounds = 20
 
 async function connected(url: string): Promise<pg.Client> {
   const client = new pg.Client({ ...clientConfig(url, 'boat-mirror check of the pooler'), query_timeout: 15_000 })
-  client.on('error', () => undefined) // fails the query under way; without a listener it would end the process
+  client.on('error', () => undefined) // fails the running query; without a listener it would end the process
   await client.connect()
   return client
 }
@@ -42,7 +42,7 @@ async function shareProcesses(first: pg.Client, second: pg.Client): Promise<bool
 }
 
 /**
- * Finds out by two connections what stands before the database.
+ * Finds out with two connections which pooling is in front of the database.
  * @throws BoatMirrorError DATABASE_* that names `setting`.
  */
 export async function poolingOf(url: string, setting: 'DATABASE_URL' | 'DATABASE_DIRECT_URL'): Promise<Pooling> {

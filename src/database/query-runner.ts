@@ -4,7 +4,10 @@ import { CompiledQuery } from 'kysely'
 import type { QueryResult, QueryResultRow } from 'pg'
 import type { Queryable } from './sql.ts'
 
-/** A Kysely, or a transaction of one. Described by what is used of it: two versions of Kysely are no types of each other. */
+/**
+ * A Kysely, or a transaction of one. Typed by what is used of it: the types of two versions of Kysely are
+ * incompatible.
+ */
 export type QueryRunner = {
   getExecutor(): { executeQuery(query: CompiledQuery): Promise<{ readonly rows: readonly unknown[] }> }
 }

@@ -20,10 +20,10 @@ export type ViewDef = {
   readonly columns: Readonly<Record<string, readonly [sql: string, comment?: string]>>
   /** Everything from `from` on. */
   readonly source: string
-  /** What stands before `select`. */
+  /** The text before `select`. */
   readonly with?: string
   readonly securityBarrier?: boolean
-  /** Functions of ours that return its rows, as `drop function` names them: a step makes them again. */
+  /** Our functions that return its rows, as `drop function` names them: a step creates them again. */
   readonly functions?: readonly string[]
 }
 

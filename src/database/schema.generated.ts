@@ -9,10 +9,10 @@ type Timestamp = ColumnType<Date, Date | string, Date | string>
 type Interval = ColumnType<{ years?: number; months?: number; days?: number; hours?: number; minutes?: number; seconds?: number; milliseconds?: number }, string, string>
 /** Read as a value, written as JSON text. */
 type Json = ColumnType<unknown, string, string>
-/** May be left out of an insert. */
+/** Optional in an insert. */
 type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>
 
-/** Every table and view of the schemas live, mirror, mirror_views, outbox, report and sync. Columns of views may be null as far as Postgres tells. */
+/** Every table and view of the schemas live, mirror, mirror_views, outbox, report and sync. Columns of views count as nullable, because Postgres does not record more. */
 export type MirrorDatabase = {
   'live.administrative_area_level1': {
     id: Int8 | null

@@ -1,5 +1,5 @@
-// Every SQLSTATE the program reacts to, named once, with what it means to us; and the translation of whatever pg
-// throws into an error of ours that names DATABASE_URL and a remedy. Never decides on Postgres's message text.
+// Every SQLSTATE the program reacts to, named once, with its meaning here; and the translation of pg's errors into
+// BoatMirrorErrors that name DATABASE_URL and a remedy. Never decides on Postgres's message text.
 
 import { BoatMirrorError, type ErrorCode, messageOf } from '../errors.ts'
 import { shownAddress } from '../text.ts'
@@ -57,10 +57,10 @@ const socketCodes: ReadonlySet<string> = new Set([
   'EPIPE',
   'EHOSTUNREACH',
   'ENETUNREACH',
-  'ENOENT', // no such unix socket
+  'ENOENT', // the unix socket does not exist
 ])
 
-/** What pg itself says of a lost connection: these errors carry no code, and the texts are pg's constants. */
+/** pg's own texts for a lost connection: these errors carry no code, and the texts are pg's constants. */
 const lostConnectionTexts: ReadonlySet<string> = new Set([
   'Connection terminated',
   'Connection terminated unexpectedly',
@@ -118,8 +118,8 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /**
- * Turns an error of pg into an error of ours that names the setting (password hidden) and what to do.
- * Errors of ours and those that are no fault of the database's state (data, constraints, bugs) come back as they are.
+ * Turns an error of pg into a BoatMirrorError that names the setting (password hidden) and what to do. Other errors,
+ * and those that are not about the database's state (data, constraints, bugs), are returned unchanged.
  */
 export function translateDatabaseError(
   error: unknown,

@@ -59,10 +59,10 @@ export function fillSql(text: string, values: Readonly<Record<string, string>>):
   return filled
 }
 
-/** Stands in the source of a stub, before its place inside the record that names it: `GET /v3/rentals#user`. */
+/** Part of the source of a stub, before its place inside the record that names it: `GET /v3/rentals#user`. */
 const stubMark = '#'
 
-/** Texts as one parameter of type text[]. A thousand take half as long as in pg, which looks at each for its type. */
+/** Texts as one parameter of type text[]. A thousand take half as long as in pg, which checks the type of each. */
 export const textArray = (texts: readonly string[]): string =>
   texts.length === 0 ? '{}' : `{"${texts.map(escapedElement).join('","')}"}`
 
@@ -93,8 +93,11 @@ export const keySql = (stream: StreamDef, alias: string): string =>
 
 const statementNow = 'statement_timestamp()'
 
-/** A reading time that was told from outside, as it may be stored; null (never read) stays null, which `least` would make now. */
-export const toldRead = (expression: string): string =>
+/**
+ * A reading time received from outside, in the form to store; null (never read) stays null, which `least` would turn
+ * into now.
+ */
+export const storableReadTime = (expression: string): string =>
   `case when ${expression} > ${statementNow} then ${statementNow} else ${expression} end`
 
 /** True for a row whose reading time lies ahead of the database's clock. */

@@ -16,7 +16,7 @@ const answerMs = 10_000
 /** The message of Postgres's protocol that asks for TLS: its length, and its code. */
 const tlsRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 
-/** Asks the server for TLS; null: nobody answers there, which whoever connects next says better. */
+/** Whether the server offers TLS; null: it does not answer, which the next connection reports better. */
 async function offersTls(url: URL): Promise<boolean | null> {
   const host = url.searchParams.get('host') ?? decodeURIComponent(url.hostname).replace(/^\[(.+)\]$/, '$1')
   if (host === '' || host.startsWith('/')) return false // a Unix socket

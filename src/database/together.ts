@@ -46,7 +46,7 @@ export async function readTogether(
     const all = statements.map((each) =>
       typeof each === 'string' ? { run: each, prepare: null } : bound(client, each),
     )
-    // Not with the rest: what precedes `begin` would belong to its transaction, and have begun it.
+    // Not with the rest: what precedes `begin` would belong to its transaction, and would have started it.
     const first = all.flatMap(({ prepare }) => prepare ?? [])
     if (first.length > 0) await client.query(first.join(';\n'))
     const run = ['begin isolation level repeatable read read only', ...all.map((each) => each.run), 'commit']

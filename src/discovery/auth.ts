@@ -1,5 +1,5 @@
-// Which kind of authentication is tried next: what is set, Bearer, then what a refusal itself asks for. The secret goes into
-// an address only where an answer asked for that, or a person did. Pure.
+// Which kind of authentication to try next: the configured one, Bearer, then what a refusal itself names. The secret
+// goes into an address only where an answer asked for that, or the operator allowed it. Pure.
 
 import type { AuthSetting } from '../config.ts'
 
@@ -7,7 +7,7 @@ import type { AuthSetting } from '../config.ts'
 export const authText = (auth: AuthSetting): string =>
   auth.kind === 'header' || auth.kind === 'query' ? `${auth.kind}:${auth.name}` : auth.kind
 
-/** Names that APIs give the parameter with the key; tried only when a person asks for it. */
+/** Names that APIs give the parameter with the key; tried only on request. */
 const usualQueryNames = ['api_key', 'apikey', 'key', 'token', 'access_token']
 
 type Known = {
@@ -55,7 +55,7 @@ const wordings: readonly { readonly kind: 'header' | 'query'; readonly pattern: 
   { kind: 'query', pattern: /[?&]([A-Za-z][\w.-]{0,59})=/ },
 ]
 
-/** Headers that carry no key of their own, or have a meaning that is tried anyway. */
+/** Headers that carry no key, or have a meaning that is tried anyway. */
 const notKeys = /^(authorization|www-authenticate|cookie|host|accept.*|content-.*|user-agent|proxy-.*)$/i
 
 /**

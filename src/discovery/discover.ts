@@ -17,7 +17,7 @@ export type DiscoveryOptions = InquiryOptions & {
   /** Paged lists, the one with most records first. */
   readonly lists: readonly ListToRead[]
   readonly set: SetAlready
-  /** A person allows the secret to be tried in the address. */
+  /** The secret may be tried in the address. */
   readonly tryQuery: boolean
   /** Waits between two refused requests. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>
@@ -40,7 +40,7 @@ export async function discover(options: DiscoveryOptions): Promise<Discovery> {
   }
 }
 
-/** Over http everybody on the way reads the secret: it is tried on this machine only. */
+/** Over http the secret is readable on the way: it is tried on this machine only. */
 function assertPrivate({ api }: DiscoveryOptions): void {
   const { protocol, origin } = new URL(api.baseUrl)
   if (api.token === null || protocol === 'https:' || isLoopback(origin)) return
@@ -51,7 +51,7 @@ function assertPrivate({ api }: DiscoveryOptions): void {
   )
 }
 
-/** Who was let in, to which list, and its first answer. */
+/** The accepted credentials, the list they opened, and its first answer. */
 type Entry = AsyncDisposable & {
   readonly inquiry: Inquiry
   readonly auth: AuthSetting
@@ -157,7 +157,7 @@ async function lookAround(entry: Entry, options: DiscoveryOptions, nothing: Disc
 
 type Seen = { readonly list: ListToRead; readonly whole: Sample; readonly itemsPath: string | null }
 
-/** The first list with records enough to tell pages apart, or the one with most. */
+/** The first list with enough records to distinguish pages, or the one with most. */
 async function enoughRecords({ inquiry, list, answer }: Entry, { lists, set }: DiscoveryOptions): Promise<Seen> {
   let most = seen(list, answer, set)
   for (const other of lists.slice(lists.findIndex(({ name }) => name === list.name) + 1)) {

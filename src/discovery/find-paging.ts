@@ -1,5 +1,5 @@
-// Finds out how a list is paged: asks for a few records, then for the ones after them in one way after the other, and
-// believes only what led to exactly those. What follows from an answer is paging-signs.ts's.
+// Finds out how a list is paged: requests a few records, then those after them in one way after the other, and
+// believes only a way that led to exactly those. The conclusions from an answer are in paging-signs.ts.
 
 import type { PagingStyle } from '../config.ts'
 import { findSizes } from './find-sizes.ts'
@@ -70,7 +70,7 @@ export async function findPaging(list: AskedList, whole: Sample, set: SetAlready
   }
 }
 
-/** What counts, but is not called so, is taken only where nothing better works. */
+/** A parameter that counts under an unexpected name is taken only where nothing better works. */
 async function firstThatWorks(look: Look): Promise<Found | null> {
   let spare: Found | null = null
   for (const { style, go } of waysOf(look)) {
@@ -108,7 +108,7 @@ function waysOf({ set, ...look }: Look): readonly Way[] {
     ...(token === undefined
       ? []
       : [cursorWay({ set, ...look }, { token, path: null }, names(usualNames.cursor, ...own('cursor')))]),
-    // A link that counts says the names; numbers can be begun at any page, and unchanged pages are not sent again.
+    // A link that counts says the names; numbers can start at any page, and unchanged pages are not sent again.
     ...(ofHints('page').length === 0 ? [] : [counts('page', ofHints('page'))]),
     ...(ofHints('offset').length === 0 ? [] : [counts('offset', ofHints('offset'))]),
     ...(link === undefined || headerLink !== undefined ? [] : [followed]),

@@ -41,7 +41,7 @@ export type InquiryOptions = {
 type Wire = { readonly target: Target; readonly transport: Transport }
 type Asked = Awaited<ReturnType<Transport['send']>>
 
-/** Reads lists as somebody who shows the secret in one way. */
+/** Reads lists with the secret sent in one way. */
 export class Inquiry {
   readonly #options: InquiryOptions
   readonly #wire: Wire

@@ -1,4 +1,4 @@
-// What follows from the place at which a page begins in a list that is known already. Pure.
+// What follows from the position at which a page begins in a known list. Pure.
 
 import type { PagingStyle } from '../config.ts'
 
@@ -16,12 +16,12 @@ export function placeOf(known: readonly string[], page: readonly string[]): Plac
 export type Counting = { readonly style: 'page' | 'offset'; readonly base: 0 | 1 }
 
 /**
- * How a parameter counts, from the places of the pages that it led to with 2 and with 1.
- * Pages of 3: `2` begins at 3 for pages from 1, at 6 for pages from 0, at 2 for offsets from 0, at 1 for offsets from 1,
- * and at 0 where it is ignored.
+ * How a parameter counts, from the positions of the pages it led to with 2 and with 1. Pages of 3: `2` begins at 3
+ * for pages from 1, at 6 for pages from 0, at 2 for offsets from 0, at 1 for offsets from 1, and at 0 where it is
+ * ignored.
  * @param size records of a page
- * @param one undefined: not asked for yet
- * @returns `ask-one`: the place with 1 is needed to tell
+ * @param one undefined: not requested yet
+ * @returns `ask-one`: the position with 1 is needed to decide
  */
 export function countingOf(size: number, two: Place, one?: Place): Counting | 'ask-one' | null {
   if (two === 0) return null
@@ -36,7 +36,7 @@ export function countingOf(size: number, two: Place, one?: Place): Counting | 'a
   return one === size || one === 'beyond' ? { style: 'page', base: 0 } : null
 }
 
-/** Records asked for to see whether a parameter sets the size; null: too few records to tell. */
+/** Records to request to see whether a parameter sets the size; null: too few records to decide. */
 export const trialSize = (records: number): 2 | 3 | null => (records > 3 ? 3 : records === 3 ? 2 : null)
 
 /** What APIs call the number of a page, an offset, a cursor, and the size of a page. */

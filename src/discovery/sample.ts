@@ -1,4 +1,4 @@
-// One answer of a list, as far as the search for settings looks at it, and what may stand in it at unusual places. Pure.
+// One answer of a list, as far as the search for settings reads it, and the unusual places it may use. Pure.
 
 import { type EnvelopeSettings, readEnvelope } from '../api/paging/envelope.ts'
 import { nextOfLinkHeader } from '../api/paging/next-link.ts'
@@ -6,14 +6,17 @@ import { keysOf } from '../api/paging/page-memory.ts'
 import { isObject, type Json } from '../api/wire/json.ts'
 
 export type Sample = {
-  /** What tells its records apart, in their order. */
+  /** The identities of its records, in their order. */
   readonly keys: readonly string[]
   readonly total: number | null
-  /** Link or token; null: the answer says that there is none; undefined: it says nothing. */
+  /** Link or token; null: the answer states that there is none; undefined: it states nothing. */
   readonly next: string | null | undefined
   /** The next page by the Link header. */
   readonly headerLink: string | undefined
-  /** Numbers that may be totals, and texts that may be cursors, at places that are not looked at unasked; by setting. */
+  /**
+   * Numbers that may be totals, and texts that may be cursors, at places that are only read when a setting names
+   * them; by setting.
+   */
   readonly totals: ReadonlyMap<string, number>
   readonly cursors: ReadonlyMap<string, string>
 }
@@ -63,7 +66,7 @@ type Leaf = { readonly path: string; readonly value: Json }
 function leavesOf(value: Json | undefined, path = '', depth = 0): readonly Leaf[] {
   if (!isObject(value)) return path === '' || value === undefined ? [] : [{ path, value }]
   if (depth === deepest) return []
-  // A path goes into `.env`: names that need quotes are left alone.
+  // A path goes into `.env`: names that need quotes are skipped.
   return Object.entries(value).flatMap(([name, inner]) =>
     /^[\w:@$-]{1,60}$/.test(name) ? leavesOf(inner, path === '' ? name : `${path}.${name}`, depth + 1) : [],
   )

@@ -1,4 +1,4 @@
-// What the search for settings is given and what it finds. No behaviour.
+// Input and results of the search for settings. No behaviour.
 
 import type { AuthSetting, PagingSettings, PagingStyle } from '../config.ts'
 import type { BoatMirrorError } from '../errors.ts'
@@ -12,13 +12,13 @@ export type ListToRead = {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** A setting as it was found, and what speaks for it, in our words. */
+/** A setting as it was found, and the evidence for it, in our words. */
 export type FoundSetting = { readonly name: string; readonly value: string; readonly evidence: string }
 
-/** One list that is asked for in different ways. Null: this way was refused, which says that it is not understood. */
+/** One list that is requested in different ways. Null: this way was refused, so it is not supported. */
 export type AskedList = {
   ask(query: Readonly<Record<string, string>>, paths?: Partial<PagingSettings>): Promise<Sample | null>
-  /** Follows a next link. @throws BoatMirrorError PAGING_FOREIGN_LINK, and nothing is asked */
+  /** Follows a next link. @throws BoatMirrorError PAGING_FOREIGN_LINK, without a request */
   follow(link: string): Promise<Sample | null>
   /** Whether a next value is an address rather than a token. */
   isLink(next: string): boolean
@@ -33,18 +33,18 @@ export type FoundPaging = {
 /** What is set already, and therefore tried first. */
 export type SetAlready = {
   readonly paging: PagingSettings
-  /** Null: nobody has set a style. */
+  /** Null: no style is set. */
   readonly style: PagingStyle | null
 }
 
 export type Discovery = {
   /** Null: none was accepted. */
   readonly auth: AuthSetting | null
-  /** Null: not found, or too few records to tell. */
+  /** Null: not found, or too few records to decide. */
   readonly paging: Partial<PagingSettings> | null
   readonly settings: readonly FoundSetting[]
   /** Why no more was found; null: all was. */
   readonly problem: BoatMirrorError | null
-  /** What could not be told and does no harm, in words. */
+  /** What could not be determined and does no harm, in words. */
   readonly note: string | null
 }

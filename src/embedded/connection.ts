@@ -10,12 +10,12 @@ export type Presence = 'ready' | 'starting' | 'absent' | 'foreign'
 
 const connectTimeoutMs = 10_000
 
-/** SQLSTATEs of a refused connection that tell how the server is [postgresql.org: errcodes-appendix]. */
+/** SQLSTATEs of a refused connection that show the state of the server [postgresql.org: errcodes-appendix]. */
 const presenceOf: Readonly<Record<string, Presence>> = {
   '57P03': 'starting', // cannot_connect_now: starting up, recovering or shutting down
   '53300': 'ready', // too_many_connections
   '28P01': 'foreign', // invalid_password
-  '28000': 'foreign', // invalid_authorization_specification: no such role
+  '28000': 'foreign', // invalid_authorization_specification: the role does not exist
 }
 
 /** Connects once. The password is random and checked in both directions (SCRAM), so `ready` proves the server is ours. */

@@ -1,5 +1,5 @@
-// The Postgres that comes with the package: opened by every command that has no DATABASE_URL, started by the first of
-// them, stopped by the last. What is on disk decides, so a server orphaned by SIGKILL is simply found and used.
+// The bundled Postgres: opened by every command that has no DATABASE_URL, started by the first of them, stopped by
+// the last. The files on disk decide, so a server orphaned by SIGKILL is found and used.
 
 import { join, resolve } from 'node:path'
 import type { Logger } from '../log.ts'
@@ -27,7 +27,10 @@ type EmbeddedOptions = {
   readonly log: Logger
   /** True: use a running server only; never create or start one. */
   readonly readOnlyAttach?: boolean
-  /** Server settings on top of ours, for a server that is started here. Plain values: letters, digits, `_`, `.`, `-`. */
+  /**
+   * Server settings in addition to ours, for a server that is started here. Plain values: letters, digits, `_`, `.`,
+   * `-`.
+   */
   readonly settings?: Settings
   /** Ends the waiting for another command or for the server. */
   readonly signal?: AbortSignal
@@ -40,9 +43,9 @@ export type EmbeddedPostgres = {
   readonly startedHere: boolean
   /** Folder with `postgres`, `initdb` and `pg_ctl`. */
   readonly binDir: string
-  /** Folder that holds the database: DATA_DIR, or the place that stands in for it. */
+  /** Folder that holds the database: DATA_DIR, or its substitute. */
   readonly location: string
-  /** Gives the server up; whoever is the last to do so stops it. May be called twice. */
+  /** Releases the server; the last one to do so stops it. May be called twice. */
   close(): Promise<void>
 }
 
@@ -59,7 +62,7 @@ type DatabasePlace = {
   readonly dataDir: string
 }
 
-/** The configured database, or the embedded one in DATA_DIR, which is started if nobody has. */
+/** The configured database, or the embedded one in DATA_DIR, which is started if it is not running. */
 export async function openDatabaseServer(config: DatabasePlace, log: Logger): Promise<DatabaseServer> {
   const { databaseUrl: url } = config
   if (url !== null) return { url, directUrl: config.databaseDirectUrl ?? url, close: async () => {} }

@@ -1,10 +1,10 @@
-// How a failure of the embedded Postgres is told to a person: what failed, the program's own last words, what to do.
+// Describes a failure of the embedded Postgres: what failed, the program's own last words, what to do.
 
 import { statfs } from 'node:fs/promises'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 
 const otherDatabase = 'or set DATABASE_URL to a Postgres of your own'
-/** An empty database with its log takes some 40 MB, the binaries 60 MB. */
+/** An empty database with its log takes about 40 MB, the binaries 60 MB. */
 const neededBytes = 150 * 1024 * 1024
 
 /** An EMBEDDED_UNAVAILABLE whose remedy ends with the way out that always exists. */
@@ -12,7 +12,10 @@ export function unavailable(message: string, remedy: string, cause?: unknown): B
   return new BoatMirrorError('EMBEDDED_UNAVAILABLE', message, { remedy: `${remedy}, ${otherDatabase}.`, cause })
 }
 
-/** Tells a failed step that wrote to `folder`; a full disk is recognised by asking the file system, not by text. */
+/**
+ * The error for a failed step that wrote to `folder`; a full disk is recognised by asking the file system, not by
+ * text.
+ */
 export async function failedStep(step: string, words: string, folder: string): Promise<BoatMirrorError> {
   const freeBytes = await freeSpace(folder)
   const remedy =
@@ -22,7 +25,7 @@ export async function failedStep(step: string, words: string, folder: string): P
   return unavailable(`${step} failed: ${words}`, remedy)
 }
 
-/** Turns what a file operation threw into EMBEDDED_UNAVAILABLE; errors of ours and aborts pass as they are. */
+/** Turns the error of a file operation into EMBEDDED_UNAVAILABLE; our own errors and aborts pass unchanged. */
 export function told(error: unknown, dataDir: string, signal?: AbortSignal): unknown {
   if (error instanceof BoatMirrorError || (signal?.aborted && error === signal.reason)) return error
   const code = (error as NodeJS.ErrnoException).code
@@ -41,7 +44,7 @@ export function told(error: unknown, dataDir: string, signal?: AbortSignal): unk
   return unavailable(`The embedded Postgres in ${dataDir} cannot be used: ${messageOf(error)}`, remedy, error)
 }
 
-/** What a file operation answers; null when there is no such file. */
+/** The result of a file operation; null when the file does not exist. */
 export async function unlessMissing<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work
@@ -51,7 +54,7 @@ export async function unlessMissing<T>(work: Promise<T>): Promise<T | null> {
   }
 }
 
-/** The lines of a program's output or log that tell what went wrong: at most three, the fatal ones if there are any. */
+/** The lines of a program's output or log that show what went wrong: at most three, the fatal ones if there are any. */
 export function lastWords(output: string): string {
   const lines = output.split('\n').map((line) => line.trim())
   const filled = lines.filter((line) => line !== '')
@@ -65,6 +68,6 @@ async function freeSpace(folder: string): Promise<number | null> {
     const { bavail, bsize } = await statfs(folder)
     return bavail * bsize
   } catch {
-    return null // not worth a second failure: the first one is being told
+    return null // not worth a second failure: the first one is being reported
   }
 }

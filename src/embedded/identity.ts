@@ -10,10 +10,10 @@ export type Identity = { readonly name: string; readonly uid: number; readonly g
 
 type Owner = { readonly uid: number; readonly gid: number; readonly mode: number }
 
-/** Accounts that exist for such a purpose, best first. */
+/** Accounts that exist for this purpose, best first. */
 const preferred = ['postgres', '_postgres', 'nobody', 'daemon']
 
-/** Reads lines of /etc/passwd. Lines that are none are left out. */
+/** Reads lines of /etc/passwd. Skips invalid lines. */
 export function parsePasswd(text: string): NonNullable<Identity>[] {
   return text.split('\n').flatMap((line) => {
     const [name, , uid, gid] = line.split(':')
@@ -22,7 +22,9 @@ export function parsePasswd(text: string): NonNullable<Identity>[] {
   })
 }
 
-/** The account Postgres may run as: a preferred one, else any other system account; never root, never a person's. */
+/**
+ * The account Postgres may run as: a preferred one, else any other system account; never root, never a human user's.
+ */
 export function pickAccount(accounts: readonly NonNullable<Identity>[]): Identity {
   const byName = preferred.map((name) => accounts.find((account) => account.name === name && account.uid !== 0))
   return byName.find((account) => account !== undefined) ?? accounts.find(({ uid }) => uid > 0 && uid < 1000) ?? null

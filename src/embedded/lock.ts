@@ -47,7 +47,7 @@ async function acquire(folder: string, signal: AbortSignal | undefined): Promise
   }
 }
 
-/** One attempt. Returns the file that stands for our turn, or null while it is somebody else's. */
+/** One attempt. Returns the file of our turn, or null while it is another process's. */
 async function take(folder: string, draft: string): Promise<string | null> {
   const seen = await newest(folder)
   const owner = seen === 0 ? '' : await unlessMissing(readFile(join(folder, String(seen)), 'utf8'))
@@ -90,7 +90,10 @@ export async function enter(folder: string): Promise<string> {
   return file
 }
 
-/** Takes an opener off the list, and those whose process died. Returns true when nobody is left. Called under the lock only, so that the last one out is one. */
+/**
+ * Takes an opener off the list, and those whose process died. Returns true when the list is empty. Called only under
+ * the lock, so that exactly one is the last.
+ */
 export async function leave(folder: string, file: string): Promise<boolean> {
   await rm(file, { force: true })
   let left = 0

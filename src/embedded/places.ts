@@ -20,7 +20,8 @@ export async function prepareDataDir(dataDir: string): Promise<string> {
 
 /**
  * Chooses the folder for a new database: DATA_DIR, else one below /var/lib/boat-mirror named after DATA_DIR, else a
- * new one among the temporary files. What an earlier DATA_DIR of the same path left there is moved aside, never removed.
+ * new one among the temporary files. Files of an earlier DATA_DIR of the same path are moved aside there, never
+ * removed.
  * @throws BoatMirrorError EMBEDDED_UNAVAILABLE when the account can enter none of them.
  */
 export async function chooseLocation(

@@ -1,10 +1,10 @@
-// Tells whether a process that left its mark in a file is still the same living process, also when its number
-// was given to another one meanwhile (containers start counting at 1 again), and whether a number found in a pid file is
-// that of the server of one database folder. Only Linux shows this (/proc); elsewhere the number decides.
+// Checks whether a process that left its mark in a file is still the same living process, also when its number was
+// reused meanwhile (containers start counting at 1 again), and whether a number found in a pid file is that of the
+// server of one database folder. Only Linux shows this (/proc); elsewhere the number decides.
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** A mark for a living process, to be written into a file; null when there is no such process (or only a zombie). */
+/** A mark for a living process, to write into a file; null when the process does not exist (or is only a zombie). */
 export function processToken(pid: number): string | null {
   if (!isTaken(pid)) return null
   const stat = readProc(`${pid}/stat`)
@@ -20,7 +20,7 @@ export function ownToken(): string {
   return processToken(process.pid) ?? `${process.pid}`
 }
 
-/** True while the process that wrote this mark lives. Where the system tells no start time, the number decides. */
+/** True while the process that wrote this mark lives. Where the system shows no start time, the number decides. */
 export function isAlive(token: string): boolean {
   const pid = Number(token.split(' ')[0])
   if (!Number.isSafeInteger(pid) || pid <= 0) return false
@@ -28,13 +28,13 @@ export function isAlive(token: string): boolean {
   return current !== null && (current === token || current === `${pid}`)
 }
 
-/** True when this process number is in use, be it by a zombie. */
+/** True when this process number is in use, even by a zombie. */
 export function isTaken(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM' // alive, and somebody else's
+    return (error as NodeJS.ErrnoException).code === 'EPERM' // alive, and another user's
   }
 }
 
@@ -51,11 +51,11 @@ function readProc(path: string): string | null {
 export function isPostmaster(pid: number, folder: string): boolean {
   if (processToken(pid) === null) return false
   const name = nameOf(pid)
-  if (name === null) return true // no way to ask: better wait in vain than start a second server
+  if (name === null) return true // unknown: better to wait unnecessarily than to start a second server
   return name === 'postgres' && worksIn(pid, folder) !== false
 }
 
-/** Living processes of a server whose head died: they end by themselves, and no new server may start before. */
+/** Living processes of a server whose head died: they will end, and no new server may start before. */
 export function survivors(folder: string): number[] {
   if (nameOf(process.pid) === null) return [] // there Postgres finds out by its shared memory
   const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)

@@ -34,7 +34,7 @@ const defaults: Settings = {
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // The client hears of its own errors; in a file they would keep statements and values of persons.
+  // The client gets its own errors; a file would keep statements and personal values.
   log_min_messages: 'log',
   log_checkpoints: 'off',
   log_error_verbosity: 'terse',
@@ -89,7 +89,7 @@ export async function findRunning(folder: string, state: State, signal?: AbortSi
     const presence: Presence = pidFile.port === null ? 'absent' : await probe(state, pidFile.port)
     if (presence === 'ready') return pidFile.port
     if (!isPostmaster(pidFile.pid, folder) && survivors(folder).length === 0) {
-      // Postgres copes with a number nobody has, but takes one that was given anew, or that a zombie keeps, for its own.
+      // Postgres copes with an unused number, but mistakes one that was reused, or that a zombie keeps, for its own.
       if (isTaken(pidFile.pid)) await rm(join(folder, 'postmaster.pid'), { force: true })
       return null
     }
@@ -122,7 +122,7 @@ export async function startServer(cluster: Cluster, state: State, settings: Sett
       options.map(([name, value]) => `-c ${name}=${value}`).join(' '),
     ])
     if (result.code === 0) return port
-    const found = await findRunning(folder, state) // what a command that was killed meanwhile had begun to start
+    const found = await findRunning(folder, state) // a server that a killed command had started
     if (found !== null) return found
     if (attempt < startAttempts && !(await isFree(port))) continue // another program was quicker with that port
     if (attempt < startAttempts && (await readPidFile(folder)) !== null) {
@@ -142,7 +142,7 @@ export async function startServer(cluster: Cluster, state: State, settings: Sett
 export async function stopServer(cluster: Cluster): Promise<void> {
   const args = ['stop', '-w', '-t', String(stopLimitSeconds), '-s', '-m', 'fast', '-D', cluster.folder]
   const { code, output } = await pgCtl(cluster, args)
-  if (code === 0 || (await readPidFile(cluster.folder)) === null) return // code 1 also means: it had ended by itself
+  if (code === 0 || (await readPidFile(cluster.folder)) === null) return // code 1 also means: it had already ended
   throw await failedStep(`Stopping the embedded database in ${cluster.folder}`, lastWords(output), cluster.location)
 }
 

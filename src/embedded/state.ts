@@ -51,7 +51,7 @@ function parseState(text: string): State | null {
   try {
     value = JSON.parse(text)
   } catch {
-    return null // the caller tells which file is damaged
+    return null // the caller reports which file is damaged
   }
   if (typeof value !== 'object' || value === null) return null
   const { location, port, password, created } = value as Record<string, unknown>

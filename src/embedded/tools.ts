@@ -11,7 +11,7 @@ type ToolResult = { readonly code: number | null; readonly output: string }
 const passedOn = ['PATH', 'LD_LIBRARY_PATH', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot']
 
 /**
- * Runs a program in `folder` and waits for its end. It has a session of its own, so that Ctrl-C reaches only us.
+ * Runs a program in `folder` and waits for its end. It has a separate session, so that Ctrl-C reaches only us.
  * @throws BoatMirrorError EMBEDDED_UNAVAILABLE when it cannot be started at all.
  */
 export function runTool(

@@ -1,9 +1,9 @@
-// The messages to ALERT_URL as people see them: whether the receiver takes them, and how many matters are told and not over.
+// The alerts as operators see them: whether the receiver accepts them, and how many conditions are open.
 
 import type { Config } from '../config.ts'
 import type { Queryable } from '../database/sql.ts'
 import { counted, relative } from '../format.ts'
-import { knownMatters } from '../state/shared/matters.ts'
+import { storedConditions } from '../state/shared/alert-conditions.ts'
 import { type SenderState, senderState } from '../state/shared/senders.ts'
 import { shownReceiver } from '../text.ts'
 import { unsent } from './webhook.ts'
@@ -11,7 +11,7 @@ import { unsent } from './webhook.ts'
 export type AlertsStatus = Omit<SenderState, 'failingS'> & {
   /** Scheme and host: the rest of the address is a secret. */
   readonly url: string
-  /** Matters whose begin was told, and that are not over. */
+  /** Conditions sent as started and not ended. */
   readonly open: number
 }
 
@@ -22,7 +22,7 @@ export async function alertsStatus(
 ): Promise<AlertsStatus | null> {
   if (alertUrl === null) return null
   const { failingS: _, ...known } = (await senderState(db, 'alert')) ?? unsent
-  const open = (await knownMatters(db)).filter(({ told }) => told).length
+  const open = (await storedConditions(db)).filter(({ told }) => told).length
   return { url: shownReceiver(alertUrl) ?? '', open, ...known }
 }
 
@@ -31,8 +31,8 @@ export function alertsText(
   { open, delivered, failingSince, lastError, nextAttemptAt }: AlertsStatus,
   now: Date,
 ): string {
-  const told = `${counted(delivered, 'message')} sent, ${counted(open, 'matter')} open`
+  const sent = `${counted(delivered, 'message')} sent, ${counted(open, 'alert')} open`
   return failingSince === null
-    ? told
-    : `not taken: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${told}`
+    ? sent
+    : `failing: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${sent}`
 }

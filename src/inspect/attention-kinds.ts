@@ -1,6 +1,6 @@
-// What may need a person. Alerts, pages and `status` speak of the same.
+// The kinds of conditions that need attention. Alerts, pages and `status` use the same.
 
-/** Everything that may need a person, the most urgent first. */
+/** Every kind of condition that needs attention, the most urgent first. */
 export const attentionKinds = [
   'credentials',
   'breaker',

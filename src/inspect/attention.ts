@@ -1,4 +1,5 @@
-// What waits for a person, and the command that helps. Pure. Counts and names of streams only: nothing personal.
+// The conditions that need attention, and the command that helps. Pure. Counts and names of streams only: nothing
+// personal.
 
 import { findStream, readsOf } from '../catalog/catalog.ts'
 import { count, counted, instant } from '../format.ts'
@@ -33,7 +34,7 @@ const earliest = (dates: readonly (Date | null | undefined)[]): Date | null =>
 const readLast = ({ streams }: Facts, names: readonly string[]): Date | null =>
   earliest(streams.filter(({ stream }) => names.includes(stream)).map(({ countsAsOf }) => countsAsOf))
 
-/** Everything that stays as it is until a person acts, the most urgent first. */
+/** Everything that stays as it is until you act, the most urgent first. */
 export function whatNeedsPeople(status: Facts, freshness: readonly StreamFreshness[]): readonly Attention[] {
   const isWorking = status.workers.some(({ isSilent }) => !isSilent)
   return [
@@ -69,7 +70,7 @@ export function whatNeedsPeople(status: Facts, freshness: readonly StreamFreshne
   ]
 }
 
-/** The call that was made last tells whether the API takes the credentials; earlier ones may have been made with others. */
+/** The latest call shows whether the API accepts the credentials; earlier ones may have been made with others. */
 export function areCredentialsRefused({ endpoints }: Pick<StatusFacts, 'endpoints'>): boolean {
   const called = endpoints.filter(({ lastCalledAt }) => lastCalledAt !== null)
   const last = called.sort((a, b) => Number(b.lastCalledAt) - Number(a.lastCalledAt))[0]
@@ -139,7 +140,7 @@ function quotaTrouble({ quota }: Facts): Attention[] {
 const listed = (names: readonly string[]): string =>
   names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ')
 
-/** Streams that fail for the same reason are one matter; refused credentials are a matter of their own. */
+/** Streams that fail for the same reason are one item; refused credentials are a separate one. */
 function failingStreams(status: Facts, freshness: readonly StreamFreshness[]): Attention[] {
   const byError = new Map<string, string[]>()
   for (const { stream, state, lastError } of freshness) {
@@ -168,7 +169,7 @@ function failingStreams(status: Facts, freshness: readonly StreamFreshness[]): A
     }))
 }
 
-/** Hot runs that fail while complete ones do not: those of a stream that fails altogether are no matter of their own. */
+/** Hot runs that fail while complete ones do not: a stream that fails altogether is not listed again here. */
 function failingHot({ failingHotRuns, ...status }: Facts, freshness: readonly StreamFreshness[]): Attention[] {
   if (areCredentialsRefused(status)) return []
   const isTold = (name: string): boolean =>
@@ -187,7 +188,10 @@ function failingHot({ failingHotRuns, ...status }: Facts, freshness: readonly St
 const namesOfLate = (freshness: readonly StreamFreshness[]): readonly string[] =>
   freshness.filter(({ state }) => state === 'late').map(({ stream }) => stream)
 
-/** While nobody reads, streams become late: one cause, and what ends it. A mirror that only commands read has no late ones. */
+/**
+ * While no worker reads, streams become late: one cause, and its remedy. A mirror that only commands read has no late
+ * streams.
+ */
 function withoutWorker(status: Facts, freshness: readonly StreamFreshness[]): Attention[] {
   const late = namesOfLate(freshness)
   if (late.length === 0) return []
@@ -230,7 +234,7 @@ function heldDeletions({ heldRuns, streams }: Facts, freshness: readonly StreamF
       commands: [`runs show ${id}`, `runs release ${id}`],
     }),
   )
-  // A list that shrank although its records still answer leaves nothing to release, but somebody should look at it.
+  // A list that shrank although its records still answer leaves nothing to release, but you should check it.
   const doubtful = freshness
     .filter(({ stream, lastRunStatus }) => lastRunStatus === 'held' && heldRuns.every((run) => run.stream !== stream))
     .map(({ stream }): Attention => {
@@ -252,7 +256,7 @@ function untoldChanges({ webhook }: Facts): Attention[] {
   return [{ kind: 'webhook', about: [], text, since: webhook.failingSince, commands: ['status'] }]
 }
 
-/** The states in which a change waits for a person: what to say of so many, and what settles the oldest of them. */
+/** The states in which a change needs a decision: the text for a number of them, and what settles the oldest. */
 const waiting = [
   {
     kind: 'conflict',
@@ -336,7 +340,7 @@ function newFields({ unknownFields }: Facts): Attention[] {
   ]
 }
 
-/** The same as everybody is told it. */
+/** The item as alerts, pages and `status` show it. */
 export function itemOf({ kind, about, id, since, text, commands }: Attention): AttentionItem {
   const [stream, ...others] = about.filter((name) => findStream(name) !== undefined)
   return {

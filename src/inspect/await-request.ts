@@ -1,4 +1,4 @@
-// Waits for a sync that was asked for, whoever carries it out.
+// Waits for a requested sync, whichever process carries it out.
 
 import { sleep } from '../clock.ts'
 import { translateDatabaseError } from '../database/sql-states.ts'

@@ -1,4 +1,4 @@
-// Who follows the change feed, and who is about to lose, or has lost, changes to retention.
+// The consumers of the change feed, and which are about to lose, or have lost, changes to retention.
 
 import { sql } from 'kysely'
 import { on, type Queryable } from '../database/sql.ts'

@@ -49,18 +49,18 @@ const isList = (stream: string): boolean => streamNamed(stream).reads.kind === '
 
 function rateOf({ runs, elapsedS, lately }: OpenWork, made: number): number | null {
   if (elapsedS < tooEarlyS || runs.every(({ state }) => state === 'waiting' || state === 'ended')) return null
-  // A sync that was stopped over night goes on as fast as it goes now.
+  // A sync that was stopped overnight continues at its present speed.
   return elapsedS < lately.seconds ? made / elapsedS : lately.reads / lately.seconds
 }
 
-/** Requests that one run still has to make; null while nobody knows. */
+/** Requests that one run still has to make; null while unknown. */
 function requestsOfRun(run: OpenRun, costs: Costs): number | null {
   const stream = streamNamed(run.stream)
   if (run.state === 'ended') return 0
   if (run.state === 'detailed') return requestsOfTasks(run, detailRequests(stream, costs))
   const isListed = run.state === 'swept' || !isList(run.stream)
   const records = isListed ? 0 : costs.rowsOf(run.stream)
-  // Of records that were read before nobody knows which are due until their list is through.
+  // Which of the known records are due is unknown until their list has been read.
   const isWhole = run.isWhole || stream.freshness === 'always'
   const due = isWhole ? recordsWithDetails(stream, costs) : 0
   if (records === null || due === null) return null
@@ -70,19 +70,19 @@ function requestsOfRun(run: OpenRun, costs: Costs): number | null {
   )
 }
 
-/** Requests for the records that tasks still hold; of tasks under way half of them. */
+/** Requests for the records that tasks still hold; for running tasks half of them. */
 function requestsOfTasks({ requests, pages, keys }: OpenRun, ofOne: number): number {
-  // What a record really costs shows when more of them are done than under way.
+  // The real cost of a record shows when more of them are done than running.
   const each = keys.done > keys.running ? (requests - pages) / (keys.done + keys.running / 2) : ofOne
   return (keys.waiting + keys.running / 2) * each
 }
 
-/** `some 12 min left`; null where nobody knows, or nothing is left. */
+/** `about 12 min left`; null where unknown, or nothing is left. */
 export const timeLeft = ({ secondsLeft }: Estimate): string | null =>
-  secondsLeft === null || secondsLeft === 0 ? null : `some ${about(secondsLeft)} left`
+  secondsLeft === null || secondsLeft === 0 ? null : `about ${about(secondsLeft)} left`
 
 /**
- * What a first sync has come to, in a sentence: `rentals 19,898 listed, 34 % of the requests made, some 12 min left; you
+ * The progress of a first sync, in a sentence: `rentals 19,898 listed, 34 % of the requests made, about 12 min left; you
  * can query now`. Null when there is none, or nothing to query.
  */
 export function firstSyncText(streams: readonly StreamStatus[], estimate: Estimate): string | null {

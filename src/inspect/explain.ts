@@ -60,7 +60,7 @@ export type Explanation = RecordFacts & {
 /** Entries of history and outbox at most. */
 const shownEntries = 50
 
-/** Gathers it all. Throws what Postgres says of a key of the wrong type (SQLSTATE class 22). */
+/** Collects all of it. Throws Postgres's error for a key of the wrong type (SQLSTATE class 22). */
 export async function explainRecord(
   db: Queryable,
   stream: StreamDef,
@@ -146,7 +146,7 @@ async function parentOf(db: Queryable, stream: StreamDef, key: readonly string[]
   return { stream: parent.name, key: keyText(parentKey), state: stateOf(await recordRow(db, parent, parentKey)) }
 }
 
-/** Why the record is or is not deleted, most telling sentence first. Pure. */
+/** Why the record is or is not deleted, most informative sentence first. Pure. */
 export function whyDeleted(stream: StreamDef, state: RecordState, facts: RecordFacts): readonly string[] {
   switch (state) {
     case 'absent':

@@ -38,7 +38,7 @@ export async function feedHolders(db: Queryable): Promise<readonly FeedHolder[]>
   return rows
 }
 
-/** Who it is and what ends it, in words. */
+/** Describes the session and the command that ends it. */
 export function describeHolder({ pid, gid, application, user, database, since }: FeedHolder): string {
   const who = gid === null ? `process ${pid}` : `prepared transaction ${oneLine(gid)}`
   const details = [application || 'no application name', `user ${user}`, `database ${database}`].map((each) =>

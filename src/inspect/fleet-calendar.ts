@@ -25,7 +25,7 @@ export const yearsOf = ({ from, to }: { readonly from: string; readonly to: stri
 
 const dayMs = 86_400_000
 
-/** Counts free resources for each day of the range, its end left out. Characters other than 0 and 1 say nothing. */
+/** Counts free resources for each day of the range, excluding its end. Characters other than 0 and 1 are ignored. */
 export function countFleet(
   calendars: readonly CalendarYear[],
   { from, to }: { readonly from: string; readonly to: string },

@@ -19,7 +19,7 @@ export type KeptDay = Kept & { readonly day: string }
 
 /** The days that are shown. */
 export type FreshnessHistory = {
-  /** Minutes of all streams by day, oldest first; days on which none counted are left out. */
+  /** Minutes of all streams by day, oldest first; days without counted minutes are missing. */
   readonly days: readonly KeptDay[]
   /** Minutes of all days by stream, in the order of their names. */
   readonly streams: readonly (Kept & { readonly stream: string })[]

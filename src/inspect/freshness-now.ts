@@ -1,4 +1,4 @@
-// How fresh a stream is while a worker catches up. Old data is no alarm before the worker has had its chance.
+// How fresh a stream is while a worker catches up. Old data raises no alarm before the worker has had its chance.
 
 import { sql } from 'kysely'
 import { livingSince } from '../state/shared/workers.ts'
@@ -11,8 +11,9 @@ import { livingSince } from '../state/shared/workers.ts'
 export type Freshness = 'fresh' | 'late' | 'unknown' | 'failing' | 'reading' | 'off'
 
 /**
- * The state of a row `f` of report.freshness. A late stream is `reading` until its next run since a worker has been there
- * ends, or as much time as its target allows has passed since then: a worker that cannot catch up is no excuse for good.
+ * The state of a row `f` of report.freshness. A late stream is `reading` until its next run since a worker started
+ * has ended, or as much time as its target allows has passed since then: a worker that cannot catch up is not an
+ * excuse forever.
  */
 export const freshnessNow = sql<Freshness>`case
   when f.state = 'late' and clock_timestamp() - ${livingSince} < f.target_s * interval '1 s'

@@ -1,4 +1,5 @@
-// What the status page shows besides `status --json`: freshness, last runs, what runs now, traffic, calendars. Reads only.
+// The data of the status page beyond `status --json`: freshness, last runs, current runs, traffic, calendars. Reads
+// only.
 
 import { type NotNull, sql } from 'kysely'
 import { on, type Queryable } from '../database/sql.ts'
@@ -79,7 +80,7 @@ export type RunningRun = {
   readonly phase: string
   readonly seconds: number
   readonly read: number
-  /** Records the list holds, where the API says so. */
+  /** Records in the list, if the API reports it. */
   readonly total: number | null
   readonly changes: number
   readonly requests: number
@@ -119,7 +120,7 @@ export async function runningRuns(db: Queryable): Promise<readonly RunningRun[]>
     .execute()
 }
 
-/** Streams that are asked for and have not begun. */
+/** Requested streams that have not started. */
 export async function waitingStreams(db: Queryable): Promise<readonly string[]> {
   const rows = await on(db)
     .selectFrom('sync.request_streams as s')

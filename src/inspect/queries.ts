@@ -9,7 +9,10 @@ import { type Freshness, freshnessNow } from './freshness-now.ts'
 
 export type { Freshness } from './freshness-now.ts'
 
-/** The same, and besides: `held`: deletions wait for a person; `reading`: also for the first time; `off`: also by the settings. */
+/**
+ * The same and more: `held`: deletions need a decision; `reading`: also for the first time; `off`: also by the
+ * settings.
+ */
 export type StreamState = Freshness | 'held'
 
 export type StreamStatus = {
@@ -59,7 +62,7 @@ export async function streamStatus(db: Queryable): Promise<readonly StreamStatus
   const rows = await on(db)
     .selectFrom('sync.streams as s')
     .innerJoin('report.freshness as f', 'f.stream', 's.stream')
-    // The complete run that goes on, or the one that ended last: of those before it nobody needs to know.
+    // The running complete run, or the one that ended last: earlier ones are irrelevant.
     .leftJoin('sync.runs as r', (join) =>
       join
         .onRef('r.stream', '=', 's.stream')
@@ -127,17 +130,19 @@ export async function endpointFacts(db: Queryable): Promise<readonly EndpointFac
 }
 
 type OutboxFacts = {
-  /** How many changes are in each state; states without changes left out. */
+  /** How many changes are in each state; states without changes are missing. */
   readonly counts: Readonly<Record<string, number>>
   /** The oldest change in each of these states, by its id. */
   readonly first: Readonly<Record<string, number>>
-  /** When the first of those in each state was settled; states of changes that are on their way left out. */
+  /** When the first of those in each state was settled; states of unsettled changes are missing. */
   readonly settledSince: Readonly<Record<string, Date>>
   /** When the oldest queued change was enqueued. */
   readonly oldestQueuedAt: Date | null
 }
 
-/** States by the index that finds their changes: those that are open, and those after which nothing follows by itself. */
+/**
+ * States by the index that finds their changes: open ones, and those after which nothing follows without a decision.
+ */
 const indexedStates = [
   ['queued', 'sending', 'conflict', 'unknown'],
   ['failed', 'expired', 'canceled', 'blocked'],
@@ -195,7 +200,7 @@ export async function taskFacts(db: Queryable, runId: string): Promise<readonly 
     .execute()
 }
 
-/** Keys whose deletion a run holds back: the first of them, and how many there are, released ones left out. */
+/** Keys whose deletion a run holds: the first of them, and how many there are, without released ones. */
 export async function heldKeyFacts(
   db: Queryable,
   runId: string,
@@ -214,7 +219,7 @@ export async function heldKeyFacts(
 export type Backlog = {
   /** Running runs. */
   readonly runs: number
-  /** Tasks of theirs: done, and in all. */
+  /** Their tasks: done, and in total. */
   readonly done: number
   readonly all: number
   /** Since the oldest of them started, in seconds. */

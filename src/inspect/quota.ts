@@ -15,7 +15,7 @@ export type QuotaWindowStatus = {
   readonly allowed: number
   /** Requests taken since the window began. */
   readonly used: number
-  /** The share of its time that is over; hour and day end now, whenever that is. */
+  /** The elapsed share of its time; hour and day always end now. */
   readonly elapsed: number
 }
 
@@ -76,12 +76,12 @@ async function windowsOf(db: Queryable, quota: Quota): Promise<readonly QuotaWin
 const areReadsStopped = ({ used, allowed }: QuotaWindowStatus): boolean =>
   used >= Math.floor(allowed * quotaRule.forReads)
 
-/** Shares at which people are told, where so much of the window's time is not over yet. */
-const toldAt = [0.8, 0.95] as const
+/** Shares that raise an alert, if this much of the window's time has not elapsed yet. */
+const alertShares = [0.8, 0.95] as const
 
 /** Which of the levels a window has reached before its time, as percentages. Pure. */
 export const reachedEarly = ({ used, allowed, elapsed }: QuotaWindowStatus): readonly number[] =>
-  toldAt.filter((level) => used >= allowed * level && elapsed < level).map((level) => level * 100)
+  alertShares.filter((level) => used >= allowed * level && elapsed < level).map((level) => level * 100)
 
 /** What is used, in a few words: `day 45 % of 120,000`. */
 export const usedText = ({ windows }: Pick<QuotaStatus, 'windows'>): string =>

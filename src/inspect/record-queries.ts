@@ -23,7 +23,7 @@ export type RecordRow = {
 const keyCondition = (columns: readonly string[], alias: string): string =>
   columns.map((column, index) => `${alias}.${identifier(column)} = $${index + 1}`).join(' and ')
 
-/** The row of this key; null when there is none. Throws what Postgres says of a key of the wrong type. */
+/** The row of this key; null when there is none. Throws Postgres's error for a key of the wrong type. */
 export async function recordRow(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<RecordRow | null> {
   type Fetched = Omit<RecordRow, 'values'> & { values: (string | null)[] }
   const list = stream.columns.map(({ name }) => `t.${identifier(name)}::text`).join(', ')
@@ -155,7 +155,7 @@ const selectRuns = (db: Queryable, stream: string) =>
     .orderBy('r.id', 'desc')
     .limit(1)
 
-/** The run of a stream during which something happened; null when none was under way. */
+/** The run of a stream during which something happened; null when none was running. */
 export async function runAround(db: Queryable, stream: string, instant: Date): Promise<RunAround | null> {
   const run = await selectRuns(db, stream)
     .where('r.started_at', '<=', instant)
@@ -167,7 +167,10 @@ export async function runAround(db: Queryable, stream: string, instant: Date): P
 /** The last sweep of a stream that reached its end, and whether the key was on one of its pages. */
 export type LastSweep = RunAround & { readonly seen: boolean }
 
-/** See {@link LastSweep}; pages are kept for a day at most, those of the last sweep. Null when there is no such sweep. */
+/**
+ * See {@link LastSweep}; pages are stored for a day at most, those of the last sweep. Null when that sweep is
+ * unknown.
+ */
 export async function lastSweep(db: Queryable, stream: string, key: string): Promise<LastSweep | null> {
   const pages = sql`select from sync.sweep_pages p where p.run_id = r.id`
   const run = await selectRuns(db, stream)

@@ -1,4 +1,4 @@
-// Reads of the views of schema report: for `report`, and what of them needs a person.
+// Reads of the views of schema report: for `report`, and for what in them needs attention.
 
 import type { PoolClient } from 'pg'
 import { type Database, withStatementTimeout } from '../database/database.ts'
@@ -32,7 +32,7 @@ export async function readReport(
   const select = reportSelect(request, as)
   await database.transaction(
     async (client: PoolClient) => {
-      // A person waits, and may stop it. Compiling takes longer than what it saves on views of this kind.
+      // The reader waits, and may stop it. Compiling takes longer than it saves on views of this kind.
       const patient = await withStatementTimeout(client, 0)
       await client.query('set local jit = off')
       await client.query(`declare report no scroll cursor for ${select.text}`, select.values)
@@ -55,7 +55,10 @@ function reportSelect(request: ReportRequest, as: 'text' | 'json'): { text: stri
   return { text: `select ${list} from (${rows}) v`, values: days === undefined ? [] : [days.from, days.to] }
 }
 
-/** Double bookings of which neither part is over: how many rentals, and of how many boats. Asks by the index on arrivals. */
+/**
+ * Double bookings of which neither part has ended: how many rentals, and of how many boats. Uses the index on
+ * arrivals.
+ */
 export async function overlapsToCome(db: Queryable): Promise<{ readonly rentals: number; readonly boats: number }> {
   const { rows } = await db.query<{ rentals: number; boats: number }>(
     `select count(distinct rental_id)::int as rentals, count(distinct coalesce(boat_id::text, resource_id))::int as boats

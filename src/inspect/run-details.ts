@@ -13,7 +13,7 @@ export type RunDetails = {
 
 const shownKeys = 50
 
-/** Reads it; null when there is no such run. */
+/** Reads it; null when the run does not exist. */
 export async function runDetails(db: Queryable, id: string): Promise<RunDetails | null> {
   const run = await findRun(db, id)
   return run && { run, tasks: await taskFacts(db, id), held: await heldKeyFacts(db, id, shownKeys) }
@@ -35,7 +35,7 @@ const planWords: Readonly<Record<string, string>> = {
 
 type Answer = { readonly key: unknown; readonly answer: string }
 
-/** What a run found that holds its deletions back, as names and values, the reason first. */
+/** Why a run holds its deletions, as names and values, the reason first. */
 export function planFacts(plan: unknown): readonly (readonly [name: string, value: string])[] {
   const { sample, ...facts } = plan as Readonly<Record<string, unknown>> & { readonly sample?: readonly Answer[] }
   const names = new Set([...Object.keys(planWords), ...Object.keys(facts)])

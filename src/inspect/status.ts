@@ -1,4 +1,4 @@
-// What is known of a mirror at one moment, as `status --json` and /api/status show it whole.
+// The state of a mirror at one moment, as `status --json` and /api/status show it in full.
 
 import type { RepeatingRead } from '../state/due/reads.ts'
 import type { FailingHotRuns, UnexpectedShare } from '../state/due/stream-state.ts'
@@ -15,10 +15,10 @@ import type { Backlog, EndpointFacts, StreamStatus } from './queries.ts'
 import type { QuotaStatus } from './quota.ts'
 import type { WebhookStatus } from './webhook.ts'
 
-/** What needs a person, with commands that can be typed as they stand. */
+/** A condition that needs attention, with commands that can be typed unchanged. */
 export type AttentionItem = {
   readonly kind: AttentionKind
-  /** Where it is about one stream alone. */
+  /** If it is about exactly one stream. */
   readonly stream?: string
   /** The run or the change that the commands name. */
   readonly id?: number
@@ -34,7 +34,7 @@ export type StatusFacts = {
     readonly url: string
     /** True when it is the built-in sandbox. */
     readonly sandbox: boolean
-    /** `open`: the API failed so often that requests wait, but for one probe at a time. */
+    /** `open`: the API failed so often that requests wait, except for one probe at a time. */
     readonly breaker: 'closed' | 'open'
     /** The API asked to wait until then. */
     readonly pausedUntil: Date | null
@@ -62,12 +62,12 @@ export type StatusFacts = {
   /** What is left of the open syncs, and how long that takes. */
   readonly estimate: Estimate
   readonly endpoints: readonly EndpointFacts[]
-  /** Reads that repeat others, and whether they are left out. */
+  /** Redundant reads, and whether they are skipped. */
   readonly reads: readonly RepeatingRead[]
   readonly outbox: Readonly<Record<string, number | Date | null>>
-  /** The oldest change in each state, by its id; states without changes left out. */
+  /** The oldest change in each state, by its id; states without changes are missing. */
   readonly firstChanges: Readonly<Record<string, number>>
-  /** Since when there is a change in each state that is no longer on its way; states without changes left out. */
+  /** Since when each settled state has a change; states without changes are missing. */
   readonly settledSince: Readonly<Record<string, Date>>
   /** Streams that change more often than they are made due, with that share of their reads: they are read oftener. */
   readonly unexpected: readonly UnexpectedShare[]
@@ -90,7 +90,7 @@ export type StatusFacts = {
   /** null: ALERT_URL is not set. */
   readonly alerts: AlertsStatus | null
   readonly unknownFields: readonly ListedField[]
-  /** What stays as it is until a person acts, the most urgent first. */
+  /** What stays as it is until you act, the most urgent first. */
   readonly attention: readonly AttentionItem[]
 }
 

@@ -1,4 +1,4 @@
-// What the page of one stream shows besides `status`: its runs, and what of it is in quarantine.
+// The data of a stream's page beyond `status`: its runs, and its quarantine.
 
 import { readsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'

@@ -10,15 +10,15 @@ import type { ConsumerStatus } from './consumers.ts'
 /** The consumer of the feed by which the webhook follows it. */
 export const webhookConsumer = 'boat-mirror.webhook'
 
-/** What is not taken for so many seconds needs a person. */
+/** A call that is not accepted for this many seconds needs attention. */
 const patienceS = 120
 
 export type WebhookStatus = Omit<SenderState, 'failingS'> & {
   /** Scheme and host: the rest of the address is a secret. */
   readonly url: string
   /**
-   * `waiting`: no worker has begun. `following`: the last call was taken. `retrying`: it was not, for less than two minutes;
-   * `failing`: for longer. `lost`: changes are gone that were not told.
+   * `waiting`: no worker has started. `following`: the last call was accepted. `retrying`: it was not, for less than
+   * two minutes; `failing`: for longer. `lost`: changes were deleted before they were sent.
    */
   readonly state: 'waiting' | 'following' | 'retrying' | 'failing' | 'lost'
   /** Age of the oldest change that was not taken; 0: there is none. */
@@ -52,10 +52,10 @@ export const unsent: SenderState = {
 
 /** How the webhook is doing, as the end of a line. */
 export function webhookText({ state, behindS, delivered, lastError, nextAttemptAt }: WebhookStatus, now: Date): string {
-  const told = `${counted(delivered, 'change')} told`
-  const behind = behindS === 0 ? 'has everything' : `${duration(behindS)} behind`
-  if (state === 'waiting') return 'begins with the next start of a worker'
-  if (state === 'lost') return `lost changes; ${told}`
-  if (state === 'following') return `${behind}; ${told}`
-  return `not taken: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${behind}; ${told}`
+  const sent = `${counted(delivered, 'change')} sent`
+  const behind = behindS === 0 ? 'up to date' : `${duration(behindS)} behind`
+  if (state === 'waiting') return 'starts with the next worker'
+  if (state === 'lost') return `lost changes; ${sent}`
+  if (state === 'following') return `${behind}; ${sent}`
+  return `failing: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${behind}; ${sent}`
 }

@@ -6,11 +6,11 @@ import { on, type Queryable } from '../database/sql.ts'
 export type OpenRun = {
   readonly stream: string
   /**
-   * `waiting`: asked for and not begun. `listing`: its list is read. `swept`: the list is through, or there is none, and
-   * what is due is not known yet. `detailed`: what is left stands in tasks. `ended`.
+   * `waiting`: requested, not started. `listing`: its list is being read. `swept`: the list is done, or there is
+   * none, and the due details are not known yet. `detailed`: the rest is in tasks. `ended`.
    */
   readonly state: 'waiting' | 'listing' | 'swept' | 'detailed' | 'ended'
-  /** The details of all records are read: the stream was never read whole, or everything is to be read again. */
+  /** The details of all records are read: the stream was never read completely, or everything must be read again. */
   readonly isWhole: boolean
   readonly requests: number
   /** Of them, pages of the list. */
@@ -26,7 +26,7 @@ export type OpenWork = {
   readonly runs: readonly OpenRun[]
   /** Rows by stream, as counted when a run last ended. */
   readonly rows: ReadonlyMap<string, number>
-  /** Reads that tell more than those they repeat. */
+  /** Reads that show more than those they repeat. */
   readonly needed: ReadonlySet<string>
   /** Since the oldest of the runs began, in seconds; 0: none began. */
   readonly elapsedS: number

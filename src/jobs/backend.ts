@@ -1,6 +1,6 @@
-// BullMQ on Postgres or on Redis behind one factory, and a backend that need not be there yet: queues and workers are
-// handed out at once and opened in the background, so that what works without a queue begins at the start. Until it is
-// open, a queue refuses what it is asked for.
+// BullMQ on Postgres or on Redis behind one factory, and a backend that may not be available yet: queues and workers
+// are handed out immediately and opened in the background, so that work without a queue can start. Until it is open,
+// a queue refuses all calls.
 
 import { sleep, withDeadline } from '../clock.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
@@ -16,9 +16,9 @@ export function openBackend(options: BackendOptions): QueueBackend {
   return options.redisUrl === null ? postgresBackend(options) : redisBackend(options, options.redisUrl)
 }
 
-/** After a refusal, which only a person can cure, the next try comes this much later, in milliseconds. */
+/** After a refusal, which only an operator can fix, the next try comes this much later, in milliseconds. */
 const againAfterMs = 10_000
-/** A backend that is there opens within this, and nobody meets a queue that is not open yet, in milliseconds. */
+/** A running backend opens within this time, so no caller meets a queue that is not open yet; in milliseconds. */
 const graceMs = 2_000
 /** A queue that has not answered by then is treated as gone, in milliseconds. */
 const answerMs = 10_000

@@ -30,7 +30,7 @@ type WorkerLike = {
 
 export function listening<T extends WorkerLike>(worker: T, onError: (error: Error) => void): T {
   worker.on('error', onError)
-  // A lost lock does not stop the handler by itself.
+  // A lost lock does not stop the handler.
   worker.on('lockRenewalFailed', (ids) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost')
   })

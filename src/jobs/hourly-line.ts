@@ -1,5 +1,5 @@
-// One line of the log an hour, so that silence means that nobody works and not that nothing happened. Of several workers on a
-// mirror one says it.
+// One line of the log an hour, so that silence means that no worker runs, and not that nothing happened. Of several
+// workers on a mirror one logs it.
 
 import { sleep } from '../clock.ts'
 import type { Queryable } from '../database/sql.ts'
@@ -12,28 +12,28 @@ type HourlyOptions = {
   readonly db: Queryable
   /** This life of this process. */
   readonly owner: string
-  /** What needs a person. */
+  /** The conditions that need attention. */
   readonly read: () => Promise<readonly AttentionItem[]>
   readonly log: Logger
   /** Milliseconds from one line to the next, over all workers. */
   readonly everyMs?: number
   /** Milliseconds from one look whether it is due to the next. */
-  readonly lookEveryMs?: number
+  readonly checkEveryMs?: number
 }
 
 const hourMs = 3_600_000
 const minuteMs = 60_000
 
-/** Says each hour that all is well, or what is not. `stop` resolves when nothing is under way any more. */
+/** Logs each hour that there are no problems, or which ones. `stop` resolves when nothing is running any more. */
 export function startHourlyLine({ db, owner, read, log, ...times }: HourlyOptions): { stop(): Promise<void> } {
-  const { everyMs = hourMs, lookEveryMs = minuteMs } = times
+  const { everyMs = hourMs, checkEveryMs = minuteMs } = times
   const stopping = new AbortController()
   const { signal } = stopping
   const isNews = atMostEvery(everyMs)
   const loop = async (): Promise<void> => {
-    // Not sooner: a worker that has begun just now is still catching up.
+    // Not sooner: a worker that has just started is still catching up.
     await sleep(everyMs, signal)
-    for (; ; await sleep(lookEveryMs, signal))
+    for (; ; await sleep(checkEveryMs, signal))
       try {
         if (await takeLineTurn(db, owner, everyMs)) sayHow(await read(), log)
       } catch (error) {

@@ -1,4 +1,4 @@
-// Says of a worker that it is there, every five seconds, until it ends.
+// Records every five seconds that a worker is running, until it ends.
 
 import { hostname } from 'node:os'
 import { sleep } from '../clock.ts'
@@ -12,7 +12,10 @@ const everyMs = 5_000
 
 type PresenceOptions = { readonly db: Queryable; readonly version: string; readonly log: Logger }
 
-/** Begins at once; disposing takes the worker off the list. A database that is out is tried again: the list is no reason to end. */
+/**
+ * Begins immediately; disposing takes the worker off the list. If the database is down it tries again: the list is
+ * not a reason to end.
+ */
 export function startPresence({ db, version, log }: PresenceOptions): AsyncDisposable {
   const worker = { id: processLife(), host: hostname(), pid: process.pid, version }
   const stopping = new AbortController()

@@ -10,8 +10,8 @@ import { pushQueue, type QueueBackend } from './queues.ts'
 
 /** What `outbox.enqueue` notifies, with a constant payload. */
 const enqueuedChannel = 'boat_mirror_outbox'
-const lookEveryMs = 1_000
-/** A change that nobody takes for this long is pushed without the queue, in milliseconds. */
+const checkEveryMs = 1_000
+/** A change that stays unclaimed for this long is pushed without the queue, in milliseconds. */
 const neglectedAfterMs = 15_000
 /** The same for a queue that refuses wake-ups. */
 const refusedAfterMs = 1_000
@@ -19,7 +19,7 @@ const refusedAfterMs = 1_000
 const drainsAtOnce = 2
 
 type PushWorkerOptions = {
-  /** Where NOTIFY is heard; null: nowhere, then the clock alone wakes the pusher. */
+  /** Where NOTIFY is heard; null: nowhere, then only the clock wakes the pusher. */
   readonly listenUrl: string | null
   readonly backend: QueueBackend
   readonly pusher: Pusher
@@ -60,7 +60,7 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
 
   let adding = false
   let again = false
-  /** One wake-up at a time is under way; those that come meanwhile are one more. */
+  /** One wake-up at a time is running; those that arrive meanwhile become one more. */
   const wake = (): void => {
     again = true
     if (adding || stopping.signal.aborted) return
@@ -93,7 +93,7 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
       } catch (error) {
         log.debug({ event: 'outbox_not_readable', reason: messageOf(error) }, 'the outbox could not be looked at')
       }
-      await sleep(lookEveryMs, stopping.signal).catch(() => undefined) // stopped
+      await sleep(checkEveryMs, stopping.signal).catch(() => undefined) // stopped
     }
   }
   const listening =

@@ -1,5 +1,5 @@
-// The queues, what their jobs carry, and what we use of BullMQ, whichever backend stands behind it. A job carries ids,
-// never content: it is a wake-up, and the tables say what to do.
+// The queues, the content of their jobs, and the part of BullMQ we use, on either backend. A job carries ids, never
+// content: it is a wake-up, and the tables define the work.
 
 import type { BulkJobOptions, Job, JobsOptions, RepeatOptions } from 'bullmq'
 import type { Pooling } from '../database/pooler.ts'
@@ -63,7 +63,7 @@ export type QueueBackend = {
 
 export type BackendOptions = {
   readonly databaseUrl: string
-  /** What stands before that database; none by default. */
+  /** The pooler in front of that database; none by default. */
   readonly pooling?: Pooling
   readonly redisUrl: string | null
   /** Names this installation's keys, so that several can share one Redis. */

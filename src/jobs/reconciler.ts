@@ -17,7 +17,7 @@ const wakeAtOnce = 500
 
 type Wakeable = Awaited<ReturnType<typeof takeWakeable>>[number]
 
-/** Sees to it that these tasks are taken up, in this order. */
+/** Makes sure that these tasks get started, in this order. */
 export type Wake = (tasks: readonly Wakeable[]) => Promise<void>
 
 export type Reconciler = {
@@ -31,7 +31,7 @@ type ReconcilerOptions = {
   readonly settings: PlanSettings
   readonly wake: Wake
   readonly log: Logger
-  /** Called each second after the look at the tables, e.g. to start overdue streams. */
+  /** Called each second after the check of the tables, e.g. to start overdue streams. */
   readonly also?: () => Promise<void>
 }
 
@@ -42,12 +42,12 @@ export const jobOf = ({ id, fence, priority }: Wakeable): Parameters<JobQueue['a
   opts: { jobId: `task-${id}-${fence}`, priority, removeOnComplete: true, removeOnFail: true },
 })
 
-/** One look at the tables: ends and starts runs, wakes tasks. */
+/** One check of the tables: ends and starts runs, wakes tasks. */
 async function reconcileOnce({ database, settings, wake, log }: ReconcilerOptions): Promise<void> {
   const advanced = await advance(database, settings)
   for (const run of advanced.finished) {
     const { id, stream, status, error } = run
-    // What failed needs a person; what changed nothing is said once an hour, of all runs together.
+    // Failed runs need attention; runs without changes are logged once an hour, all together.
     const level = status !== 'done' ? 'warn' : hasChanged(run) ? 'info' : 'debug'
     const reason = error === null ? {} : { reason: error }
     log[level]({ event: 'run_finished', run: id, stream, status, ...reason }, runLine(run))

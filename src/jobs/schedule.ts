@@ -39,7 +39,10 @@ const earlyS = 0.5
 /** Windows that the API does not honour are tried again after this time, in milliseconds. */
 const windowsTriedAgainMs = 3_600_000
 
-/** @throws BoatMirrorError CONFIG_INVALID when settings name streams that there are not: a slip would go unnoticed. */
+/**
+ * Checks the names of streams in settings. @throws BoatMirrorError CONFIG_INVALID for unknown ones: a typo would go
+ * unnoticed.
+ */
 export function assertKnownStreams({
   schedules,
   targets,
@@ -112,7 +115,7 @@ export function wantedIntervals(config: ScheduleConfig, facts?: ScheduleFacts): 
   return intervals
 }
 
-/** A list whose windows are read besides is read as a whole as often as that takes its share of the rate limit. */
+/** A list with separate windows is read as a whole only as often as that takes its share of the rate limit. */
 function completeEvery(stream: string, every: number, facts?: ScheduleFacts): number {
   const pages = facts?.pages.get(stream)
   if (facts === undefined || pages === undefined || facts.ratePerSecond === 0) return every
@@ -142,8 +145,8 @@ type Applied = {
 }
 
 /**
- * Brings the tables and BullMQ's schedulers to the wanted intervals; those of dropped streams disappear.
- * @returns false when another worker is at it: then nothing was done, and it is to be tried again.
+ * Sets the tables and BullMQ's schedulers to the wanted intervals; those of dropped streams disappear.
+ * @returns false when another worker is doing it: then nothing was done, and the caller tries again.
  */
 export async function applySchedule(
   database: Database,
@@ -163,8 +166,8 @@ export async function applySchedule(
       soonMaxAgeS: inS(ages.get(stream)?.soonMaxAgeMs),
     })),
   )
-  // BullMQ's upsert is not serialised on Postgres: one writer at a time, and only where something differs. Whoever comes
-  // second does not wait: through a small pooler it would hold the connection that the first one's queue needs.
+  // BullMQ's upsert is not serialised on Postgres: one writer at a time, and only where something differs. The second
+  // writer does not wait: through a small pooler it would hold the connection that the queue of the first needs.
   return await database.transaction(async (client) => {
     const { rows } = await client.query<{ mine: boolean }>(
       `select pg_try_advisory_xact_lock(hashtext('boat-mirror.schedule')) as mine`,

@@ -5,7 +5,7 @@ import { type SyncWorkerOptions, startSyncWorker } from './worker.ts'
 
 type Wanted = { readonly streams: readonly string[]; readonly full: boolean }
 
-/** What `ask` asks for is worked on, as is whatever else was asked for, until `wait` for the request is over. */
+/** Works on the request that `ask` creates, and on all other work, until `wait` for the request returns. */
 export async function workOn<T>(
   options: SyncWorkerOptions,
   ask: () => Promise<string>,

@@ -14,7 +14,7 @@ import type { SyncContext } from '../sync/context.ts'
 import { mostUrgentDetail, priorities, streamsToRead } from '../sync/plan.ts'
 import { runTask } from '../sync/run-task.ts'
 import { fitSchedule } from './fit-schedule.ts'
-import { keepHouse } from './keep-house.ts'
+import { runHousekeeping } from './housekeeping.ts'
 import {
   type JobQueue,
   type JobWorker,
@@ -28,8 +28,8 @@ import { jobOf, type Reconciler, startReconciler, type Wake } from './reconciler
 import { applySchedule, honouredWindows, requestFirstSync, tick } from './schedule.ts'
 
 /**
- * Tasks at once in one process; their requests share the process's request concurrency. More tasks than requests only make
- * commits smaller and more; with one alone, a long list would keep all else waiting.
+ * Tasks at once in one process; their requests share the process's request concurrency. More tasks than requests only
+ * make commits smaller and more; with only one, a long list would block everything else.
  */
 const tasksFor = (concurrency: number): number => Math.min(4, Math.max(2, concurrency))
 /** A queue that refuses wake-ups is not waited for as long as one that is silent, in milliseconds. */
@@ -52,7 +52,7 @@ export type SyncWorkerOptions = {
   readonly log: Logger
   /** An idle worker that finds tasks waiting this long does not wait for the queue any more, in milliseconds; 15,000 by default. */
   readonly neglectedAfterMs?: number
-  /** Lists that are found while there is place for tasks are begun at once; jobs wake others for the rest. */
+  /** Lists found while there is room for tasks start immediately; jobs wake other workers for the rest. */
   readonly beginsAtOnce?: boolean
 }
 
@@ -63,7 +63,7 @@ type RunningWorker = {
   stop(): Promise<void>
 }
 
-/** Starts taking tasks: the tables are looked at while the queue is opened. `also` runs each second after that look. */
+/** Starts running tasks: the tables are checked while the queue is opened. `also` runs each second after that check. */
 export async function startSyncWorker(
   { context, backend, log, neglectedAfterMs = 15_000, beginsAtOnce = false }: SyncWorkerOptions,
   also?: (context: SyncContext) => Promise<void>,
@@ -99,7 +99,7 @@ export async function startSyncWorker(
     // Details are shared with other workers from the first one on: who begins some would take as many by jobs.
     const lists = tasks.filter(({ priority }) => priority < mostUrgentDetail).length
     const own = beginsAtOnce ? Math.min(lists, Math.max(0, tasksAtOnce - running)) : 0
-    // What somebody waits for does not wait for a place: those that are taken may be by sweeps that last for minutes.
+    // Requested refreshes do not wait for a free place: sweeps may hold the places for minutes.
     const urgent = tasks.filter(({ priority }) => priority === priorities.asked).length
     const begun = Math.max(own, Math.min(urgent, tasksAtOnce))
     for (const { id } of tasks.slice(0, begun)) begin(id)
@@ -169,7 +169,7 @@ type ScheduledWorkerOptions = SyncWorkerOptions & {
   readonly config: Config
   /** Requests per second over all workers; 0 is no limit. */
   readonly ratePerSecond: number
-  /** Where NOTIFY of a refresh is heard; null, or left out: nowhere, then the clock alone finds it, within a second. */
+  /** Where NOTIFY of a refresh is heard; null or missing: nowhere, then only the clock finds it, within a second. */
   readonly listenUrl?: string | null
 }
 
@@ -183,7 +183,7 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
   let prunedAt = performance.now()
   const queue: JobQueue = await backend.openQueue(scheduleQueue)
 
-  /** A queue that is not there must not keep the rest from going on. */
+  /** An unavailable queue must not stop the rest. */
   const fitIntervals = async (): Promise<void> => {
     fittedAt = performance.now()
     try {
@@ -204,12 +204,12 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
     }
     if (performance.now() - prunedAt > pruneEveryMs) {
       prunedAt = performance.now()
-      await keepHouse(database, { historyDays: config.historyDays, log })
+      await runHousekeeping(database, { historyDays: config.historyDays, log })
     }
     for (const turn of await overdueTurns(database.pool, lostAfterS))
       if ((await tick(full, turn, log)) === 'asked') full.onTasks()
   }
-  // What fell due while no worker ran comes first, the longest overdue before the others.
+  // Turns that fell due while no worker ran come first, the longest overdue before the others.
   for (const turn of await overdueTurns(database.pool, 0)) await tick({ ...context, onTasks: () => {} }, turn, log)
   const first = await requestFirstSync(database, streamsToRead([], config))
   if (first) log.info({ event: 'first_sync' }, 'the mirror is empty or incomplete: the first complete sync starts')

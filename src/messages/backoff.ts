@@ -8,8 +8,8 @@ const goneMs = 3_600_000
 type Failure = { readonly status: number | null; readonly retryAfterMs: number }
 
 /**
- * Milliseconds to the next attempt after `attempts` that failed in a row, this one among them: 1 s, 2 s, 4 s … capped at
- * 5 min, of which up to a half is left out by `random` (0..1); never less than the receiver asked for (`Retry-After`).
+ * Milliseconds to the next attempt after `attempts` consecutive failures, including this one: 1 s, 2 s, 4 s … capped
+ * at 5 min, reduced by up to a half by `random` (0..1); never less than the receiver asked for (`Retry-After`).
  */
 export function waitMs({ status, retryAfterMs }: Failure, attempts: number, random: number): number {
   if (status === 410) return Math.max(goneMs, retryAfterMs)

@@ -1,5 +1,5 @@
-// Posts a message of ours to one address: proxies as for the API, no redirects, one time limit for the whole, the answer's
-// body thrown away. What came of it is a value in our own words; neither the address nor the answer is quoted.
+// Posts a message to one address: proxies as for the API, no redirects, one time limit for the whole, the answer's
+// body is discarded. The result is a value in our own words, which quotes neither the address nor the answer.
 
 import type { Dispatcher } from 'undici'
 import { parseRetryAfter } from '../api/retry.ts'
@@ -55,7 +55,7 @@ export function createPost({ variable, address, proxies }: Receiver, limitMs = t
           body,
           signal: AbortSignal.any([signal, limit]),
         })
-        // It is taken when its head says so: a body that breaks off changes nothing.
+        // The status and headers decide: a body that breaks off changes nothing.
         await answer.body.dump({ limit: bodyLimit }).catch(() => undefined)
         return judge(answer, variable)
       } catch (error) {

@@ -11,7 +11,7 @@ import { giveLeaseBack, type SenderName } from '../state/shared/senders.ts'
 /** `more`: there may be something to send at once. */
 export type StepResult = 'more' | 'idle'
 
-/** Tells an address from another without holding it. */
+/** Identifies an address without storing it. */
 export const fingerprint = (address: string): string => createHash('sha256').update(address).digest('hex').slice(0, 32)
 
 type SenderLoop = {
@@ -20,17 +20,17 @@ type SenderLoop = {
   readonly db: Queryable
   readonly log: Logger
   /** How often it is looked whether there is something to send, in milliseconds. */
-  readonly lookEveryMs: number
+  readonly checkEveryMs: number
   readonly step: (signal: AbortSignal) => Promise<StepResult>
-  /** Makes what ends the wait for the next look sooner; left out: nothing does. */
+  /** Creates the signals that end a wait early; missing: there are none. */
   readonly wakeUps?: (signal: AbortSignal) => WakeUps
 }
 
 /** Resolves when it is woken, or has been since the last wait, or after `ms` milliseconds; rejects when it is aborted. */
 export type WakeUps = (ms: number) => Promise<void>
 
-/** Starts sending; `stop` calls off what is under way, which whoever sends next repeats, and gives the lease back. */
-export function startSender({ name, owner, db, log, lookEveryMs, step, wakeUps }: SenderLoop): {
+/** Starts sending; `stop` cancels the current call, which the next sender repeats, and returns the lease. */
+export function startSender({ name, owner, db, log, checkEveryMs, step, wakeUps }: SenderLoop): {
   stop(): Promise<void>
 } {
   const stopping = new AbortController()
@@ -49,7 +49,7 @@ export function startSender({ name, owner, db, log, lookEveryMs, step, wakeUps }
           log.warn({ event: 'sender_failed', sender: name, err: error }, `the ${name} sender failed and tries again`)
         told = messageOf(error)
       }
-      await wait(lookEveryMs).catch(() => undefined) // stopped
+      await wait(checkEveryMs).catch(() => undefined) // stopped
     }
   }
   const looping = loop()

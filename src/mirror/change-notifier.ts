@@ -1,5 +1,5 @@
-// NOTIFY boat_mirror_changes after commits that wrote: in a statement of its own (inside transactions, all commits would
-// queue behind one lock), at most ten times a second for each process.
+// NOTIFY boat_mirror_changes after commits that wrote: in a separate statement (inside transactions, all commits
+// would queue behind one lock), at most ten times a second per process.
 
 import type { Queryable } from '../database/sql.ts'
 import { messageOf } from '../errors.ts'

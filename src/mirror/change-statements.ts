@@ -3,7 +3,7 @@
 import { childrenOf } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, knownRead, toldRead } from '../database/sql.ts'
+import { identifier, knownRead, storableReadTime } from '../database/sql.ts'
 import { columnList, formerly, keyObject, sameKey } from './diff-sql.ts'
 import { keepingLost } from './feed.ts'
 import type { Scope, TableWrite } from './rows.ts'
@@ -24,7 +24,7 @@ export function givenRows(stream: StreamDef, columns: readonly string[], firstPa
 const personalColumns = ({ columns }: StreamDef): readonly string[] =>
   columns.filter((column) => column.personal === true).map(({ name }) => name)
 
-/** What a tombstone of a person or a document keeps: its key. */
+/** The part of a person or a document that its tombstone keeps: the key. */
 function redacted(stream: StreamDef): string {
   if (stream.person !== true && stream.document !== true) return ''
   const payload = stream.person === true ? keyObject(stream.key, 't') : `'{}'::jsonb`
@@ -44,7 +44,7 @@ export const lockStatement = (stream: StreamDef, strength: 'key share' | 'no key
 /** A record that goes waits for those who are writing children of it: they hold a key share of it (`lockParents`). */
 const goingLock = (stream: StreamDef): string => (childrenOf(stream.name).length > 0 ? 'update' : 'no key update')
 
-/** Which live rows go, and what their tombstones say of it. */
+/** Which live rows are deleted, and what their tombstones record. */
 type Going = {
   /** Rows that the other expressions know as `g`, in the order of the keys. */
   readonly given: string
@@ -53,7 +53,7 @@ type Going = {
   /** When their absence was read, and where. */
   readonly readAt: string
   readonly source: string
-  /** What is to be returned besides the key, as `name: expression`. */
+  /** Columns to return in addition to the key, as `name: expression`. */
   readonly also?: Readonly<Record<string, string>>
 }
 
@@ -66,7 +66,7 @@ function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, als
   const { key, name } = stream
   const table = `mirror.${identifier(name)}`
   const more = Object.entries(also)
-  // Of a person nothing is kept, of a document that is gone while its person stays what the log says of it.
+  // Nothing of a person is kept; of a document whose person stays, what the log holds is kept.
   const lost = stream.document === true ? personalColumns(stream) : []
   const kept = lost.length > 0 ? ` || ${keepingLost(lost, 'm')}` : ''
   const held = lost.map((column) => `, t.${identifier(column)} as ${formerly(column)}`).join('')
@@ -88,7 +88,7 @@ function tombstoneSql(stream: StreamDef, { given, condition, readAt, source, als
     select ${key.map((column, index) => `m.${identifier(column)}::text as k${index}`).join(', ')}${more.map(([as]) => `, m.${as}`).join('')} from marked m`
 }
 
-const readAtParameter = toldRead('$1::timestamptz')
+const readAtParameter = storableReadTime('$1::timestamptz')
 const sourceParameter = '$2::text'
 
 /** Tombstones by key, of rows not read later. Parameters: reading time, source, then one text array per key column. */
@@ -168,7 +168,7 @@ function scopeSql(stream: StreamDef, shape: ScopeShape, source: RowSource): Pick
   const values = columns.map((column, index) => `v${index}::${columnType(stream, column)} as v${index}`)
   const arrays = ['$2::timestamptz[]', '$3::text[]', ...columns.map((_, index) => `$${4 + index}::text[]`)]
   const names = ['read_at', 'source', ...columns.map((_, index) => `v${index}`), 'place']
-  const scopes = `select ${[`${toldRead('read_at')} as read_at`, 'source', 'place', ...values].join(', ')}
+  const scopes = `select ${[`${storableReadTime('read_at')} as read_at`, 'source', 'place', ...values].join(', ')}
       from unnest(${arrays.join(', ')}) with ordinality as answered(${names.join(', ')})`
   const matches = [
     't._deleted_at is null',
@@ -196,8 +196,9 @@ function scopeSql(stream: StreamDef, shape: ScopeShape, source: RowSource): Pick
 }
 
 /**
- * Tombstones of what complete answers did not bring: live rows in one of the scopes that are not staged.
- * Parameters: that of the batch, then the scopes' (`scopeParameters`). Returns besides the key the `place` of the scope, from 1.
+ * Tombstones for records missing from complete answers: live rows in one of the scopes that are not staged.
+ * Parameters: that of the batch, then the scopes' (`scopeParameters`). Returns the key and the `place` of the scope,
+ * from 1.
  */
 export const tombstoneInScope = (stream: StreamDef, shape: ScopeShape, source: RowSource): string =>
   tombstoneSql(stream, {

@@ -21,9 +21,9 @@ export type FeedChange = {
 }
 
 export type FeedOptions = {
-  /** Goes on after what this consumer acknowledged. */
+  /** Continues after the last acknowledgement of this consumer. */
   readonly consumer?: string
-  /** `start`, `now`, or the cursor to go on after; a consumer begins there when it is new. The start, where nothing is said. */
+  /** `start` (default), `now`, or the cursor to continue after; a consumer begins there when it is new. */
   readonly from?: string
   /** Leaves other streams out. */
   readonly streams?: readonly string[]
@@ -42,8 +42,8 @@ const pollMs = 1_000
 
 /**
  * Every change of the mirror, in order: none is skipped, and those of one record keep their order.
- * @param db Kysely on the mirror's database, of whatever schema
- * @throws BoatMirrorError USAGE for a stream or an option that there is not
+ * @param db Kysely on the mirror's database, of any schema
+ * @throws BoatMirrorError USAGE for an unknown stream or option
  */
 export function changes(db: QueryRunner, options: FeedOptions = {}): Feed {
   assertOptions(options, ['consumer', 'from', 'streams', 'follow', 'signal'])
@@ -70,7 +70,7 @@ export function changes(db: QueryRunner, options: FeedOptions = {}): Feed {
         open = given = entry.cursor
         yield { ...entry, key: JSON.parse(key), diff: JSON.parse(diff) }
       }
-      // What it leaves out is done with: a consumer of quiet streams shall not fall behind.
+      // Skipped changes are acknowledged, too: a consumer of quiet streams must not fall behind.
       const last = entries.at(-1)?.cursor
       if (consumer !== undefined && last !== undefined && last !== given && open === null) await ack(last)
     }

@@ -36,8 +36,8 @@ type Compared = {
 }
 
 /**
- * Compares records and replaced scopes with the mirror; stubs are left out. Writes nothing but temporary rows of the
- * caller's transaction, which may be rolled back. Returns one comparison for each stream that differs.
+ * Compares records and replaced scopes with the mirror, without stubs. Writes only temporary rows of the caller's
+ * transaction, which may be rolled back. Returns one comparison for each stream that differs.
  */
 export async function compareWrites(client: PoolClient, tables: readonly TableWrite[]): Promise<readonly Comparison[]> {
   const records = tables.filter((table) => table.mode === 'record')

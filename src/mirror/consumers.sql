@@ -1,12 +1,12 @@
--- Consumers of the feed: who follows it and how far each has acknowledged; consumers.ts tells why it is so. Run by every
--- migrate. What partners call runs with its owner's rights: they may not write the table.
+-- Consumers of the feed: who reads it, and how far each has acknowledged; consumers.ts has the reasons. Run by every
+-- migrate. Functions for partners run with their owner's rights: partners may not write the table.
 
 -- The role that called: current_user would be the owner.
 create or replace function mirror.caller() returns text
   language sql stable set search_path = pg_catalog, pg_temp
   as $$ select coalesce(nullif(current_setting('role', true), 'none'), session_user::text) $$;
 
--- A consumer as whoever called may have it; null where there is none of this name.
+-- The consumer of this name if the calling role may use it; null where there is none of this name.
 create or replace function mirror.own_consumer(consumer text) returns sync.consumer_positions
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
@@ -77,7 +77,7 @@ create or replace function mirror.next_changes(consumer text, max_rows int defau
 declare
   known sync.consumer_positions;
 begin
-  -- Who reads, applies and acknowledges in one transaction shall be the only one of this name until it ends.
+  -- A reader that reads, applies and acknowledges in one transaction must be the only one of this name until it ends.
   perform pg_advisory_xact_lock(hashtextextended('boat-mirror consumer ' || consumer, 0));
   known := mirror.own_consumer(consumer);
   if known.name is null then
@@ -129,14 +129,14 @@ begin
   delete from sync.consumer_positions c where c.name = known.name;
 end $$;
 
--- When the first change after a cursor was written. Whoever reads the view sync.consumers calls it, and may not read the feed:
--- it runs with its owner's rights, and everybody may call it.
+-- When the first change after a cursor was written. The view sync.consumers calls it for roles that may not read the
+-- feed: it runs with its owner's rights, and any role may call it.
 create or replace function mirror.waiting_since(cursor_text text) returns timestamptz
   language sql stable security definer set search_path = pg_catalog, pg_temp
   as $$ select changed_at from mirror.positions_after($1, 1) where (select company_access.refuse('the feed')) $$;
 
--- Entries went that a consumer had not acknowledged. All of other epochs were given before, or are to come after, those of
--- its own: there the numbers tell.
+-- Marks consumers as lost when entries they had not acknowledged are deleted. Entries of other epochs were given
+-- before or come later; within an epoch the numbers decide.
 create or replace function mirror.mark_lost_consumers() returns trigger
   language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin

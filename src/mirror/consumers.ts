@@ -1,6 +1,6 @@
-// Consumers of the feed: readers whose place the mirror keeps, so that a change is acknowledged in the transaction in which it
-// is applied. Reading moves nothing. Retention keeps nothing for them: a trigger on the change log marks as lost whoever had
-// not acknowledged what goes, in the transaction in which it goes.
+// Consumers of the feed: readers whose position the mirror stores, so that a change is acknowledged in the
+// transaction in which it is applied. Reading moves nothing. Retention waits for no consumer: a trigger on the change
+// log marks as lost each consumer with unacknowledged entries, in the transaction that deletes them.
 
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import consumers from './consumers.sql'

@@ -1,4 +1,5 @@
--- When two records say the same: content.ts tells why the order of arrays does not count. Run by every migrate.
+-- When two records have the same content: content.ts explains why the order of arrays does not count. Run by every
+-- migrate.
 
 -- A value with the elements of each array in one order, whichever they came in.
 create or replace function mirror.unordered(value jsonb) returns jsonb
@@ -17,7 +18,7 @@ begin
     else value end;
 end $$;
 
--- Whether two values say the same. Another order leaves a text as long as it was: most changes are told by that.
+-- Whether two values have the same content. Another order leaves a text equally long, which decides most cases.
 create or replace function mirror.same_content(one jsonb, other jsonb) returns boolean
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
 begin

@@ -1,5 +1,5 @@
-// When two records say the same. The API's papers order no array, and some servers answer a set in another order each time:
-// what differs in the order of arrays alone is neither written nor logged.
+// When two records have the same content. The API's documents define no order of arrays, and some servers return a
+// set in another order each time: a record that differs only in the order of arrays is neither written nor logged.
 
 import type { StreamDef } from '../catalog/types.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
@@ -11,8 +11,8 @@ import { rowOf } from './diff-sql.ts'
 export const contentFunctions: RepeatableStep = { name: 'content-functions', sql: content }
 
 /**
- * Whether rows `left` and `right` of a stream say something else in these columns or in their payloads. The arrays are
- * looked into only where nothing else tells the rows apart.
+ * Whether rows `left` and `right` of a stream differ in these columns or in their payloads. Arrays are compared only
+ * where nothing else differs.
  */
 export function saysOther(stream: StreamDef, columns: readonly string[], left: string, right: string): string {
   const isJson = new Set(stream.columns.flatMap(({ name, type }) => (type === 'jsonb' ? [name] : [])))

@@ -1,5 +1,5 @@
-// Direct insert: rows whose keys nobody knew a moment ago go into their table by COPY, without staging or comparison. On a
-// first sync that is nearly everything.
+// Direct insert: rows with new keys go into their table by COPY, without staging or comparison. On a first sync that
+// is nearly everything.
 
 import type { PoolClient, QueryResult } from 'pg'
 import { columnType } from '../catalog/columns.ts'
@@ -85,14 +85,14 @@ const byRank = (a: Inserted, b: Inserted): number => (a.rank < b.rank ? -1 : a.r
 type Beginning = { readonly now: Date; readonly epoch: string; readonly secured: boolean }
 
 /**
- * Lines of the rows, in parts. All that a row holds is given: for a default that calls a clock, Postgres would write each by
- * itself.
+ * Lines of the rows, in parts. Every column is given: for a default that reads a clock, Postgres would write row by
+ * row.
  */
 function* rowLines(rows: readonly Inserted[], places: readonly number[], { now }: Beginning): Generator<string> {
   const writtenAt = now.toISOString()
   for (const { table, row } of rows) {
     const told = row.readAt ?? table.readAt
-    const readAt = told < now ? told.toISOString() : writtenAt // as `toldRead` says it
+    const readAt = told < now ? told.toISOString() : writtenAt // as `storableReadTime` says it
     const source = copyText(sourceOfRow(table, row))
     yield copyFields(row.values, places)
     yield '\t'
@@ -123,8 +123,8 @@ const jsonText = (value: string, isNumber: boolean): string => (isNumber ? value
 
 /**
  * Inserts rows of one stream by COPY and logs them, in the caller's transaction.
- * @returns their number; null when one of them is there by now, or row level security holds this role, from which Postgres
- *   takes no COPY then: nothing was written, and they are to be merged.
+ * @returns their number; null when one of them exists by now, or row level security applies to this role, from which
+ * Postgres then accepts no COPY: nothing was written, and they must be merged.
  */
 export async function insertDirectly(
   client: PoolClient,

@@ -4,7 +4,8 @@
 -- would keep scanning whole tables while the first sync fills them (half a second for 100 changes among 10,000), so functions
 -- that look up rows by key do without sequential scans.
 
--- Of a first entry: what it says itself, else what later ones say, else the row. What turns out to be null is left out.
+-- For a first entry: its own values, else those of later entries, else the row's. Values that turn out null are
+-- omitted.
 create or replace function mirror.whole_diff(present jsonb, later jsonb, said jsonb) returns jsonb
   language plpgsql immutable as $$
 declare
@@ -98,14 +99,14 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
       select '1.' || this_epoch || '.' || p.xid || '.' || p.seq, e.*
       from mirror.positions_after(position_text, row_limit) p cross join lateral (
         select c.seq, c.stream, c.key, c.operation, c.changed_at, {{diff}} from mirror.change_log c
-        where c.seq = p.seq and c.changed_at = p.changed_at offset 0 -- its month alone
+        where c.seq = p.seq and c.changed_at = p.changed_at offset 0 -- only its month
       ) e
       order by p.xid, p.seq;
   end $$;
 
--- The diff of a first entry for the view mirror.changes, which cannot keep Postgres from compiling: what it calls is not
--- compiled with it. One branch is planned at a time. Whoever may read the view may call it, by way of the view: nobody else
--- may use its schema.
+-- The diff of a first entry for the view mirror.changes, which cannot keep Postgres from compiling (JIT): the
+-- functions it calls are not compiled with it. One branch is planned at a time. A role that may read the view may
+-- call it, through the view: no other role may use its schema.
 create or replace function mirror_log.first_diff(stream text, key jsonb, seq bigint, diff jsonb) returns jsonb
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
   #variable_conflict use_column

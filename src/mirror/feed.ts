@@ -1,24 +1,24 @@
-// The feed: what stands in the change log, and how `mirror.changes_since` and the view `mirror.changes` tell it.
+// The feed: what the change log stores, and how `mirror.changes_since` and the view `mirror.changes` complete it.
 //
-// An entry says `{column: [old, new]}`. The first entry of a key would repeat the row that stands beside it, so it is not
-// `whole`: it is completed when it is read, as it was when it was written. Of each column stands, in this order:
-//   what the entry itself says        the person a record holds, by which a deleted one is found; null for what was redacted
+// An entry holds `{column: [old, new]}`. The first entry of a key would repeat the row beside it, so it is not `whole`: it
+// is completed when it is read, with the values at its time. The value of each column comes from, in this order:
+//   the entry itself                  the person in a record, by which a deleted one is found; null for redacted values
 //   the first later `old` of it       entries of one key have their numbers in the order of its changes (feed-order.ts)
-//   the row's value                   no later entry names the column: it is as it was
-// So no write may change a row's column without its old value in the log. Where a diff has no room for it, it stands under
-// `_before`, which no reader is shown: a revival says `[null, new]` of a row that still held the tombstone's values, and
-// the tombstone of a document drops them. What may lose its row while the log still tells of it (calendars, whose past days
-// go) is logged whole. A reader's snapshot has a row and its entries from the same commits; that the feed does not give the
-// latest of them yet makes no difference. History goes from the beginning of the log on (history.ts): never a later entry
-// of a key before its first.
+//   the row                           no later entry names the column: it is unchanged
+// So no write may change a row's column without logging its old value. Where a diff has no place for it, it is logged under
+// `_before`, which readers never see: a revival logs `[null, new]` of a row that still held the tombstone's values, and the
+// tombstone of a document drops them. Rows that may be removed before their log entries (calendars, whose past days are
+// deleted) are logged whole. A reader's snapshot has a row and its entries from the same commits; that the feed does not
+// give the latest of them yet makes no difference. History starts at the beginning of the log (history.ts): it never shows
+// a later entry of a key before its first.
 //
-// Example: harbour 7, {"name": "Brest", "postal_code": "29200"}. What is logged, and what the feed tells at the end:
+// Example: harbour 7, {"name": "Brest", "postal_code": "29200"}. What is logged, and what the feed gives in the end:
 //   seq 1  insert, not whole  {}                                               insert {"id": [null, 7], "name": [null, "Brest"], "postal_code": [null, "29200"]}
 //   seq 2  update             {"name": ["Brest", "Lorient"]}                   the same
 //   seq 3  delete             {"_deleted_at": [null, "…"]}                     the same
 //   seq 4  insert, whole      {"id": [null, 7], "name": [null, "Groix"],       insert {"id": [null, 7], "name": [null, "Groix"]}
 //                              "_before": {"name": "Lorient", "postal_code": "29200"}}
-// Of seq 1, `name` is the old of seq 2, `postal_code` stands before seq 4, `id` in the row.
+// For seq 1, `name` comes from the old value of seq 2, `postal_code` from before seq 4, `id` from the row.
 
 import { embeddedPerson, parentOf, streams } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
@@ -31,7 +31,7 @@ import feed from './feed.sql'
 /** Member of a diff that keeps what a row held and no reader is shown. */
 const beforeMember = '_before'
 
-/** What an entry keeps besides: what the row `before` held in columns that are other in `after`. */
+/** What an entry also stores: the values of the row `before` in columns that differ in `after`. */
 export const keepingBefore = (columns: readonly string[], before: string, after: string): string =>
   `jsonb_build_object('${beforeMember}', ${formerValues(columns, before, after)})`
 
@@ -39,13 +39,16 @@ export const keepingBefore = (columns: readonly string[], before: string, after:
 export const keepingLost = (columns: readonly string[], held: string): string =>
   `jsonb_build_object('${beforeMember}', jsonb_build_object(${columns.map((column) => `'${column}', ${held}.${formerly(column)}`).join(', ')}))`
 
-/** Rows of calendars go without a trace when their day is long past, and what stands below them: their entries say all. */
+/**
+ * Rows of calendars vanish without a trace once their day is long past, and so do rows below them: their entries must
+ * hold everything.
+ */
 function mayVanish(stream: StreamDef): boolean {
   const parent = parentOf(stream)
   return stream.horizon !== undefined || (parent !== undefined && mayVanish(parent))
 }
 
-/** The column that names the person whom a record holds; it stands in the first entry, where redaction looks for it. */
+/** The column that names the person in a record; it is part of the first entry, where redaction searches for it. */
 export const personColumn = (stream: StreamDef): string | undefined => embeddedPerson(stream)?.column
 
 /**
@@ -60,8 +63,8 @@ export function firstEntry(stream: StreamDef, own: readonly string[], row: strin
 }
 
 /**
- * Drops columns from the entries of some records: nobody is told any more what stood there, nor does a first entry take
- * it from elsewhere. Parameters: stream, keys (jsonb[]), columns.
+ * Drops columns from the entries of some records: no reader sees the values again, and a first entry does not take
+ * them from elsewhere. Parameters: stream, keys (jsonb[]), columns.
  */
 export const redactLog = `update mirror.change_log set diff = diff - $3::text[]
     || case when diff ? '${beforeMember}'
@@ -100,9 +103,9 @@ export const presentRow = (result: (diff: string) => string): string =>
     .join('\n    ')} end`
 
 /**
- * What later entries say that the row of the entry `c` held: of a member that comes twice the last one stands, of these
- * entries the first. `offset 0` keeps the search for the key by itself, or a Postgres without statistics reads all that was
- * logged later.
+ * The values of the row of entry `c` according to later entries: of a member that occurs twice the last one counts,
+ * and therefore of these entries the first. `offset 0` keeps the search for the key separate; otherwise a Postgres
+ * without statistics reads everything logged later.
  */
 export const laterValues = `(select jsonb_object_agg(held.name, jsonb_build_array(null, held.value) order by l.seq desc)
     from (select * from mirror.change_log k where k.key = c.key offset 0) l cross join lateral (
@@ -118,7 +121,7 @@ const givenKey = `(select jsonb_object_agg(name, jsonb_build_array(null, value))
 
 const itself = (diff: string): string => diff
 
-/** The diff of the entry `c` as it is told; `first` is that of a first entry. */
+/** The diff of the entry `c` as readers get it; `first` is that of a first entry. */
 const told = (first: string): string => `case when c.whole then c.diff - '${beforeMember}' else ${first} end`
 
 /** The feed, and what the view calls. */

@@ -7,7 +7,7 @@ import { identifier, literal } from '../database/sql.ts'
 import { givenRows } from './change-statements.ts'
 import { columnList, former, formerly, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 
-/** What a row `r` of a source says of a column that is copied from it: a member that is left out says nothing. */
+/** Whether a row `r` of a source has a value for a column copied from it: a missing member has none. */
 const saysColumn = ({ from, member }: CopiedColumns['columns'][number]): string =>
   `(r.${identifier(from)} is not null or r._payload -> ${literal(member)} = 'null')`
 
@@ -27,8 +27,9 @@ function sourcedRows(stream: StreamDef, columns: readonly string[], given: strin
 }
 
 /**
- * Fills columns of live rows with what another stream's read brought; rows that have the values already are left alone.
- * Parameters: one text array per key column, then one per filled column. Returns the diff of each updated row.
+ * Fills columns of live rows with values from another stream's read; rows that have the values already are not
+ * touched. Parameters: one text array per key column, then one per filled column. Returns the diff of each updated
+ * row.
  */
 export function fillStatement(stream: StreamDef, filled: readonly string[], onlyEmpty: boolean): string {
   const columns = [...stream.key, ...filled]
@@ -70,7 +71,7 @@ export function copyStatement(stream: StreamDef, copied: CopiedColumns, by: 'sou
     given: `select * from (select ${values.join(', ')} ${found}) t
       where ${rowOf(names, 't')} is distinct from row(${names.map((column) => `t.${formerly(column)}`).join(', ')})
       order by ${columnList(stream.key, 't')}`,
-    // Whoever wrote it meanwhile has looked at the source later.
+    // A transaction that wrote it meanwhile has read the source later.
     condition: `${rowOf(names, 't')} is not distinct from row(${names.map((column) => `g.${formerly(column)}`).join(', ')})`,
   })
 }

@@ -1,6 +1,7 @@
 // Deletes history older than HISTORY_DAYS (change log, runs, settled changes, past calendar days) and the traces of
-// finished work after a day, or as soon as later work has replaced them. In small statements of their own, so that nobody waits for it.
-// Of the change log a month that is old as a whole is dropped; rows are deleted of the month that still has younger ones.
+// finished work after a day, or as soon as later work has replaced them. In separate small statements, so that
+// nothing waits for it. Months of the change log that are old as a whole are dropped; in a month that still has
+// younger rows, rows are deleted.
 
 import { parentOf, streamNamed, streams } from '../catalog/catalog.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
@@ -16,7 +17,10 @@ type RetentionOptions = {
   /** Rows per statement. */
   readonly batch?: number
   readonly signal?: AbortSignal
-  /** Told what could not be deleted of a table, and why; the others are done all the same. Left out: the first failure ends it. */
+  /**
+   * Called with what could not be deleted of a table, and why; the others are done anyway. Missing: the first failure
+   * ends it.
+   */
   readonly onFailure?: (table: string, reason: string) => void
 }
 
@@ -29,7 +33,7 @@ type Rule = {
 
 const older = (column: string): string => `${column} < now() - make_interval(days => $1::int)`
 
-/** Only from its beginning on, as it is numbered: first entries are told by means of later ones (feed.ts). */
+/** Only from its beginning on, in the order of its numbers: first entries are completed from later ones (feed.ts). */
 const changeLog: Rule = {
   name: 'mirror.change_log',
   days: 'history',
@@ -46,7 +50,7 @@ const runs: Rule = {
     and not exists (select from sync.streams s where s.last_run_id = r.id) order by r.id limit $2)`,
 }
 
-/** A settled change stays while an open one refers to it, and one that waits for a person until that person decides. */
+/** A settled change stays while an open one refers to it; one that needs a decision stays until it is made. */
 const changes: Rule = {
   name: 'outbox.queue',
   days: 'history',
@@ -78,7 +82,10 @@ const freshness: Rule = {
 const sweptSince = `r.status <> 'running' and exists (select from sync.runs n where n.stream = r.stream and n.id > r.id and n.hot = r.hot
   and n.record_key is null and n.status in ('done', 'held') and exists (select from sync.sweep_pages np where np.run_id = n.id))`
 
-/** What no window of a quota reaches any more; the newest of it stays, for what came later is told by the difference. */
+/**
+ * Counts that no window of a quota includes any more; the newest of them stays, because later ones are differences to
+ * it.
+ */
 const requestCounts: Rule = {
   name: 'sync.request_counts',
   days: 'quota',
@@ -108,7 +115,7 @@ const finishedWork: readonly Rule[] = [
       where ${older('r.finished_at')} and ${sweptSince} order by 1, 2, 3 limit $2)`,
   },
   {
-    // A person decides about what the newest sweep missed: each one until then holds all of it again.
+    // You decide about what the newest sweep missed: each one until then holds all of it again.
     name: 'sync.held',
     days: 'none',
     sql: `delete from sync.held where (run_id, key) in (select h.run_id, h.key
@@ -148,7 +155,9 @@ const finishedWork: readonly Rule[] = [
 const counted = (stream: string, deletion: string): string =>
   `with gone as (${deletion} returning _deleted_at), noted as (${notingGone(stream, 'gone')}) select from gone`
 
-/** Days and years that have passed. These are no records that went upstream, so the change log has no row for them. */
+/**
+ * Days and years that have passed. Their records were not deleted upstream, so the change log has no entry for them.
+ */
 function pastDays(): readonly Rule[] {
   return streams.flatMap((stream): Rule[] => {
     if (stream.horizon === undefined) return []
@@ -209,7 +218,10 @@ const defaultBatch = 2_000
 const quotaDays = 62
 const maxRounds = 500 // per rule and call: what is left then goes next time
 
-/** Deletes what is old enough, in batches; stops early when the signal says so. Returns rows deleted per table, and months. */
+/**
+ * Deletes what is old enough, in batches; stops early when the signal is aborted. Returns rows deleted per table, and
+ * months.
+ */
 export async function pruneHistory(
   db: Queryable,
   options: RetentionOptions,

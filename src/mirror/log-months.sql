@@ -1,5 +1,5 @@
--- The months of the change log: made before they begin, dropped when they are old; log-months.ts tells why it is so. Run by
--- every migrate, for the owner of the log.
+-- The months of the change log: created before they begin, dropped when they are old; log-months.ts has the reasons.
+-- Run by every migrate, for the owner of the log.
 
 -- All but the default; the first one begins at no time.
 create or replace function mirror.log_partitions() returns table (partition regclass, begins timestamptz, ends timestamptz)
@@ -11,8 +11,8 @@ create or replace function mirror.log_partitions() returns table (partition regc
     where i.inhparent = 'mirror.change_log'::regclass and bound <> 'DEFAULT'
   $$;
 
--- Makes the next month that has no partition, of this one and the two that follow. A month of which the default already has
--- entries stays there. False: there was none to make, or somebody else is at it.
+-- Creates the next missing partition, of this month and the two that follow. A month with entries in the default
+-- partition stays there. False: nothing to create, or another worker is creating it.
 create or replace function mirror.make_log_month() returns boolean
   language plpgsql set search_path = pg_catalog, pg_temp set timezone = 'UTC' as $$
 declare
@@ -31,7 +31,7 @@ begin
     order by m limit 1
   loop
     name := 'change_log_' || to_char(month, 'YYYY_MM');
-    -- Only attaching it concerns anybody else.
+    -- Only attaching it blocks other transactions.
     execute format('create table mirror_log.%I (like mirror.change_log including all excluding identity excluding indexes,
       primary key (seq)) with (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02)', name);
     execute format('alter table mirror.change_log attach partition mirror_log.%I for values from (%L) to (%L)',
@@ -41,9 +41,9 @@ begin
   return false;
 end $$;
 
--- Drops a partition, and marks as lost the consumers that had not acknowledged what goes. False, and nothing is done, while
--- another has the first entry of a record of which this one has later ones, as it may be after a clock was set back: first
--- entries are told by means of later ones (feed.ts).
+-- Drops a partition, and marks as lost the consumers with unacknowledged entries in it. False, and nothing is done,
+-- while another partition has the first entry of a record with later entries in this one, which can happen after a
+-- clock was set back: first entries are completed from later ones (feed.ts).
 create or replace function mirror.drop_log_month(month regclass) returns boolean
   language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -61,7 +61,7 @@ begin
     return false;
   end if;
   lock table mirror.change_log in access exclusive mode;
-  -- Each of these is one look into an index.
+  -- Each of these is one index lookup.
   execute format('update sync.consumer_positions c set lost = true where not c.lost and (
       c.epoch is null and exists (select from (%s) g)
       or exists (select from (%1$s) g where g.epoch = c.epoch and (g.xid, g.seq) > (c.xid, c.seq))

@@ -1,6 +1,7 @@
-// The change log has a partition for each month of `changed_at`, in UTC. Making and dropping one holds all of the log for a
-// moment, and waits for it half a second at most, as whoever comes behind has to wait, too. What was not to be had is had
-// later: months are made long before they begin, and an entry of a month without a partition goes into the default one.
+// The change log has a partition for each month of `changed_at`, in UTC. Creating or dropping one locks the whole log
+// for a moment. It waits for that lock at most half a second, because transactions behind it wait as well. If it
+// fails, it is tried again later: months are created long before they begin, and an entry of a month without a
+// partition goes into the default one.
 
 import { sleep } from '../clock.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
@@ -12,7 +13,7 @@ import months from './log-months.sql'
 export const logMonthFunctions: RepeatableStep = { name: 'log-month-functions', sql: months }
 
 const tries = 5
-const pauseMs = 200 // whoever waited behind us goes first
+const pauseMs = 200 // transactions that waited behind us go first
 
 /** Does this role own the log, so that it may make and drop its months? */
 async function ownsLog(db: Queryable): Promise<boolean> {
@@ -40,7 +41,7 @@ export async function makeLogMonths(db: Queryable): Promise<void> {
 
 /**
  * Drops the months that ended more than `days` ago, the oldest first, and marks consumers as lost. @returns how many.
- * @param onFailure is told which month cannot be dropped, and why; the others are dropped all the same.
+ * @param onFailure is called with each month that cannot be dropped, and the reason; the others are dropped anyway.
  */
 export async function dropLogMonths(
   db: Queryable,
@@ -57,7 +58,7 @@ export async function dropLogMonths(
   for (const { month } of rows)
     try {
       const isDropped = await patiently(db, 'mirror.drop_log_month($1)', [month])
-      if (isDropped === null) return dropped // whoever holds the log holds the other months, too
+      if (isDropped === null) return dropped // a transaction that holds the log holds the other months, too
       if (isDropped) dropped++
     } catch (error) {
       onFailure(month, error)

@@ -1,26 +1,26 @@
-// The merge: how rows that were read come into a table of the mirror. Pure: the statements are made once per stream.
+// The merge: how rows that were read get into a table of the mirror. Pure: the statements are built once per stream.
 //
-// `writer.ts` stages a batch by COPY or sends it along (`staging.ts`); one statement per stream takes its rows through these
-// steps:
+// `writer.ts` stages a batch by COPY or sends it with the statement (`staging.ts`). One statement per stream takes its rows
+// through these steps:
 //   staged    the rows in the types of their columns            newest    one row per key: a record before a stub, then
 //   incoming  without children of a tombstone                             the latest read
 //   absent    no row has the key: they are inserted             locked    they differ from a row that they may replace
 //   updated   rewritten; a tombstone among them is alive again  logged    one row in the change log for each change
-// Rows that say what is there (`content.ts`) are neither written nor locked; a key that another transaction inserted meanwhile is
-// `missed`, and the statement runs again. New keys may skip all this (`direct-insert.ts`); what a complete answer did not
-// bring becomes a tombstone afterwards (`change-statements.ts`); `feed-order.ts` ends the transaction.
+// Rows with unchanged content (`content.ts`) are neither written nor locked. A key that another transaction inserted
+// meanwhile is `missed`, and the statement runs again. New keys may skip all this (`direct-insert.ts`). Rows missing from a
+// complete answer become tombstones afterwards (`change-statements.ts`); `feed-order.ts` ends the transaction.
 //
-// Example: `GET /v3/harbours`, asked at 10:05, answers 901 to 905. What the table holds, and what the merge makes of it:
+// Example: `GET /v3/harbours`, sent at 10:05, answers 901 to 905. The rows in the table, and what the merge does:
 //   901 "Brest", read at 10:00, is now "Lorient"      update, {"name": ["Brest", "Lorient"]}
 //   902 a stub from 10:00 with the same content       update, {"_source": ["GET /v3/rentals#departureHarbour", "GET /v3/harbours"]}
 //   903 a tombstone, its absence read at 10:00        alive again: insert, {"id": [null, 903], "name": [null, "Houat"]}
-//   904 read at 10:10 by somebody else                nothing: the answer is the older one
+//   904 read at 10:10 by another worker               nothing: the answer is the older one
 //   905 no row                                        insert, {"id": [null, 905], "name": [null, "Groix"]}
-// It returns inserted 1, revived 1, updated 3, missed 0: of the 5 rows to the run 2 inserted, 2 updated, 1 unchanged.
+// It returns inserted 1, revived 1, updated 3, missed 0: of the 5 rows, the run counts 2 inserted, 2 updated, 1 unchanged.
 
 import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, isStub, knownRead, toldRead } from '../database/sql.ts'
+import { identifier, isStub, knownRead, storableReadTime } from '../database/sql.ts'
 import { saysOther } from './content.ts'
 import { columnList, former, formerly, insertDiff, keyObject, rowOf, sameKey, updateDiff } from './diff-sql.ts'
 import { firstEntry, keepingBefore } from './feed.ts'
@@ -52,7 +52,7 @@ function incomingSql(stream: StreamDef, source: RowSource): string {
   // assumes that it holds for half of the rows.
   const mine = source === 'sent' ? where : `case when ${where} then true end`
   return `staged as (
-      select ${typed.join(', ')}, g.payload::jsonb as _payload, g.source as _source, ${toldRead('g.read_at')} as _read_at, g.stub as _stub
+      select ${typed.join(', ')}, g.payload::jsonb as _payload, g.source as _source, ${storableReadTime('g.read_at')} as _read_at, g.stub as _stub
       from ${from} where ${mine}
     ), newest as (
       select distinct on (${key}) * from staged order by ${key}, _stub, _read_at desc, _payload desc
@@ -61,7 +61,7 @@ function incomingSql(stream: StreamDef, source: RowSource): string {
     )`
 }
 
-/** Leaves out children of a tombstone: they would be alive without it. Its own read brings both back. */
+/** Excludes children of a tombstone: they would be alive without it. The tombstone's own read restores both. */
 function underTombstone(stream: StreamDef): string {
   if (stream.parent === undefined) return ''
   const parent = streamNamed(stream.parent)
@@ -77,8 +77,8 @@ function underTombstone(stream: StreamDef): string {
 const isNewer = `(s._read_at > ${knownRead('t')} or (s._read_at = t._read_at and s._payload >= t._payload))`
 
 /**
- * Whether the staged row `s` may replace the row `t`. A record replaces any stub, a stub only an older living stub; a
- * tombstone is revived by a record read after it.
+ * Whether the staged row `s` may replace the row `t`. A record replaces any stub; a stub replaces only an older
+ * living stub; a record read after a tombstone revives it.
  */
 const mayReplace = `case
       when s._stub then ${isStub('t')} and t._deleted_at is null and ${isNewer}

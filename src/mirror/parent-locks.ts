@@ -1,5 +1,6 @@
-// Whoever writes children of a record locks the record meanwhile: it can neither become a tombstone unseen, so that rows
-// would stay alive without it, nor be one already, because that is looked at once it is locked.
+// A transaction that writes children of a record locks the record meanwhile. The record cannot become a tombstone
+// unseen, which would leave its rows alive without it; and it is not one already, because that is checked once it is
+// locked.
 
 import type { PoolClient } from 'pg'
 import { copiedColumns } from '../catalog/catalog.ts'
@@ -27,7 +28,7 @@ function parentKeys(stream: StreamDef, { tables = [] }: MirrorWrites): Key[] {
   return keys
 }
 
-/** Keys of the records of `stream` that rows which are filled belong to: what they say of themselves is copied. */
+/** Keys of the records of `stream` that filled rows belong to: their own values are copied. */
 function sourceKeys(stream: StreamDef, { filled = [] }: MirrorWrites): Key[] {
   return filled.flatMap((write) => {
     const copied = copiedColumns(write.stream)
@@ -47,10 +48,11 @@ const ownKeys = (stream: StreamDef, { tables = [], filled = [], tombstones = [] 
 ]
 
 /**
- * Locks the records of `stream` whose children are written until the end of the transaction, and those that filled rows copy
- * from: whoever changes them copies after this transaction, and so to its rows as well. What else it writes there,
- * and what goes, is locked with them: one statement in one order, so that no two transactions wait for each other.
- * @returns keys of those that are gone and not written themselves, as text: somebody else may bring them back meanwhile
+ * Locks until the end of the transaction the records of `stream` whose children are written, and those that filled
+ * rows copy from: a transaction that changes them copies after this one, and so to its rows as well. Other rows
+ * written and deleted there are locked with them: one statement in one order prevents deadlocks.
+ * @returns keys of the deleted records that are not written here, as text: another transaction may restore them
+ * meanwhile
  */
 export async function lockParents(
   client: PoolClient,

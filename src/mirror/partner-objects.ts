@@ -6,10 +6,13 @@ import { bookkeepingComments } from '../catalog/columns.ts'
 import { identifier, type Queryable } from '../database/sql.ts'
 import { BoatMirrorError } from '../errors.ts'
 
-/** What refused a write. `everyRow`: whatever the rows hold, so that looking for single ones is of no use. */
+/** What refused a write. `everyRow`: whatever the rows hold, so a search for single rows is useless. */
 export type Refusal = { readonly reason: string; readonly everyRow: boolean }
 
-/** Classes of SQLSTATE that concern the moment, whoever raises them: connection, rollback, resources, state, intervention. */
+/**
+ * Classes of SQLSTATE for temporary conditions, whatever raises them: connection, rollback, resources, state,
+ * intervention.
+ */
 const momentary: ReadonlySet<string> = new Set(['08', '40', '53', '55', '57'])
 
 const ownColumns: ReadonlyMap<string, ReadonlySet<string>> = new Map(
@@ -23,16 +26,16 @@ const requiredColumn = (table: string, column: string): string =>
   `column ${column} of mirror.${table} is not of this program, must not be null and has no default: run ` +
   `alter table mirror.${identifier(table)} alter column ${identifier(column)} drop not null, or set a default`
 
-/** A function of PL/pgSQL, in whatever language Postgres speaks (lc_messages): names of other letters stand in quotes. */
+/** A function of PL/pgSQL, in any language Postgres speaks (lc_messages): names with unusual letters are in quotes. */
 const functionName = /PL\/pgSQL.*?((?:[a-z_][a-z0-9_$]*|"[^"]+")(?:\.(?:[a-z_][a-z0-9_$]*|"[^"]+"))?\(.*?\))/g
 
-/** The last function on the way to the error: that of the trigger. Ours stand in our schemas. */
+/** The last function on the way to the error: that of the trigger. Our functions are in our schemas. */
 function triggerFunction(where: string | undefined): string | null {
   const name = [...(where ?? '').matchAll(functionName)].at(-1)?.[1]
   return name === undefined || /^(mirror|sync|outbox|report)\./.test(name) ? null : name
 }
 
-/** Whether what a partner added to the mirror's tables refused a write; null: it was nothing of theirs. */
+/** Whether a partner's additions to the mirror's tables refused a write; null: they did not. */
 export function refusalByPartner(error: unknown): Refusal | null {
   if (!(error instanceof pg.DatabaseError) || momentary.has((error.code ?? '').slice(0, 2))) return null
   const { code, table = '', column, constraint, message } = error

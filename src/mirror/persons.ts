@@ -1,4 +1,4 @@
-// What is held about one person: exported as it is, erased but for the key, and read again when that is taken back.
+// The data of one person: exported as it is, erased except for the key, and read again after an erasure is undone.
 
 import { streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
@@ -13,7 +13,7 @@ const crew = streamNamed('rental_crew_members')
 /** The streams whose rows are the person's own, by the user's id: the first column of their keys. */
 const ownStreams = streams.filter((stream) => stream.person === true || stream.document === true)
 
-/** A crew member of one of the user's rentals: nobody says who that is. */
+/** A crew member of one of the user's rentals: the API does not say which user it is. */
 export type CrewMember = { readonly rentalId: string; readonly id: string }
 
 /** The crew of the rentals of a user that have not been erased. */
@@ -37,11 +37,14 @@ async function unsettledChanges(db: Queryable, userId: string): Promise<readonly
   return rows.map(({ id }) => id)
 }
 
-/** From here to the end of the transaction nobody writes records; whoever read some reads them again. */
+/**
+ * From here to the end of the transaction no other transaction writes records; those that have read some read them
+ * again.
+ */
 const nextGeneration = (db: Queryable): Promise<unknown> =>
   db.query('update sync.privacy set generation = generation + 1')
 
-/** Keeps of rows their keys, and tells the feed so, without a value. */
+/** Keeps only the keys of rows, and logs this for the feed, without values. */
 async function keepKeys(db: Queryable, stream: StreamDef, condition: string, id: string): Promise<void> {
   const others = stream.columns.map(({ name }) => name).filter((name) => !stream.key.includes(name))
   const personal = stream.columns.filter((column) => column.personal === true).map(({ name }) => name)

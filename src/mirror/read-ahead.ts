@@ -3,7 +3,7 @@
 
 import { descendantsOf, streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
-import { identifier, isReadAhead, keyTextSql, type Queryable, toldRead } from '../database/sql.ts'
+import { identifier, isReadAhead, keyTextSql, type Queryable, storableReadTime } from '../database/sql.ts'
 import { columnList, sameKey } from './diff-sql.ts'
 
 /** Where hashes of rows are remembered: under which stream, and how many columns of the rows' key name the record. */
@@ -26,7 +26,7 @@ function repairStatement(stream: StreamDef): string {
       select ${columnList(stream.key, 't')}, t._deleted_at is null as alive, ${record} as record
       from ${table} t where ${isReadAhead('t')} order by ${columnList(stream.key, 't')} for no key update
     ), repaired as (
-      update ${table} t set _read_at = ${toldRead("least(t._changed_at, $1::timestamptz - interval '1 ms')")} from ahead a where ${sameKey(stream.key, 't', 'a')}
+      update ${table} t set _read_at = ${storableReadTime("least(t._changed_at, $1::timestamptz - interval '1 ms')")} from ahead a where ${sameKey(stream.key, 't', 'a')}
     ), forgotten as (
       insert into sync.records (stream, key) select distinct '${place.stream}', record from ahead where alive order by 2
       on conflict (stream, key) do update
@@ -37,7 +37,7 @@ function repairStatement(stream: StreamDef): string {
 
 /** Details that were read later than now would not fall due before that. */
 const repairRecords = `update sync.records r set list_hash = null, detail_hash = null, detail_read_at = null,
-    listed_at = null, changed_at = ${toldRead('r.changed_at')}
+    listed_at = null, changed_at = ${storableReadTime('r.changed_at')}
   where r.stream = $1 and greatest(r.detail_read_at, r.listed_at, r.changed_at) > statement_timestamp()`
 
 /**

@@ -1,5 +1,5 @@
-// Redacts persons: when a user is gone upstream, what the mirror still holds about them elsewhere goes too. The
-// tombstones of the user and of the documents drop their own columns; the outbox looks after itself.
+// Redacts persons: when a user is deleted upstream, their data elsewhere in the mirror is erased. The tombstones of
+// the user and of the documents drop their own columns; the outbox redacts itself.
 
 import { type EmbeddedPerson, embeddedPerson, streamNamed, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
@@ -20,12 +20,12 @@ export async function tombstonedUsers(db: Queryable, ids: readonly string[]): Pr
 /** The streams whose rows are the person's own: the user and the documents; their keys are the user's id. */
 const ownStreams = streams.filter((stream) => stream.person === true || stream.document === true)
 
-/** Statements that redact what records of other streams, such as rentals, say of persons. */
+/** Statements that redact persons in records of other streams, such as rentals. */
 function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson) {
   const [id = ''] = stream.key
   const columns = texts.map((text) => text.column)
   const fields = `array[${texts.map(({ field }) => literal(field)).join(', ')}]`
-  // Where an id stands in place of the person, it is the id.
+  // Where a record holds only an id in place of the person, that id.
   const idIn = (payload: string): string =>
     `case when jsonb_typeof(${payload} -> '${path}') = 'object' then ${payload} #> '{${path},id}'
       when ${payload} ->> '${path}' ~ '^[0-9]{1,18}$' then ${payload} -> '${path}' end`
@@ -35,7 +35,7 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
   return {
     stream,
     columns: [...columns, '_payload'],
-    /** Ids of all records that hold one of the persons or ever did, as far as the change log goes back. */
+    /** Ids of all records that hold one of the persons or ever did, within the change log. */
     related: `select ${id}::text as id from mirror.${stream.name} where ${column} = any($1::bigint[])
   union select key ->> '${id}' from mirror.change_log
     where stream = '${stream.name}' and diff ? '${column}' and diff -> '${column}' -> 1 = any($2::jsonb[])
@@ -58,7 +58,9 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
   select (select mirror.feed_epoch()), '${stream.name}', jsonb_build_object('${id}', ${id}), 'update',
     (select jsonb_object_agg(name, '[null, null]'::jsonb) from unnest(coalesce(nullif(filled, '{}'), '{_payload}')) name)
   from redacted where alive`,
-    /** Quarantined records keep everything but the person. What jsonb could not hold is a text and goes whole. */
+    /**
+     * Quarantined records lose only the person. A payload that jsonb could not hold is a text, and is removed whole.
+     */
     quarantine: `update sync.quarantine set
     payload = case when jsonb_typeof(payload) = 'object' then ${keepId('payload')} else '{}'::jsonb end,
     reason = split_part(reason, ', got ', 1)
@@ -72,9 +74,8 @@ const redactions = streams.flatMap((stream) => {
 })
 
 /**
- * Redacts persons everywhere but in their own rows: records that embed them, diffs of the change log, quarantine, hashes,
- * the webhook's message that is on its way.
- * Runs in the caller's transaction, after the tombstones.
+ * Redacts persons everywhere except in their own rows: records that embed them, diffs of the change log, quarantine,
+ * hashes, the stored message of the webhook. Runs in the caller's transaction, after the tombstones.
  * @param userIds ids as text.
  */
 export async function redactPersons(client: Queryable, userIds: readonly string[]): Promise<void> {

@@ -11,7 +11,7 @@ import { type Rewrite, rowsRewrite, type Texts } from '../state/privacy/rewrite.
 import { protectNamed } from '../state/privacy/rewrites.ts'
 import { keyObject } from './diff-sql.ts'
 
-/** Columns that can hold a value of a person. Others cannot change: they hold what the catalog knows, and no object. */
+/** Columns that can hold a value of a person. Others cannot change: they hold known fields, and no objects. */
 const mayHoldPerson = ({ personal, type, path }: Column): boolean =>
   path !== null && (personal === true || type === 'jsonb')
 
@@ -23,8 +23,8 @@ const textIn = ({ type }: Column, value: Json): string | null =>
 const entry = '_entry'
 
 /**
- * The rows of a stream. Of each that changes, the feed gets one update, which says the new value of each column, or of the
- * payload, twice: nobody is told what it was.
+ * The rows of a stream. For each changed row the feed gets one update with the new value of each column, or of the
+ * payload, as both old and new: the former value is not shown.
  */
 function rowsOf(privacy: Privacy, stream: StreamDef): Rewrite {
   const { name, key } = stream

@@ -18,7 +18,7 @@ export type SourcedRow = Row & { readonly readAt?: Date; readonly source?: strin
 
 /**
  * Live rows that a complete answer replaces: those with these column values and, where `from` is given, whose column
- * lies between `value` and `to`, both included. What the answer did not bring gets a tombstone.
+ * lies between `value` and `to`, both included. Rows missing from the answer become tombstones.
  */
 export type Scope = {
   readonly columns: readonly string[]
@@ -60,7 +60,7 @@ export type FilledWrite = {
 export type Tombstones = {
   readonly stream: StreamDef
   readonly keys: readonly (readonly string[])[]
-  /** The endpoint that said so. */
+  /** The endpoint that showed this. */
   readonly source: string
   readonly readAt: Date
 }
@@ -73,11 +73,11 @@ export type MirrorWrites = {
   readonly tables?: readonly TableWrite[]
   readonly filled?: readonly FilledWrite[]
   readonly tombstones?: readonly Tombstones[]
-  /** Told, in the transaction, of rows that complete answers did not bring; what it throws ends the writing. */
+  /** Called, in the transaction, with rows missing from complete answers; if it throws, the writing ends. */
   readonly onLost?: (lost: LostRows) => Promise<void>
 }
 
-/** What became of the rows of one stream. A revived tombstone counts as inserted. */
+/** What happened to the rows of one stream. A revived tombstone counts as inserted. */
 export type WriteCounts = {
   readonly inserted: number
   readonly updated: number
@@ -89,7 +89,7 @@ export type WriteCounts = {
 export type Written = {
   /** By stream name. */
   readonly counts: ReadonlyMap<string, WriteCounts>
-  /** Records that were gone, so that what hangs below them was left out: by stream name, their keys as text. */
+  /** Deleted records, whose children were therefore skipped: by stream name, their keys as text. */
   readonly gone: ReadonlyMap<string, ReadonlySet<string>>
 }
 

@@ -18,7 +18,7 @@ const valueColumns = Array.from({ length: width }, (_, index) => stagedColumn(in
 const shape = `batch int not null, stream text not null, stub boolean not null, source text not null,
     read_at timestamptz not null, payload text not null, ${valueColumns.map((name) => `${name} text`).join(', ')}`
 
-// A pooler hands connections on, to another version of this program, too: the name tells the shape.
+// A pooler may give this connection to another version of the program, so the name depends on the shape.
 const name = `boat_mirror_stage_${createHash('sha256').update(shape).digest('hex').slice(0, 8)}`
 
 /** The table, qualified so that no table of the same name on the search path is meant. */
@@ -63,7 +63,7 @@ function* copyLines(batch: number, tables: readonly TableWrite[]): Generator<str
   }
 }
 
-/** The rows of one stream as `rowsFrom` takes them: a JSON array; what is null is left out. */
+/** The rows of one stream as `rowsFrom` takes them: a JSON array without null members. */
 function rowsText(tables: readonly TableWrite[]): string {
   const rows = tables.flatMap((table) =>
     table.rows.map((row) => {

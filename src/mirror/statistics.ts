@@ -24,9 +24,9 @@ const atOnce = 2
 const underWay = new WeakMap<Queryable, Promise<readonly string[]>>()
 
 /**
- * Analyses tables that grew and that nobody analysed, each for itself, in no transaction of ours; who asks while that is under
- * way waits for it. One that somebody else is analysing is left to them; a failure is logged: it costs speed, not the work.
- * Returns the names of the tables.
+ * Analyses tables that grew since they were last analysed, one at a time, outside of transactions; a second caller
+ * waits for the first. Skips tables that are being analysed already. Logs failures, which cost speed and lose no
+ * work. Returns the names of the tables.
  */
 export function analyzeGrown(db: Queryable, log: Logger): Promise<readonly string[]> {
   const going = underWay.get(db) ?? analyzeAll(db, log).finally(() => underWay.delete(db))

@@ -5,7 +5,8 @@ create or replace function mirror.record_before_log(stream text, key jsonb, out 
   language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 begin
   select coalesce((select jsonb_object_agg(d.name, d.pair -> 1) from jsonb_each(
-        -- Where an entry names somebody else, the row holds what is that person's, which erasing the first has left there.
+        -- Where an entry names another person, the row holds that person's values, which erasing the first has left
+        -- there.
         coalesce(w.present -> 'diff', '{}') - case when w.later ? {{person}} then {{embedded}} else '{}' end
           || coalesce(w.later, '{}')
       ) d (name, pair)), '{}'), coalesce((w.present -> 'live')::boolean, false)

@@ -1,6 +1,7 @@
-// The versions of a record: what it was, from when to when. The change log has its insert and each change since. Where retention
-// has taken the beginning, the oldest version is what the oldest entries that are left, and the row, say of the time before
-// them; it is known since the log begins. Who was erased is null in the log, and so in every version.
+// The versions of a record: its content, and from when to when. The change log has its insert and each change since.
+// Where retention has deleted the beginning, the oldest version is what the oldest remaining entries and the row
+// imply for the time before them; it counts from the beginning of the log. An erased person is null in the log, and
+// so in every version.
 
 import { embeddedPerson, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'

@@ -5,7 +5,7 @@ import { listen } from '../database/listen.ts'
 import type { Logger } from '../log.ts'
 import { changesChannel } from './change-notifier.ts'
 
-/** What was committed below an older transaction is given when that one ends, which nobody announces. */
+/** Changes behind an older transaction become readable when that one ends, which sends no notification. */
 const pollMs = 2_000
 
 /**

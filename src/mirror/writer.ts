@@ -27,9 +27,9 @@ import { redactPersons } from './redact.ts'
 import type { FilledWrite, MirrorWrites, SourcedRow, TableWrite, Tombstones, WriteCounts, Written } from './rows.ts'
 import { type Batch, stageRows } from './staging.ts'
 
-/** Postgres refused the data of a batch; `findRefusedRows` tells which rows. The transaction is to be rolled back. */
+/** Postgres refused the data of a batch; `findRefusedRows` finds the rows. Roll the transaction back. */
 export class DataRefused extends BoatMirrorError {
-  /** Name of the stream whose rows were refused; null: it could not be told. */
+  /** Name of the stream whose rows were refused; null: unknown. */
   readonly stream: string | null
   readonly reason: string
   /** Every row is refused, by what a partner added to the table. */
@@ -69,8 +69,8 @@ function tallyOf({ counts }: Writing, { name }: StreamDef): Tally {
 }
 
 /**
- * Applies everything in the caller's transaction (read committed). Rows that equal what is there write nothing, children of
- * a record that is gone are left out, and what is remembered of records that go is forgotten.
+ * Applies everything in the caller's transaction (read committed). Unchanged rows write nothing, children of a
+ * deleted record are skipped, and the stored state of deleted records is removed.
  * @throws DataRefused when Postgres refuses the data of a row.
  */
 export async function applyWrites(client: PoolClient, writes: MirrorWrites): Promise<Written> {
@@ -146,7 +146,7 @@ async function merge(writing: Writing, stream: StreamDef, tables: readonly Table
     written += merged.inserted + merged.updated
     const copied = merged.revived > 0 ? copiedColumns(stream) : undefined
     if (copied !== undefined) {
-      // What the records they belong to say may have changed while they were tombstones.
+      // The records they belong to may have changed while they were tombstones.
       const keys = keyArrays(stream, keysIn(tables, stream))
       await setAnew(writing, stream, copyStatement(stream, copied, 'own key'), keys)
     }
@@ -211,7 +211,7 @@ async function tombstone(
   }))
 }
 
-/** The descendants of records that became tombstones become tombstones too; what is known of a person is redacted. */
+/** Turns the descendants of new tombstones into tombstones too, and redacts the data of a person. */
 async function cascade(writing: Writing, { stream, keys, source, readAt }: Tombstones): Promise<void> {
   if (keys.length === 0) return
   writing.going.push({ stream, keys })

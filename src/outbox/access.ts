@@ -1,4 +1,4 @@
-// Whether a 403 speaks of one record or of the account: whoever is refused a write may still be answered a read.
+// Whether a 403 is about one record or the account: an account that may not write may still be allowed to read.
 
 import { concernsAccount } from '../api/retry.ts'
 import { ApiError } from '../errors.ts'

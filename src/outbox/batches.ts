@@ -1,4 +1,5 @@
-// Calls that meet go to the database together: the more changes are under way, the fewer statements each of them costs.
+// Concurrent calls go to the database together: the more changes are in progress, the fewer statements each of them
+// costs.
 
 /**
  * Gathers calls: while `run` works on some, those that come wait and go together, at most `most`, when it has ended. A call

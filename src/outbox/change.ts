@@ -27,7 +27,7 @@ export type Evidence = {
   readonly answered?: true
   /** When it was noted that it did, in milliseconds since 1970. */
   readonly answeredAt?: number
-  /** The API answered with an error: nothing of the attempt is under way any more. */
+  /** The API answered with an error: no part of the attempt is running any more. */
   readonly finished?: true
 }
 
@@ -42,9 +42,11 @@ export type Change = {
   readonly body: JsonObject
   readonly aggregate: string
   readonly enqueuedBy: string
-  /** When its base was seen: at enqueue, or when a person took local. */
+  /** When its base was seen: at enqueue, or when an operator took local. */
   readonly seenAt: Date
-  /** What was committed then, as Postgres writes a snapshot; null for changes queued before it was kept. */
+  /**
+   * The transactions committed by then, as Postgres writes a snapshot; null for changes queued before it was stored.
+   */
   readonly seenSnapshot: string | null
   readonly attempts: number
   readonly verifications: number

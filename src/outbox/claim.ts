@@ -28,12 +28,13 @@ const any = inStates('q.status', 'claimable')
 const isDue = `q.next_attempt_at <= clock_timestamp() and (q.lease_until is null or q.lease_until < clock_timestamp())
       and (q.expires_at is null or q.expires_at > clock_timestamp() or q.status = 'sending')`
 
-/** What the placeholders of due.sql stand for. */
+/** The values of the placeholders in due.sql. */
 export const dueConditions = { urgent, due: `${isDue} and ${itsTurn}` }
 
 /**
- * Some more than are taken: another pusher may have locked the first. What was changed until it is locked is judged again.
- * `case` hides the states from the planner: each change is looked up by its id, whichever index seems to hold only a few.
+ * A few more than needed: another pusher may have locked the first. Changes that were modified before they are locked
+ * are checked again. `case` hides the states from the planner: each change is looked up by its id, whichever index
+ * seems to hold only a few.
  */
 const claimSql = `
   with candidate as materialized (
@@ -73,8 +74,8 @@ export async function claimChanges(
 }
 
 /**
- * The same within a quota, in a transaction of its own. What the quota does not cover is held for a while, and others are
- * claimed instead; `held` counts them.
+ * The same within a quota, in a separate transaction. Changes that the quota does not cover are held for a while, and
+ * others are claimed instead; `held` counts them.
  */
 export async function claimWithin(
   db: Queryable,
@@ -108,7 +109,10 @@ export async function renewLeases(db: Queryable, owner: string, leaseMs: number)
   return renewed.map(({ id }) => id)
 }
 
-/** Gives back a change as if it had not been claimed; it is taken up again after `delayMs`. One that was dispatched keeps its mark. */
+/**
+ * Returns a change as if it had not been claimed; it can be claimed again after `delayMs`. A dispatched change keeps
+ * its mark.
+ */
 export async function releaseChange(db: Queryable, change: Change, delayMs = 0): Promise<void> {
   await on(db)
     .updateTable('outbox.queue')
@@ -135,8 +139,8 @@ export async function tidy(db: Queryable): Promise<number> {
 }
 
 /**
- * When a pusher should look again: the earliest time at which a change may be claimed or expires; null when nothing can
- * happen without a person or another change.
+ * When a pusher should check again: the earliest time at which a change may be claimed or expires; null when nothing
+ * can happen without a decision or another change.
  */
 export async function nextDueAt(db: Queryable): Promise<Date | null> {
   const { rows } = await db.query<{ due: Date | null }>(`select least(
@@ -147,7 +151,7 @@ export async function nextDueAt(db: Queryable): Promise<Date | null> {
   return rows[0]?.due ?? null
 }
 
-/** Whether anything may still settle by itself: something is on its way, or it is some change's turn. */
+/** Whether anything may still settle without a decision: a change is being sent, or is next in turn. */
 export async function canProgress(db: Queryable): Promise<boolean> {
   const { rows } = await db.query<{ can: boolean }>(
     `select exists (select from outbox.queue q where ${any} and ${itsTurn}) or ${isChangeDecisionOpen} as can`,

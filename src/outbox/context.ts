@@ -15,11 +15,13 @@ export type PushSettings = Pick<Config, 'timeZone' | 'mirrorDocuments'> & {
   readonly api: Pick<Config['api'], 'paging' | 'timeoutMs' | 'concurrency' | 'referenceAsNumber' | 'quota'>
   /** How long the API is assumed to take to show what it did, in milliseconds, instead of 5 s. */
   readonly showDelayMs?: number
-  /** How long a claim lasts without a sign of life, in milliseconds; a dead pusher's changes are taken up after it. */
+  /**
+   * How long a claim lasts without a heartbeat, in milliseconds; then another pusher may claim the changes of a dead one.
+   */
   readonly leaseMs?: number
 }
 
-/** From a record to its row, or the reason why not: `projectRecord` of the sync, which stands beside this layer. */
+/** Turns a record into its row, or the reason why it cannot: `projectRecord` of the sync, a layer beside this one. */
 type ProjectRecord = (
   stream: StreamDef,
   record: Json,
@@ -35,9 +37,12 @@ export type PushContext = {
   readonly log: Logger
   readonly settings: PushSettings
   readonly project: ProjectRecord
-  /** What is stored of personal data; left out: all of it. `api` answers everything: what is written back must be whole. */
+  /**
+   * Which personal data is stored; missing: all of it. `api` returns clear values: records to write back must be
+   * complete.
+   */
   readonly privacy?: Privacy
-  /** What is known of the time the API needs to show a write; a pusher brings one that learns. */
+  /** How long the API needs to show a write; a pusher passes an instance that learns. */
   readonly showDelay?: ShowDelay
   /** Called after a commit that wrote to the mirror. */
   readonly onCommit?: (written: number) => void

@@ -7,7 +7,7 @@ import { assertOptions } from '../near-names.ts'
 import { refusedDecision } from '../state/refused-decision.ts'
 
 export type DecisionOptions = {
-  /** The plan that you looked at, as `outbox.changes`, `sync.held_plans` and `sync.stream_plans` show it; another one is refused. */
+  /** The plan as you read it in `outbox.changes`, `sync.held_plans` or `sync.stream_plans`; any other is refused. */
   readonly expected?: string
 }
 
@@ -93,8 +93,8 @@ export const releaseRun = async (db: QueryRunner, runId: string | number, option
   await decide(db, 'sync.release', [idGiven(runId)], options)
 
 /**
- * Nothing of a stream, and of what hangs below it, is read until {@link resumeStream}: `sync.pause`. A run under way ends first.
- * Returns and throws as {@link retryChange}.
+ * Stops reading a stream, and the streams below it, until {@link resumeStream}: `sync.pause`. A running run ends
+ * first. Returns and throws as {@link retryChange}.
  */
 export const pauseStream = async (db: QueryRunner, stream: string, options: DecisionOptions = {}) =>
   await decide(db, 'sync.pause', [stream], options)

@@ -75,11 +75,11 @@ export async function cancelChange({ pool }: Database, id: string, by = byComman
 export type Resolution = Wish & { readonly what: 'local' | 'remote' | 'took_effect' | 'did_not' }
 
 /**
- * Resolves a change. What needs the API is carried out in this process, unless a worker is faster.
- *
- * `local`: what the API shows was seen, the change goes over it. `remote`: the fields in conflict stay as the API shows them,
- * the others are sent; what can't be replaced (a user, a document) is read back and done. `took_effect`: the mirror gets what
- * the API shows of it; `resultId` is needed where other changes wait for the record that it made. `did_not`: it is sent again.
+ * Resolves a change. If the API is needed, this process carries it out, unless a worker is faster.
+ * `local`: the API's values were seen, the change overwrites them. `remote`: the fields in conflict stay as the API
+ * shows them, the others are sent; a change that can't be replaced (a user, a document) is read back and done.
+ * `took_effect`: the mirror gets the record as the API shows it; `resultId` is needed where other changes wait for
+ * the record it made. `did_not`: it is sent again.
  * @throws BoatMirrorError NOT_FOUND, USAGE, PLAN_CHANGED
  */
 export async function resolveChange(
@@ -117,9 +117,9 @@ function refusalOf(thrown: unknown): string | null {
 }
 
 /**
- * Carries out a decision that is open. Reading back holds no lock: plan and state are checked before and after, and who
- * comes second finds the decision done.
- * @throws BoatMirrorError NOT_FOUND when a person named a record that the API does not show
+ * Carries out an open decision. Reading back holds no lock: plan and state are checked before and after, and the
+ * second worker finds the decision done.
+ * @throws BoatMirrorError NOT_FOUND when the decision names a record that the API does not show
  */
 async function carryOut(database: Database, id: string, readBack: ReadBack): Promise<void> {
   const taken = await database.transaction((client) => take(client, id))
@@ -154,7 +154,7 @@ async function assertCarriedOut({ pool }: Database, id: string): Promise<void> {
   if (error !== null) throw new BoatMirrorError(error === planChanged ? 'PLAN_CHANGED' : 'NOT_FOUND', error)
 }
 
-/** Carries out the decisions about changes that are open. What fails is logged; what can pass is tried again. */
+/** Carries out the open decisions about changes. Failures are logged; temporary ones are retried. */
 export async function carryOutDecisions(
   { database, log }: { readonly database: Database; readonly log: Logger },
   readBack: ReadBack,

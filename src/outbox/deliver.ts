@@ -30,9 +30,9 @@ const valuesGone =
   'Nothing was sent: the personal values of this change were hashed or dropped when it ended. Queue it again with its values.'
 
 /**
- * What a change would send now.
- * @returns the outcome if nothing is to be sent (conflict, gone).
- * @throws ApiError when what is there now can't be read.
+ * The request a change would send now.
+ * @returns the outcome if nothing is sent (conflict, gone).
+ * @throws ApiError when the present record can't be read.
  */
 export async function prepareChange(delivery: Delivery): Promise<Prepared | Outcome> {
   const { write, target, body, results } = delivery.change
@@ -45,8 +45,8 @@ export async function prepareChange(delivery: Delivery): Promise<Prepared | Outc
 }
 
 /**
- * The same for a change that may have been sent before. What makes a record is verified once more: what an earlier attempt
- * made may have become visible since. The ids known before the first attempt stay the ones to compare with.
+ * The same for a change that may have been sent before. A creation is verified again: the record of an earlier
+ * attempt may have become visible since. It is still compared with the ids known before the first attempt.
  */
 async function prepareAgain(delivery: Delivery): Promise<Prepared | Outcome> {
   const { evidence, request, write } = delivery.change
@@ -65,10 +65,10 @@ const isRefusal = (error: ApiError): boolean => {
   return status >= 400 && status < 500 && status !== 408 && !concernsAccount(error)
 }
 
-/** A gateway answers 502 or 504 while what stands behind it may still be at work. */
+/** A gateway answers 502 or 504 while the server behind it may still be working. */
 const isFinished = ({ status }: ApiError): boolean => status !== undefined && status !== 502 && status !== 504
 
-/** What a 403 means that may concern the account; null: it refuses this request alone. */
+/** What a 403 that may concern the account means; null: it refuses only this request. */
 async function refusedAccess(delivery: Delivery, error: ApiError): Promise<Outcome | null> {
   try {
     return (await answersAccount(delivery)) ? null : retryLater(delivery, error)
@@ -85,7 +85,7 @@ async function unread(delivery: Delivery, error: ApiError): Promise<Outcome> {
   return held ?? { kind: 'failed', error: errorText(error), response: responseOf(error) }
 }
 
-/** What a refusal means; when what is there can't be read after a 409, that is found out later. */
+/** What a refusal means; when the record can't be read after a 409, that is determined later. */
 async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise<Outcome> {
   const { change } = delivery
   if (error.status === 403) {
@@ -97,7 +97,7 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
   // After a lost answer any refusal may mean what that attempt made: not every API says 409 of it.
   const mayBeOurs = comparesExisting && (wasLost || error.status === 409)
   try {
-    // What one of our own changes made a moment ago may not be there yet for this one.
+    // A record that one of our own changes just made may not exist yet for this one.
     const again = isAbsent(error) ? await awaited(delivery) : null
     if (again !== null) return { kind: 'retry', ...again }
     const outcome = await known?.(delivery, sent, error)
@@ -131,7 +131,7 @@ async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean):
         const held = `Change ${change.id} was held up for longer than its claim; nothing left.`
         throw new BoatMirrorError('LEASE_LOST', held)
       },
-      signal: AbortSignal.timeout(context.settings.api.timeoutMs), // nothing of this attempt goes on after its time limit
+      signal: AbortSignal.timeout(context.settings.api.timeoutMs), // no part of this attempt outlives its time limit
     })
     const response = { status: answer.status, body: answer.body ?? null }
     const outcome = await kindOf(write).finish(delivery, sent, { response, seen: null })

@@ -72,7 +72,10 @@ export type KyselyTransaction = QueryRunner & { readonly isTransaction: true }
 
 const refused: ReadonlySet<string> = new Set(['22023', '23505']) // what outbox.enqueue raises for a wrong change
 
-/** What Postgres says of arguments that are no jsonb: NUL, half a surrogate pair, a number or a nesting beyond its limits. */
+/**
+ * Postgres's errors for arguments that are not jsonb: NUL, half a surrogate pair, a number or a nesting beyond its
+ * limits.
+ */
 const unstorable: ReadonlySet<string> = new Set(['22P05', '22P02', '22003', '54001'])
 
 /**
@@ -94,7 +97,7 @@ export async function enqueue<O extends Operation>(trx: KyselyTransaction, comma
   }
 }
 
-/** A refusal as an error of ours; anything else as it is. */
+/** Turns a refusal into a BoatMirrorError; returns anything else unchanged. */
 export function refusalOf(operation: string, error: unknown): unknown {
   const state = sqlStateOf(error) ?? ''
   if (refused.has(state)) return new BoatMirrorError('USAGE', messageOf(error), { cause: error })

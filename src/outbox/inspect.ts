@@ -1,4 +1,4 @@
-// The outbox for people to look at: lists, one change with all that is known of it, counts.
+// The outbox for operators: lists, one change in full, counts.
 
 import { on, type Queryable } from '../database/sql.ts'
 import { type Status, stateSets } from './states.ts'
@@ -35,7 +35,7 @@ type InCamelCase<N extends string> = N extends `${infer Word}_${infer Rest}`
 /** A change as JSON and programs see it: its columns with names in camelCase. */
 export type ChangeFacts = { readonly [K in keyof ChangeInfo as InCamelCase<K>]: ChangeInfo[K] }
 
-/** Makes {@link ChangeFacts} of a change; what stands in its columns keeps its names. */
+/** Makes {@link ChangeFacts} of a change; the data in its columns keeps its names. */
 export const changeFacts = (change: ChangeInfo): ChangeFacts =>
   Object.fromEntries(
     Object.entries(change).map(([column, value]) => [
@@ -95,7 +95,7 @@ export async function neighboursOf(
   return { waitsFor: pick(true), neededBy: pick(false) }
 }
 
-/** Ids of settled changes a person has to look at. */
+/** Ids of settled changes that need a decision. */
 export async function changesForPerson(db: Queryable): Promise<readonly string[]> {
   const rows = await on(db)
     .selectFrom('outbox.queue')

@@ -1,5 +1,5 @@
-// What the outbox keeps of a change with personal values: of its outcome when it is settled, and of the change itself once
-// it is over.
+// What the outbox stores of a change with personal values: of its outcome when it is settled, and of the change
+// itself once it has ended.
 
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
@@ -27,7 +27,7 @@ export function keptOutcome<O extends Outcome>(privacy: Privacy | undefined, wri
   return { ...outcome, ...response, ...leftBehind, ...conflict }
 }
 
-/** An answer without what it says of persons. Of an error only the fields are kept that it complains about. */
+/** An answer without its personal data. Of an error, only the names of the refused fields are kept. */
 export function keptResponse(privacy: Privacy, write: WriteDef, { status, body }: Response): Response {
   const stream = streamNamed(write.stream)
   if (typeof body === 'string') return { status, body: withheld(write, body) }
@@ -67,7 +67,7 @@ const objectIn = (text: string): JsonObject => {
   return isObject(value) ? value : {}
 }
 
-/** Body, base and options of a change that is over; null: they hold nothing personal. */
+/** Body, base and options of an ended change; null: they hold nothing personal. */
 export function keptChange(privacy: Privacy, { operation, ...row }: Asked): readonly string[] | null {
   const write = writeNamed(operation)
   const personal = personalFields(privacy, write)
@@ -83,8 +83,8 @@ export function keptChange(privacy: Privacy, { operation, ...row }: Asked): read
 const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
 
 /**
- * Hashes or drops what changes that are over asked for. `ids`: these alone, else those that ended since then, also by SQL.
- * They can't be sent again.
+ * Hashes or drops the personal values in ended changes. `ids`: only these, else those that ended since then, also by
+ * SQL. They can't be sent again.
  */
 export async function veilEnded(
   db: Queryable,
@@ -114,7 +114,10 @@ export async function veilEnded(
 /** A change ends up to this long before it is seen: its transaction commits later. In milliseconds. */
 const overlapMs = 60_000
 
-/** Veils what ended elsewhere: canceled by a person, expired by SQL. Looks at all changes once, then at what is new. */
+/**
+ * Protects changes that ended elsewhere: canceled by an operator, expired by SQL. Checks all changes once, then only
+ * new ones.
+ */
 export function createVeiling({ database, privacy, clock }: PushContext): () => Promise<void> {
   let since: Date | null = null
   return async () => {

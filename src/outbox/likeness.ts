@@ -20,8 +20,8 @@ export type Likeness =
 const shortestCut = 10
 
 /**
- * A text in normal form: compatible characters are one (NFKC), as are capitals and small letters and all white space; none
- * stands at the ends. Decomposed, so that the beginning of a text is the beginning of its normal form, too.
+ * A text in normal form: compatible characters are equal (NFKC), as are upper and lower case and all white space;
+ * none at the ends. Decomposed, so that the beginning of a text is the beginning of its normal form, too.
  */
 export function normalText(text: string): string {
   const folded = text.normalize('NFKD').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
@@ -67,8 +67,8 @@ function daysAlike(sent: string, shown: string, timeZone: string): Likeness {
 const outermostZones = ['Etc/GMT-14', 'Etc/GMT+12'] as const
 
 /**
- * Whether a date-time is this instant. One without offset is meant in the configured time zone; where that does not fit,
- * it may be meant in another.
+ * Whether a date-time is this instant. Without offset it is in the configured time zone; where that does not fit, it
+ * may be in another.
  */
 export function instantsAlike(sent: string, shown: string, timeZone: string): Likeness {
   const [instant, other] = [instantOf(sent, timeZone), instantOf(shown.trim(), timeZone)]
@@ -92,7 +92,7 @@ function textsAlike(sent: string, shown: string): Likeness {
 export const leastAlike = (likenesses: readonly Likeness[]): Likeness =>
   (['differs', 'unsaid', 'cut'] as const).find((each) => likenesses.includes(each)) ?? 'same'
 
-/** Objects are compared by the members that name them. */
+/** Objects are compared by the members that identify them. */
 function objectsAlike(field: BodyField, sent: Json, shown: Json, timeZone: string): Likeness {
   const naming = (field.members ?? []).filter((member) => member.required)
   if (!isObject(sent) || !isObject(shown) || naming.length === 0)

@@ -1,9 +1,9 @@
 // The three-way merge of an update. Pure.
 //
-// The API knows no versions, so three values decide about each field of a change:
-//   base     what the editor saw: the mirror at the time of enqueue, overlaid by what their own earlier changes left behind
-//   local    what they wish
-//   remote   what the API shows now
+// The API has no versions, so three values decide about each field of a change:
+//   base     what the editor saw: the mirror at the time of enqueue, overlaid with the results of their own earlier changes
+//   local    the value they want
+//   remote   the value the API shows now
 //
 //   changed since base             outcome
 //   neither, or only local         local is applied
@@ -11,7 +11,7 @@
 //   both, to the same value        local is applied
 //   both, differently              conflict, unless `onConflict` decides: local_wins applies local, remote_wins keeps remote
 //
-// A field whose base is not known takes any remote value for it: local is applied.
+// A field whose base is unknown takes any remote value for it: local is applied.
 //
 // An example, with `onConflict: fail`:
 //   field          base    local   remote   outcome
@@ -19,10 +19,10 @@
 //   orderLink      a       a       b        kept: b, and the change gets a warning
 //   contractLink   a       b       b        applied: b
 //   rentalPrice    100     90      95       conflict {rentalPrice: {base: 100, local: 90, remote: 95}}
-// A single conflict makes the change one: nothing of it is sent until a person decides. When they take local, 95 becomes the
-// base, and the same merge applies 90; when they take remote, rentalPrice is withheld and the others are sent.
+// A single conflict makes the change one: none of it is sent until an operator decides. If they take local, 95 becomes the
+// base, and the same merge applies 90. If they take remote, rentalPrice is withheld and the others are sent.
 //
-// What counts as the same value is said in values.ts: 10 and "10.00", a country and its code.
+// values.ts defines which values are equal: 10 and "10.00", a country and its code.
 
 import type { Json, JsonObject } from '../api/wire/json.ts'
 import type { BodyField } from '../catalog/types.ts'
@@ -48,7 +48,7 @@ type MergeInput = {
 type Merged =
   | {
       readonly kind: 'merged'
-      /** Fields of the change that are to be applied. */
+      /** Fields of the change to apply. */
       readonly apply: JsonObject
       /** Fields of the change that give way to the remote value. */
       readonly kept: readonly string[]
@@ -84,7 +84,7 @@ export function mergeChange(input: MergeInput): Merged {
   return Object.keys(conflict).length === 0 ? { kind: 'merged', apply, kept } : { kind: 'conflict', conflict }
 }
 
-/** The base of a change: what the editor saw, overlaid in order by what one's own earlier changes left behind. */
+/** The base of a change: what the editor saw, overlaid in order with the results of the editor's earlier changes. */
 export function overlayBase(base: Readonly<JsonObject>, left: readonly Readonly<JsonObject>[]): JsonObject {
   return Object.assign({}, base, ...left) as JsonObject
 }

@@ -1,4 +1,4 @@
-// What came of working on a change, as a value; settle.ts writes it down. Pure helpers that name the outcomes.
+// The result of working on a change, as a value; settle.ts stores it. Pure helpers that name the outcomes.
 
 import { get, isObject, type Json, type JsonObject, stringifyJson } from '../api/wire/json.ts'
 import { embeddedPerson, streamNamed } from '../catalog/catalog.ts'
@@ -33,7 +33,7 @@ export type Done = {
   readonly rentalStatus: string | null
 }
 
-/** What was written so long ago is not to be seen, and is looked for until so long after it was written. */
+/** A write of this age that does not show yet, and how long after the write to check for it. */
 export type Unseen = { readonly sinceMs: number; readonly patienceMs: number }
 
 export type Outcome =
@@ -51,7 +51,7 @@ export type Outcome =
       /** It waits for what was written before it to be shown. */
       readonly unseen?: Unseen
     }
-  /** Whether it had an effect is to be verified. */
+  /** Its effect must be verified. */
   | {
       readonly kind: 'verify'
       readonly delayMs: number
@@ -109,7 +109,7 @@ export function responseOf(error: unknown): Response | null {
 export const errorText = (error: unknown): string =>
   error instanceof ApiError ? `${error.code}: ${error.message}` : messageOf(error)
 
-/** So many attempts or verifications may end with an error that nobody expected. */
+/** The most attempts or verifications that may end with an unexpected error. */
 const faultsAllowed = 10
 
 type Faulty = {
@@ -121,8 +121,8 @@ type Faulty = {
 }
 
 /**
- * What an error means that nobody expected. It backs off like any failed attempt, and ends the change after some: what
- * certainly had no effect as `failed`, what was dispatched as `unknown`.
+ * What an unexpected error means. It backs off like any failed attempt, and finally ends the change: as `failed` if
+ * it certainly had no effect, as `unknown` if it was dispatched.
  */
 export function outcomeOfFault(
   error: unknown,
@@ -144,7 +144,7 @@ export function outcomeOfFault(
       }
 }
 
-/** The code that {@link errorText} begins with; undefined where the text is a sentence of its own. */
+/** The code that {@link errorText} begins with; undefined where the text is a plain sentence. */
 export const codeIn = (error: string): string | undefined => /^([A-Z_]{4,}): /.exec(error)?.[1]
 
 /** The fields an update of the same record could write. */

@@ -4,9 +4,9 @@ import type { Evidence } from './change.ts'
 import { showDelayOf } from './context.ts'
 import type { Delivery, Verdict } from './kinds/kind.ts'
 import { gone, type Outcome, type Unseen } from './outcome.ts'
-import { lookAgain } from './show-delay.ts'
+import { checkAgain } from './show-delay.ts'
 
-/** What the change is about was written lately by a change of ours, or made by it, which is looked for longest; null: not lately. */
+/** A recent write of ours to the change's record, or its creation, which is searched longest; null: none recently. */
 async function writtenLately({ context, change }: Delivery): Promise<Unseen | null> {
   const delay = showDelayOf(context)
   const { rows } = await context.database.pool.query<{ written_ms: number | null; made_ms: number | null }>(
@@ -24,10 +24,10 @@ async function writtenLately({ context, change }: Delivery): Promise<Unseen | nu
   return written_ms === null ? null : { sinceMs: written_ms, patienceMs: delay.ms() }
 }
 
-/** When a record that is not there is looked for again: a change of ours wrote it a moment ago. Null: it is not there. */
-export async function awaited(delivery: Delivery): Promise<ReturnType<typeof lookAgain>> {
+/** When to search again for a missing record that a change of ours just wrote. Null: it does not exist. */
+export async function awaited(delivery: Delivery): Promise<ReturnType<typeof checkAgain>> {
   const written = await writtenLately(delivery)
-  return written === null ? null : lookAgain(written)
+  return written === null ? null : checkAgain(written)
 }
 
 /** The outcome for a record that is not there before anything was sent: gone, or not to be seen yet. */
@@ -37,13 +37,13 @@ export async function goneOrAwaited(delivery: Delivery): Promise<Outcome> {
 }
 
 /**
- * After an answer of success: when the record is looked at again, because it shows nothing of the write yet. Null: what it
- * shows counts.
+ * After a successful answer: when to read the record again, because it shows nothing of the write yet. Null: its
+ * present content counts.
  */
 export function notShown({ context, change }: Delivery, verdict: Verdict): Outcome | null {
   if (verdict.kind !== 'not' && verdict.kind !== 'gone') return null
   const sinceMs = sinceAnswer(change.evidence, context.clock.now())
-  const again = lookAgain({ sinceMs, patienceMs: showDelayOf(context).ms() })
+  const again = checkAgain({ sinceMs, patienceMs: showDelayOf(context).ms() })
   return again === null ? null : { kind: 'verify', answered: true, ...again }
 }
 

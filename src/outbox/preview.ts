@@ -1,4 +1,4 @@
-// What a push would send, field by field, without sending or claiming anything.
+// The request that a push would send, field by field, without sending or claiming anything.
 
 import { asRead, isObject, type Json, type JsonObject, parseJson } from '../api/wire/json.ts'
 import { ApiError, messageOf } from '../errors.ts'
@@ -115,7 +115,7 @@ export type SendingDecision = 'retry' | 'local' | 'remote' | 'did_not'
 /** How long a preview waits for the API. */
 const previewMs = 8_000
 
-/** Previews what would be sent after a decision about a change; null when there is no such change. */
+/** Previews the request after a decision about a change; null when the change does not exist. */
 export async function previewDecision(
   context: PushContext,
   id: string,

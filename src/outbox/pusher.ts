@@ -1,17 +1,17 @@
-// The pusher: takes the changes that are due, delivers them to the API, several aggregates at once, and settles them.
+// The pusher: claims the changes that are due, delivers them to the API, several aggregates at once, and settles them.
 //
-// A change is delivered in four steps, of which each commits before the next begins:
+// A change is delivered in four steps. Each commits before the next begins:
 //
 //   claim      claim.ts     the oldest change of the role whose turn it is becomes `sending`, with an owner, a lease and a
 //                           higher fence
-//   prepare    deliver.ts   its kind (kinds/) reads what is there, merges, says what to send. What will be sent and the
-//              and kinds/   evidence (what was there before) are committed, the change is marked as dispatched
-//   dispatch   deliver.ts   the request goes out, once. The answer becomes an outcome (outcome.ts)
-//   settle     settle.ts    state, result, the mirror's rows, what waited for the change, and the news, in one transaction
+//   prepare    deliver.ts   its kind (kinds/) reads the present state, merges, builds the request. The request and the
+//              and kinds/   evidence (the state before) are committed, the change is marked as dispatched
+//   dispatch   deliver.ts   the request is sent, once. The answer becomes an outcome (outcome.ts)
+//   settle     settle.ts    state, result, the mirror's rows, the dependants, and the notification, in one transaction
 //
-// Whoever claims a change that is marked as dispatched never sends it: reconcile.ts lets its kind verify whether it took
+// A pusher that claims a change marked as dispatched never sends it: reconcile.ts lets its kind verify whether it took
 // effect, from the evidence and from what the API shows now. So a change takes effect exactly once wherever a pusher dies:
-// before the mark nothing was sent, after it nothing is sent until the verdict says that it had no effect.
+// before the mark nothing was sent, after it nothing is sent until the verdict is that it had no effect.
 //
 // An example. Change 17 sets the status of rental 42 to VALIDATED:
 //   claim      17: queued -> sending, fence 1, lease 10 s
@@ -19,20 +19,21 @@
 //              evidence: {status: PENDING, orderLink: the same}. Commit: departed = true
 //   dispatch   PUT /v3/rentals/42 - and the pusher is killed before the answer comes
 //   claim      another pusher, when the lease has run out: 17 is still sending, fence 2
-//   verify     GET /v3/rentals/42 shows VALIDATED: as sent, so it took effect. (PENDING: as before, it goes again.
-//              CANCELED_BY_CLIENT: neither, `unknown`, a person decides.)
+//   verify     GET /v3/rentals/42 shows VALIDATED: as sent, so it took effect. (PENDING: as before, it is sent again.
+//              CANCELED_BY_CLIENT: neither, `unknown`, an operator decides.)
 //   settle     17: sending -> done where the fence is still 2, with the row of rental 42; NOTIFY boat_mirror_settled, '17'
 //
-// One aggregate (a rental, a user) has one change on its way: an index keeps a second `sending` out. The order within an
-// aggregate is that of the ids, which enqueue gives under the aggregate's lock. A pusher that was held up for longer than
+// One aggregate (a rental, a user) has one change in progress: an index prevents a second `sending`. The order within an
+// aggregate is that of the ids, which enqueue assigns under the aggregate's lock. A pusher that was delayed for longer than
 // its lease sends nothing (`isOurs`) and settles nothing (the fence).
 //
-// Changes of several aggregates that meet are claimed by one statement, marked by one, and settled by one transaction (batches.ts):
-// under load that is a fraction of the database's work. Each keeps its own lease, fence and outcome; when one of those that would
-// go together can't, each goes by itself. More are claimed than requests may be in flight, so that the API does not wait for the
-// database; those of pending rentals go first.
+// Concurrent changes of several aggregates are claimed by one statement, marked by one, and settled by one transaction
+// (batches.ts): under load this takes a fraction of the database's work. Each keeps its own lease, fence and outcome; when
+// one of a batch fails, each is done separately. More changes are claimed than requests may be in flight, so that the API
+// does not wait for the database; those of pending rentals go first.
 //
-// Loop and work are apart: `runOnce` works and returns counts; `drain` repeats it for a command; workers repeat it for good.
+// Loop and work are separate: `runOnce` works and returns counts; `drain` repeats it for a command; workers repeat it
+// until they stop.
 
 import { createSemaphore } from '../api/admission/concurrency.ts'
 import { deadlineIn, sleep } from '../clock.ts'
@@ -57,16 +58,19 @@ import { type DoneChange, isFinal, moves, settleChange, settleChanges, settleFau
 type PushCounts = { readonly claimed: number; readonly settled: number }
 
 type Drained = PushCounts & {
-  /** Why `drain` stopped waiting: how the API refuses the account; null: nothing is left that could settle by itself. */
+  /**
+   * Why `drain` stopped waiting: how the API refuses the account; null: nothing is left that could settle without a
+   * decision.
+   */
   readonly held: string | null
 }
 
 export type Pusher = {
-  /** Works off what is due now and what becomes due by that; safe to call while another call runs. */
+  /** Processes what is due now and what becomes due by that; safe to call while another call runs. */
   runOnce(signal: AbortSignal): Promise<PushCounts>
   /**
-   * Repeats `runOnce` until nothing is due (`idle`) or nothing can settle without a person (`settled`); no longer than half a
-   * minute while the API refuses the account.
+   * Repeats `runOnce` until nothing is due (`idle`) or nothing can settle without a decision (`settled`); at most
+   * half a minute while the API refuses the account.
    */
   drain(signal: AbortSignal, options?: { readonly until?: 'idle' | 'settled' }): Promise<Drained>
   /** When to look again; null: when something is queued. */
@@ -78,11 +82,11 @@ export type Pusher = {
 const heartbeatsPerLease = 3
 const settleAttempts = 5
 const mostTogether = 16 // claimed, marked or settled by one transaction: it holds their locks
-const lanesAPlace = 3 // while one request is under way, one change is claimed and one settled
-const lookAgainMs = 250 // while a slow answer is waited for, what is new is taken up by a free lane
+const lanesAPlace = 3 // while one request is in flight, one change is claimed and one settled
+const checkAgainMs = 250 // while a slow answer is awaited, a free lane claims new changes
 const longestSleepMs = 1_000 // the reconciler's interval: what no NOTIFY announced is found within it
 
-/** How long a change rests that our own database kept from going on. */
+/** How long a change rests after our own database interrupted it. */
 const databaseDelayMs = 1_000
 
 /** Errors of our side that say nothing about the change: the database fails, or this process must not write to it any more. */
@@ -140,7 +144,7 @@ export function createPusher(given: PushContext): Pusher {
     return changes
   }
 
-  /** Those who ask while a claim is under way are served by the next, which takes a change for each of them. */
+  /** Callers that arrive during a claim are served by the next one, which claims a change for each of them. */
   const claim = inBatches(mostTogether, (asking: readonly undefined[]) => {
     const hasRunOut = deadlineIn(lease)
     const found = claimInTurn(asking.length)
@@ -152,12 +156,12 @@ export function createPusher(given: PushContext): Pusher {
     })
   })
 
-  /** Marks as dispatched what is to be sent meanwhile. */
+  /** Marks as dispatched the requests that became ready meanwhile. */
   const mark = inBatches(mostTogether, (departing: readonly Departure[]) =>
     markDispatched(database.pool, departing, context.privacy),
   )
 
-  /** What took effect meanwhile is settled together. Whatever keeps all of them from it, each is then settled by itself. */
+  /** Settles successful changes together. If that fails for any reason, each is then settled separately. */
   const settleWithOthers = inBatches(mostTogether, (settled: readonly DoneChange[]) => {
     const together =
       settled.length > 1 &&
@@ -238,8 +242,8 @@ export function createPusher(given: PushContext): Pusher {
   }
 
   /**
-   * Something that is no outcome. A stop, a lost lease and a failing database are no fault of the change: it is held. Any
-   * other error counts as an attempt, so that no change is taken up for ever.
+   * Errors that are not an outcome. A stop, a lost lease and a failing database are not the change's fault: it is
+   * held. Any other error counts as an attempt, so that no change is claimed forever.
    */
   const giveBack = async (change: Change, error: unknown, signal: AbortSignal): Promise<void> => {
     const reason = translateDatabaseError(error)
@@ -257,12 +261,12 @@ export function createPusher(given: PushContext): Pusher {
         await releaseChange(database.pool, change, signal.aborted ? 0 : databaseDelayMs)
       else tell(change, await settleFault(context, change, reason))
     } catch (failure) {
-      // The lease runs out: whoever takes it up then goes by its mark.
+      // The lease runs out: the next owner then relies on its mark.
       log.warn({ event: 'change_not_released', change: change.id, reason: messageOf(failure) })
     }
   }
 
-  /** What people decided and what needs the API is carried out beside the changes, by one call at a time. */
+  /** Decisions that need the API are carried out beside the changes, by one call at a time. */
   let deciding: Promise<void> | undefined
   const carryOut = (signal: AbortSignal): Promise<void> => {
     deciding ??= carryOutDecisions(context, readBackFrom(context, signal)).finally(() => {
@@ -276,7 +280,7 @@ export function createPusher(given: PushContext): Pusher {
   const runOnce = async (signal: AbortSignal): Promise<PushCounts> => {
     const counts = { claimed: 0, settled: 0 }
     const decided = carryOut(signal)
-    decided.catch(() => undefined) // whoever waits for it below gets the error
+    decided.catch(() => undefined) // the caller that waits for it below gets the error
     const lanes = new Set<Promise<void>>()
     const limit = lanesAPlace * settings.api.concurrency
     counts.settled += await tidy(database.pool)
@@ -300,7 +304,7 @@ export function createPusher(given: PushContext): Pusher {
     const failures: unknown[] = []
     while (lanes.size > 0) {
       const settledOrTime = new AbortController()
-      const time = sleep(lookAgainMs, settledOrTime.signal).then(addLane, () => undefined)
+      const time = sleep(checkAgainMs, settledOrTime.signal).then(addLane, () => undefined)
       await Promise.race([...lanes, time]).catch((error: unknown) => failures.push(error))
       settledOrTime.abort()
     }

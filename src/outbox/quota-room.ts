@@ -1,6 +1,7 @@
-// Which changes may begin where the API has a quota. What cannot wait has its requests kept for it: changes whose fate is
-// unknown, the steps of pending rentals, and all that is queued on a rental that is being made. Another change begins when
-// the quota covers it besides; a rental when it covers all that is queued on it, for it expires while it is pending.
+// Which changes may start where the API has a quota. Requests are reserved for what cannot wait: changes of unknown
+// fate, the steps of pending rentals, and all changes queued on a rental that is being created. Another change starts
+// when the quota covers it in addition; a rental when it covers everything queued on it, because it expires while it
+// is pending.
 
 import type { Quota } from '../config.ts'
 import { inMs, on, type Queryable } from '../database/sql.ts'
@@ -20,13 +21,13 @@ type Claimed = Pick<Change, 'id' | 'operation' | 'status' | 'dispatched' | 'dead
 export type Room = {
   /** Requests that changes may still take. */
   readonly left: number
-  /** Changes that cannot wait, besides those that were claimed. */
+  /** Changes that cannot wait, in addition to the claimed ones. */
   readonly pressing: number
-  /** Changes that are queued on a rental that is to be made, by the id of the change that makes it. */
+  /** Changes queued on a rental not created yet, by the id of the change that creates it. */
   readonly chains: ReadonlyMap<string, number>
 }
 
-/** Ids of those that may not begin yet. What cannot wait always may. Pure. */
+/** Ids of those that may not start yet. Changes that cannot wait always may. Pure. */
 export function heldBack(claimed: readonly Claimed[], { left, pressing, chains }: Room): readonly string[] {
   const isPressing = ({ dispatched, deadline }: Claimed): boolean => dispatched || deadline !== null
   const others = claimed.filter((change) => !isPressing(change))
@@ -59,7 +60,7 @@ const chainsSql = `with recursive making (root, id, is_claimed) as (
        and q.id <> all($2))::int + coalesce((select sum(s.changes) from steps s where not s.is_claimed), 0)::int as pressing,
     coalesce((select jsonb_object_agg(s.root, s.changes) from steps s where s.is_claimed), '{}') as chains`
 
-/** Looks at the quota, and at what is claimed: the given ones, in this transaction, and others before. */
+/** Reads the quota and the claims: the given ones, in this transaction, and others before. */
 export async function readRoom(db: Queryable, quota: Quota, claimed: readonly Claimed[]): Promise<Room> {
   const { rows } = await db.query<{ left: number; pressing: number; chains: Readonly<Record<string, number>> }>(
     chainsSql,
@@ -70,7 +71,7 @@ export async function readRoom(db: Queryable, quota: Quota, claimed: readonly Cl
   return { ...room, chains: new Map(Object.entries(room.chains)) }
 }
 
-const lookAgainMs = 30_000
+const checkAgainMs = 30_000
 
 /** Gives back changes that were claimed in this transaction, for a while, with the reason. */
 export async function holdForQuota(db: Queryable, ids: readonly string[]): Promise<void> {
@@ -79,7 +80,7 @@ export async function holdForQuota(db: Queryable, ids: readonly string[]): Promi
     .set((eb) => ({
       status: 'queued',
       attempts: eb('attempts', '-', 1),
-      next_attempt_at: inMs(lookAgainMs),
+      next_attempt_at: inMs(checkAgainMs),
       owner: null,
       lease_until: null,
       error: waitsForQuota,

@@ -1,5 +1,5 @@
-// When a person says that a change took effect: what the API shows of it now, so that the mirror has it in the transaction
-// that makes the change `done`, as after any other.
+// When an operator decides that a change took effect: what the API shows of it now, so that the mirror gets it in the
+// transaction that makes the change `done`, as after any other.
 
 import type { Queryable } from '../database/sql.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
@@ -13,7 +13,10 @@ import { singleRead } from './reads.ts'
 import { sentOf } from './reconcile.ts'
 
 export type ReadBack = {
-  /** Looks up what a change left at the API. `resultId`: the record it made, as a person names it; null where none is named. */
+  /**
+   * Reads the result of a change from the API. `resultId`: the record it made, as the decision names it; null where
+   * none is named.
+   */
   look(change: Change, resultId: string | null): Promise<Done>
   /** In the transaction that writes what was seen: see `Privacy.assertCurrent`. */
   assertCurrent(client: Queryable): Promise<void>
@@ -25,8 +28,8 @@ const patienceMs = 10_000
 const numberOrText = (id: string): number | string => (/^\d{1,15}$/.test(id) ? Number(id) : id)
 
 /**
- * Reads back from the API. Where it does not answer, the change is settled without, and a warning says so.
- * @throws BoatMirrorError NOT_FOUND when a person names a record that the API does not show.
+ * Reads back from the API. Where it does not answer, the change is settled without, and gets a warning.
+ * @throws BoatMirrorError NOT_FOUND when the decision names a record that the API does not show.
  */
 export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBack => ({
   assertCurrent: async (client) => await context.privacy?.assertCurrent(client),
@@ -37,7 +40,7 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
     const [, param = ''] = resultId === null ? [] : (/\{(\w+)\}$/.exec(singleRead(change.write)) ?? [])
     const params = resultId === null ? before.params : { ...before.params, [param]: resultId }
     const result = resultId === null ? null : { id: numberOrText(resultId) }
-    /** What is known without having seen the record; the next sync shows the rest. */
+    /** The known part without having seen the record; the next sync shows the rest. */
     const unseen = (why: string): Done => ({ ...done(change, params, resultId), result, warnings: [byPerson, why] })
     if (kind.makesRecord && resultId === null) return unseen('The mirror shows what it made after the next sync.')
 
@@ -51,7 +54,7 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
       return outcome.kind === 'done' ? keptOutcome(context.privacy, change.write, outcome) : unseen(unverified)
     } catch (error) {
       if (!(error instanceof ApiError) || stopped.aborted) throw error
-      // It did answer: what a person named can be no id.
+      // It did answer: the named record cannot be an id.
       if (error.code === 'API_REJECTED' && resultId !== null) throw new BoatMirrorError('NOT_FOUND', notShown)
       return unseen(unverified)
     }

@@ -24,7 +24,7 @@ export type Params = Readonly<Record<string, string>>
 export type Seen = {
   /** As the mirror holds it. */
   readonly record: Json
-  /** To the last character and digit, where it was read by itself: for what is sent back and compared with it. */
+  /** To the last character and digit, if it was read singly: for what is sent back and compared with it. */
   readonly exact: Json
   readonly readAt: Date
   readonly source: string
@@ -68,15 +68,15 @@ export function mirrorKey(write: WriteDef, params: Params, id: string | null): r
   return key.length === stream.key.length ? key : null
 }
 
-/** True where the API answers that there is no such record. */
+/** True where the API answers that the record does not exist. */
 export const isAbsent = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 404 || error.status === 410)
 
-/** An answer that is not what was asked for shows nothing, neither presence nor absence: it is asked for again. */
+/** An answer about something else proves nothing, neither presence nor absence: it is requested again. */
 const misread = (endpoint: string, what: string): ApiError =>
   new ApiError('API_WRONG_RECORD', `${endpoint} was answered with ${what}.`, { endpoint })
 
-/** The record in an answer; null where there is none. A document has no id to know it by, but fields of its own. */
+/** The record in an answer; null where there is none. A document has no id to identify it, but its own fields. */
 function recordIn(body: Json | undefined, endpoint: string, stream: StreamDef, params: Params): Json {
   if (body === undefined || body === null) return null
   if (!isObject(body)) throw misread(endpoint, 'something that is no record')
@@ -130,8 +130,8 @@ export const readRoot = (
 ): Promise<Seen | null> => readOne(context, rootOf(write), params, signal)
 
 /**
- * Reads the whole collection a change adds to; null when its parent is gone. An API may answer 404 for an empty collection,
- * so the parent is asked for then.
+ * Reads the whole collection a change adds to; null when its parent is gone. An API may answer 404 for an empty
+ * collection, so the parent is then requested.
  * @throws ApiError
  */
 export async function readCollection(
@@ -156,8 +156,8 @@ export async function readCollection(
 }
 
 /**
- * Reads what a filtered list shows first, or all of it where the API refuses an order: then nobody knows where the newest
- * records stand.
+ * Reads the first page of a filtered list, or all of it where the API refuses an order: then the position of the
+ * newest records is unknown.
  * @throws ApiError
  */
 export async function readFirst(
@@ -181,7 +181,7 @@ export async function readFirst(
   }
 }
 
-/** All of a list without an order, which is that of creation as a rule, turned round as it was asked for. */
+/** All of a list without an order, which is usually that of creation, reversed as requested. */
 async function readNewestLast(
   context: PushContext,
   write: WriteDef,
@@ -229,7 +229,10 @@ async function pageBaseOf({ api, database }: PushContext, call: Omit<ListCall, '
   return typeof detected?.value === 'number' ? detected.value : ((await probePageBase(api, call)) ?? usualBase)
 }
 
-/** The first page of a filtered list, and whether it is all of it. No page is asked for: the number of the first does not matter. */
+/**
+ * The first page of a filtered list, and whether it is all of it. No page parameter is sent, so the number of the
+ * first page is irrelevant.
+ */
 async function readFirstPage(
   { api, clock, settings }: PushContext,
   write: WriteDef,
@@ -255,7 +258,7 @@ async function readFirstPage(
 /** No server cuts its pages shorter than that: what is shorter is all of a list. */
 export const shortestPage = 5
 
-/** A look-up that goes on for longer is given up: the list is not filtered, or by something that fits too many. */
+/** A longer look-up is given up: the list is not filtered, or by a value that fits too many. */
 const mostPages = 5
 
 /**
@@ -294,7 +297,7 @@ async function readFound(context: PushContext, write: WriteDef, query: Params, s
   try {
     return await readPages(context, write, { query, maxPages: mostPages }, signal)
   } catch (error) {
-    // How the list goes on is not known; what was found is there all the same.
+    // How the list continues is unknown; the records found exist all the same.
     if (error instanceof ApiError && error.code.startsWith('PAGING_')) return first
     throw error
   }

@@ -1,5 +1,5 @@
-// A change that was dispatched and whose answer was lost: its effect is verified. It is done, or had none and is sent again,
-// or is verified later, or left to a person. Nothing is sent here.
+// A dispatched change whose answer was lost: its effect is verified. It is done, or had no effect and is sent again,
+// or is verified later, or left to an operator. This file sends no writes.
 
 import { isObject, type Json } from '../api/wire/json.ts'
 import { ApiError } from '../errors.ts'
@@ -10,7 +10,7 @@ import type { Delivery, Sent } from './kinds/kind.ts'
 import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, storable } from './outcome.ts'
 import { awaited, sinceAnswer } from './own-writes.ts'
-import { lookAgain } from './show-delay.ts'
+import { checkAgain } from './show-delay.ts'
 import { sentAs } from './values.ts'
 import { recalledSent, withBefore } from './veil.ts'
 
@@ -75,12 +75,12 @@ function absent(delivery: Delivery): Outcome {
   const { clock } = context
   const { makesRecord, expires } = kindOf(change.write)
   const unseen = change.evidence.answered
-    ? lookAgain({ sinceMs: sinceAnswer(change.evidence, clock.now()), patienceMs: showDelayOf(context).ms() })
+    ? checkAgain({ sinceMs: sinceAnswer(change.evidence, clock.now()), patienceMs: showDelayOf(context).ms() })
     : null
   if (unseen !== null) return { kind: 'verify', answered: true, ...unseen }
   if (change.evidence.answered)
     return undecided(change, 'the API answered with success, and what it made is not to be found.', [])
-  // One that may still be under way could arrive after the changes that follow, and undo them.
+  // A request that may still be in flight could arrive after the changes that follow, and undo them.
   if (!makesRecord && change.evidence.finished) return again
   const waitMs = mayShowInMs(delivery)
   if (waitMs > 0) return notYet(delivery, waitMs)

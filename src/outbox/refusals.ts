@@ -1,5 +1,5 @@
-// How long the API has refused the account, or the quota has been used: whoever waits for changes to settle does not wait for
-// credentials for ever.
+// How long the API has refused the account, or the quota has been used up: callers waiting for changes to settle do
+// not wait for credentials forever.
 
 import { codeIn, type Outcome } from './outcome.ts'
 import { isFinal } from './settle.ts'
@@ -22,7 +22,7 @@ function refusalIn(outcome: Outcome): string | null {
 /** Watches the outcomes of one pusher. */
 export function createRefusals(now: () => number = () => performance.now()): {
   note(outcome: Outcome): void
-  /** Changes were not begun, for this reason. */
+  /** Changes were not started, for this reason. */
   hold(error: string): void
   /** The last refusal, where nothing else has been heard of for longer than is waited; else null. */
   overdue(): string | null

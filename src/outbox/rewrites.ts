@@ -1,5 +1,5 @@
-// What `privacy apply` rewrites of the outbox: evidence of every change, and what those asked for that are over. The body of
-// any other stays as it is until it has been sent.
+// What `privacy apply` rewrites in the outbox: evidence of every change, and the input of ended ones. The body of any
+// other stays until it has been sent.
 
 import { isObject, type Json, parseJson, stringifyJson } from '../api/wire/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'

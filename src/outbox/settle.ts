@@ -72,7 +72,10 @@ async function writeDone(client: PoolClient, settled: readonly DoneChange[]): Pr
 const aggregateOf = ({ change, done }: DoneChange): string =>
   done.madeRoot ? `${change.write.aggregate}:${done.rootId}` : change.aggregate
 
-/** Whether it made the record whose aggregate it moves to: it takes locks before any other, so it settles by itself. */
+/**
+ * Whether it created the record whose aggregate it moves to: it takes locks before any other, so it settles
+ * separately.
+ */
 export const moves = (settled: DoneChange): boolean => aggregateOf(settled) !== settled.change.aggregate
 
 /**
@@ -100,7 +103,7 @@ export async function settleDone(client: PoolClient, settled: readonly DoneChang
   return [...counts.values()].reduce((total, each) => total + each.inserted + each.updated + each.deleted, 0)
 }
 
-/** What is remembered of records is locked in the order of the keys, as elsewhere. */
+/** Stored states of records are locked in the order of the keys, as elsewhere. */
 const byKey = (a: { readonly key: string | null }, b: { readonly key: string | null }): number =>
   (a.key ?? '') < (b.key ?? '') ? -1 : 1
 
@@ -186,7 +189,7 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
   }
 }
 
-/** True for outcomes after which nothing happens to the change by itself. */
+/** True for outcomes after which nothing happens to the change without a decision. */
 export const isFinal = (outcome: Outcome): boolean => outcome.kind !== 'retry' && outcome.kind !== 'verify'
 
 /**
@@ -217,8 +220,8 @@ async function settleOther(
 }
 
 /**
- * Settles a change whose attempt ended with an error that nobody expected. Only the table knows for certain whether its
- * request had been dispatched by then.
+ * Settles a change whose attempt ended with an unexpected error. Only the table shows for certain whether its request
+ * had been dispatched by then.
  * @throws BoatMirrorError LEASE_LOST when another pusher took the change over.
  */
 export async function settleFault(context: PushContext, change: Change, error: unknown): Promise<Outcome> {

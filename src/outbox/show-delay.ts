@@ -1,5 +1,5 @@
-// How long the API needs to show what was written. Within that time after a write of ours, a record that is not there and a
-// record as it was before prove nothing: they are looked at again.
+// How long the API needs to show a write. Within that time after a write of ours, a missing record and an unchanged
+// record prove nothing: they are read again.
 
 import { assumedShownAfter, type ShownAfter } from '../state/remembered/own-writes.ts'
 import type { Outcome, Unseen } from './outcome.ts'
@@ -9,20 +9,20 @@ const growth = assumedShownAfter.longestMs / assumedShownAfter.ms()
 const [soonestMs, latestMs] = [250, 5_000]
 
 export type ShowDelay = ShownAfter & {
-  /** Learns from what came of a change that had to be looked at again. */
+  /** Learns from the outcome of a change that had to be read again. */
   note(changeId: string, outcome: Outcome): void
 }
 
-/** Milliseconds to the next look at what was written so long ago and is not shown yet: as long again. */
-const nextLookMs = (sinceMs: number): number => Math.round(Math.min(latestMs, Math.max(soonestMs, sinceMs)))
+/** Milliseconds to the next read of a write this old that is not shown yet: as long again. */
+const nextCheckMs = (sinceMs: number): number => Math.round(Math.min(latestMs, Math.max(soonestMs, sinceMs)))
 
 type Again = { readonly delayMs: number; readonly error: string; readonly unseen: Unseen }
 
-/** When what is not to be seen is looked at again; null: it had its time, so what shows counts. */
-export function lookAgain(unseen: Unseen): Again | null {
+/** When to read again what does not show yet; null: the time has passed, so the present content counts. */
+export function checkAgain(unseen: Unseen): Again | null {
   const { sinceMs, patienceMs } = unseen
   if (sinceMs >= patienceMs) return null
-  const delayMs = Math.max(1, Math.min(nextLookMs(sinceMs), Math.ceil(patienceMs - sinceMs)))
+  const delayMs = Math.max(1, Math.min(nextCheckMs(sinceMs), Math.ceil(patienceMs - sinceMs)))
   return { delayMs, error: 'The API does not show yet what was written a moment ago.', unseen }
 }
 
@@ -44,7 +44,7 @@ export function createShowDelay(assumedMs: number = assumedShownAfter.ms()): Sho
       waiting.delete(changeId)
       if (before === undefined || (outcome.kind !== 'done' && outcome.kind !== 'verify')) return
       // Not shown then, but at the next look, before patience ended: so long it may take.
-      const shownAfterMs = before.sinceMs + nextLookMs(before.sinceMs)
+      const shownAfterMs = before.sinceMs + nextCheckMs(before.sinceMs)
       if (shownAfterMs < before.patienceMs) ms = Math.min(longestMs, Math.max(ms, 2 * shownAfterMs))
     },
   }

@@ -33,11 +33,11 @@ export type Status =
   | 'blocked'
 
 type State = {
-  /** `open`: it goes on by itself; `person`: somebody has to decide; `final`: nothing follows unless somebody asks for it. */
+  /** `open`: it continues on its own; `person`: needs a decision; `final`: nothing follows unless it is requested. */
   readonly phase: 'open' | 'person' | 'final'
   /** Later changes of the same aggregate wait. */
   readonly holds: boolean
-  /** What refers to it cannot go on. */
+  /** Changes that refer to it cannot continue. */
   readonly dead: boolean
   /** The state after each event that may happen. */
   readonly moves: Partial<Readonly<Record<Event, Status>>>
@@ -55,7 +55,7 @@ const states: Readonly<Record<Status, State>> = {
     holds: true,
     dead: false,
     moves: {
-      claimed: 'sending', // the lease of a dead pusher ran out: whoever claims it verifies what became of it
+      claimed: 'sending', // the lease of a dead pusher ran out: the next owner verifies the effect
       'retry-later': 'queued',
       'verify-later': 'sending',
       succeeded: 'done',
@@ -130,7 +130,7 @@ const listOf = (set: keyof typeof stateSets): string => stateSets[set].map((stat
 export const stateLists = <S extends keyof typeof stateSets>(...sets: readonly S[]): Readonly<Record<S, string>> =>
   Object.fromEntries(sets.map((set) => [set, listOf(set)])) as Record<S, string>
 
-/** The table as a diagram that Mermaid draws; the same text stands in docs/outbox.md. */
+/** The table as a Mermaid diagram; docs/outbox.md contains the same text. */
 export function stateDiagram(): string {
   const arrows = statuses.flatMap((from) =>
     [...new Set(Object.values(states[from].moves))].map((to) => {

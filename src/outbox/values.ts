@@ -19,7 +19,10 @@ import type { BodyField } from '../catalog/types.ts'
 /** Members by which the API names a currency-like value that comes as an object. */
 const codeMembers = ['code', 'iso', 'id'] as const
 
-/** What a record shows of a field; undefined: nothing. Where an object with an id or code is known, that alone may stand. */
+/**
+ * The value of a field in a record; undefined: none. Where an object with an id or code is known, only that may be
+ * present.
+ */
 export function shownValue(field: BodyField, record: Json | undefined): Json | undefined {
   if (field.readPath === null) return undefined
   return fieldAt(record, (field.readPath ?? field.name).split('.'))
@@ -92,7 +95,7 @@ const namesOf = (fields: readonly BodyField[]): readonly string[] => fields.map(
  * the bytes were none of the answer's character set: none of them may be written back as U+FFFD.
  */
 type Unseen = {
-  /** Fields of the change that only repeat what the mirror shows: nobody meant to change them. */
+  /** Fields of the change that only repeat what the mirror shows: they were not meant to change. */
   readonly echoed: readonly string[]
   /** Fields of the change that hold U+FFFD, among other text, in the place of what the mirror can't show. */
   readonly garbled: readonly string[]
@@ -100,7 +103,7 @@ type Unseen = {
   readonly replaced: readonly string[]
 }
 
-/** What a change does to fields whose characters its author could not see. */
+/** The effect of a change on fields whose characters its author could not see. */
 export function unseenFields(
   fields: readonly BodyField[],
   wishes: Readonly<JsonObject>,
@@ -133,7 +136,7 @@ export const garbledMessage = (names: readonly string[]): string =>
   `Nothing was sent: ${names.join(', ')} holds U+FFFD, which stands in the mirror for a character that can't be stored. ` +
   'Cancel this change and queue one with the full text.'
 
-/** What is to be known of a change that is sent all the same. `applied`: its fields that are. */
+/** Warnings about a change that is sent anyway. `applied`: its fields that are sent. */
 export function unseenWarnings({ echoed, replaced }: Unseen, applied: Readonly<JsonObject>): readonly string[] {
   const sent = replaced.filter((name) => Object.hasOwn(applied, name))
   return [

@@ -1,7 +1,7 @@
-// Personal values in the outbox. The API is read and written in clear, and a change's body stays clear until the change is
-// over: what was asked for must be sent. Whatever else is kept of it (request, pre-image, conflict, what it left behind,
-// answers) holds hashes of the exact values. `veil` makes them; `recall` finds the clear value that a hash stands for among
-// those at hand, so that merge and verdicts compare as ever.
+// Personal values in the outbox. The API is read and written in clear, and a change's body stays clear until the
+// change has ended, because it must be sent. Everything else stored of it (request, pre-image, conflict, result,
+// answers) holds hashes of the exact values. `veil` makes them; `recall` finds the clear value of a hash among those
+// at hand, so that merge and verdicts compare as usual.
 
 import { isObject, type Json, type JsonObject, someText, stringifyJson, textOf } from '../api/wire/json.ts'
 import { streamNamed } from '../catalog/catalog.ts'
@@ -38,7 +38,7 @@ export function personalFields(privacy: Veiling, write: WriteDef): Fields {
 export const isVeiled = (value: Json | undefined): boolean =>
   value !== undefined && someText(value, (text) => text.startsWith(hashPrefix))
 
-/** Stands for a value of which not even a hash is kept, for want of a key. */
+/** Replaces a value of which not even a hash is stored, because there is no key. */
 const unknown = hashPrefix
 
 /** Whether it stands for a value that is not known at all. */
@@ -130,8 +130,8 @@ export function recalledFields(
 }
 
 /**
- * What is to be sent, with the clear values of the change in place of their hashes. Others, which only went back as they
- * were read, are left out: they were not to change.
+ * The body to send, with the clear values of the change in place of their hashes. Other hashes, which were only sent
+ * back as read, are removed: they were not meant to change.
  */
 export function recalledSent(
   privacy: Veiling,
@@ -152,7 +152,7 @@ export function recalledSent(
   return recalled
 }
 
-/** What was sent with the pre-image in clear, as far as the record shows it now or it was sent. */
+/** The sent body with the pre-image in clear, as far as the record shows it now or it was sent. */
 export function withBefore<S extends { readonly body: JsonObject; readonly evidence: Evidence }>(
   privacy: Veiling,
   write: WriteDef,

@@ -116,7 +116,7 @@ export const calendar: ReportView = {
   orderBy: 'resource_id, date',
 }
 
-/** The same on days that are asked for: a new column goes last, as it does in the view. */
+/** The same for given days: a new column goes last, as it does in the view. */
 export const calendarFunction = fillSql(calendarSql, {
   calendar: selectOf(calendarFrom('$1', 'coalesce($2 - $1, 0)')),
 })

@@ -1,11 +1,11 @@
-// The report view about the past of the mirror: how long each stream met its target, day by day. What the rows of
-// sync.freshness_days mean, state/freshness-minutes.ts tells.
+// The report view about the past of the mirror: how long each stream met its target, day by day.
+// state/freshness-minutes.ts explains the rows of sync.freshness_days.
 
 import type { ReportView } from './pieces.ts'
 
 const day = (expression: string): string => `(${expression} at time zone 'UTC')`
 
-/** The minute that is under way counts once somebody has looked in it; so does what lies ahead, where the clock was set back since. */
+/** The current minute counts once it has been checked; so do later ones, if the clock was set back since. */
 const passed = `least(g.day + interval '1 day',
       greatest(${day("date_trunc('minute', clock_timestamp())")}, ${day('f.looked_at')} + interval '1 minute'))`
 

@@ -5,7 +5,7 @@ import { streams } from '../catalog/catalog.ts'
 import { literal } from '../database/sql.ts'
 import type { ReportView } from './pieces.ts'
 
-/** Streams that are read inside another one have no schedule of their own: they are due when their parent is. */
+/** Streams that are read inside another one have no schedule: they are due when their parent is. */
 const scheduledWith = streams
   .filter((stream) => stream.reads.kind === 'inside' && stream.parent !== undefined)
   .map((stream) => `when ${literal(stream.name)} then ${literal(stream.parent ?? '')}`)

@@ -10,10 +10,10 @@ const endNames = ['endDatetime', 'end', 'endDate', 'end_date', 'to', 'dateTo', '
 const firstText = (names: readonly string[]): string =>
   `coalesce(${names.map((name) => `payload ->> '${name}'`).join(', ')})`
 
-/** SQL that stands in `functions.sql`: the ends of an unavailability as they are written, from its `payload`. */
+/** SQL for `functions.sql`: the ends of an unavailability as they are written, from its `payload`. */
 export const unavailabilityEnds = { starts: firstText(startNames), ends: firstText(endNames) }
 
-/** Rentals that take place, with their boat. What has no boat_id is a boat of its own. */
+/** Rentals that take place, with their boat. One without boat_id counts as a separate boat. */
 const rentalsOfBoats = `select r.id, r.resource_id, r.company_id, coalesce(b.boat_id::text, b.id) as boat, b.boat_id, b.name,
     r.departure_datetime as starts, r.arrival_datetime as ends
   from mirror.rentals r join mirror.resources b on b.id = r.resource_id
@@ -39,7 +39,8 @@ export const overlaps: ReportView = {
     overlap_from: ['greatest(o.starts, o.other_starts)', 'Begin of the time that both take.'],
     overlap_to: ['least(o.ends, o.other_ends)', 'End of the time that both take.'],
   },
-  // Conditions on the ends of both reach the index on arrivals, so that what is still to come is found fast.
+  // Conditions on the ends of both reach the index on arrivals, so that what is still to come is found fast. The first `offset 0`
+  // reads the ends of each unavailability once, the second looks for its rental by the index on departures.
   source: `from (
     select a.boat, a.boat_id, a.resource_id, a.name, a.company_id, a.id as rental_id, a.starts, a.ends,
       'rental' as other_kind, z.id as other_rental_id, z.resource_id as other_resource_id, z.starts as other_starts,
@@ -48,14 +49,15 @@ export const overlaps: ReportView = {
     join (${rentalsOfBoats}) z on z.boat = a.boat and z.id > a.id and z.starts < a.ends and a.starts < z.ends
     union all
     select a.boat, a.boat_id, a.resource_id, a.name, a.company_id, a.id, a.starts, a.ends,
-      'unavailability', null, u.resource_id, lower(s.span), upper(s.span)
+      'unavailability', null, u.resource_id, u.starts, u.ends
     from (${rentalsOfBoats}) a
-    join mirror.resource_unavailabilities u on u.resource_id = a.resource_id and u._deleted_at is null
-    cross join lateral (select report.unavailability_span(u._payload) as span) s
-    where s.span && tstzrange(a.starts, a.ends) and not report.is_block_of_rental(u._payload)
-      and not exists (select from mirror.rentals k join mirror.resources kb on kb.id = k.resource_id
+    join (select s.resource_id, lower(s.span) as starts, upper(s.span) as ends
+      from (select u.resource_id, report.unavailability_span(u._payload) as span from mirror.resource_unavailabilities u
+        where u._deleted_at is null and not report.is_block_of_rental(u._payload) offset 0) s
+      where s.span is not null) u on u.resource_id = a.resource_id and u.starts < a.ends and a.starts < u.ends
+    where not exists (select from mirror.rentals k join mirror.resources kb on kb.id = k.resource_id
         where coalesce(kb.boat_id::text, kb.id) = a.boat and k._deleted_at is null
-          and k.departure_datetime = lower(s.span) and k.arrival_datetime = upper(s.span))
+          and k.departure_datetime = u.starts and k.arrival_datetime = u.ends offset 0)
   ) o
   left join mirror.companies c on c.id = o.company_id
 where not exists (select from sync.fleets f join mirror.resources b on b.id = f.resource_id

@@ -7,11 +7,11 @@ import type { reportNames } from './names.ts'
 export type ReportView = Omit<ViewDef, 'schema' | 'name' | 'columns'> & {
   readonly name: (typeof reportNames)[number]
   readonly columns: Readonly<Record<string, readonly [sql: string, comment: string]>>
-  /** The order in which a person wants to read it. */
+  /** The order most useful to a reader. */
   readonly orderBy: string
 }
 
-/** TIME_ZONE as the last migrate stored it; a sub-select of its own, so that it is evaluated once per query. */
+/** TIME_ZONE as the last migrate stored it; a separate sub-select, so that it is evaluated once per query. */
 export const timeZone = '(select s.time_zone from sync.settings s)'
 
 /** The present day in TIME_ZONE. */
@@ -30,8 +30,8 @@ export const localTime = (text: string, instant: string): string =>
 export const localDay = (text: string, instant: string): string => `(${localTime(text, instant)})::date`
 
 /**
- * First day of the month of {@link localDay}. No offset exceeds 16 hours, so only near the end of a month does it decide,
- * and only then is the text looked at: unpacking the payload of every rental would take most of a query's time.
+ * First day of the month of {@link localDay}. No offset exceeds 16 hours, so it decides only near the end of a month,
+ * and only then is the text read: unpacking the payload of every rental would take most of a query's time.
  */
 export const localMonth = (text: string, instant: string): string =>
   `(case when date_trunc('month', ${instant} at time zone 'UTC' - interval '16 hours')

@@ -11,10 +11,10 @@ import {
   today,
 } from './pieces.ts'
 
-/** True for a rental that was called off; its status is text that may grow (docs/sources.md, differences). */
+/** True for a cancelled rental; its status is text that may grow (docs/sources.md, differences). */
 export const isCanceled = `coalesce(r.status, '') like 'CANCELED%'`
 
-/** True for a rental that takes place: not called off, and no option that lapses after 15 minutes. */
+/** True for a rental that takes place: not cancelled, and not an option that lapses after 15 minutes. */
 export const takesPlace = `not ${isCanceled} and coalesce(r.status, '') <> 'PENDING'`
 
 /**
@@ -72,7 +72,7 @@ export const rentals: ReportView = {
       'Day on which it was booked, in TIME_ZONE.',
     ],
   },
-  // `offset 0`: the payload is unpacked once for each of the two, and not at all when neither is asked for.
+  // `offset 0`: the payload is unpacked once for each of the two, and not at all when neither is selected.
   source: `from mirror.rentals r
   cross join lateral (select r._payload ->> 'departureDatetime' as departure, r._payload ->> 'arrivalDatetime' as arrival
     offset 0) t

@@ -1,4 +1,4 @@
-// Schema report: the views in the order in which they stand on each other, as one repeatable step.
+// Schema report: the views in the order in which they depend on each other, as one repeatable step.
 
 import type { RepeatableStep } from '../database/repeatable-step.ts'
 import { fillSql } from '../database/sql.ts'
@@ -32,7 +32,10 @@ export const reportFunctions: RepeatableStep = {
   sql: fillSql(functions, { today, time_zone: timeZone, ...unavailabilityEnds }),
 }
 
-/** Views with their owner's rights: whoever may read `report` needs no right on the tables, and sees nothing personal. */
+/**
+ * Views with their owner's rights: a role that may read `report` needs no right on the tables, and sees nothing
+ * personal.
+ */
 export const reports: RepeatableStep = {
   name: 'reports',
   views: reportViews.map((view) => ({ schema: 'report', ...view })),

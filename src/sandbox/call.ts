@@ -135,7 +135,7 @@ export function choiceQuery({ query }: Call, name: string, values: readonly stri
 
 const validators = new WeakMap<TObject, ReturnType<typeof Compile>>()
 
-/** The body as the schema's type; 400 naming each wrong field otherwise. Unknown fields pass and are to be ignored. */
+/** The body as the schema's type; 400 naming each wrong field otherwise. Unknown fields pass and should be ignored. */
 export function parseBody<Schema extends TObject>(schema: Schema, body: unknown): Static<Schema> {
   const validator = validators.get(schema) ?? Compile(schema)
   validators.set(schema, validator)

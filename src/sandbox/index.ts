@@ -1,5 +1,5 @@
-// The sandbox as a library: a stateful imitation of the whole API with the handles a test or a person needs. It is a
-// reading of the sources (docs/sources.md) of its own and shares no code with the rest of the product.
+// The sandbox as a library: a stateful imitation of the whole API with the handles a test or a developer needs. It is
+// an independent reading of the sources (docs/sources.md) and shares no code with the rest of the product.
 
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
@@ -56,8 +56,8 @@ export type Send = (request: {
 }) => Promise<number>
 
 /**
- * Makes a world, serves it, and gives the handles to it. RangeError for options that make no sense.
- * @param prepare brings the world to where it shall be before anybody can see it.
+ * Creates a world, serves it, and returns the handles to it. RangeError for options that make no sense.
+ * @param prepare brings the world into its initial state before any client can see it.
  */
 export async function createSandbox(
   wishes: Partial<SandboxOptions> = {},

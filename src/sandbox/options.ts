@@ -1,4 +1,5 @@
-// What a sandbox can be told, with its defaults: everything that is not documented (docs/sources.md, silence) is an option here.
+// The options of a sandbox, with their defaults: everything that is not documented (docs/sources.md, silence) is an
+// option here.
 
 import type { FaultRule } from './http/faults.ts'
 
@@ -17,7 +18,7 @@ export const defaultOptions = {
   seed: 1,
   /** Number of rentals; everything else is in proportion. */
   size: 200,
-  /** More rentals than that are not held: each is made from the seed and its number whenever it is asked for. */
+  /** More rentals than that are not stored: each is made from the seed and its number on demand. */
   heldAtMost: 100_000,
   /** Where the sandbox clock stands still; null: it runs with the host's. */
   now: null as Date | null,
@@ -29,7 +30,7 @@ export const defaultOptions = {
   pageBase: 1 as 0 | 1,
   pageParam: 'page',
   sizeParam: 'perPage',
-  /** Page size when none is asked for. */
+  /** Page size when the request has none. */
   defaultPageSize: 20,
   /** Largest page size; more is lowered to it without a word. */
   maxPageSize: 100,
@@ -44,7 +45,7 @@ export const defaultOptions = {
   totalHeader: null as string | null,
   /** Pages the reference lists, too. */
   pageReferences: false,
-  /** Answers carry an entity tag, and one that is asked for with its tag is 304. */
+  /** Answers carry an entity tag, and a request with that tag gets 304. */
   entityTags: false,
   /** List items are a summary of the records. */
   summary: false,

@@ -1,4 +1,4 @@
-// The handles to a running sandbox: what a test or a person can do to it besides calling the API.
+// The handles to a running sandbox: what a test or a developer can do to it besides calling the API.
 
 import { applyChanges, type Change, overrideText } from './control/mutate.ts'
 import { randomRound } from './control/random-round.ts'
@@ -14,7 +14,7 @@ export interface TruthRow {
   readonly record: Readonly<Record<string, unknown>>
 }
 
-/** The handles to a service, but for its address and its end. */
+/** The handles to a service, except for its address and its end. */
 export function handlesOf({ world, options, faults, log }: Service) {
   const random = createRandom(options.seed, 'inserts')
   return {
@@ -40,7 +40,10 @@ export function handlesOf({ world, options, faults, log }: Service) {
       world.richSingles.delete(table)
       if (oneIn > 0) world.richSingles.set(table, oneIn)
     },
-    /** What a complete mirror must hold, by table. Numbers beyond 2^53 lose digits here; `truthText` keeps them. */
+    /**
+     * The required content of a complete mirror, by table. Numbers beyond 2^53 lose digits here; `truthText` keeps
+     * them.
+     */
     truth: (wanted?: TruthOptions) =>
       JSON.parse(truthText(world, wanted)) as Readonly<Record<string, readonly TruthRow[]>>,
     truthText: (wanted?: TruthOptions) => truthText(world, wanted),

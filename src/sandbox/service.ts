@@ -1,4 +1,5 @@
-// What the requests to a sandbox and its handles share. Apart from the server, whose types no program has that uses a sandbox.
+// What the requests to a sandbox and its handles share. Separate from the server, whose types a program that uses a
+// sandbox does not have.
 
 import type { FaultSet } from './http/faults.ts'
 import type { RequestLog } from './http/request-log.ts'

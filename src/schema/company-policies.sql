@@ -1,5 +1,5 @@
--- Row level security of restricted roles: a policy on every table of mirror and sync that is not open to everybody. Tables
--- that no rule names (the change log, its partitions, what a later version adds) are refused.
+-- Row level security of restricted roles: a policy on every table of mirror and sync that not all roles may read.
+-- Tables that no rule names (the change log, its partitions, tables of later versions) are refused.
 
 do $$
 declare
@@ -21,8 +21,8 @@ begin
   perform company_access.enforce();
 end $$;
 
--- Views run with their owner's rights, and policies do not hold the owner of the tables. So those that show rows by company
--- belong to a role of their own, to which the policies apply: by whoever asks, as everywhere.
+-- Views run with their owner's rights, and policies do not apply to the owner of the tables. So views that show rows
+-- by company belong to a separate role, to which the policies apply, with the rights of the caller as everywhere.
 do $$
 declare
   owned text;

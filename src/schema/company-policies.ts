@@ -15,8 +15,8 @@ import { openState } from './roles.ts'
 import { liveViews, readerViews } from './table-views.ts'
 
 /**
- * SQL that tells whether the caller may see a row; null: rows of this stream lead to no company. What hangs below a record is
- * looked up by key for a few rows and by a hash of all keys for many, as the planner sees fit.
+ * SQL: whether the caller may see a row; null: rows of this stream belong to no company. Rows below a record are
+ * looked up by key for a few rows and by a hash of all keys for many, as the planner decides.
  */
 function condition(stream: StreamDef): string | null {
   const told = companyStreamOf(stream)
@@ -35,7 +35,7 @@ const rules: readonly (readonly [string, string, string])[] = [
   ['sync', 'fleets', condition(streamNamed('resource_slots')) ?? 'true'],
 ]
 
-/** Views that show rows by company, and those that stand on them. */
+/** Views that show rows by company, and those that depend on them. */
 const companyViews: readonly ViewDef[] = [
   ...(readerViews.views ?? []),
   ...(liveViews.views ?? []),

@@ -14,7 +14,7 @@ import { replaceViews } from './replace-views.ts'
 import { roleGaps } from './roles.ts'
 import { assertNamesFree, assertSuitable } from './suitable.ts'
 
-/** Whoever migrates this database holds this advisory lock until the end of the transaction; the number is our own. */
+/** A migrate of this database holds this advisory lock until the end of the transaction; the number is arbitrary. */
 const lockKey = '7030520240801'
 
 export type MigrationStatus = {
@@ -84,7 +84,7 @@ function refuseNewer({ unknown }: Pick<MigrationStatus, 'unknown'>): void {
 
 type MigrateOptions = {
   readonly log?: Logger
-  /** Ends a wait for another migrate, or for whoever uses a table that is to be changed; nothing is applied then. */
+  /** Ends a wait for another migrate, or for a session that uses a table to change; nothing is applied then. */
   readonly signal?: AbortSignal
 }
 
@@ -139,7 +139,8 @@ async function upgrade(client: pg.PoolClient, signal: AbortSignal | undefined): 
   refuseNewer(status)
   if (isCurrent(status) && (await roleGaps(client)).ungranted.length === 0) return [] // another migrate was here
   if (status.applied.length === 0) await assertNamesFree(client)
-  // As Kysely's own Migrator keeps it. That one takes a lock of the session, which a pooler hands to whoever comes next.
+  // The same table as Kysely's own Migrator. That one takes a lock of the session, which a pooler passes on to the
+  // next client.
   await client.query(`create schema if not exists sync;
     create table if not exists sync.migrations (name varchar(255) primary key, timestamp varchar(255) not null)`)
   const db = kyselyOn<unknown>(client)
@@ -171,7 +172,7 @@ async function applyRepeatable(client: pg.PoolClient): Promise<void> {
   )
 }
 
-/** What `migrate` would do. @throws BoatMirrorError DATABASE_*. */
+/** Computes what `migrate` would do. @throws BoatMirrorError DATABASE_*. */
 export async function migrationStatus(url: string): Promise<MigrationStatus> {
   const client = new pg.Client(clientConfig(url, 'boat-mirror migrate --status'))
   // A connection that dies while it is asked fails the query itself; without a listener it would end the process.

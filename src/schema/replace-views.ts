@@ -1,5 +1,5 @@
-// Replaces views in place, so that what people built on them stays. Only a view that lost a column, or whose column has
-// another type, is dropped and made again, with its grants; what is not ours and stands on it stops the migrate.
+// Replaces views in place, so that objects built on them stay. Only a view that lost a column, or whose column has
+// another type, is dropped and created again, with its grants; objects of others that depend on it stop the migrate.
 
 import type { PoolClient } from 'pg'
 import { selectOf, type ViewDef } from '../database/repeatable-step.ts'
@@ -12,7 +12,7 @@ const dependentObjectsStillExist = '2BP01'
 
 const addressOf = ({ schema, name }: ViewDef): string => `${identifier(schema)}.${identifier(name)}`
 
-/** Replaces all of them, in the caller's transaction. Each comes after those it stands on. */
+/** Replaces all of them, in the caller's transaction. Each comes after those it depends on. */
 export async function replaceViews(client: PoolClient, views: readonly ViewDef[]): Promise<void> {
   const grants: string[] = []
   for (const view of views) {
@@ -52,7 +52,7 @@ const comments = (view: ViewDef): string =>
     ),
   ].join('\n')
 
-/** The view and whatever stands on it, what stands on nothing else last; `grants` gives each its rights again. */
+/** The view and everything that depends on it, independent objects last; `grants` restores the rights of each. */
 const standingQuery = `with recursive standing (oid, depth) as (
     select $1::regclass::oid, 0
     union
@@ -70,13 +70,13 @@ const standingQuery = `with recursive standing (oid, depth) as (
 
 type Standing = { readonly schema: string; readonly name: string; readonly grants: readonly string[] }
 
-/** Drops a view and those of ours that stand on it. @returns the statements that give them their grants again. */
+/** Drops a view and those of ours that depend on it. @returns the statements that restore their grants. */
 async function dropWithOurs(client: PoolClient, view: ViewDef, views: readonly ViewDef[]): Promise<readonly string[]> {
   const { rows } = await client.query<Standing>(standingQuery, [addressOf(view)])
   const grants: string[] = []
   for (const standing of rows) {
     const ours = views.find(({ schema, name }) => schema === standing.schema && name === standing.name)
-    if (ours === undefined) continue // refused with what it stands on
+    if (ours === undefined) continue // refused with its dependants
     await drop(client, ours)
     grants.push(...standing.grants)
   }

@@ -1,6 +1,6 @@
-// The roles for readers, partners, operators and the tokens of `serve`, what readers, partners and tokens may read, and the role that
-// views belong to. Roles belong to the cluster and may have
-// to be created by somebody else: without the right to do so they are skipped with a notice, never a failure.
+// The roles for readers, partners, operators and the tokens of `serve`, what readers, partners and tokens may read,
+// and the role that views belong to. Roles belong to the cluster and may have to be created by another role: without
+// the right to do so they are skipped with a notice, never a failure.
 
 import { holdsPerson, isOfPerson, streams } from '../catalog/catalog.ts'
 import type { RepeatableStep } from '../database/repeatable-step.ts'
@@ -36,7 +36,7 @@ const grantTo = (role: string, statements: readonly string[]): string => `do $$ 
   end if;
 end $$;`
 
-/** Nobody but the owner, and who serves, reads the hashes of credentials. */
+/** Only the owner, and the role of `serve`, may read the hashes of credentials. */
 const secretTables = ['access_tokens', 'calendar_keys']
 
 /** One by one: what a partner made in our schemas is theirs to grant, and one of it would refuse `all tables in schema`. */
@@ -49,7 +49,7 @@ const selectFrom = (schemas: readonly string[], role: string): string => `for re
 
 const personalStreams = streams.filter(holdsPerson).map((stream) => literal(stream.name))
 
-/** Rows that may quote a person are hidden from the reader, and from nobody else. `shown`: those that may not. */
+/** Rows that may quote a person are hidden only from the reader. `shown`: those that may not. */
 const guardFromReader = (table: string, shown = `stream not in (${personalStreams.join(', ')})`): readonly string[] => [
   `alter table sync.${table} enable row level security`,
   `drop policy if exists everyone on sync.${table}`,

@@ -1,4 +1,5 @@
-// What the schemas, the tables of `sync`, the change log and its functions mean, as they appear in the database.
+// The comments on the schemas, the tables of `sync`, the change log and its functions, as they appear in the
+// database.
 
 import { readEndpoints } from '../catalog/catalog.ts'
 

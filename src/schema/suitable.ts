@@ -41,7 +41,8 @@ function assertWritable({ name, role, encoding, standby, read_only: readOnly }: 
 }
 
 /**
- * Can it be written to, and hold every text? `sync` needs temporary tables besides, on which batches are brought in.
+ * Checks that the database can be written to, and can hold every text. `sync` also needs temporary tables, through
+ * which batches are loaded.
  * @throws BoatMirrorError DATABASE_UNSUITABLE, DATABASE_PRIVILEGE.
  */
 export async function assertSuitable(db: Queryable, purpose: 'migrate' | 'sync'): Promise<void> {

@@ -17,7 +17,7 @@ const bookkeeping = (except: readonly string[]): Columns =>
       .map(([name, text]) => [name, [name, text]]),
   )
 
-/** What of a table may be seen by who may see no person; nothing of a document. */
+/** The columns of a table for roles that may not see persons; none of a document. */
 function readerColumns(stream: StreamDef): Columns {
   if (stream.document === true) return {}
   const shown = stream.columns.filter((column) => column.personal !== true)
@@ -59,7 +59,7 @@ const liveView = (stream: StreamDef): ViewDef => ({
   source: `from mirror.${identifier(stream.name)} where _deleted_at is null`,
 })
 
-/** The views of live; they stand on a function of the reports. */
+/** The views of live; they depend on a function of the reports. */
 export const liveViews: RepeatableStep = { name: 'live', views: streams.map(liveView), sql: '' }
 
 /** Grants the columns of `live` that hold no person to a role: `select *` is for who may see all of a table. */

@@ -14,7 +14,7 @@ import { bodyText } from './writes/answer.ts'
 /** Longer ids are none of the API's. */
 const maxParamLength = 500
 
-/** Why a request is refused before anything is looked at; null: it is not. */
+/** Why a request is refused before anything is read; null: it is not. */
 function refusalOf(request: FastifyRequest, host: string): Answer | null {
   const { headers } = request
   if (!isKnownHost(headers.host, host))
@@ -36,7 +36,7 @@ function send(reply: FastifyReply, answer: Answer): FastifyReply {
   return reply.type(`${answer.contentType}; charset=utf-8`).send(bodyText(answer))
 }
 
-/** What went wrong, as an answer. What nobody expected is logged: of it the caller learns nothing. */
+/** An error as an answer. Unexpected ones are logged, and the caller gets no details. */
 function failureAnswer({ log }: ServeContext, thrown: unknown, route: string | undefined): Answer {
   if (thrown instanceof Refusal) return thrown.answer
   if (thrown instanceof Error && 'statusCode' in thrown && typeof thrown.statusCode === 'number') {
@@ -89,6 +89,10 @@ export function createServeApp(context: ServeContext): FastifyInstance {
     keepAliveTimeout: 30_000,
     forceCloseConnections: true,
     routerOptions: { maxParamLength, ignoreTrailingSlash: false },
+    // What no route is looked for passes neither hooks nor the handler of errors.
+    frameworkErrors: (_error, _request, reply) => {
+      send(reply, problem(400, 'The path holds a % that is not followed by two hexadecimal digits of UTF-8.'))
+    },
   })
   const routes = watchRoutes(app)
   app.addHook('onRequest', async (request, reply) => {
@@ -108,7 +112,7 @@ export function createServeApp(context: ServeContext): FastifyInstance {
   app.setErrorHandler((thrown, request, reply) => send(reply, failureAnswer(context, thrown, request.routeOptions.url)))
   registerReads(app, context)
   context.register?.(app)
-  // Nobody but this machine sees how much is asked for.
+  // Only this machine sees how much is requested.
   if (isLoopback(context.host)) {
     const { registry } = context.metrics
     app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))

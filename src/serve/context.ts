@@ -21,7 +21,7 @@ export type ServeContext = {
   /** The host in SERVE_LISTEN. */
   readonly host: string
   readonly metrics: ServeMetrics
-  /** Who sends a request, or why it is refused. */
+  /** The sender of a request, or why it is refused. */
   readonly callerOf: (request: FastifyRequest) => Promise<Caller | AccessRefusal>
   /** Puts further routes on the server, before it listens. */
   readonly register?: (app: FastifyInstance) => void

@@ -15,7 +15,7 @@ export type ServeMetrics = {
 
 const ages = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]
 
-/** Counters of one process, in a registry of their own. */
+/** Counters of one process, in a separate registry. */
 export function createServeMetrics(): ServeMetrics {
   const registry = new Registry()
   const registers = [registry]

@@ -11,7 +11,7 @@ export type Answer = {
   readonly body: Json | undefined
 }
 
-/** An answer of status `status` as problem+json; `members` stand beside its title and detail. */
+/** An answer of status `status` as problem+json; `members` are added to its title and detail. */
 export function problem(
   status: number,
   detail: string,

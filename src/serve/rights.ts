@@ -1,4 +1,4 @@
-// What a caller may see of a record, and the tag under which they see it. Pure.
+// The part of a record that a caller may see, and its tag for this caller. Pure.
 
 import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
@@ -9,7 +9,7 @@ import { exactMember, Protector } from '../state/privacy/protect.ts'
 import type { Caller } from './types.ts'
 import { fieldMarks } from './writes/tags.ts'
 
-/** Leaves out everything personal, as PERSONAL_DATA=drop would before it stores a record. */
+/** Removes everything personal, as PERSONAL_DATA=drop would before it stores a record. */
 const impersonal = new Protector({ mode: 'drop', columns: {}, hasher: null })
 
 /** Personal members of a user, wherever one stands. */
@@ -48,7 +48,7 @@ function cut(stream: StreamDef, record: Json): Json {
   return left
 }
 
-/** Records of a person alone: users and their documents. */
+/** Records only about a person: users and their documents. */
 const isOfPerson = ({ person, document }: StreamDef): boolean => person === true || document === true
 
 /** Why a caller may not read records of this stream at all; null: they may. */
@@ -58,7 +58,7 @@ export function refusalFor({ personal, companies }: Caller, stream: StreamDef): 
   return personal ? null : 'Users and their documents need a token with --personal.'
 }
 
-/** The value without what stands in the mirror for personal values that it does not hold; undefined: nothing is left. */
+/** The value without the mirror's substitutes for personal values that it does not hold; undefined: nothing is left. */
 function withoutHashes(value: Json): Json | undefined {
   if (typeof value === 'string') return isHash(value) ? undefined : value
   if (Array.isArray(value)) return value.map(withoutHashes).filter((each) => each !== undefined)
@@ -70,36 +70,52 @@ function withoutHashes(value: Json): Json | undefined {
   return Object.fromEntries(shown) as JsonObject
 }
 
+/** The record without what this caller may not see. Values that stand in place of others are still in it. */
+function withRights({ personal, companies }: Caller, stream: StreamDef, record: Json): Json {
+  const own = personal ? record : cut(stream, record)
+  return companies === null ? own : withoutPerson(stream, own)
+}
+
 /** A record of a stream as this caller may see it; null: nothing of it. */
 export function present(caller: Caller, stream: StreamDef, record: Json): Json {
   if (refusalFor(caller, stream) !== null) return null
   if (!holdsPerson(stream)) return record
-  return withoutHashes(caller.personal ? record : cut(stream, record)) ?? null
+  return withoutHashes(withRights(caller, stream, record)) ?? null
 }
 
-/** Whether values may stand in a text of records in place of others. */
-const mayHoldHashes = (text: string): boolean => text.includes(hashPrefix) || text.includes(exactMember)
+/** The record with nothing but the id of the user in it: users belong to no company. */
+function withoutPerson(stream: StreamDef, record: Json): Json {
+  const person = embeddedPerson(stream)
+  if (person === undefined || !isObject(record)) return record
+  const embedded = record[person.path]
+  if (!isObject(embedded)) return record
+  const { id } = embedded
+  return { ...record, [person.path]: id === undefined ? {} : { id } }
+}
+
+/** JSON text of records as this caller may see them; `read` applies `show` to each of them. */
+function presented(
+  caller: Caller,
+  stream: StreamDef,
+  text: string,
+  read: (value: Json, show: (record: Json) => Json) => Json,
+): string {
+  if (!holdsPerson(stream)) return text
+  const hashed = text.includes(hashPrefix) || text.includes(exactMember)
+  if (caller.personal && caller.companies === null && !hashed) return text
+  const show = (record: Json): Json => (hashed ? present : withRights)(caller, stream, record)
+  return stringifyJson(read(parseJson(text).value, show))
+}
 
 /** JSON text of a record as this caller may see it, from its payload. */
-export function presentText(caller: Caller, stream: StreamDef, payload: string): string {
-  if (!holdsPerson(stream)) return payload
-  const hashed = mayHoldHashes(payload)
-  if (caller.personal && !hashed) return payload
-  const { value } = parseJson(payload)
-  return stringifyJson(hashed ? present(caller, stream, value) : cut(stream, value))
-}
+export const presentText = (caller: Caller, stream: StreamDef, payload: string): string =>
+  presented(caller, stream, payload, (record, show) => show(record))
 
 /** The same of an array of records. */
-export function presentArray(caller: Caller, stream: StreamDef, payloads: string): string {
-  if (!holdsPerson(stream)) return payloads
-  const hashed = mayHoldHashes(payloads)
-  if (caller.personal && !hashed) return payloads
-  const { value } = parseJson(payloads)
-  const records = Array.isArray(value) ? value : []
-  return stringifyJson(records.map((record) => (hashed ? present(caller, stream, record) : cut(stream, record))))
-}
+export const presentArray = (caller: Caller, stream: StreamDef, payloads: string): string =>
+  presented(caller, stream, payloads, (records, show) => (Array.isArray(records) ? records.map(show) : []))
 
-/** What two callers must share to see the same: told by tags, because an answer that is kept is one caller's. */
+/** What two callers must share to see the same. Part of tags, because a cached answer belongs to one caller. */
 const rightsOf = ({ role, companies, personal, write }: Caller): string =>
   JSON.stringify([role, companies, personal, write])
 
@@ -114,6 +130,6 @@ export const bodyTag = (caller: Caller, body: string): string =>
 export const recordTag = (caller: Caller, stream: StreamDef, served: Json): string =>
   bodyTag(caller, stringifyJson(served)) + fieldMarks(stream, served)
 
-/** The same from the text that is sent. Who only reads never sends it with a write, so that the text alone counts. */
+/** The same from the text of the answer. A read-only caller never sends it with a write, so the text is enough. */
 export const textTag = (caller: Caller, stream: StreamDef, text: string): string =>
   caller.write ? recordTag(caller, stream, parseJson(text).value) : bodyTag(caller, text)

@@ -1,7 +1,9 @@
 // Puts the parts of `serve` together: reads, writes, calendars, and who may send what.
 
 import type { Config } from '../config.ts'
+import { isLoopback } from '../hosts.ts'
 import type { Logger } from '../log.ts'
+import { keepsAll } from '../state/privacy/rules.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { openAccess } from './access/access.ts'
 import { createWrongTokens } from './access/wrong-tokens.ts'
@@ -9,6 +11,7 @@ import { listenServe, type ServeServer } from './app.ts'
 import { registerCalendars } from './calendars/calendars.ts'
 import type { ServeContext } from './context.ts'
 import { createServeMetrics } from './metrics.ts'
+import { registerOpenapi } from './openapi/register.ts'
 import { callerOf } from './reads/routes.ts'
 import { present, recordTag } from './rights.ts'
 import { registerWrites } from './writes/routes.ts'
@@ -42,6 +45,12 @@ export async function startServe({ config, log, listenUrl, syncContext }: ServeP
         tagOf: recordTag,
       })
       registerCalendars(app, { database, clock: syncContext.clock, settings: { ...config, perSecond }, wrongTokens })
+      const described = {
+        api: config.api,
+        privacy: privacy?.settings ?? keepsAll,
+        isOpenToLocal: isLoopback(host),
+      }
+      registerOpenapi(app, { described, callerOf: (request) => callerOf(context, request) })
     },
   }
   return await listenServe(context, config.serveListen)

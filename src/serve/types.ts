@@ -1,6 +1,6 @@
 // What the parts of `serve` share: who asks, and what they may see.
 
-/** Who sends a request, and what they may see and do. */
+/** The sender of a request, and what they may see and do. */
 export type Caller = {
   /** The access token they sent; null: none, which only loopback may do, and only to read. */
   readonly token: { readonly id: string; readonly name: string } | null

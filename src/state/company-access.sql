@@ -1,9 +1,10 @@
--- Who sees which companies alone. Run by every migrate. Policies, views and functions of ours ask here; that readers may not use
--- the schema keeps them from asking to whom the records of others belong.
+-- Access restricted to companies. Run by every migrate. Our policies, views and functions call this schema; readers
+-- may not use it, so that they cannot ask which company the records of others belong to.
 
--- The companies that a role sees alone: those of its access token, and of all restricted roles that it is a member of. Null: it is
--- not restricted, or bypasses row level security. A membership that passes on no rights, as Postgres 16 gives who creates a role,
--- does not count. A token restricts its own role only: the role of `serve` is a member of it and must see everything.
+-- The companies that a role may see: those of its access token, and of all restricted roles that it is a member of.
+-- Null: it is not restricted, or bypasses row level security. A membership without rights, as Postgres 16 gives the
+-- creator of a role, does not count. A token restricts only its own role: the role of `serve` is a member of it and
+-- must see everything.
 create or replace function company_access.of_role(role_name name) returns bigint[]
   language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp as $$
 declare
@@ -28,8 +29,8 @@ begin
         where pg_has_role(known.oid, s.role, 'usage') or pg_has_role(known.oid, s.role, become)) s (company));
 end $$;
 
--- The same of the caller: of the role that it has become, else of the one that it came as. So nobody leaves a restriction by
--- `set role`, and whoever becomes a restricted role sees what that role sees.
+-- The same for the caller: for the role that it has become, else for the one it logged in as. So `set role` never
+-- leaves a restriction, and a session that becomes a restricted role sees what that role sees.
 create or replace function company_access.visible() returns bigint[]
   language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -44,7 +45,7 @@ begin
   return case when company_access.visible() is null then mirror.caller() end;
 end $$;
 
--- True, or an exception for whoever is restricted.
+-- True, or an exception for a restricted caller.
 create or replace function company_access.refuse(what text) returns boolean
   language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -68,8 +69,8 @@ begin
     where companies is not null and (revoked_at is null or to_regrole(quote_ident(role)) is not null));
 end $$;
 
--- Switches row level security on while any role is restricted, and off where it serves nothing else: who restricts nobody
--- pays nothing. To be called with the table of grants locked.
+-- Switches row level security on while any role is restricted, and off when it serves nothing else, so that a mirror
+-- without restrictions pays nothing. Call it with the table of grants locked.
 create or replace function company_access.enforce() returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
@@ -87,5 +88,5 @@ begin
   end loop;
 end $$;
 
--- Policies and views call them for whoever reads.
+-- Policies and views call them for every reader.
 grant execute on all functions in schema company_access to public;

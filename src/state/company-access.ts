@@ -1,5 +1,5 @@
-// Access by company: roles that see some companies alone. Here stand the grants and the functions that tell who is restricted;
-// policies on the tables, and the views, stand in `schema/company-policies.ts`.
+// Access by company: roles that see only some companies. This file has the grants and the functions that find out who
+// is restricted; policies on the tables, and the views, are in `schema/company-policies.ts`.
 
 import { streams, withAncestors } from '../catalog/catalog.ts'
 import { columnType } from '../catalog/columns.ts'
@@ -29,7 +29,7 @@ export const companyAccessFunctions: RepeatableStep = {
   }),
 }
 
-/** The stream that tells the company of a stream's rows: itself, or what they hang below. */
+/** The stream that names the company of a stream's rows: itself, or one above it. */
 export const companyStreamOf = (stream: StreamDef): StreamDef | undefined =>
   withAncestors(stream).find(({ companyColumn }) => companyColumn !== undefined)
 
@@ -38,7 +38,7 @@ export type CompanyGrant = {
   readonly role: string
   readonly companies: readonly string[]
   readonly grantedAt: Date
-  /** False: it is restricted by name alone. */
+  /** False: only the name is restricted. */
   readonly exists: boolean
   /** Why it sees everything all the same; null: it does not. */
   readonly bypasses: string | null
@@ -85,7 +85,7 @@ export async function unknownCompanies(db: Queryable, companies: readonly string
 }
 
 /**
- * Changes who is restricted, in the caller's transaction, and switches row level security on or off accordingly. One such change
+ * Changes who is restricted, in the caller's transaction, and switches row level security on or off accordingly. One change
  * at a time.
  */
 export async function changingRestrictions<T>(db: Queryable, change: () => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
--- What people decide. Run by every migrate. A call checks rights, state and plan, and notes the decision; what needs no API takes
--- effect in the same transaction, the rest stays open until a worker has carried it out. The constraint on sync.decisions
--- keeps a plan from being decided twice. Runs with its owner's rights: who decides may not write the tables.
+-- Decisions of operators. Run by every migrate. A call checks rights, state and plan, and records the decision. What
+-- needs no API takes effect in the same transaction; the rest stays open until a worker has carried it out. The
+-- constraint on sync.decisions prevents a second decision about the same plan. Runs with its owner's rights: roles
+-- that decide may not write the tables.
 
 create or replace function sync.plan_of_run(run bigint, before bigint default null) returns text
   language sql stable set search_path = pg_catalog, pg_temp as $$

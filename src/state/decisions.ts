@@ -11,8 +11,9 @@ import { refusedDecision } from './refused-decision.ts'
 const hashOf = (value: string): string => `left(encode(sha256(convert_to((${value})::text, 'UTF8')), 'hex'), 32)`
 
 /**
- * SQL of the hash of a plan: what a decision about `target` would do, and how many were made before. So each decision
- * changes the plan, and whoever looked before it is refused. `before`: as it was before the decision of this id.
+ * SQL of the hash of a plan: the effect of a decision about `target`, and the number of decisions before. So each
+ * decision changes the plan, and a decision made on an older plan is refused. `before`: the plan before the decision
+ * of this id.
  */
 export function planSql(target: string, content: readonly string[], before?: string): string {
   const earlier = before === undefined ? '' : ` and (${before} is null or d.id < ${before})`
@@ -55,7 +56,7 @@ export const decisionFunctions: RepeatableStep = {
 /** Their hot runs see no more than their complete ones, which settle what those hold. */
 const withoutWindows = streams.flatMap((stream) => (windowsOf(stream) === undefined ? [literal(stream.name)] : []))
 
-/** What can be decided about streams and runs, each with the hash of its plan. */
+/** The possible decisions about streams and runs, each with the hash of its plan. */
 export const decisionViews: RepeatableStep = {
   name: 'decision-views',
   views: [
@@ -112,9 +113,9 @@ export type DecisionKind =
 /** In whose name a decision is made, and about which plan. */
 export type DecidedBy = {
   readonly via: 'command' | 'library' | 'page'
-  /** Left out: the database role. */
+  /** Missing: the database role. */
   readonly who?: string
-  /** The plan that was looked at: another one is refused. Left out: the present one. */
+  /** The plan as it was read: any other is refused. Missing: the present one. */
   readonly expected?: string
 }
 
@@ -174,7 +175,7 @@ export const findDecision = async (db: Queryable, id: string): Promise<Decision 
 export const openDecisions = (db: Queryable, about: 'change' | 'run'): Promise<readonly Decision[]> =>
   decisions(db).where('done_at', 'is', null).where('target', 'like', `${about}:%`).orderBy('id').execute()
 
-/** SQL that tells whether a decision about a change is still to be carried out. */
+/** SQL: whether a decision about a change is still to be carried out. */
 export const isChangeDecisionOpen = `exists (select from sync.decisions d where d.done_at is null and d.target like 'change:%')`
 
 /** Locks a decision, so that it is carried out once; null when it is no longer open. */
@@ -195,7 +196,7 @@ export async function closeDecision(
     .execute()
 }
 
-/** Said of a decision whose plan changed before it was carried out. */
+/** The reason given for a decision whose plan changed before it was carried out. */
 export const planChanged = 'Not carried out: the plan changed before it was.'
 
 /** The plan of a target, as it is shown; null: there is none. */

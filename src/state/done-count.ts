@@ -1,6 +1,6 @@
-// How many changes are done, kept by differences: whoever settles or deletes changes says in the same statement how many
-// became done or went, once an hour that is added up, and once a day it is proven. All other states have few changes and
-// an index.
+// How many changes are done, kept by differences: a statement that settles or deletes changes also records how many
+// became done or were deleted. These are added up once an hour, and the total is verified once a day. All other
+// states have few changes and an index.
 
 import { type Database, withStatementTimeout } from '../database/database.ts'
 import type { Queryable } from '../database/sql.ts'
@@ -23,7 +23,7 @@ export async function doneChanges(db: Queryable): Promise<number> {
 const addUpSql = `with taken as (delete from outbox.done_counts returning count, proven_at)
   insert into outbox.done_counts (count, proven_at) select sum(count), max(proven_at) from taken having count(*) > 0`
 
-/** One statement: what is counted and what is kept are of the same moment. Nobody else proves meanwhile. */
+/** One statement, so that both numbers are of the same moment. No other worker verifies at the same time. */
 const proveSql = `with proven as (
     select (select count(*) from outbox.queue where status = 'done') - coalesce(sum(count), 0) as difference
     from outbox.done_counts having (max(proven_at) > clock_timestamp() - interval '1 day') is not true)
@@ -33,7 +33,10 @@ const proveSql = `with proven as (
 /** A count reads the whole table: one that takes longer than this is left for the next hour. */
 const provingMs = 2 * 60_000
 
-/** Adds up what was noted and, a day after the last time, counts; a difference is corrected and logged: somebody changed the queue by hand. */
+/**
+ * Adds up the recorded differences and, a day after the last time, counts. A deviation is corrected and logged: it
+ * means that the queue was edited by hand.
+ */
 export async function keepDoneCount(database: Database, log: Logger): Promise<void> {
   try {
     const difference = await database.transaction(async (client) => {

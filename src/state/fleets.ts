@@ -1,4 +1,4 @@
-// Resources that stand for several boats: `sync.fleets`. Slots say so, and are deleted when their day has passed.
+// Resources with several boats: `sync.fleets`. Slots show it, and are deleted when their day has passed.
 
 import { type Queryable, textArray } from '../database/sql.ts'
 

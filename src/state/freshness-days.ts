@@ -3,17 +3,17 @@
 
 import type { Database } from '../database/database.ts'
 import type { Queryable } from '../database/sql.ts'
-import { afterLook, type FreshnessDay, type Look } from './freshness-minutes.ts'
+import { afterCheck, type FreshnessDay, type Look } from './freshness-minutes.ts'
 
 const minuteOf = (column: string): string => `(extract(epoch from ${column}) / 60)::int`
 
-type LookedAt = { readonly stream: string; readonly look: Look; readonly last: FreshnessDay | null }
+type CheckedStream = { readonly stream: string; readonly look: Look; readonly last: FreshnessDay | null }
 
 /**
  * Looks now, by the database's clock.
  * @param off names of the streams that are switched off
  */
-export async function lookAtFreshness(database: Database, off: readonly string[]): Promise<void> {
+export async function checkFreshness(database: Database, off: readonly string[]): Promise<void> {
   await database.transaction(async (client) => {
     const { rows: locked } = await client.query<{ mine: boolean; minute: number }>(
       `select pg_try_advisory_xact_lock(hashtext('boat-mirror.freshness')) as mine,
@@ -21,8 +21,8 @@ export async function lookAtFreshness(database: Database, off: readonly string[]
     )
     const [{ mine, minute } = { mine: false, minute: 0 }] = locked
     if (!mine) return // another worker looks
-    // The age alone decides: data within its target is so whatever came of the last run.
-    const { rows } = await client.query<LookedAt>(
+    // Only the age counts: data within its target is fresh whatever the last run's result.
+    const { rows } = await client.query<CheckedStream>(
       `select f.stream, case when f.stream = any($1::text[]) or f.target_s is null then 'off'
            when extract(epoch from clock_timestamp() - f.counts_as_of) <= f.target_s then 'met' else 'missed' end as look,
          case when d.stream is not null then jsonb_build_object('day', d.day - date '1970-01-01',
@@ -34,7 +34,7 @@ export async function lookAtFreshness(database: Database, off: readonly string[]
       [off],
     )
     const days = rows.flatMap(({ stream, look, last }) => {
-      const next = afterLook(last, minute, look)
+      const next = afterCheck(last, minute, look)
       return next === null || next === last ? [] : [{ stream, ...next }]
     })
     await saveFreshnessDays(client, days)

@@ -1,23 +1,23 @@
-// How long a stream met its target, day by day, from one look a minute. Pure. Times are whole minutes since 1970 in UTC, and a
-// day has 1,440 of them.
+// How long a stream met its target, day by day, from one check a minute. Pure. Times are whole minutes since 1970 in UTC,
+// and a day has 1,440 of them.
 //
-// A minute is met when the first look in it finds the stream within its target. Every other minute since the first look is
-// missed: also those in which nobody looked, because no worker ran. So only looks that meet the target need to be written
-// down. While a stream is switched off, or has no target, its minutes do not count; looks that find it so again leave no trace.
+// A minute is met when its first check finds the stream within its target. Every other minute since the first check is
+// missed, also one without a check because no worker ran. So only checks that meet the target are written down. While a
+// stream is switched off, or has no target, its minutes do not count; checks that find it so again leave no trace.
 //
-// Example, a stream that was first looked at at 10:00, and is within its target but for 10:02:
+// Example: a stream first checked at 10:00, and within its target except at 10:02:
 //   10:00 met, 10:01 met, 10:02 missed, 10:03 met    counted from 10:00, 3 met, longest gap 1
 //   no worker until 10:10, then met                  4 met, longest gap 6: 10:04 to 10:09
-// A gap that began on an earlier day counts as a whole on each day up to which it lasted.
+// A gap that began on an earlier day counts in full on each day it touches.
 
-/** What a look finds. `off`: the stream is switched off, or has no target. */
+/** The result of a check. `off`: the stream is switched off, or has no target. */
 export type Look = 'met' | 'missed' | 'off'
 
 /** The newest day of a stream. */
 export type FreshnessDay = {
   /** Since 1970-01-01. */
   readonly day: number
-  /** The last minute of the day in which somebody looked. */
+  /** The last minute of the day with a check. */
   readonly lookedAt: number
   /** Minutes of the day that count, without those since `countsFrom`. */
   readonly counted: number
@@ -34,7 +34,7 @@ export const minutesOfDay = 1_440
 
 const dayOf = (minute: number): number => Math.floor(minute / minutesOfDay)
 
-/** The day at its first minute, before anybody looks. */
+/** The day at its first minute, before any check. */
 const newDay = (day: number, last: FreshnessDay | null): FreshnessDay => {
   const counts = last !== null && last.countsFrom !== null
   const countsFrom = counts ? day * minutesOfDay : null
@@ -46,10 +46,10 @@ const gapBefore = ({ day, missedFrom, longestGap }: FreshnessDay, minute: number
   missedFrom === null || minute === day * minutesOfDay ? longestGap : Math.max(longestGap, minute - missedFrom)
 
 /**
- * The newest day of a stream after a look; `last` itself where the look says nothing new. A minute is looked at once: later
- * looks, of another worker or after the clock was set back, change nothing.
+ * The newest day of a stream after a check; `last` itself where the check adds nothing. A minute is checked once:
+ * later checks, by another worker or after the clock was set back, change nothing.
  */
-export function afterLook(last: FreshnessDay | null, minute: number, look: Look): FreshnessDay | null {
+export function afterCheck(last: FreshnessDay | null, minute: number, look: Look): FreshnessDay | null {
   if (last !== null && minute <= last.lookedAt) return last
   const today = last?.day === dayOf(minute) ? last : newDay(dayOf(minute), last)
   const { counted, countsFrom, met, missedFrom } = today

@@ -15,7 +15,7 @@ export type BadRecord = {
   readonly payload: string
   /** Names the field, what was expected and what came. */
   readonly reason: string
-  /** Values of columns that come from the request: what a retry needs besides the payload. */
+  /** Values of columns that come from the request: a retry needs them besides the payload. */
   readonly request: Readonly<Record<string, string | null>>
 }
 
@@ -33,12 +33,12 @@ export type QuarantineFacts = {
   readonly times: number
 }
 
-/** The key of a record that has none of its own: a short hash of its content. */
+/** The key of a record without one: a short hash of its content. */
 export const contentKey = (hash: string): string => `#${hash}`
 
 const contentKeyPattern = '^#[A-Za-z0-9_-]{22}$'
 
-/** Whether a key is such a one. */
+/** Whether a key is a hash of content. */
 export const isContentKey = (key: string): boolean => new RegExp(contentKeyPattern).test(key)
 
 /** The same of an SQL expression. */
@@ -46,13 +46,13 @@ export const isContentKeySql = (key: string): string => `(${key} ~ '${contentKey
 
 const maxKeyLength = 500
 
-/** The key an entry has: one that is too long for an index is cut and told apart by a hash. */
+/** The key of an entry: one that is too long for an index is cut and made unique with a hash. */
 function entryKey(key: string): string {
   if (key.length <= maxKeyLength) return key
   return `${key.slice(0, 200)}…#${createHash('md5').update(key).digest('base64url')}`
 }
 
-/** `jsonb` holds no number beyond numeric's range: such a payload is stored as a JSON string of its text. */
+/** `jsonb` cannot hold a number beyond numeric's range: the payload is then stored as a JSON string of its text. */
 const upsert = (
   payload: string,
 ): string => `insert into sync.quarantine as q (stream, key, endpoint, payload, reason, request, times)
@@ -192,7 +192,7 @@ export async function quarantinedSince(db: Queryable): Promise<Date | null> {
   return since
 }
 
-/** Entries per stream; streams without any are left out. */
+/** Entries per stream; streams without any are missing. */
 export async function quarantineTotals(db: Queryable): Promise<Readonly<Record<string, number>>> {
   const rows = await on(db)
     .selectFrom('sync.quarantine')

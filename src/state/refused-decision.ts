@@ -1,4 +1,4 @@
-// What the functions of decisions refuse, as errors of ours. By itself, for programs that load Kysely alone.
+// Refusals of the decision functions as BoatMirrorErrors. A separate file for programs that load only Kysely.
 
 import { sqlStateOf } from '../database/sql-states.ts'
 import { BoatMirrorError, type ErrorCode, messageOf } from '../errors.ts'
@@ -12,7 +12,7 @@ const refusals: Readonly<Record<string, ErrorCode>> = {
   '42501': 'DATABASE_PRIVILEGE',
 }
 
-/** What the functions of decisions refuse, as an error of ours; every other error as it is. */
+/** Turns a refusal of the decision functions into a BoatMirrorError; returns every other error unchanged. */
 export function refusedDecision(error: unknown): unknown {
   const code = refusals[sqlStateOf(error) ?? '']
   if (code === undefined) return error

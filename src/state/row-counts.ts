@@ -1,5 +1,5 @@
-// How many live rows each table has, kept by differences: whoever writes rows says in the same transaction by how many they
-// became more, the end of a run adds that up, and once a day each count is proven.
+// How many live rows each table has, kept by differences: each transaction that writes rows also records how many it
+// added. The end of a run adds these up, and once a day each count is verified.
 
 import { streamNamed } from '../catalog/catalog.ts'
 import { type Database, withStatementTimeout } from '../database/database.ts'
@@ -35,7 +35,7 @@ export async function addUpRowChanges(db: Queryable): Promise<void> {
 /** What is kept of a stream's count: that of the last time it was added up, and what came since. */
 const keptRows = `s.rows + (select coalesce(sum(difference), 0) from sync.row_changes c where c.stream = s.stream)`
 
-/** Live rows of a stream, stubs left out. */
+/** Live rows of a stream, without stubs. */
 export async function liveRows(db: Queryable, stream: string): Promise<number> {
   const { rows } = await db.query<{ live: number }>(
     `select (${keptRows} - (select count(*) from mirror.${identifier(stream)} m
@@ -49,8 +49,8 @@ export async function liveRows(db: Queryable, stream: string): Promise<number> {
 const provingMs = 2 * 60_000
 
 /**
- * Counts the tables that nobody has counted for a day, each for itself, and corrects what is kept; a difference is logged,
- * since it means that rows came or went past the mirror. Two callers never count the same.
+ * Counts the tables that have not been counted for a day, one at a time, and corrects the stored count. A deviation
+ * is logged, because it means that rows were changed outside of the mirror. Two callers never count the same table.
  */
 export async function proveRowCounts(database: Database, log: Logger): Promise<void> {
   for (;;) {

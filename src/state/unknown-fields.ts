@@ -23,7 +23,7 @@ const jsonTypes: Readonly<Record<string, string>> = {
   n: 'null',
 }
 
-/** A sample as it may be kept: where a record says something about a person, only the value's type. */
+/** A sample as it may be stored: in a record about a person, only the value's type. */
 function keptSample({ stream, sample }: UnknownField): string | null {
   if (sample === null || !holdsPerson(streamNamed(stream))) return sample
   return jsonTypes[sample.charAt(0)] ?? 'number'
@@ -31,7 +31,7 @@ function keptSample({ stream, sample }: UnknownField): string | null {
 
 const maxPathLength = 500
 
-/** A path as it is listed: one that is too long for an index is cut and told apart by a hash. */
+/** A path as it is listed: one that is too long for an index is cut and made unique with a hash. */
 function listedPath(path: string): string {
   if (path.length <= maxPathLength) return path
   return `${path.slice(0, 200)}…#${createHash('md5').update(path).digest('base64url')}`
@@ -84,7 +84,7 @@ export async function listUnknownFields(db: Queryable): Promise<readonly ListedF
     .execute()
 }
 
-/** The same in the order of the catalog; a sample is JSON text, null where the record says something about a person. */
+/** The same in the order of the catalog; a sample is JSON text, null where the record is about a person. */
 export async function readDrift(
   db: Queryable,
 ): Promise<readonly (Omit<ListedField, 'sample' | 'isNew'> & { readonly sample: string | null })[]> {

@@ -1,5 +1,5 @@
-// Moves all open requests on: starts the runs that can start, ends the ones that have nothing left to do. Anybody may call
-// it at any time; one advisory lock keeps two from doing the same.
+// Advances all open requests: starts the runs that can start, ends those with nothing left to do. May be called at
+// any time, by any worker; one advisory lock prevents duplicates.
 
 import type { PoolClient } from 'pg'
 import { streamNamed, streams } from '../catalog/catalog.ts'

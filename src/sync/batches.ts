@@ -1,11 +1,11 @@
-// Overlap: fetching goes on while what has arrived is written. Bounded, so that memory stays flat.
+// Overlap: fetching continues while earlier results are written. Bounded, so that memory stays flat.
 
 import { sleep } from '../clock.ts'
 
 type Bounds<T> = {
   /** When this many items wait, the source is not asked for more. */
   readonly limit: number
-  /** For how many items one counts; 1 where it is left out. */
+  /** How many items one counts for; missing: 1. */
   readonly weightOf?: (item: T) => number
   /** After the first item, wait at most this long for company, in milliseconds. */
   readonly lingerMs: number
@@ -75,7 +75,7 @@ export async function* batches<T>(
   }
 }
 
-/** Applies `work` to items with at most `concurrency` under way; yields results as they come. The first error ends it. */
+/** Applies `work` to items with at most `concurrency` running; yields results as they come. The first error ends it. */
 export async function* mapConcurrently<T, R>(
   items: Iterable<T>,
   concurrency: number,

@@ -50,7 +50,7 @@ export type ChangeSet = {
   /** Details whose answers came with entity tags. */
   readonly tagged: readonly DetailTags[]
   readonly bad: readonly BadRecord[]
-  /** Rows that complete answers did not bring, and that are kept until a person decides. */
+  /** Rows missing from complete answers that are held until an operator decides. */
   readonly held: readonly HeldRows[]
   readonly unknown: readonly UnknownField[]
   /** What came of reads that repeat others. */
@@ -61,7 +61,7 @@ export type ChangeSet = {
   readonly counts: Partial<RunCounts>
 }
 
-/** What a read found; what is left out is nothing. */
+/** The findings of a read; missing members are empty. */
 export type Found = Partial<ChangeSet>
 
 /** A change set without anything. */
@@ -105,7 +105,7 @@ export function changeSet(found: readonly Found[]): ChangeSet {
   return { ...nothing, ...(lists as Partial<Lists>), counts }
 }
 
-/** What an answer of the API cost, and whether it could be taken as it came. */
+/** The cost of an answer of the API, and whether it could be stored unchanged. */
 export const answerFound = (answer: {
   readonly bytes: number
   readonly retries: number
@@ -123,7 +123,7 @@ export const answerFound = (answer: {
 export type Received = {
   readonly stream: StreamDef
   readonly record: Json
-  /** Values of columns that do not stand in the record. */
+  /** Values of columns that are not in the record. */
   readonly request?: RequestValues
   readonly endpoint: string
   /** The endpoint that answered, where it is not that of the table's write. */

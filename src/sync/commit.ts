@@ -51,14 +51,14 @@ import type { RequestValues } from './records/project.ts'
 /** A task is claimed sooner than this where a worker has a place for it, in milliseconds. */
 const placeMs = 1_000
 
-/** A plan that gave way is looked at again after this time, in milliseconds. */
+/** A plan that gave way is checked again after this time, in milliseconds. */
 const givenBackMs = 500
 
 /** Writes what tasks find to the mirror, and where they are to the state of the sync. */
 export const committing: TaskWriter = {
   takesStubs: true,
 
-  /** Rows whose reading time lies ahead of the database's clock are repaired, and a person is told. */
+  /** Rows whose reading time lies ahead of the database's clock are repaired, with a warning. */
   begin: async ({ context, stream, task }) => {
     const rows = await context.database.transaction(async (client) => {
       const isAll = task.fullRead || !task.isScheduled || (await scheduledSince(client, stream)) === null
@@ -94,7 +94,7 @@ export const committing: TaskWriter = {
 
   learn,
 
-  /** What may not go is kept for a person, rows that Postgres refuses are quarantined, and the rest is committed. */
+  /** Deletions above the threshold are held, rows that Postgres refuses are quarantined, and the rest is committed. */
   commit: async (run, found, { after, ...extras } = {}) => {
     const { context } = run
     let changes = await withStubs(context, found, run.stubs)
@@ -175,22 +175,22 @@ export const committing: TaskWriter = {
   },
 }
 
-/** Since when a run looks for changes; null: it looks at all rows, as where somebody asked for it. */
+/** Since when a run checks for changes; null: it checks all rows, as it does on request. */
 async function sinceOf(db: Queryable, { stream, task }: TaskRun): Promise<Date | null> {
   if (task.fullRead) return null
   if (!task.hot) return task.isScheduled ? await scheduledSince(db, stream) : null
   return stream.dueBy === undefined ? task.runStartedAt : await hotSince(db, stream)
 }
 
-/** New rows alone: nothing that the commit before it writes, too, and in which order would matter. */
+/** Only new rows: none that the commit before it writes, too, where the order would count. */
 const isDirect = ({ tables, filled, tombstones, bad }: ChangeSet): boolean =>
   tables.length > 0 &&
   filled.length + tombstones.length + bad.length === 0 &&
   tables.every(({ newKeys = false, replace = [], rows }) => rows.length === 0 || (newKeys && replace.length === 0))
 
 /**
- * A commit whose rows are written keeps their keys locked for no longer while the one before it is under way, in
- * milliseconds: that one may wait for such a key, or for somebody who does, which Postgres cannot see.
+ * A commit whose rows are written keeps their keys locked at most this long while the one before it is running, in
+ * milliseconds: that one may wait for one of these keys, or for a transaction that does, which Postgres cannot see.
  */
 const longestEarlyMs = 2_000
 
@@ -265,7 +265,7 @@ function sum(stream: string, counts: ReadonlyMap<string, WriteCounts>, changes: 
   return total
 }
 
-/** What of a row did not stand in its record: without it, the record could not be projected again. */
+/** The values of a row that were not in its record: without them, the record could not be projected again. */
 const requestOf = ({ columns }: StreamDef, { values }: Row): RequestValues =>
   Object.fromEntries(
     columns.flatMap(({ name, path }, index) => (path === null ? [[name, values[index] ?? null] as const] : [])),
@@ -279,7 +279,7 @@ async function withoutRefused(context: SyncContext, changes: ChangeSet, refused:
     const isSuspect = refused.stream === null || write.stream.name === refused.stream
     const rows = isSuspect ? await findRefusedRows(context.database, write) : []
     const refusedRows = new Set(rows.map(({ row }) => row))
-    // What replaced a whole collection must not delete the row it could not write.
+    // A write that replaced a whole collection must not delete the row it could not write.
     const kept = { ...write, rows: write.rows.filter((row) => !refusedRows.has(row)), replace: [] }
     tables.push(rows.length === 0 ? write : kept)
     for (const { row, reason } of rows)

@@ -1,4 +1,4 @@
-// What a sync needs from outside, as the smallest interfaces that do; and what its tasks and reads hand on.
+// What a sync needs from outside, as the smallest possible interfaces; and what its tasks and reads pass on.
 
 import type { PoolClient } from 'pg'
 import type { Api } from '../api/client.ts'
@@ -16,7 +16,7 @@ import type { KnownRecord } from '../state/remembered/records.ts'
 import type { NewTask, Task, Waiting } from '../state/runs/tasks.ts'
 import type { ChangeSet } from './change-set.ts'
 import type { Learned } from './details/learned.ts'
-import { SeenStubs } from './details/seen-stubs.ts'
+import { StubCache } from './details/stub-cache.ts'
 import type { Economy } from './economy.ts'
 import type { Checkpoint } from './lists/progress.ts'
 
@@ -41,13 +41,13 @@ export type SyncContext = {
   readonly clock: Clock
   readonly log: Logger
   readonly settings: SyncSettings
-  /** What is known of the time that the API needs to show what the outbox wrote; left out: what is assumed. */
+  /** How long the API needs to show a write of the outbox; missing: the assumed time. */
   readonly shownAfter?: ShownAfter
-  /** What is stored of personal data; `api` protects what it answers. Left out: all of it. */
+  /** Which personal data is stored; `api` protects its answers. Missing: all of it. */
   readonly privacy?: Privacy
   /** Called after a commit that wrote to the mirror. */
   readonly onCommit: (written: number) => void
-  /** Called when tasks were just added, or a run has none any more, so that a worker looks at once what follows. */
+  /** Called when tasks were added, or a run has none left, so that a worker checks immediately what comes next. */
   readonly onTasks: () => void
 }
 
@@ -61,31 +61,31 @@ export type Reading<K extends Kind = Kind> = {
   readonly signal: AbortSignal
 }
 
-/** The reads of a stream that has a list. @throws Error for another stream: a slip of ours. */
+/** The reads of a stream that has a list. @throws Error for another stream: a bug. */
 export function listReading<R extends Reading>(reading: R, stream: StreamDef): Omit<R, 'reads'> & Reading<'list'> {
   const { reads } = stream
   if (reads.kind !== 'list') throw new Error(`${stream.name} has no list.`)
   return { ...reading, stream, reads }
 }
 
-/** One task under way. */
+/** One running task. */
 export type TaskRun<K extends Kind = Kind> = Reading<K> & {
   readonly task: Task
   readonly writer: TaskWriter
-  readonly stubs: SeenStubs
-  /** Held rows that a person released: they may go, however many. */
+  readonly stubs: StubCache
+  /** Held rows that an operator released: they may be deleted, however many they are. */
   readonly released?: ReadonlySet<string>
 }
 
 /** The run of a task. */
 export function taskRun(context: SyncContext, task: Task, writer: TaskWriter, signal: AbortSignal): TaskRun {
   const stream = streamNamed(task.stream)
-  return { context, task, stream, reads: stream.reads, writer, stubs: new SeenStubs(), signal }
+  return { context, task, stream, reads: stream.reads, writer, stubs: new StubCache(), signal }
 }
 
 /** What else a commit takes along. */
 export type CommitExtras = {
-  /** New checkpoint of the task; left out: the old one stays. */
+  /** New checkpoint of the task; missing: the old one stays. */
   readonly checkpoint?: unknown
   /** Pages of a list that end with this commit. */
   readonly pages?: {
@@ -96,7 +96,7 @@ export type CommitExtras = {
     /** The list's records are summaries of their singles. */
     readonly summary: boolean
   }
-  /** The end of the task's commit before this one, which this one must not overtake; left out: there is none. */
+  /** The end of the task's commit before this one, which this one must not overtake; missing: there is none. */
   readonly after?: Promise<void>
   /** Further statements of the same transaction. */
   readonly also?: (client: PoolClient) => Promise<void>
@@ -114,13 +114,16 @@ export type TaskWriter = {
   readonly takesStubs: boolean
   /** Before the first read of a stream. */
   begin(run: TaskRun): Promise<void>
-  /** What is known of records of a list, by key; `comparesAged`: also which of them are to be compared because of their age. */
+  /**
+   * The stored state of records of a list, by key; `comparesAged`: also which of them to compare because of their
+   * age.
+   */
   knownRecords(run: Reading, keys: readonly string[], comparesAged: boolean): Promise<ReadonlyMap<string, KnownRecord>>
   /** What is known of the details of records, by key. */
   knownDetails(run: Reading, keys: readonly string[]): Promise<ReadonlyMap<string, DetailState>>
-  /** What the list said of records, by key. */
+  /** What the list showed of records, by key. */
   listed(run: Reading<'list'>, keys: readonly string[]): Promise<ReadonlyMap<string, Listed>>
-  /** Which of the stream's reads that repeat others are left out. */
+  /** Which of the stream's redundant reads are skipped. */
   economy(run: TaskRun): Promise<Economy>
   /** Reads some details before the others, to learn whether the others are needed. */
   learn(run: TaskRun, due: Due): Promise<Learned>
@@ -130,13 +133,13 @@ export type TaskWriter = {
   givesWay(run: TaskRun): Promise<boolean>
   /** Takes what was found. @throws BoatMirrorError LEASE_LOST when another worker took the task over. */
   commit(run: TaskRun, changes: ChangeSet, extras?: CommitExtras): Promise<void>
-  /** Judges a pass through a list whose pages are all committed. Returns where to go on. */
+  /** Evaluates a pass through a list whose pages are all committed. Returns where to continue. */
   endPass(run: TaskRun, at: Checkpoint): Promise<Checkpoint>
-  /** Ends a sweep: what it missed is to be confirmed, then details are planned. */
+  /** Ends a sweep: plans to confirm missing records, then plans details. */
   endSweep(run: TaskRun<'list'>, at: Checkpoint): Promise<void>
-  /** The records whose details are to be read, in the order in which they are of use. */
+  /** The records whose details to read, in order of usefulness. */
   dueKeys(run: TaskRun): Promise<Due>
-  /** The records of another stream by which the links that this stream fills are asked for. */
+  /** The records of another stream by which to request the links that this stream fills. */
   linkKeys(run: TaskRun): Promise<readonly string[]>
   /** What waits for a place that these details have: something more urgent, anything at all? */
   waiting(run: TaskRun): Promise<Waiting>

@@ -1,4 +1,4 @@
-// What follows for the costs of reads from what was found out about the API, and holds. Pure.
+// How the detected, uncontradicted settings of the API affect the costs of reads. Pure.
 
 import { type DetectedSetting, isContradicted } from '../state/shared/detected-settings.ts'
 import { atOnceSetting, type PricesAtOnce } from './details/readers/prices.ts'

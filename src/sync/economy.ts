@@ -1,5 +1,4 @@
-// Which of the reads that repeat others are made: how many are compared before the others are left out, how many
-// afterwards. Pure.
+// Which redundant reads are made: how many are compared before the others are skipped, how many afterwards. Pure.
 
 import { repeatsOf } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
@@ -16,7 +15,7 @@ const dailyShare = 0.02
 
 export const dayMs = 24 * 3_600_000
 
-/** Of so many records, those that are compared before any other is left out: a fifth, at least 20, at most 200. */
+/** How many of the records are compared before any other is skipped: a fifth, at least 20, at most 200. */
 export const learningSample = (records: number): number =>
   Math.min(largestSample, Math.max(smallestSample, Math.ceil(records / 5)))
 
@@ -31,29 +30,29 @@ export function dailySample(records: number, isFirst: boolean): number {
 
 /** What a task does about reads that repeat others. */
 export type Economy = {
-  /** Is this one left out? Asked for each answer: some are made as samples. */
+  /** Whether to skip this read. Called for each answer: some are made as samples. */
   skips(endpoint: string): boolean
   /** Is it compared with what it repeats? One that is needed is not. */
   compares(endpoint: string): boolean
-  /** It is left out, but for samples. */
+  /** The read is skipped, except for samples. */
   isRedundant(endpoint: string): boolean
 }
 
-/** Are the singles of a list left out? Then its old rows are compared with the list. */
+/** Whether the singles of a list are skipped. Then its old rows are compared with the list. */
 export const comparesAged = (economy: Economy, stream: StreamDef): boolean =>
   repeatsOf(stream).every(({ endpoint }) => economy.isRedundant(endpoint))
 
 /** Every read is made, and nothing is learned from it. */
 export const noEconomy: Economy = { skips: () => false, compares: () => false, isRedundant: () => false }
 
-/** Nothing differed so far: good enough for what is coming, until the others were looked at as well. */
+/** Nothing differed so far: enough for coming records, until the others have been compared as well. */
 export const isProvisionallyRedundant = ({ state, compared, differed }: RepeatingRead): boolean =>
   state === 'redundant' || (state === 'learning' && differed === 0 && compared > 0)
 
 type Circumstances = {
   /** False: everything is read, and what differs shows all the same. */
   readonly leavesOut: boolean
-  /** What is not needed as far as was seen is left out as well. */
+  /** Reads that appear redundant so far are skipped as well. */
   readonly isProvisional?: boolean
   readonly now: Date
   readonly random?: () => number
@@ -79,7 +78,7 @@ export function economyOf(
   }
 }
 
-/** Was no sample read within a day? */
+/** Whether no sample was read within a day. */
 export const isSampleDue = ({ sampledAt, since, state }: RepeatingRead, now: Date): boolean =>
   state === 'redundant' && now.getTime() - (sampledAt ?? since).getTime() >= dayMs
 

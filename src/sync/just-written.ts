@@ -1,5 +1,5 @@
-// What was read too early: within the time that the API needs to show a write, a list or a detail may hold a record as it was
-// before a change of ours. It is left out of the commit, and read again.
+// Reads that came too early: within the time that the API needs to show a write, a list or a detail may hold a record
+// as it was before a change of ours. It is removed from the commit, and read again.
 
 import type { StreamDef } from '../catalog/types.ts'
 import type { Queryable } from '../database/sql.ts'
@@ -12,7 +12,7 @@ import { valueAt } from './records/project.ts'
 
 type Options = { readonly shownAfter?: ShownAfter; readonly timeZone: string }
 
-/** The change set without what does not show yet what changes of ours wrote. Asks the database once, with an index. */
+/** The change set without records that do not show our changes yet. Queries the database once, with an index. */
 export async function withoutStale(
   db: Queryable,
   changes: ChangeSet,

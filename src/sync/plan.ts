@@ -19,8 +19,8 @@ export const isEnabled = (stream: StreamDef, settings: PlanSettings): boolean =>
   (stream.onlyWith ?? []).every((name) => Number(settings[name]) > 0)
 
 /**
- * The streams that have runs of their own for these names (all, when none is given), parents included; what stands inside a
- * record is read with the record.
+ * The streams with separate runs for these names (all, when none is given), including parents; rows inside a record
+ * are read with the record.
  * @throws BoatMirrorError USAGE naming the unknown stream and those that exist.
  */
 export function streamsToRead(names: readonly string[], settings: PlanSettings): readonly string[] {
@@ -31,7 +31,7 @@ export function streamsToRead(names: readonly string[], settings: PlanSettings):
 }
 
 /**
- * The same for a sync that somebody asks for.
+ * The same for a requested sync.
  * @throws BoatMirrorError USAGE, too, when the settings switch all of them off.
  */
 export function streamsToSync(names: readonly string[], settings: PlanSettings): readonly string[] {
@@ -43,7 +43,7 @@ export function streamsToSync(names: readonly string[], settings: PlanSettings):
 }
 
 /**
- * Leaves out what is paused of the streams that somebody asks for.
+ * Removes paused streams from the requested ones.
  * @throws BoatMirrorError USAGE when nothing is left
  */
 export function withoutPaused(names: readonly string[], paused: readonly PausedStream[]): readonly string[] {
@@ -63,9 +63,9 @@ export const pausedText = (names: readonly string[], paused: readonly PausedStre
 
 type Dependency = { readonly stream: string; readonly state: 'swept' | 'finished' }
 
-/** What must have been read before this stream, where it is read in the same request. */
+/** What must have been read before this stream, if it is read in the same request. */
 export function dependenciesOf(stream: StreamDef): readonly Dependency[] {
-  // A document that is missing is proven by its user, whose own read therefore comes first. Slots have no list to sweep.
+  // A missing document is proven by its user, whose own read therefore comes first. Slots have no list to sweep.
   const isProvenByParent = stream.reads.kind === 'document' && stream.reads.optional
   const above = parentOf(stream)
   const parentState = isProvenByParent || above?.reads.kind !== 'list' ? 'finished' : 'swept'
@@ -90,7 +90,7 @@ export function startableStreams(request: ReadonlyMap<string, StreamProgress>): 
     .map(([name]) => name)
 }
 
-/** Two runs of a stream never overlap; a hot and a complete one do as soon as the sweep of the first is over. Pure. */
+/** Two runs of a stream never overlap; a hot and a complete one may once the sweep of the first has ended. Pure. */
 export const isInTheWay = (run: RunningRun, wanted: Turn): boolean =>
   run.stream === wanted.stream && (run.hot === wanted.hot || !run.swept)
 
@@ -102,7 +102,10 @@ export function keyBatches<T>(keys: readonly T[], largest = 200, smallest = 20):
   return result
 }
 
-/** Lists come before details, so that a first sync shows every record before it goes deeper; what somebody asked for comes first. */
+/**
+ * Lists come before details, so that a first sync shows every record before it reads details; requested refreshes
+ * come first.
+ */
 export const priorities = { asked: 0, sweep: 1, confirm: 2, plan: 3, release: 2 } as const
 
 /** Reads a list. */
@@ -120,8 +123,8 @@ const firstOfRank = (rank: number): number => 10 + 100 * rank
 export const mostUrgentDetail = firstOfRank(0)
 
 /**
- * Priority of a stream's details after the lists: by rank of use, then what others are linked by, then in the order of the
- * catalog. What somebody asked for makes way for nothing.
+ * Priority of a stream's details after the lists: by rank of usefulness, then those that link others, then in the
+ * order of the catalog. Requested refreshes yield to nothing.
  */
 export const detailPriority = ({ stream, isAsked }: Pick<Task, 'stream' | 'isAsked'>, rank: number): number =>
   isAsked
@@ -152,8 +155,8 @@ type TurnCost = {
 }
 
 /**
- * By how much all intervals are stretched so that the turns fit; 1 when they fit anyway.
- * Example: 30 requests a minute under a limit of 0.5/s need 0.5/s, and 0.3/s is allowed: 1.67.
+ * The factor that stretches all intervals so that the turns fit; 1 when they fit anyway. Example: 30 requests a
+ * minute under a limit of 0.5/s need 0.5/s, and 0.3/s is allowed: 1.67.
  * @param ratePerSecond requests per second over all workers; 0 is no limit.
  */
 export function stretchFactor(turns: readonly TurnCost[], ratePerSecond: number): number {

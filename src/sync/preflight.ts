@@ -29,10 +29,10 @@ export type ProbeApi = {
   close(): Promise<void>
 }
 
-/** Attempts granted to errors that pass by themselves; other codes get one. */
+/** Attempts for temporary errors; other codes get one. */
 const attemptsFor: Partial<Record<string, number>> = { API_UNREACHABLE: 2, API_NOT_JSON: 2 }
 
-/** Opens a client for looking at the API without the patience of a worker. */
+/** Opens a client that probes the API without the patience of a worker. */
 export function openProbeApi({ config, apiUrl, log, signal, limiter }: ProbeOptions): ProbeApi {
   let onFailure = (_call: CallRecord): void => {}
   const api = createApi({
@@ -51,7 +51,7 @@ export function openProbeApi({ config, apiUrl, log, signal, limiter }: ProbeOpti
       onFailure = ({ error, attempt }) => {
         if (error === null || signal.aborted || error.kind === 'abort') return
         last = error
-        // What is not tried again ends by itself, and a refusal may be what was to be found out.
+        // Without another attempt the call ends, and a refusal may be the very answer the probe wants.
         if (error.kind === 'retry' && attempt >= (attemptsFor[error.code] ?? 1)) enough.abort(error)
       }
       try {
@@ -114,7 +114,7 @@ async function firstRecord(probe: ProbeApi, stream: StreamDef, config: Config): 
   }
 }
 
-/** Web servers answer http on a port that speaks TLS with 400 and a page of their own. */
+/** Web servers answer http on a port that speaks TLS with 400 and their own page. */
 const soundsLikeTls = ({ status, body = '' }: ApiError, apiUrl: string): boolean =>
   status === 400 && apiUrl.startsWith('http:') && /^\s*[^\s[{]/.test(body)
 

@@ -1,6 +1,6 @@
-// The schedule under a quota. What is read by turns is stretched by its interval, what is read by its age by that age: the
-// least useful first and as far as is bearable, then the next. What is new and what departs soon keeps its interval longest.
-// Where all of it together is too much even so, everything is stretched beyond, and no longer kept. Pure.
+// The schedule under a quota. Reads in turns are stretched by their interval, reads by age by that age: the least
+// useful first and as far as is bearable, then the next. New records and those departing soon keep their interval
+// longest. If all of it is still too much, everything is stretched further, and targets are missed. Pure.
 
 import { isDetailOnSchedule, parentOf, streamNamed, streams, windowsOf, withAncestors } from '../catalog/catalog.ts'
 import { turnName } from '../catalog/turns.ts'
@@ -14,7 +14,7 @@ const meanAge = 0.875
 
 /** What is stretched, the least useful first, and how far that is bearable, in milliseconds. */
 const bearable = {
-  /** Details of what is over, or departs later, and of what has no dates: documents, prices, equipment. */
+  /** Details of past records, of later departures, and of records without dates: documents, prices, equipment. */
   ages: 7 * dayMs,
   /** Calendars, slots and availability of all boats: a changed rental makes those of its boat due anyway. */
   shared: 12 * hourMs,
@@ -40,7 +40,7 @@ export type Stretchable = {
   readonly perDayAt: (ms: number) => number
 }
 
-/** The longest that is bearable: what somebody wants longer anyway is. */
+/** The longest bearable interval; a longer one that is set stays. */
 const longest = ({ use, wantedMs }: Stretchable): number => Math.max(wantedMs, bearable[use])
 
 export type Solution = {
@@ -53,7 +53,7 @@ export type Solution = {
 /** So much further than bearable at most: a quota of nothing must not make an interval of years. */
 const farthest = 1_000
 
-/** Stretches things until they take no more than `budget` requests a day, besides those that are `fixed`. */
+/** Stretches intervals and ages until they need at most `budget` requests a day, including the `fixed` ones. */
 export function solve(things: readonly Stretchable[], fixed: number, budget: number): Solution {
   const lengths = new Map(things.map((thing) => [thing, thing.wantedMs]))
   const total = (): number => things.reduce((sum, thing) => sum + thing.perDayAt(lengths.get(thing) ?? 1), fixed)
@@ -99,7 +99,7 @@ export type QuotaScheduleInput = Costs & {
   readonly changedADay: number
 }
 
-/** What of the schedule can be stretched, and the requests of a day that cannot. */
+/** The parts of the schedule that can be stretched, and the requests of a day that cannot. */
 export function stretchables(input: QuotaScheduleInput): {
   readonly things: readonly Stretchable[]
   readonly fixed: number
@@ -166,7 +166,7 @@ export type QuotaSchedule = Pick<Solution, 'perDay' | 'isKept'> & {
   readonly intervals: ReadonlyMap<string, number>
   /** By stream, where details are read by their age. */
   readonly ages: ReadonlyMap<string, Ages>
-  /** Streams of whose details those of what departs soon have an age of their own. */
+  /** Streams in which details of records departing soon have a separate age. */
   readonly soon: ReadonlySet<string>
 }
 
@@ -201,7 +201,7 @@ export type Effective = {
 /** What people want longer: intervals by turn, in milliseconds, and how old details may be. */
 type Wishes = { readonly schedules: Readonly<Record<string, number>>; readonly detailMaxAgeMs: number }
 
-/** A list whose windows are read besides is wanted once an hour where it is long. */
+/** A list with separate windows is read once an hour where it is long. */
 const longestWanted: Readonly<Record<Use, number>> = { ...bearable, complete: hourMs }
 
 /**

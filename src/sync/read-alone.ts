@@ -1,4 +1,4 @@
-// One record, read outside of any run because somebody asked for it: what it leads to is committed as a run would do it.
+// One record, read on request outside of any run: its results are committed as a run would do it.
 
 import type { ReadEndpoint, StreamDef } from '../catalog/types.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
@@ -9,13 +9,13 @@ import { changeSet, type Found, projected } from './change-set.ts'
 import { badHashes, goodKeys } from './commit.ts'
 import { listReading, type SyncContext } from './context.ts'
 import { withStubs } from './details/embeds.ts'
-import { SeenStubs } from './details/seen-stubs.ts'
 import { type Answered, type ReadValue, readOutcome, readSingleRecord } from './details/single.ts'
+import { StubCache } from './details/stub-cache.ts'
 import { withoutStale } from './just-written.ts'
 
 export type AskedRecord = {
   readonly stream: StreamDef
-  /** The read that answers the record alone. */
+  /** The read that answers only the record. */
   readonly endpoint: ReadEndpoint
   /** Path parameters. */
   readonly params: Readonly<Record<string, string>>
@@ -24,9 +24,9 @@ export type AskedRecord = {
 }
 
 /**
- * Reads one record and writes what was answered. Errors that concern only this record are outcomes.
- * @returns what was answered, and whether its row is as the answer says; a record that cannot be mirrored goes to quarantine
- * @throws ApiError when the API lets nobody in
+ * Reads one record and writes the answer. Errors that concern only this record are outcomes.
+ * @returns the answer, and whether the row equals it; a record that cannot be mirrored goes to quarantine
+ * @throws ApiError when the API refuses all requests
  */
 export async function readAlone(
   context: SyncContext,
@@ -64,7 +64,7 @@ const requestOf = (
 /** Writes what was found. @returns false where Postgres refuses the data */
 async function commitAlone(context: SyncContext, found: Found): Promise<boolean> {
   const { shownAfter, settings } = context
-  const read = await withStubs(context, changeSet([found]), new SeenStubs())
+  const read = await withStubs(context, changeSet([found]), new StubCache())
   try {
     const written = await context.database.transaction(async (client) => {
       await context.privacy?.assertCurrent(client)

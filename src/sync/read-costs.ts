@@ -10,22 +10,22 @@ import { priceRanges } from './details/readers/prices.ts'
 import { alwaysRead, dailySample, learningSample } from './economy.ts'
 import { pagingOf } from './lists/paging.ts'
 
-/** The settings that decide how much is asked for. */
+/** The settings that decide how much is read. */
 export type ReadSettings = Pick<
   SyncContext['settings'],
   'calendarYears' | 'priceDays' | 'slotDays' | 'slotDurations' | 'readEconomy'
 > & { readonly api: Pick<SyncContext['settings']['api'], 'paging' | 'lists'> }
 
-/** How many rows a stream has; null: nobody knows yet. */
+/** How many rows a stream has; null: unknown. */
 export type RowsOf = (stream: string) => number | null
 
 /** What the costs of reads follow from. */
 export type Costs = {
   readonly settings: ReadSettings
   readonly rowsOf: RowsOf
-  /** Reads that tell more than those they repeat: they are always made. */
+  /** Reads that show more than those they repeat: they are always made. */
   readonly needed: ReadonlySet<string>
-  /** PRICE_DAYS of prices are answered at once; left out: nobody knows, and they are asked by months. */
+  /** PRICE_DAYS of prices are answered in one request; missing: unknown, and they are requested by months. */
   readonly pricesAtOnce?: boolean
   /** The detected settings of filters that the API does not honour. */
   readonly refusedFilters?: ReadonlySet<string>
@@ -40,14 +40,14 @@ function elementsOf({ name, parent }: StreamDef, rowsOf: RowsOf): number {
   return own !== null && above !== null && own > 0 && above > 0 ? own / above : assumedElements
 }
 
-/** The records whose details a stream reads, all of them: its own for a list, its parent's otherwise. Null: nobody knows yet. */
+/** The records whose details a stream reads: its own for a list, its parent's otherwise. Null: unknown. */
 export function recordsWithDetails(stream: StreamDef, costs: Costs): number | null {
   const { rowsOf } = costs
   const above = parentOf(stream)
   if (stream.reads.kind === 'list' || above === undefined) return rowsOf(stream.name)
   if (above.reads.kind === 'list') return rowsOf(above.name)
   const boats = recordsWithDetails(above, costs)
-  // Slots of past days stay as rows; nothing is asked for them.
+  // Slots of past days stay as rows; nothing is requested for them.
   const most = Math.max(assumedElements, ownRequests(above, costs))
   return boats === null ? null : boats * Math.min(elementsOf(above, rowsOf), most)
 }
@@ -89,7 +89,7 @@ function ownRequests({ reads }: StreamDef, { settings, pricesAtOnce = false }: C
 const repeatedElements = (stream: StreamDef, { rowsOf }: Costs): number =>
   stream.reads.kind === 'list' ? 1 : elementsOf(stream, rowsOf)
 
-/** Is this read left out, but for samples, once it was learned from? */
+/** Whether this read is skipped, except for samples, once it is known to be redundant. */
 const isLeftOut = (endpoint: string, { settings, needed }: Costs): boolean =>
   settings.readEconomy && !needed.has(endpoint)
 
@@ -109,7 +109,7 @@ export function firstRequests(stream: StreamDef, records: number, costs: Costs):
   return records * ownRequests(stream, costs) + repeated
 }
 
-/** Requests of a first sync by which a list is asked for the links that this stream fills, where that is cheaper than each by itself. */
+/** Requests of a first sync to a list for the links that this stream fills, if that is cheaper than reading each. */
 export function linkRequests(stream: StreamDef, { rowsOf, settings, refusedFilters }: Costs): number {
   const target = linkedStream(stream)
   const { filter } = target?.filledBy ?? {}

@@ -1,4 +1,4 @@
-// What somebody asked to have read now: a stream, as a sync of it, or one record with its details, in a run of its own.
+// Requested refreshes: a stream, as a sync of it, or one record with its details, in a separate run.
 
 import type { PoolClient } from 'pg'
 import { childrenOf, findStream, parentOf } from '../catalog/catalog.ts'
@@ -94,7 +94,7 @@ async function readBelow(run: TaskRun, stream: StreamDef, parts: readonly string
   }
 }
 
-/** Also the reads that are left out otherwise. */
+/** Also the reads that are skipped otherwise. */
 const everything = { sample: true } as const
 
 /** The same task, as it reads another stream; what it changes there is counted as well. */

@@ -14,7 +14,7 @@ import type { SyncContext } from './context.ts'
 import { foundInside, personRedaction, withStubs } from './details/embeds.ts'
 import { calendarDays, daysOf } from './details/readers/calendar.ts'
 import { priceEntries } from './details/readers/prices.ts'
-import { SeenStubs } from './details/seen-stubs.ts'
+import { StubCache } from './details/stub-cache.ts'
 import type { RequestValues } from './records/project.ts'
 
 export type Replayed =
@@ -29,7 +29,7 @@ export async function replayRecord(context: SyncContext, record: QuarantineEntry
   const reason = replayed.bad[0]?.reason ?? wrongKey(stream, record, replayed)
   if (reason !== null) return { kind: 'refused', reason }
   try {
-    const { tables } = await withStubs(context, replayed, new SeenStubs())
+    const { tables } = await withStubs(context, replayed, new StubCache())
     const written = await context.database.transaction(async (client) => {
       await context.privacy?.assertCurrent(client)
       const { counts } = await applyWrites(client, { tables })
@@ -64,7 +64,7 @@ async function changesOf(context: SyncContext, stream: StreamDef, record: Quaran
   return changeSet(found)
 }
 
-/** The stored payload. What jsonb could not hold was stored as a JSON string of its text. */
+/** The stored payload. A payload that jsonb could not hold was stored as a JSON string of its text. */
 function bodyOf(stream: StreamDef, record: QuarantineEntry): Json {
   const { value } = parseJson(record.payload)
   if (typeof value !== 'string' || stream.reads.kind === 'calendar') return value
@@ -82,7 +82,10 @@ function entriesOf(stream: StreamDef, body: Json): readonly Json[] {
   return priceEntries(body) ?? [body]
 }
 
-/** What did not stand in the record; a calendar's days are read from the body again. A text says what is wrong with them. */
+/**
+ * The values that were not in the record; a calendar's days are read from the body again. A text is the reason why
+ * they cannot be.
+ */
 function requestOf(stream: StreamDef, record: QuarantineEntry, body: Json): RequestValues | string {
   const request = JSON.parse(record.request) as RequestValues
   if (stream.reads.kind !== 'calendar') return request
@@ -95,7 +98,7 @@ function requestOf(stream: StreamDef, record: QuarantineEntry, body: Json): Requ
 /** Longer keys are cut in the quarantine. */
 const longestKey = 500
 
-/** A record that stands under another key than the one it was asked for is not what was wanted. Null: nothing is wrong. */
+/** A record under another key than the requested one is the wrong record. Null: it is the right one. */
 function wrongKey(stream: StreamDef, record: QuarantineEntry, { tables }: ChangeSet): string | null {
   const row = tables.find((table) => table.stream === stream)?.rows[0]
   if (row === undefined || isContentKey(record.key)) return null

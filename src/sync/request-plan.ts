@@ -1,5 +1,5 @@
-// What a first sync and a day of the schedule need in requests, for a mirror of a given size. Pure: intervals, page sizes
-// and costs are the real ones; what no setting says is assumed, and named here.
+// The number of requests that a first sync and a day of the schedule need, for a mirror of a given size. Pure:
+// intervals, page sizes and costs are the real ones; values that no setting defines are assumed, and named here.
 
 import { isDetailOnSchedule, parentOf, streamNamed, streams, windowsOf, withAncestors } from '../catalog/catalog.ts'
 import { turnName } from '../catalog/turns.ts'
@@ -29,7 +29,7 @@ const dayMs = 24 * 3_600_000
 
 export type PlannedStream = {
   readonly stream: string
-  /** Records whose details it reads; null: nobody knows how many there are. */
+  /** Records whose details it reads; null: their number is unknown. */
   readonly records: number | null
   /** null: not on the schedule. */
   readonly intervalMs: number | null
@@ -46,7 +46,7 @@ export type RequestPlanInput = Costs & {
 }
 
 export type RequestPlan = Pick<PlannedStream, 'first' | 'pages' | 'perDay'> & {
-  /** A line for each stream that is read by itself. */
+  /** A line for each stream that is read separately. */
   readonly streams: readonly PlannedStream[]
 }
 

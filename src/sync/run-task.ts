@@ -19,7 +19,7 @@ const maxAttempts = 4
 const fencedMs = 5_000
 
 /** Logs that say already that the API refuses the credentials: it refuses every stream alike. */
-const refusalTold = new WeakSet<Logger>()
+const refusalLogged = new WeakSet<Logger>()
 
 type TaskOutcome = 'done' | 'taken' | 'returned' | 'failed' | 'lost'
 
@@ -53,7 +53,7 @@ export async function runTask(
   }, heartbeatMs)
   try {
     await carryOut(taskRun(task.isAsked ? askingFirst(context) : context, task, committing, signal))
-    refusalTold.delete(context.log)
+    refusalLogged.delete(context.log)
     return 'done'
   } catch (error) {
     return await afterFailure(context, task, { error, stopped: stop.aborted, lost: lost.signal.aborted })
@@ -116,8 +116,8 @@ async function afterFailure(
     return 'returned'
   }
   const unauthorized = error instanceof ApiError && error.code === 'API_UNAUTHORIZED'
-  const level = unauthorized && refusalTold.has(log) ? 'debug' : 'error'
-  if (unauthorized) refusalTold.add(log)
+  const level = unauthorized && refusalLogged.has(log) ? 'debug' : 'error'
+  if (unauthorized) refusalLogged.add(log)
   log[level](
     { event: 'task_failed', task: task.id, kind: task.kind, stream: task.stream, err: error },
     unauthorized

@@ -1,4 +1,4 @@
-// What can be decided on the pages, in which state, and the words for it. Pure.
+// The possible decisions on the pages, by state, and the texts for them. Pure.
 
 import type { ChangeInfo } from '../outbox/inspect.ts'
 import { type Event, transition } from '../outbox/states.ts'

@@ -1,4 +1,4 @@
-// What the pages need from outside (they know no queue, no command line and no API: whoever starts them hands these in),
+// What the pages need from outside (they import no queue, no command line and no API: the caller passes these in),
 // and how many viewers share one read.
 
 import type { CallRecord } from '../api/types.ts'
@@ -14,14 +14,14 @@ export type OperatorContext = {
   readonly database: Database
   /** What `status --json` prints. */
   readStatus(): Promise<StatusFacts>
-  /** Tells of each call of the API in this process. */
+  /** Reports each call of the API in this process. */
   onCall(listener: (call: CallRecord) => void): void
-  /** What would be sent after a decision about a change, as the API shows its record now; null: there is no such change. */
+  /** The request after a decision about a change, as the API shows its record now; null: the change does not exist. */
   previewDecision(id: string, what: SendingDecision): Promise<Preview | null>
   readonly queue: {
     /** Is the backend there? @throws BoatMirrorError QUEUE_* */
     ping(): Promise<void>
-    /** Opens a queue; while the backend is not there, the queue refuses what it is asked for. */
+    /** Opens a queue; while the backend is unavailable, the queue refuses all calls. */
     openQueue(
       name: string,
     ): Promise<{ getJobCounts(): Promise<Readonly<Record<string, number>>>; close(): Promise<void> }>
@@ -42,7 +42,7 @@ export function sharedRead<T>(
     const mine = { result: read(), at: now() }
     last = mine
     mine.result.catch(() => {
-      if (last === mine) last = undefined // whoever asked gets the error; the next one reads again
+      if (last === mine) last = undefined // the caller gets the error; the next one reads again
     })
     return mine.result
   }

@@ -1,5 +1,5 @@
-// The pages on which a signed-in person decides. GET shows what a decision does, POST makes it: by the same functions of SQL as
-// everybody, in the name that was typed. Without ADMIN_TOKEN there are none of them.
+// The pages on which a signed-in operator decides. GET shows the effect of a decision, POST makes it: through the
+// same SQL functions as all other clients, in the name that was typed. Without ADMIN_TOKEN these pages do not exist.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findStream } from '../catalog/catalog.ts'
@@ -39,7 +39,7 @@ const areas: Readonly<Record<Area, { readonly noun: string; readonly names: read
   streams: { noun: 'stream', names: ['pause', 'resume'] },
 }
 
-/** What somebody asks to decide. */
+/** The requested decision. */
 type Asked = {
   readonly area: Area
   readonly id: string
@@ -53,10 +53,10 @@ type Asked = {
 type Found = { readonly plan: string; readonly subject: Subject | null; readonly why: string }
 
 const recordsShown = 50
-/** Columns by which a person knows a record: not when it was written. */
+/** Columns by which an operator recognizes a record: not when it was written. */
 const columnsShown = 5
 
-const tellsRecord = ({ type, name }: StreamDef['columns'][number]): boolean =>
+const identifiesRecord = ({ type, name }: StreamDef['columns'][number]): boolean =>
   type !== 'jsonb' && !type.endsWith('[]') && !/^(creation|last_modification)_/.test(name)
 
 /** Adds them. */
@@ -82,7 +82,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
   const heldRecord = async (stream: StreamDef, key: string): Promise<HeldRecord> => {
     const row = await recordRow(pool, stream, keyParts(stream, key))
     const known = stream.columns
-      .filter((column) => tellsRecord(column) && !stream.key.includes(column.name))
+      .filter((column) => identifiesRecord(column) && !stream.key.includes(column.name))
       .flatMap(({ name }): [string, string][] => {
         const value = row?.values[name] ?? null
         return value === null ? [] : [[name, value]]

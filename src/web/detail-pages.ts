@@ -1,4 +1,5 @@
-// The pages about one thing: a stream, a run, a change, a quarantined record, the webhook. Each is read when it is asked for.
+// The pages about one thing: a stream, a run, a change, a quarantined record, the webhook. Each reads its data on
+// request.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findStream } from '../catalog/catalog.ts'
@@ -22,7 +23,7 @@ import { sessionOf } from './session.ts'
 /** The newest decisions that a page shows. */
 const decisionsShown = 10
 
-/** Whether whoever asks may decide on the pages. */
+/** Whether the client may decide on the pages. */
 export const decidesOf = (adminToken: string | null, { headers }: FastifyRequest): PageContext['decides'] =>
   adminToken === null ? 'off' : sessionOf(headers.cookie) ? 'here' : 'sign-in'
 
@@ -32,7 +33,7 @@ export const isDetailRoute = (route: string | undefined): boolean =>
 
 const isNumber = (text: string): boolean => /^\d{1,18}$/.test(text)
 
-/** A page, or null where there is no such thing. */
+/** A page, or null where its subject does not exist. */
 type Render = (name: string, page: PageContext) => Promise<string | null>
 
 /** Adds them. `facts` are those of the status page, shared with it. */

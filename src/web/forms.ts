@@ -1,5 +1,5 @@
-// The forms that decide: each is bound to a session, to what it decides, and to the plan that was shown. A plan is decided once,
-// so a form can be used once. Pure but for the clock that is passed in.
+// The forms that decide: each is bound to a session, to its decision, and to the plan that was shown. A plan is
+// decided once, so a form can be used once. Pure, except for the clock that is passed in.
 
 import { createHmac } from 'node:crypto'
 import { isSecret } from './session.ts'
@@ -16,7 +16,7 @@ export type Bound = {
 
 /** What is known of a form that is posted. */
 export type PostedForm =
-  /** `asksToken`: it is taken with the token alone. */
+  /** `asksToken`: it is accepted only with the token. */
   | { readonly kind: 'good'; readonly plan: string; readonly asksToken: boolean }
   | { readonly kind: 'old' }
   | { readonly kind: 'wrong' }
@@ -49,7 +49,7 @@ export function readForm(token: string, { session, path }: Bound, form: string, 
 /** The longest name that is kept. */
 export const longestName = 60
 
-/** The name that somebody typed, as it is noted: nothing proves it. Empty: none was typed. */
+/** The name that was typed, as it is recorded: nothing proves it. Empty: none was typed. */
 export function typedName(given: string): string {
   const name = given
     .replace(/[\p{C}\s]+/gu, ' ')

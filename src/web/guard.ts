@@ -1,5 +1,5 @@
-// What every request passes before a page sees it: headers that lock the browser down, the Host check, no state change
-// but by the forms of ours, and the token.
+// The checks that every request passes before a page sees it: headers that restrict the browser, the Host check, no
+// state change except by our own forms, and the token.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { BoatMirrorError } from '../errors.ts'
@@ -10,9 +10,9 @@ import { credentialOf, isRight, sessionCookie, sessionOf } from './session.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered without a token: nothing is told but that we live. */
+    /** Answered without a token: it reveals only that the process is running. */
     open?: boolean
-    /** Takes a form of ours by POST. */
+    /** Accepts one of our forms by POST. */
     form?: boolean
   }
 }
@@ -85,7 +85,7 @@ async function refusalOfCredential(
 function refuse(request: FastifyRequest, reply: FastifyReply, { status, text, retryAfterS }: Refusal): FastifyReply {
   const wantsPage = request.headers.accept?.includes('text/html') === true
   if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
-  // A page that refreshes itself with a session that is over must not go on guessing.
+  // A page that refreshes itself with an expired session must not count as guessing.
   if (status === 401 && sessionOf(request.headers.cookie)) reply.header('set-cookie', sessionCookie('', false))
   if (status === 401 && wantsPage) return reply.redirect(signInPath(request.url), 303)
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="boat-mirror"')

@@ -1,5 +1,5 @@
-// Slows down whoever guesses the token, in the form, as a bearer or with a session of his own making, and lets nobody who
-// has it be kept out by others who guess.
+// Slows down clients that guess the token, in the form, as a bearer or with a forged session, and never locks out a
+// client that has it.
 
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Credential } from './session.ts'
@@ -19,7 +19,7 @@ const remembered = 1_000
 
 type Verdict = { readonly kind: 'right' | 'wrong' } | { readonly kind: 'wait'; readonly seconds: number }
 
-/** Judges what somebody shows; `isRight` is not asked while an address has to wait. */
+/** Checks credentials; `isRight` is not called while an address has to wait. */
 export type Guesses = (address: string, shown: Credential, isRight: () => boolean) => Promise<Verdict>
 
 /** Counts for one server, in memory. */
@@ -35,11 +35,12 @@ export function createGuesses(limits: GuessLimits = defaults): Guesses {
   }
 
   return async (address, shown, isRight) => {
-    // A session that was right before is no guess, however many others behind the same proxy guess.
+    // A session that was right before is not a guess, however many others behind the same proxy guess.
     if (shown.kind === 'session' && wereRight.has(shown.text)) return { kind: isRight() ? 'right' : 'wrong' }
     const counters: (readonly [RateLimiterMemory, string])[] = [[perAddress, address]]
     if (!wereRight.has(address)) counters.push([inAll, 'all'])
-    // Counted before it is looked at, so that guesses at the same moment are counted too; a right one is taken back.
+    // Counted before it is checked, so that guesses at the same moment are counted too; a right one is subtracted
+    // again.
     for (const [limiter, key] of counters) {
       const refused = await limiter.consume(key).catch((reason: unknown) => reason)
       if (!(refused instanceof RateLimiterRes)) throw refused

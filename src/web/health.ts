@@ -1,5 +1,5 @@
-// /healthz: the process lives. /readyz: database, schema and queue answer; breaker and freshness are told besides.
-// Both are open to whoever may connect, so they name codes and numbers, no addresses and no messages.
+// /healthz: the process is alive. /readyz: database, schema and queue answer; breaker and freshness are included.
+// Both are open to every client, so they contain codes and numbers, no addresses and no messages.
 
 import type { FastifyInstance } from 'fastify'
 import { translateDatabaseError } from '../database/sql-states.ts'
@@ -46,7 +46,7 @@ export async function probe(
   }
 }
 
-/** Looks at everything at once. Never throws. */
+/** Checks everything at once. Never throws. */
 async function readReadiness(context: OperatorContext): Promise<Readiness> {
   const [database, schema, queue] = await Promise.all([
     probe(() => context.database.pool.query('select 1'), 'DATABASE_UNREACHABLE'),

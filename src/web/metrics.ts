@@ -200,7 +200,7 @@ export function createMetrics({ context, facts, jobs }: MetricsOptions): Metrics
     // One scrape after the other: gauges are reset and filled anew.
     text: () => {
       const mine = turn.then(refresh).then(() => registry.metrics())
-      turn = mine.catch(() => undefined) // whoever asked gets the error
+      turn = mine.catch(() => undefined) // the caller gets the error
       return mine
     },
     contentType: registry.contentType,

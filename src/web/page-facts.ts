@@ -33,7 +33,7 @@ export type PageFacts = {
   readonly tasks: { readonly waiting: number; readonly running: number }
   readonly traffic: readonly TrafficPoint[]
   readonly fleet: readonly FleetDay[]
-  /** Changes that are on their way or wait for a person, the newest first. */
+  /** Changes that are being sent or need a decision, the newest first. */
   readonly changes: readonly ChangeInfo[]
   readonly version: string
 }

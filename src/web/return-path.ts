@@ -1,9 +1,9 @@
-// Where somebody goes on after signing in: the page that was asked for, if it is one of ours. Pure.
+// Where to continue after signing in: the requested page, if it is one of ours. Pure.
 
-/** Letters, digits and what our own paths hold besides; never two slashes, which would name another host. */
+/** Letters, digits and the other characters of our own paths; never two slashes, which would name another host. */
 const ours = /^(\/[\w.~-]+)+\/?$/
 
-/** The path of a page of ours, without a query; the status page for everything else. */
+/** The path of one of our pages, without a query; the status page for everything else. */
 export function returnPath(wanted: unknown): string {
   return typeof wanted === 'string' && wanted.length <= 300 && ours.test(wanted) ? wanted : '/'
 }

@@ -1,4 +1,4 @@
-// The operator's pages: one small server beside the worker. Whatever happens here, the worker goes on.
+// The operator's pages: one small server beside the worker. Whatever happens here, the worker continues.
 
 import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
@@ -87,8 +87,8 @@ function registerPages(server: FastifyInstance, context: OperatorContext, jobs: 
 }
 
 /**
- * Serves the pages on HOST and PORT. Never throws: where the
- * pages can't be served (the port is taken by another worker), it says so and the worker goes on without them.
+ * Serves the pages on HOST and PORT. Never throws: where the pages can't be served (the port is in use by another
+ * worker), it logs that and the worker continues without them.
  */
 export async function startOperatorServer(context: OperatorContext): Promise<OperatorServer> {
   const { config, log } = context

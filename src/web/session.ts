@@ -1,5 +1,5 @@
-// Who may see the pages: the token in a header, or a signed cookie that the sign-in form sets. Pure but for the clock
-// that is passed in. The token itself is never stored in the browser and never stands in an address.
+// Access to the pages: the token in a header, or a signed cookie that the sign-in form sets. Pure, except for the
+// clock that is passed in. The token itself is never stored in the browser and never part of an address.
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
@@ -42,7 +42,7 @@ export function sessionCookie(session: string, secure: boolean): string {
   return `${cookieName}=${session}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
 }
 
-/** What somebody shows to be let in. */
+/** The credentials of a request. */
 export type Credential = { readonly kind: 'token' | 'session'; readonly text: string }
 
 /** The token in an Authorization header, else the session in a Cookie header; null: neither is there. */

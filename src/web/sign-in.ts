@@ -18,7 +18,7 @@ function signInPage(problem: string, back: string): string {
   return layout({ title: 'Sign in – Boat Mirror', body, live: false })
 }
 
-/** The browser came by https to a proxy that says so; the header only ever makes the cookie stricter. */
+/** The browser came by https to a proxy that reports it; the header only ever makes the cookie stricter. */
 const isSecure = (request: FastifyRequest): boolean => request.headers['x-forwarded-proto'] === 'https'
 
 type Shown = { readonly status: number; readonly problem: string; readonly back: string }

@@ -70,7 +70,7 @@ describe('the proxy for an address', () => {
   for (const address of ['socks5://u:hush@proxy:1', 'http://', 'http://u:hush%zz@proxy:1', 'u:hush@ proxy'])
     it(`${address} stops the start, by the name of the variable and without the password`, () => {
       const read = (): unknown => readConfig({ HTTPS_PROXY: address }, '/nonexistent')
-      expect(read).toThrow(/HTTPS_PROXY is ".*"; it takes an http\(s\) address such as/)
+      expect(read).toThrow(/HTTPS_PROXY is ".*". It must be an http\(s\) address, for example/)
       expect(read).not.toThrow(/hush/)
     })
 })

@@ -112,7 +112,7 @@ const program = new Command('npm run chaos --')
       .default('storm'),
   )
   .allowExcessArguments(false)
-  .showHelpAfterError('Add --help to see what it takes.')
+  .showHelpAfterError('Add --help to see the usage.')
   .action(async (options: Options) => {
     const matrix = runMatrix(options.only)
     const storms = options.only === 'storm' || options.only === 'all' ? await runStorms(options) : 0

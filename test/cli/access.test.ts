@@ -52,7 +52,10 @@ it('refuses what it cannot restrict, and says why', async () => {
     1,
     expect.stringContaining(`There is no role nobody_${mark}. [NOT_FOUND]`),
   ])
-  expect(await refused(role, '--companies', '1,x')).toEqual([2, expect.stringContaining('"x" is no id of a company')])
+  expect(await refused(role, '--companies', '1,x')).toEqual([
+    2,
+    expect.stringContaining('"x" is not the id of a company'),
+  ])
   expect(await refused(role)).toEqual([2, expect.stringContaining('--companies')])
   expect(await refused(admin, '--companies', '1')).toEqual([
     2,

@@ -63,7 +63,7 @@ describe('a user and password in API_BASE_URL', () => {
   for (const address of unreadable)
     it(`${address} is refused without being quoted whole`, () => {
       const wrong = () => read({ API_BASE_URL: address, API_AUTH: 'none' })
-      expect(wrong).toThrow(/it takes an http\(s\) address without \/v3 and query\.$/)
+      expect(wrong).toThrow(/It must be an http\(s\) address without \/v3 and query\.$/)
       expect(wrong).not.toThrow(/secret|100%/)
     })
 

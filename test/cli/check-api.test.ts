@@ -28,7 +28,7 @@ it('says which parameters a list refuses and is read without', async () => {
   await using front = await openStrictFront(sandbox.url)
   const found = named(await findingsOf(front.url), 'list rentals')
   expect(found).toMatchObject({ status: 'ok', detail: expect.stringContaining('12 records on the first page') })
-  expect(found?.detail).toMatch(/; order is refused, and left out$/)
+  expect(found?.detail).toMatch(/; order is refused, and no longer sent$/)
 })
 
 describe('a total', () => {
@@ -59,9 +59,14 @@ describe('a total', () => {
       past: 'refused',
       problem: null,
     },
-    { name: 'that is a little too large', says: (count) => count + 1, problem: /holds 2 records instead of 3$/ },
-    { name: 'that is much too large', says: (count) => count + 70, problem: /would end is empty$/ },
-    { name: 'that is too large by far', says: (count) => count * 9, past: 'refused', problem: /would end is empty$/ },
+    { name: 'that is a little too large', says: (count) => count + 1, problem: /has 2 records instead of 3$/ },
+    { name: 'that is much too large', says: (count) => count + 70, problem: /should be the last is empty$/ },
+    {
+      name: 'that is too large by far',
+      says: (count) => count * 9,
+      past: 'refused',
+      problem: /should be the last is empty$/,
+    },
     { name: 'that is too small', says: (count) => count - 9, problem: /more records follow/ },
     { name: 'that ends at some number', says: (count) => Math.min(count, 10), problem: /more records follow/ },
   ]

@@ -14,9 +14,9 @@ const told = (pins: readonly DetectedSetting[], priceDays = 90): readonly string
 
 it('says of windows, filters and prices at once whether they were tried, and are honoured', () => {
   expect(told([])).toEqual([
-    'ok windows rentals: not tried yet: a worker does after its first complete sweep',
-    'ok filter rentals: not tried yet: a sync does where rentals without a link are more than resources',
-    'ok prices at once: not tried yet: a sync of resource_pricetable does',
+    'ok windows rentals: not tried yet: a worker tries it after its first complete sweep',
+    'ok filter rentals: not tried yet: a sync tries it if more rentals have no link than there are resources',
+    'ok prices at once: not tried yet: a sync of resource_pricetable tries it',
   ])
   const honoured = [
     pin('windows:rentals', { honoured: true }),
@@ -24,9 +24,9 @@ it('says of windows, filters and prices at once whether they were tried, and are
     pin('prices_at_once', { days: 90, whole: true }),
   ]
   expect(told(honoured)).toEqual([
-    'ok windows rentals: filter and order are honoured: new rentals and soon ones are listed each 1m',
-    'ok filter rentals: resourceId is honoured: rentals are linked to resources by one request for each of these',
-    'ok prices at once: 90 days are answered at once',
+    'ok windows rentals: filter and order work: new and upcoming rentals are listed every 1m',
+    'ok filter rentals: resourceId works: one request for each of resources links its rentals',
+    'ok prices at once: 90 days fit one request',
   ])
   const refused = [
     pin('windows:rentals', { honoured: false, reason: 'It answers 400.' }),
@@ -34,25 +34,25 @@ it('says of windows, filters and prices at once whether they were tried, and are
     pin('prices_at_once', { days: 90, whole: false }),
   ]
   expect(told(refused)).toEqual([
-    'warn windows rentals: the API does not filter or order as asked: It answers 400.',
-    'ok filter rentals: resourceId is not honoured: each of the rentals is linked by its own read; tried again after seven days',
-    'ok prices at once: 90 days at once are not answered whole: asked by months',
+    'warn windows rentals: the API does not filter or order as requested: It answers 400.',
+    'ok filter rentals: resourceId does not work: each of the rentals is linked by its own read; retried after seven days',
+    'ok prices at once: one request for 90 days is not answered completely: one request per month',
   ])
   expect(told(refused, 31)).toHaveLength(2)
   expect(told([pin('refused:rentals.order', 'GET /v3/rentals was answered 400.')])).toContain(
-    'ok parameter rentals.order: refused on 2026-07-02, and left out for seven days: GET /v3/rentals was answered 400.',
+    'ok parameter rentals.order: refused on 2026-07-02, and not sent for seven days: GET /v3/rentals was answered 400.',
   )
-  expect(told(honoured, 60)[2]).toContain('compared anew for PRICE_DAYS=60')
+  expect(told(honoured, 60)[2]).toContain('compared again for PRICE_DAYS=60')
 })
 
 it('tells what is contradicted with what becomes of it, and no longer once it was probed again', () => {
   const remedyOf = (key: string): string | null | undefined =>
     detectedFindings([pin(key, 1, at(3))], { priceDays: 90 }).find(({ status }) => status === 'warn')?.remedy
   expect(remedyOf('page_base')).toMatch(/API_PAGE_BASE/)
-  expect(remedyOf('prices_at_once')).toMatch(/reads by months until then/)
-  expect(remedyOf('filter:rentals.resourceId')).toMatch(/own read has the last word/)
+  expect(remedyOf('prices_at_once')).toMatch(/each month is one request/)
+  expect(remedyOf('filter:rentals.resourceId')).toMatch(/own read decides/)
   expect(remedyOf('availability_order')).toMatch(/one by one/)
-  expect(remedyOf('summary:users')).toMatch(/probed again/)
+  expect(remedyOf('summary:users')).toMatch(/probes it again/)
   expect(told([pin('page_base', 0, at(3))])).toContain('warn probed page_base: 0 no longer holds: something else came')
   expect(remedyOf('prices_at_once')).not.toMatch(/API_PAGE_BASE/)
   expect(detectedFindings([pin('page_base', 0, at(1))], { priceDays: 90 }).every(({ status }) => status === 'ok')).toBe(

@@ -53,7 +53,7 @@ describe('a comparison', () => {
       'users 7: different – email: "a@b.fr" in the mirror, null in the API; year: 1 in the mirror, 2 in the API',
       'users 7 A: not in the mirror',
       'users 9: only in the mirror',
-      '1 of 2 streams differ. Bring them up to date with: boat-mirror sync --full',
+      '1 of 2 streams differ. Update them with: boat-mirror sync --full',
     ])
   })
 
@@ -79,7 +79,7 @@ describe('a comparison', () => {
 
   it('says that what cannot be mirrored was left out', () => {
     expect(linesOf(check({ bad: 2 }), check({ stream: 'types', bad: 1 }))).toEqual([
-      'The mirror equals the API, but for what cannot be mirrored (3). See: boat-mirror quarantine',
+      'The mirror equals the API, except for records that cannot be mirrored (3). See: boat-mirror quarantine',
     ])
   })
 

@@ -67,7 +67,7 @@ it('adds what it finds to .env, for its owner alone, and a second time nothing',
 
   const contradicted = await cli.run(['check', '--write', 'other.env'], { API_PAGING: 'cursor' })
   expect(contradicted.code).toBe(3)
-  expect(contradicted.stdout).toContain('API_PAGING is set to something else by the environment; found was offset.')
+  expect(contradicted.stdout).toContain('API_PAGING has another value in the environment; detected: offset.')
   expect(await readFile(join(cli.folder, 'other.env'), 'utf8')).toMatch(/^API_PAGING=offset$/m)
 }, 240_000)
 
@@ -154,6 +154,6 @@ it('shows what it found where the file cannot be written', async () => {
     ...{ API_BASE_URL: sandbox.url, API_TOKEN: 'Geheim-77' },
   })
   expect(found.code).toBe(1)
-  expect(found.stdout).toMatch(/fail {2}settings file .*can't be written/)
+  expect(found.stdout).toMatch(/fail {2}settings file .*cannot be written/)
   expect(found.stdout).toMatch(/^API_PAGING=offset$/m)
 }, 60_000)

@@ -129,7 +129,7 @@ describe('without a terminal', () => {
     const environment = { API_BASE_URL: sandbox.url, API_TOKEN: token, DATABASE_URL: database.url }
     const ended = await cli.run(['init'], { ...environment, API_PAGING: 'cursor' })
     expect(ended.code).toBe(3)
-    expect(ended.stdout).toContain('API_PAGING is set to something else by the environment; found was offset.')
+    expect(ended.stdout).toContain('API_PAGING has another value in the environment; detected: offset.')
     expect(variablesOf(await textOf(cli))).toMatchObject({ ...environment, API_PAGING: 'offset' })
   })
 

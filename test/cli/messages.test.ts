@@ -52,7 +52,7 @@ const cases: readonly Case[] = [
     args: ['sync'],
     env: () => ({ API_PAGE_SIZE: 'many', DELETE_LIMIT: 'x' }),
     code: 2,
-    says: [/API_PAGE_SIZE is "many"; it takes a whole number/, /DELETE_LIMIT is "x"/],
+    says: [/API_PAGE_SIZE is "many". It must be a whole number/, /DELETE_LIMIT is "x"/],
   },
   {
     name: 'pages that others could read without a token',
@@ -66,7 +66,7 @@ const cases: readonly Case[] = [
     args: ['sync', 'cities'],
     env: () => ({ DATA_DIR: '/dev/null/data' }),
     code: 2,
-    says: [/API_BASE_URL is not set, and the sandbox .* DATA_DIR \(\/dev\/null\/data\)/, /Set API_BASE_URL/],
+    says: [/API_BASE_URL is not set, so the built-in sandbox .* DATA_DIR \(\/dev\/null\/data\)/, /Set API_BASE_URL/],
   },
   {
     name: 'a database that is down',
@@ -128,9 +128,9 @@ const cases: readonly Case[] = [
     env: () => ({ BOAT_MIRROR_CONFIG: 'values.yaml' }),
     code: 2,
     says: [
-      /schedules\.rentals is "soon"; it takes a duration such as 15m, or off/,
-      new RegExp(`lists\\.cities\\.paging is "pag"; it takes ${oneOf(pagingStyles).takes}`),
-      /lists\.cities\.pages is "3"; known are paging, pageParam/,
+      /schedules\.rentals is "soon". It must be a duration, for example 15m, or off/,
+      new RegExp(`lists\\.cities\\.paging is "pag". It must be ${oneOf(pagingStyles).takes}`),
+      /lists\.cities\.pages is "3". Known are paging, pageParam/,
     ],
   },
   { name: 'an unknown flag', args: ['sync', '--fast'], code: 2, says: [/unknown option '--fast'/] },

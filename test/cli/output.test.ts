@@ -236,7 +236,7 @@ describe('progress without a terminal', () => {
     view.close()
     expect(lines).toEqual([
       `${runLine(done)}\n`,
-      '… 1 of 2 streams, 2,400 records, 6 requests, 0:05, some 2 min left\n',
+      '… 1 of 2 streams, 2,400 records, 6 requests, 0:05, about 2 min left\n',
     ])
     expect(runLine(done)).toBe('rentals: partial, 1,200 read, 3 inserted, 3 requests, 2 s – a page was cut')
   })

@@ -152,7 +152,7 @@ describe('changes', () => {
     ]) {
       const ended = await cli.run(['changes', ...several, '--expected', seen])
       expect(ended.code).toBe(2)
-      expect(errorOf(ended)).toContain('--expected is the plan of one change: name one.')
+      expect(errorOf(ended)).toContain('--expected is the plan of one change. Give exactly one number.')
     }
     await forget(id)
   })
@@ -160,14 +160,14 @@ describe('changes', () => {
   it.each([
     {
       args: ['enqueue', 'rental.update', '{"rentalId": 1}', '{"status": "PENDING"}'],
-      says: 'body.status is "PENDING"; it takes one of VALIDATED',
+      says: 'body.status is "PENDING". It must be one of VALIDATED',
     },
-    { args: ['enqueue', 'rental.update', 'rental 1'], says: 'It takes JSON' },
+    { args: ['enqueue', 'rental.update', 'rental 1'], says: 'It must be JSON' },
     { args: ['resolve', '1'], says: 'Give one of --take local' },
-    { args: ['resolve', '1', '--take', 'both'], says: 'It takes local or remote' },
-    { args: ['list', '--status', 'lost'], says: 'It takes queued, sending' },
-    { args: ['retry'], says: 'Name changes, or give --all' },
-    { args: ['show', 'x'], says: 'It takes a number' },
+    { args: ['resolve', '1', '--take', 'both'], says: 'It must be local or remote' },
+    { args: ['list', '--status', 'lost'], says: 'It must be one of queued, sending' },
+    { args: ['retry'], says: 'Give numbers of changes, or --all' },
+    { args: ['show', 'x'], says: 'It must be a number' },
   ])('refuses wrong usage with 2: $args', async ({ args, says }) => {
     const ended = await cli.run(['changes', ...args])
     expect(ended.code).toBe(2)

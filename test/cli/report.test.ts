@@ -78,7 +78,7 @@ describe('report', () => {
   it('stops at a limit and says that there is more', async () => {
     const { stdout } = await cli.run(['report', 'calendar', '--limit', '2'])
     expect(stdout.trim().split('\n')).toHaveLength(5)
-    expect(stdout).toContain('The first 2 rows')
+    expect(stdout).toContain('Only the first 2 rows')
   })
 
   it('lists the reports without a name', async () => {
@@ -89,18 +89,21 @@ describe('report', () => {
 
   const wrong = [
     { args: ['report', 'nothing'], says: /no report "nothing".*\n.*fleet, rentals, occupancy/ },
-    { args: ['report', 'revenu'], says: /no report "revenu"; revenue may be meant/ },
+    { args: ['report', 'revenu'], says: /no report "revenu" \(did you mean revenue\?\)/ },
     { args: ['runs', 'shw', '1'], says: /unknown command 'runs shw'\n\(Did you mean show\?\)/ },
-    { args: ['changes', 'enqueue', 'rental.updat'], says: /no operation "rental\.updat"; rental\.update may be meant/ },
-    { args: ['sync', 'rental'], says: /no stream "rental"; rentals may be meant/ },
+    {
+      args: ['changes', 'enqueue', 'rental.updat'],
+      says: /no operation "rental\.updat" \(did you mean rental\.update\?\)/,
+    },
+    { args: ['sync', 'rental'], says: /no stream "rental" \(did you mean rentals\?\)/ },
     { args: ['report', 'fleet', '--from', '2026-01-01'], says: /for calendar; fleet has no days/ },
-    { args: ['report', 'calendar', '--from', '2026-02-30'], says: /takes a day as YYYY-MM-DD/ },
+    { args: ['report', 'calendar', '--from', '2026-02-30'], says: /must be a day as YYYY-MM-DD/ },
     { args: ['report', 'calendar', '--to', '2026-02-20'], says: /--to needs --from/ },
-    { args: ['report', 'calendar', '--from', '2026-02-20', '--to', '2026-02-19'], says: /must lie after/ },
-    { args: ['report', 'fleet', '--csv', '--json'], says: /exclude each other/ },
+    { args: ['report', 'calendar', '--from', '2026-02-20', '--to', '2026-02-19'], says: /must be after/ },
+    { args: ['report', 'fleet', '--csv', '--json'], says: /not both/ },
     { args: ['report', 'fleet', '--limit', 'all'], says: /whole number/ },
     { args: ['explain', 'boats', '1'], says: /no stream "boats"/ },
-    { args: ['explain', 'rentals', 'abc'], says: /abc is no key of rentals: it takes id bigint/ },
+    { args: ['explain', 'rentals', 'abc'], says: /abc is not a key of rentals. It must be id bigint/ },
     { args: ['explain', 'rental_options', '7'], says: /key of rental_options is rental_id, id/ },
     { args: ['explain', 'rentals'], says: /missing required argument/ },
   ]
@@ -139,7 +142,7 @@ describe('explain', () => {
   it('ends with 1 when nothing is known', async () => {
     const ended = await cli.run(['explain', 'rentals', '9'])
     expect(ended.code).toBe(1)
-    expect(errorOf(ended)).toMatch(/Nothing is known of rentals 9.*\[NOT_FOUND\]/)
+    expect(errorOf(ended)).toMatch(/There is no record of rentals 9.*\[NOT_FOUND\]/)
   })
 })
 

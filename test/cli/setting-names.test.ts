@@ -31,15 +31,15 @@ describe('an unknown name in .env', () => {
   }
 
   const wrong: readonly (readonly [string, string])[] = [
-    ['API_PAGNG', '; API_PAGING may be meant.'],
-    ['API_TOEKN', '; API_TOKEN may be meant.'],
-    ['DATABSE_URL', '; DATABASE_URL may be meant.'],
-    ['HSOT', '; HOST may be meant.'],
-    ['api_token', '; API_TOKEN may be meant.'],
-    ['API_URL', '; API_BASE_URL may be meant.'],
-    ['PAGE_SIZE', '; API_PAGE_SIZE may be meant.'],
-    ['TIMEZONE', '; TIME_ZONE may be meant.'],
-    ['BOAT_MIRROR_CONFG', '; BOAT_MIRROR_CONFIG may be meant.'],
+    ['API_PAGNG', ' (did you mean API_PAGING?).'],
+    ['API_TOEKN', ' (did you mean API_TOKEN?).'],
+    ['DATABSE_URL', ' (did you mean DATABASE_URL?).'],
+    ['HSOT', ' (did you mean HOST?).'],
+    ['api_token', ' (did you mean API_TOKEN?).'],
+    ['API_URL', ' (did you mean API_BASE_URL?).'],
+    ['PAGE_SIZE', ' (did you mean API_PAGE_SIZE?).'],
+    ['TIMEZONE', ' (did you mean TIME_ZONE?).'],
+    ['BOAT_MIRROR_CONFG', ' (did you mean BOAT_MIRROR_CONFIG?).'],
     ['API_KEY', '.'],
     ['SOMETHING_ELSE', '.'],
   ]
@@ -49,7 +49,7 @@ describe('an unknown name in .env', () => {
 
   it('stops it even where the setting itself is there', async () =>
     expect(await inDotenv('API_TOKEN=a\nAPI_TOKN=b')).toBe(
-      'API_TOKN in .env is not a setting; API_TOKEN may be meant.',
+      'API_TOKN in .env is not a setting (did you mean API_TOKEN?).',
     ))
 
   it('is none of those that Docker, Postgres, Node and OpenTelemetry read from the same file', async () => {
@@ -88,12 +88,12 @@ describe('an unknown name in the file', () => {
   }
 
   it('stops the start with the right name', async () => {
-    expect(await inFile('API_PAGNG: page')).toBe('API_PAGNG in the file is not a setting; API_PAGING may be meant.')
+    expect(await inFile('API_PAGNG: page')).toBe('API_PAGNG in the file is not a setting (did you mean API_PAGING?).')
     expect(await inFile('schedule: { rentals: 2m }')).toBe(
-      'schedule in the file is not a setting; schedules may be meant.',
+      'schedule in the file is not a setting (did you mean schedules?).',
     )
     expect(await inFile('lists: { cities: { pageing: page } }')).toMatch(
-      /^lists\.cities\.pageing .*; paging may be meant\.$/,
+      /^lists\.cities\.pageing .* \(did you mean paging\?\)\.$/,
     )
   })
 })

@@ -41,14 +41,14 @@ describe('a sync under way', () => {
   it('is told with what is done, what is left, and how long that takes', () => {
     const estimate = { requestsMade: 900, requestsLeft: 2_700, perSecond: 10, secondsLeft: 270 }
     expect(lineOf(text({ backlog: work, estimate }), 'Running')).toBe(
-      'Running: 3 streams, 250 of 1,000 tasks done since 1 min 30 s; 2,700 requests left at 10 a second, some 5 min left.',
+      'Running: 3 streams, 250 of 1,000 tasks done in 1 min 30 s; 2,700 requests left at 10 a second, about 5 min left.',
     )
   })
 
   it('has no estimate before that is known', () => {
     const estimate = { requestsMade: 1, requestsLeft: null, perSecond: null, secondsLeft: null }
     expect(lineOf(text({ backlog: { ...work, done: 0 }, estimate }), 'Running')).toBe(
-      'Running: 3 streams, 0 of 1,000 tasks done since 1 min 30 s.',
+      'Running: 3 streams, 0 of 1,000 tasks done in 1 min 30 s.',
     )
   })
 
@@ -60,7 +60,7 @@ describe('a sync under way', () => {
     ]
     const all = text({ backlog: work, estimate, streams })
     expect(lineOf(all, 'First sync')).toBe(
-      'First sync: rentals 19,898 listed, 34 % of the requests made, some 11 min left; you can query now.',
+      'First sync: rentals 19,898 listed, 34 % of the requests made, about 11 min left; you can query now.',
     )
     expect(lineOf(all, 'rentals')).toMatch(/^rentals +19,898 /)
     expect(text({ backlog: work, estimate, streams: [stream({})] })).not.toContain('First sync')
@@ -111,7 +111,7 @@ describe('the API', () => {
       {
         name: 'that asked to wait',
         api: { pausedUntil: inSeconds(20) },
-        says: 'https://api.test – asked us to wait; goes on in 20 s',
+        says: 'https://api.test – asked us to wait; resumes in 20 s',
       },
       {
         name: 'that is down',
@@ -162,7 +162,7 @@ describe('what waits', () => {
     const all = text({ outbox: { queued: 3, conflict: 1, done: 0, oldestQueuedAt: ago(60) }, attention: [held] })
     expect(all).toContain('Outbox: 3 queued, 1 conflict.')
     expect(all).toContain(
-      'Needs a person:\n- users: 1,400 records.\n    boat-mirror runs show 12\n    boat-mirror runs release 12',
+      'Needs attention:\n- users: 1,400 records.\n    boat-mirror runs show 12\n    boat-mirror runs release 12',
     )
   })
 
@@ -184,7 +184,7 @@ describe('endpoints', () => {
     }
     const broken = { ...endpoint, endpoint: 'GET /v3/users', failures: 3, lastStatus: 500, lastError: 'no\nanswer' }
     const all = text({ endpoints: [endpoint, broken] })
-    expect(all).toContain('1 of 2 read endpoints called with success.')
+    expect(all).toContain('1 of 2 read endpoints answered successfully.')
     expect(lineOf(all, 'GET /v3/users')).toMatch(/ 3 +3 +500 +5 s ago +no answer$/)
     expect(lineOf(all, 'GET /v3/types')).toBe('')
   })

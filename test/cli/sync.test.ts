@@ -66,7 +66,7 @@ async function liveRentals(): Promise<readonly string[]> {
 // One mirror for all of them, because a first sync for each would take minutes: each brings it to where it begins.
 describe('sync', () => {
   describe('that went well', () => {
-    it('status names every stream and shows each read endpoint called with success', async () => {
+    it('status names every stream and shows that each read endpoint has answered', async () => {
       await succeed('sync')
       const { code, value } = await json('status')
       const status = value as { [name: string]: never } & {
@@ -97,6 +97,7 @@ describe('sync', () => {
         'failingHotRuns',
         'quarantine',
         'heldRuns',
+        'overlaps',
         'feedHeldBy',
         'consumers',
         'webhook',
@@ -117,7 +118,9 @@ describe('sync', () => {
       expect(status.quarantine).toEqual({ total: 0, since: null, byStream: {} })
       expect(status.heldRuns).toEqual([])
       const { stdout } = await cli.run(['status'])
-      expect(stdout).toContain(`${readEndpoints.length} of ${readEndpoints.length} read endpoints called with success`)
+      expect(stdout).toContain(
+        `${readEndpoints.length} of ${readEndpoints.length} read endpoints answered successfully`,
+      )
     })
 
     it('a second one reads no fresh detail and writes nothing', async () => {
@@ -204,7 +207,7 @@ describe('sync', () => {
       expect(stdout).toMatch(/^First sync: [\d,]+ requests; of them \d+ requests for the lists\.$/m)
       const wrong = await cli.run(['schedule', '--plan', '--rows', 'rental=1'])
       expect(wrong.code).toBe(2)
-      expect(errorOf(wrong)).toContain('There is no stream "rental"; rentals may be meant.')
+      expect(errorOf(wrong)).toContain('There is no stream "rental" (did you mean rentals?).')
     })
 
     it('schedule --plan --quota says what a quota would buy', async () => {
@@ -305,7 +308,10 @@ describe('sync', () => {
       expect(shown).toMatchObject({ payload: { departureDatetime: 'next week' } })
 
       const refused = await cli.run(['quarantine', 'retry', '--all'])
-      expect(refused).toMatchObject({ code: 3, stdout: expect.stringMatching(/still wrong: departureDatetime/) })
+      expect(refused).toMatchObject({
+        code: 3,
+        stdout: expect.stringMatching(/still in quarantine: departureDatetime/),
+      })
       const fixed = JSON.stringify({ ...good, departureDatetime: '2031-05-01T10:00:00Z' })
       await database.pool.query('update sync.quarantine set payload = $1::jsonb where id = $2', [fixed, entry])
       const retried = await cli.run(['quarantine', 'retry', entry])
@@ -331,7 +337,7 @@ describe('sync', () => {
       const ended = await started.ended
       expect(ended.code).toBe(1)
       expect(Date.now() - stoppedAt).toBeLessThan(10_000)
-      expect(ended.stderr).toMatch(/carries on from here/)
+      expect(ended.stderr).toMatch(/continues from here/)
       const { rows } = await database.pool.query<{ running: number; waiting: number }>(
         `select count(*) filter (where status = 'running')::int as running,
          count(*) filter (where status = 'waiting')::int as waiting from sync.tasks`,

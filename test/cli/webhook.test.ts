@@ -61,7 +61,7 @@ it('test sends a call without changes that each secret signs, and shows of the a
 })
 
 it('deliveries lists attempts, newest first', async () => {
-  expect(await printed()).toBe('No call of the webhook was sent within a week.\n')
+  expect(await printed()).toBe('No webhook call was sent in the last week.\n')
   const sent = { id: `msg_${'a'.repeat(32)}`, changes: 100, durationMs: 35, afterCursor: '1.2.3.4' }
   await noteDelivery(mirror.db.pool, { ...sent, status: null, error: 'the receiver hung up.' })
   await noteDelivery(mirror.db.pool, { ...sent, status: 204, error: null })

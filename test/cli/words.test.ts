@@ -56,13 +56,13 @@ describe('migrate --status', () => {
     await using fresh = await openCommandLine({ DATABASE_URL: database.url })
     const before = await fresh.run(['migrate', '--status'])
     expect(before).toMatchObject({ code: 1, stdout: expect.stringMatching(/0001_baseline +missing/) })
-    expect(before.stdout).toContain('Apply what is missing with: boat-mirror migrate')
+    expect(before.stdout).toContain('Apply the missing migrations with: boat-mirror migrate')
     expect((await fresh.run(['migrate'])).stdout).toMatch(/^Applied 0001_baseline(?:, \d{4}_\w+)*\./)
     expect((await fresh.run(['migrate'])).stdout).toBe('The database is up to date.\n')
     await database.pool.query(`insert into sync.migrations (name, timestamp) values ('9999_later', '2030-01-01')`)
     const newer = await fresh.run(['migrate', '--status'])
-    expect(newer).toMatchObject({ code: 1, stdout: expect.stringMatching(/9999_later +made by a newer program/) })
-    expect(newer.stdout).toContain('Use the newer version of boat-mirror with this database.')
+    expect(newer).toMatchObject({ code: 1, stdout: expect.stringMatching(/9999_later +applied by a newer version/) })
+    expect(newer.stdout).toContain('The database is newer than this program. Use the newer version of boat-mirror.')
   })
 })
 
@@ -93,7 +93,7 @@ describe('what cannot be mirrored', () => {
   it('is listed with its reason, and how much more there is', async () => {
     const text = await printed(['quarantine', '--limit', '1'])
     expect(text).toMatch(/\d+ +harbours +8 +1 .* name: expected text, got 12345678901234567890\./)
-    expect(text).toContain('1 of 2; see more with --limit.')
+    expect(text).toContain('1 of 2. Use --limit to see more.')
   })
 
   it('is shown whole, to the last digit', async () => {
@@ -108,7 +108,7 @@ describe('what cannot be mirrored', () => {
   it('is in explain and in status', async () => {
     expect(await printed(['explain', 'harbours', '8'])).toMatch(/In quarantine as entry \d+, seen 1 time from/)
     expect(await printed(['status'])).toContain(
-      'Needs a person:\n- 2 records cannot be mirrored (harbours 2).\n    boat-mirror quarantine\n',
+      'Needs attention:\n- 2 records cannot be mirrored (harbours 2).\n    boat-mirror quarantine\n',
     )
   })
 
@@ -130,7 +130,7 @@ describe('fields that the API shows and the catalog does not know', () => {
   it('are named by status, and no more than ten of them', async () => {
     const fields = Array.from({ length: 12 }, (_, n) => ({ stream: 'harbours', path: `f${n}`, sample: '1', times: 1 }))
     await noteUnknownFields(mirror.db.pool, fields)
-    expect(await printed(['status'])).toMatch(/\(kept in _payload\): harbours\.f0, .* and 2 more\./)
+    expect(await printed(['status'])).toMatch(/kept in _payload: harbours\.f0, .* and 2 more\./)
     await mirror.db.pool.query('delete from sync.unknown_fields')
   })
 })

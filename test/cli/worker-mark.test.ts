@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { markDatabase, noteOtherDatabase, otherDatabase } from '../../src/cli/worker-mark.ts'
 import { recordingLog } from '../api/recording-log.ts'
+import { makeFolder } from '../embedded/folders.ts'
+import { openCommandLine } from './program.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -47,3 +49,17 @@ it('keeps no worker from starting where nothing can be written', async () => {
   await using _worker = await markDatabase({ databaseUrl: own, dataDir }, log)
   expect(await otherDatabase({ databaseUrl: null, dataDir })).toBeNull()
 })
+
+it('is said by commands that write, that look and that print the address; not where DATABASE_URL says which is meant', async () => {
+  await using data = await makeFolder()
+  await using cli = await openCommandLine({ DATA_DIR: data.path })
+  await using _worker = await markDatabase({ databaseUrl: own, dataDir: data.path }, log)
+  for (const command of ['migrate', 'status', 'db']) {
+    const ended = await cli.run([command])
+    expect(ended.code, command).toBe(0)
+    expect(ended.stderr, command).toContain(`opened the embedded database in ${data.path}`)
+    expect(ended.stderr, command).toContain('The worker of this folder uses postgres://me:***@db.example/boats')
+    expect(ended.stderr, command).not.toContain('geheim')
+  }
+  expect((await cli.run(['db'], { DATABASE_URL: own })).stderr).toBe('')
+}, 240_000)

@@ -76,7 +76,7 @@ it('prints one line without a worker as well, says that the server stops again, 
   const { code, out, err } = await run(false)
   expect(code).toBe(0)
   expect(out).toMatch(/^postgres:\/\/boat_mirror:[\w-]{24,}@127\.0\.0\.1:\d+\/boat_mirror\n$/)
-  expect(err).toContain('up only while a command uses it')
+  expect(err).toContain('runs only while a command uses it')
   expect(await answers(out.trim())).toBe(false)
 })
 
@@ -99,6 +99,6 @@ it('says what to install where there is no psql', async () => {
   vi.stubEnv('PATH', bin.path)
   await expect(run(true, 'postgres://me@127.0.0.1:1/boats')).rejects.toMatchObject({
     code: 'PROGRAM_MISSING',
-    message: 'There is no psql on the path.',
+    message: 'psql is not on the path.',
   })
 })

@@ -50,14 +50,15 @@ export const citedSections = (text: string): readonly string[] =>
 /** What a heading is called in a link: its own anchor where the document gives one, else the usual one. */
 export function anchorsOf(document: string): ReadonlySet<string> {
   const given = [...document.matchAll(/<a id="([^"]+)"><\/a>/g)].map(([, id = '']) => id)
-  const usual = headingsOf(document).map((heading) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  )
-  return new Set([...given, ...usual])
+  return new Set([...given, ...headingsOf(document).map(anchorOf)])
 }
+
+/** The anchor that a heading gets where its document gives it none. */
+export const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
 
 const headingsOf = (document: string): readonly string[] =>
   [...document.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => heading)

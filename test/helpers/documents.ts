@@ -1,12 +1,13 @@
 // The parts of the documents that follow from the code. `npm run docs` writes them, test/docs.test.ts compares.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { schemaDocument } from '../../scripts/schema-docs.ts'
 import { readEndpoints, streams } from '../../src/catalog/catalog.ts'
 import type { BodyField, WriteDef } from '../../src/catalog/types.ts'
 import { writes } from '../../src/catalog/writes.ts'
 import { settings } from '../../src/settings.ts'
 import { withBlock } from './doc-block.ts'
+import { llmsText, readDocuments, withContents } from './document-index.ts'
 
 /** One row of the table of settings. */
 const settingRow = ({ name, fallback, takes, meaning }: (typeof settings)[keyof typeof settings]): string =>
@@ -91,6 +92,7 @@ const sentences: readonly { readonly path: string; readonly text: string }[] = [
   { path: 'README.md', text: ` ${reads} reads, paged` },
   { path: 'README.md', text: ` ${writes.length} writes, once` },
   { path: 'README.md', text: `${streams.length} tables fed by all ${reads} read endpoints` },
+  { path: 'README.md', text: `There are ${writes.length} operations.` },
   { path: 'docs/reliability.md', text: `all ${writes.length} operations` },
   { path: 'docs/reliability.md', text: `the ${writes.length} write operations` },
 ]
@@ -102,16 +104,22 @@ function withSentence(document: string, sentence: string): string {
   return document.replace(pattern, () => sentence)
 }
 
-/** The documents that hold such parts: their path from the project's folder, how they read, and how they should. */
+/** A document with its blocks, sentences and table of contents as they should be. */
+function completed(path: string, text: string): string {
+  let wanted = text
+  for (const block of blocks) if (block.path === path) wanted = withBlock(wanted, block.name, block.lines)
+  for (const sentence of sentences) if (sentence.path === path) wanted = withSentence(wanted, sentence.text)
+  return withContents(wanted)
+}
+
+/** The documents and llms.txt: their path from the project's folder, how they read, and how they should. */
 export function documents(): readonly { readonly path: string; readonly found: string; readonly wanted: string }[] {
-  const paths = new Set([...blocks, ...sentences].map(({ path }) => path))
-  const mixed = [...paths].map((path) => {
-    const found = readFileSync(path, 'utf8')
-    let wanted = found
-    for (const block of blocks) if (block.path === path) wanted = withBlock(wanted, block.name, block.lines)
-    for (const sentence of sentences) if (sentence.path === path) wanted = withSentence(wanted, sentence.text)
-    return { path, found, wanted }
-  })
-  const schema = 'docs/schema.md'
-  return [...mixed, { path: schema, found: readFileSync(schema, 'utf8'), wanted: schemaDocument() }]
+  const complete = readDocuments().map(({ path, text }) => ({
+    path,
+    found: text,
+    wanted: path === 'docs/schema.md' ? withContents(schemaDocument()) : completed(path, text),
+  }))
+  const index = llmsText(complete.map(({ path, wanted }) => ({ path, text: wanted })))
+  const found = existsSync('llms.txt') ? readFileSync('llms.txt', 'utf8') : ''
+  return [...complete, { path: 'llms.txt', found, wanted: index }]
 }

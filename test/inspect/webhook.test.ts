@@ -22,14 +22,14 @@ const webhook = (facts: Partial<WebhookStatus>): WebhookStatus => ({
 
 const failed = { lastError: 'the receiver answered 500.', behindS: 90, nextAttemptAt: new Date(now.getTime() + 20_000) }
 const cases: readonly { readonly facts: Partial<WebhookStatus>; readonly says: string }[] = [
-  { facts: { state: 'waiting', delivered: 0 }, says: 'begins with the next start of a worker' },
-  { facts: {}, says: 'has everything; 1,200 changes told' },
-  { facts: { behindS: 90 }, says: '1 min 30 s behind; 1,200 changes told' },
+  { facts: { state: 'waiting', delivered: 0 }, says: 'starts with the next worker' },
+  { facts: {}, says: 'up to date; 1,200 changes sent' },
+  { facts: { behindS: 90 }, says: '1 min 30 s behind; 1,200 changes sent' },
   {
     facts: { state: 'retrying', ...failed },
-    says: 'not taken: the receiver answered 500. Next attempt in 20 s; 1 min 30 s behind; 1,200 changes told',
+    says: 'failing: the receiver answered 500. Next attempt in 20 s; 1 min 30 s behind; 1,200 changes sent',
   },
-  { facts: { state: 'lost' }, says: 'lost changes; 1,200 changes told' },
+  { facts: { state: 'lost' }, says: 'lost changes; 1,200 changes sent' },
 ]
 
 describe('a webhook', () => {

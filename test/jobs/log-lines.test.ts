@@ -27,7 +27,7 @@ describe('the hourly line', () => {
   const openWorker = (db: Queryable, read: () => Promise<readonly AttentionItem[]>, everyMs: number) => {
     const lines: { event: string; msg: string }[] = []
     const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) })
-    const { stop } = startHourlyLine({ db, owner: 'host:1:a', read, log, everyMs, lookEveryMs: 1 })
+    const { stop } = startHourlyLine({ db, owner: 'host:1:a', read, log, everyMs, checkEveryMs: 1 })
     return { lines, stop }
   }
 
@@ -102,7 +102,7 @@ describe('an error that ends a command', () => {
       exit: 1,
       says: /^No connection to the database .* \[DATABASE_UNREACHABLE\]\nStart Postgres/,
     })),
-    { command: 'worker', env: wrong, exit: 2, says: /^API_PAGING is "pages"; it takes .* \[CONFIG_INVALID\]\n$/ },
+    { command: 'worker', env: wrong, exit: 2, says: /^API_PAGING is "pages". It must be .* \[CONFIG_INVALID\]\n$/ },
     { command: 'report boats', env: {}, exit: 2, says: /^There is no report "boats"\. \[USAGE\]\nReports are fleet, / },
   ]
   it.each(cases)(

@@ -67,7 +67,7 @@ export async function openAlerts({ database, databaseUrl, apiUrl, env = {}, queu
         },
         queueIsUp: queueIsUp ?? (async () => true),
         log: quiet,
-        lookEveryMs: 100,
+        checkEveryMs: 100,
       })
       running.push(alerts)
       return alerts

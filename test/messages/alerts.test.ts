@@ -130,6 +130,9 @@ it('tells everything that needs a person once as begun and once as over', async 
   const { sandbox } = mirror
   const decide = await leaveChangesToAPerson()
   await query(`insert into sync.request_counts values (date_trunc('minute', now()), 850)`)
+  await query(`insert into mirror.resources (id, _payload, _source, _read_at) values ('twice', '{}', 'GET', now())`)
+  await query(`insert into mirror.rentals (id, resource_id, status, departure_datetime, arrival_datetime, _payload, _source, _read_at)
+    select id, 'twice', 'VALIDATED', now(), now() + interval '2 days', '{}', 'GET', now() from (values (990002), (990003)) r (id)`)
   // A consumer that took nothing for 250 days, and a receiver that takes nothing of what comes now.
   await feedSettled({ all: query }) // what is not shown yet would not be behind the webhook's place
   await query(`update mirror.change_log set changed_at = changed_at - interval '250 days'`)
@@ -205,6 +208,7 @@ it('tells everything that needs a person once as begun and once as over', async 
   await query(`update mirror.change_log set changed_at = changed_at + interval '249 days'
     where changed_at < now() - interval '200 days'`)
   await query('truncate sync.request_counts')
+  await query(`delete from mirror.rentals where resource_id = 'twice'; delete from mirror.resources where id = 'twice'`)
   await decide()
   await query('update sync.streams set target_s = 3600')
   await query(`update sync.unknown_fields set first_seen_at = now() - interval '8 days'`)
@@ -324,13 +328,17 @@ it('is tried by `alert --test`, which shows of the address no more than scheme a
   await using alerts = await open()
   const { receiver, messages } = alerts
   const run = (...args: readonly string[]) => cli.run(['alert', ...args], { ALERT_URL: receiver.url })
-  expect(await run('--test')).toEqual({ code: 0, stdout: `Taken by ${new URL(receiver.url).origin}.\n`, stderr: '' })
+  expect(await run('--test')).toEqual({
+    code: 0,
+    stdout: `${new URL(receiver.url).origin} accepted the message.\n`,
+    stderr: '',
+  })
   expect(messages()).toMatchObject([{ kind: 'test', state: 'begun', text: expect.stringContaining('a test.') }])
   receiver.answers = [404]
   const refused = await run('--test')
   expect(refused).toMatchObject({ code: 1, stdout: '' })
   expect(errorOf(refused)).toContain(
-    'The message was not taken: the receiver answered 404. See whether the address is the right one. [MESSAGE_REFUSED]',
+    'The receiver did not accept the message: the receiver answered 404. See whether the address is the right one. [MESSAGE_REFUSED]',
   )
   expect(refused.stderr).not.toContain('secret')
   expect((await run()).code).toBe(2)

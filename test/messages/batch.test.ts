@@ -173,13 +173,13 @@ describe('the settings', () => {
   ]
   for (const given of refused)
     it(`refuse ${given} without quoting its path`, () => {
-      expect(() => read({ WEBHOOK_URL: given })).toThrow(/^WEBHOOK_URL is .*; it takes an https:\/\/ address/)
+      expect(() => read({ WEBHOOK_URL: given })).toThrow(/^WEBHOOK_URL is .*. It must be an https:\/\/ address/)
       expect(() => read({ WEBHOOK_URL: given })).not.toThrow(/secret/)
     })
 
   it('demand a secret with the address, and say how to make one', () =>
     expect(() => readConfig({ WEBHOOK_URL: 'https://hooks.example' }, '/nonexistent')).toThrow(
-      /^WEBHOOK_SECRET is not set, and WEBHOOK_URL is: .*openssl rand -base64 32/,
+      /^WEBHOOK_URL is set, but WEBHOOK_SECRET is not. .*openssl rand -base64 32/,
     ))
 
   const other = `whsec_${Buffer.alloc(24).toString('base64')}`
@@ -190,7 +190,7 @@ describe('the settings', () => {
   for (const each of [...wrong, `${secret},${other}`, `${secret} whsec_`])
     it(`refuse the secret ${each.slice(0, 12)}…${each.slice(-12)} without quoting it`, () =>
       expect(() => read({ WEBHOOK_SECRET: each })).toThrow(
-        'WEBHOOK_SECRET is a value that is not shown; it takes whsec_ and 24 to 64 bytes in base64, or several of these with spaces between them.',
+        'WEBHOOK_SECRET is a value that is not shown. It must be whsec_ and 24 to 64 bytes in base64, or several of these, separated by spaces.',
       ))
 
   it('name streams that there are', () => {
@@ -198,7 +198,7 @@ describe('the settings', () => {
     expect(config.webhookStreams).toEqual(['rentals', 'users'])
     expect(() => assertKnownStreams(config)).not.toThrow()
     expect(() => assertKnownStreams(read({ WEBHOOK_STREAMS: 'rentls' }))).toThrow(
-      'WEBHOOK_STREAMS: there is no stream "rentls"; rentals may be meant.',
+      'WEBHOOK_STREAMS: there is no stream "rentls" (did you mean rentals?).',
     )
   })
 })

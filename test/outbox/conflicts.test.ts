@@ -58,6 +58,20 @@ async function updateAs(role: string, body: object): Promise<string> {
   }
 }
 
+describe('an update whose author looked at nothing (base: null)', () => {
+  it('goes over whatever others wrote, also where it repeats what the mirror shows', async () => {
+    const id = await update({ orderLink: 'https://example.com/start', contractLink: 'mine' }, { base: null })
+    upstream({ orderLink: 'https://example.com/theirs', contractLink: 'theirs' })
+    await rig.push()
+    expect((await rig.change(id)).status).toBe('done')
+    expect(truth()).toMatchObject({ orderLink: 'https://example.com/start', contractLink: 'mine' })
+  })
+
+  it('is an update: nothing else takes it', async () => {
+    await expect(rig.queue('rental.delete', { rentalId }, {}, { base: null })).rejects.toThrow('for updates only')
+  })
+})
+
 describe('different fields', () => {
   it('of two partners and of the API’s own copy all survive', async () => {
     const one = await updateAs('bm_conflict_a', { orderLink: 'https://example.com/a' })

@@ -90,19 +90,19 @@ describe('a change larger than 1 MB', () => {
       'in its body',
       { orderLink: mb(1.5), contractLink: 'https://example.com' },
       {},
-      'rental.update: body is 1.51 MB of JSON, body.orderLink alone 1.51 MB; it takes at most 1 MB.',
+      'rental.update: body is 1.51 MB of JSON, body.orderLink alone 1.51 MB. It must be at most 1 MB.',
     ],
     [
       'in what its editor saw',
       { orderLink: 'https://example.com' },
       { base: { orderLink: mb(2) } },
-      'rental.update: options is 2.01 MB of JSON, options.base alone 2.01 MB; it takes at most 1 MB.',
+      'rental.update: options is 2.01 MB of JSON, options.base alone 2.01 MB. It must be at most 1 MB.',
     ],
     [
       'in two fields, neither of which is',
       { orderLink: mb(0.6), contractLink: mb(0.5) },
       {},
-      'rental.update: body is 1.11 MB of JSON, body.orderLink alone 0.61 MB; it takes at most 1 MB.',
+      'rental.update: body is 1.11 MB of JSON, body.orderLink alone 0.61 MB. It must be at most 1 MB.',
     ],
   ])('%s is refused, naming limit, size and field', async (_, body, options, message) => {
     await expect(queue('rental.update', { rentalId: 42 }, body, options)).rejects.toMatchObject({
@@ -115,7 +115,9 @@ describe('a change larger than 1 MB', () => {
   it.skipIf(inGate)(
     'is refused before anything is looked at, whatever it is',
     async () => {
-      await expect(queue('rental.update', mb(1.2))).rejects.toThrow('target is 1.21 MB of JSON; it takes at most 1 MB.')
+      await expect(queue('rental.update', mb(1.2))).rejects.toThrow(
+        'target is 1.21 MB of JSON. It must be at most 1 MB.',
+      )
       const tooLong = JSON.stringify({ unknown: mb(100) })
       await expect(queue('rental.update', { rentalId: 42 }, JSON.parse(tooLong))).rejects.toThrow(
         'body.unknown alone 100.01 MB',

@@ -23,7 +23,7 @@ describe('a change that does not fit is refused', () => {
     {
       name: 'a missing target',
       call: ['rental.update', {}, { status: 'VALIDATED' }],
-      says: 'target.rentalId is missing; it takes a whole number',
+      says: 'target.rentalId is missing. It must be a whole number',
     },
     {
       name: 'a target of another operation',
@@ -33,7 +33,7 @@ describe('a change that does not fit is refused', () => {
     {
       name: 'a target as text',
       call: ['rental.delete', { rentalId: '42' }],
-      says: 'target.rentalId is "42"; it takes a whole number',
+      says: 'target.rentalId is "42". It must be a whole number',
     },
     {
       name: 'a target that is null',
@@ -43,12 +43,12 @@ describe('a change that does not fit is refused', () => {
     {
       name: 'a target that is no object',
       call: ['rental.delete', 42],
-      says: 'target is 42; it takes an object of rentalId',
+      says: 'target is 42. It must be an object of rentalId',
     },
     {
       name: 'a body that is no object',
       call: ['rental.update', { rentalId: 1 }, []],
-      says: 'body is []; it takes an object of status',
+      says: 'body is []. It must be an object of status',
     },
     { name: 'an empty update', call: ['rental.update', { rentalId: 1 }, {}], says: 'body is empty; allowed: status' },
     {
@@ -60,7 +60,7 @@ describe('a change that does not fit is refused', () => {
     {
       name: 'a status that can’t be written',
       call: ['rental.update', { rentalId: 1 }, { status: 'PENDING' }],
-      says: 'body.status is "PENDING"; it takes one of VALIDATED, CANCELED_BY_CLIENT',
+      says: 'body.status is "PENDING". It must be one of VALIDATED, CANCELED_BY_CLIENT',
     },
     {
       name: 'a status that is to be cleared',
@@ -70,27 +70,27 @@ describe('a change that does not fit is refused', () => {
     {
       name: 'a price as text',
       call: ['rental.update', { rentalId: 1 }, { rentalPrice: '10' }],
-      says: 'body.rentalPrice is "10"; it takes a number',
+      says: 'body.rentalPrice is "10". It must be a number',
     },
     {
       name: 'a quantity with a fraction',
       call: ['rental_option.add', { rentalId: 1 }, { optionId: 1, quantity: 1.5 }],
-      says: 'body.quantity is 1.5; it takes a whole number',
+      says: 'body.quantity is 1.5. It must be a whole number',
     },
     {
       name: 'a missing field',
       call: ['rental_option.add', { rentalId: 1 }, { optionId: 1 }],
-      says: 'body.quantity is missing; it takes a whole number',
+      says: 'body.quantity is missing. It must be a whole number',
     },
     {
       name: 'a day that does not exist',
       call: ['user.create', {}, { ...user, birthDate: '2001-02-29' }],
-      says: 'body.birthDate is "2001-02-29"; it takes a date',
+      says: 'body.birthDate is "2001-02-29". It must be a date',
     },
     {
       name: 'an e-mail without @',
       call: ['user.create', {}, { ...user, email: 'ann' }],
-      says: 'body.email is "ann"; it takes an e-mail address',
+      says: 'body.email is "ann". It must be an e-mail address',
     },
     {
       name: 'a country by name',
@@ -105,12 +105,12 @@ describe('a change that does not fit is refused', () => {
     {
       name: 'a country as text',
       call: ['user.create', {}, { ...user, addressCountry: 'FR' }],
-      says: 'it takes an object of code',
+      says: 'It must be an object of code',
     },
     {
       name: 'a license type by text',
       call: ['user_license.add', { userId: 1 }, { type: { id: 'x' } }],
-      says: 'body.type.id is "x"; it takes a whole number',
+      says: 'body.type.id is "x". It must be a whole number',
     },
     {
       name: 'an unknown option',
@@ -125,12 +125,12 @@ describe('a change that does not fit is refused', () => {
     {
       name: 'a policy that does not exist',
       call: ['user.delete', { userId: 1 }, {}, { on_conflict: 'both' }],
-      says: 'options.on_conflict is "both"; it takes one of fail, local_wins, remote_wins',
+      says: 'options.on_conflict is "both". It must be one of fail, local_wins, remote_wins',
     },
     {
       name: 'an expiry that is no date',
       call: ['user.delete', { userId: 1 }, {}, { expires_at: 'tomorrow' }],
-      says: 'options.expires_at is "tomorrow"; it takes a date-time',
+      says: 'options.expires_at is "tomorrow". It must be a date-time',
     },
     {
       name: 'a base for a delete',

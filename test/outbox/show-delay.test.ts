@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Outcome, Unseen } from '../../src/outbox/outcome.ts'
-import { createShowDelay, lookAgain } from '../../src/outbox/show-delay.ts'
+import { checkAgain, createShowDelay } from '../../src/outbox/show-delay.ts'
 
 const waits = (unseen: Unseen): Outcome => ({ kind: 'verify', delayMs: 1, error: 'x', unseen })
 const shown: Outcome = { kind: 'verify', delayMs: 1, error: 'x' }
@@ -11,17 +11,21 @@ const failed: Outcome = { kind: 'failed', error: 'x', response: null }
 
 describe('what is not to be seen', () => {
   it('is looked at again after as long again, from 250 ms to 5 s, and a last time when its time is over', () => {
-    const delays = [0, 100, 800, 4_000, 20_000].map((sinceMs) => lookAgain({ sinceMs, patienceMs: 60_000 })?.delayMs)
+    const delays = [0, 100, 800, 4_000, 20_000].map((sinceMs) => checkAgain({ sinceMs, patienceMs: 60_000 })?.delayMs)
     expect(delays).toEqual([250, 250, 800, 4_000, 5_000])
-    expect(lookAgain({ sinceMs: 4_900, patienceMs: 5_000 })?.delayMs).toBe(100)
-    expect(lookAgain({ sinceMs: 5_000, patienceMs: 5_000 })).toBeNull()
+    expect(checkAgain({ sinceMs: 4_900, patienceMs: 5_000 })?.delayMs).toBe(100)
+    expect(checkAgain({ sinceMs: 5_000, patienceMs: 5_000 })).toBeNull()
   })
 
   it('is looked at some twenty times at most, within its time', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 60_000 }), (patienceMs) => {
         let [sinceMs, looks] = [0, 0]
-        for (let next = lookAgain({ sinceMs, patienceMs }); next !== null; next = lookAgain({ sinceMs, patienceMs })) {
+        for (
+          let next = checkAgain({ sinceMs, patienceMs });
+          next !== null;
+          next = checkAgain({ sinceMs, patienceMs })
+        ) {
           sinceMs += next.delayMs
           looks++
         }

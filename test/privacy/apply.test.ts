@@ -311,7 +311,7 @@ describe('a process with the former settings', () => {
       ['worker'],
       on(database, { ...settings, API_BASE_URL: api.url, PORT: '0', LOG_LEVEL: 'info' }),
     )
-    await expect.poll(() => worker.text(), { timeout: 30_000, interval: 100 }).toContain('Up, and on schedule')
+    await expect.poll(() => worker.text(), { timeout: 30_000, interval: 100 }).toContain('Running. Next')
     await apply(database, drop)
     markEverybody(api, ' after')
     await database.pool.query(`select mirror.refresh('users')`)

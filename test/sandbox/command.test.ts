@@ -34,7 +34,7 @@ describe('the command', () => {
     await using program = await buildProgram('test/sandbox/sandbox-program.ts')
     await using sandbox = await openSandbox({ size: 5 })
     const child = startProgram(program.file, ['sandbox', '--port', String(sandbox.port)])
-    await expect(child.nextLine()).rejects.toThrow(/can not listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)/)
+    await expect(child.nextLine()).rejects.toThrow(/cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)/)
     expect(await child.end()).toBe(2)
   })
 

@@ -25,7 +25,7 @@ const stateAt = async (got: Got, token = 'writer'): Promise<Got> =>
 const link = (mark: string) => ({ orderLink: `https://example.com/${mark}` })
 
 describe('with Prefer: respond-async', () => {
-  it('a write is answered 202 at once; its address tells state and result, to its own token alone', async () => {
+  it('a write is answered 202 at once; its address shows state and result, to its own token alone', async () => {
     await served.pause()
     const got = await put(planner.rental(), link('async'), { prefer: 'return=minimal, respond-async' })
     expect([got.status, got.headers.get('location'), got.headers.get('preference-applied')]).toEqual([

@@ -5,9 +5,9 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { freshnessHistory, streamHistory } from '../../src/inspect/freshness-history.ts'
-import { startFreshnessLooks } from '../../src/jobs/freshness-looks.ts'
-import { lookAtFreshness, saveFreshnessDays } from '../../src/state/freshness-days.ts'
-import { afterLook, type FreshnessDay, type Look, minutesOfDay } from '../../src/state/freshness-minutes.ts'
+import { startFreshnessChecks } from '../../src/jobs/freshness-checks.ts'
+import { checkFreshness, saveFreshnessDays } from '../../src/state/freshness-days.ts'
+import { afterCheck, type FreshnessDay, type Look, minutesOfDay } from '../../src/state/freshness-minutes.ts'
 import { type Mirror, openMirror, quiet } from '../helpers/rows.ts'
 
 let mirror: Mirror
@@ -52,7 +52,7 @@ function rowsOf(seen: readonly Seen[]): readonly FreshnessDay[] {
   const days = new Map<number, FreshnessDay>()
   let last: FreshnessDay | null = null
   for (const { minute, look } of seen) {
-    last = afterLook(last, minute, look)
+    last = afterCheck(last, minute, look)
     if (last !== null) days.set(last.day, last)
   }
   return [...days.values()]
@@ -135,7 +135,7 @@ describe('a look', () => {
       `insert into sync.runs (stream, trigger, status) values ('rentals', 'test', 'partial') returning id`,
     )
     await mirror.all(`update sync.streams set last_run_id = $1 where stream = 'rentals'`, [run?.id])
-    await lookAtFreshness(mirror.db, ['user_licenses'])
+    await checkFreshness(mirror.db, ['user_licenses'])
     expect(await found()).toEqual([
       { stream: 'cities', met: 0, counts: true },
       { stream: 'rentals', met: 1, counts: true },
@@ -148,10 +148,10 @@ describe('a look', () => {
     await put('rentals', 1, 3_600)
     const config = readConfig({ DATABASE_URL: mirror.url }, '/nonexistent')
     const began = await thisMinute()
-    const workers = [1, 2, 3].map(() => startFreshnessLooks({ database: mirror.db, config, log: quiet }))
+    const workers = [1, 2, 3].map(() => startFreshnessChecks({ database: mirror.db, config, log: quiet }))
     await expect.poll(found, { timeout: 10_000 }).toHaveLength(1)
     await Promise.all(workers.map((each) => each[Symbol.asyncDispose]()))
-    await lookAtFreshness(mirror.db, [])
+    await checkFreshness(mirror.db, [])
     const ended = await thisMinute()
     const [{ met } = { met: 0 }] = (await found()) as { met: number }[]
     expect(met).toBeGreaterThanOrEqual(1)

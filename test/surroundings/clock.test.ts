@@ -87,7 +87,7 @@ describe.runIf(isFull)('the clock of a worker is set while it works', () => {
     writeFileSync(file, '0')
     // At its start the worker goes by Paris, and so does everything in it that would ask for local time.
     worker = line.start(['worker'], { WALL_CLOCK_FILE: file, TZ: 'Europe/Paris' })
-    await vi.waitFor(() => expect(worker.text()).toContain('Up, and on schedule'), { timeout: 60_000, interval: 100 })
+    await vi.waitFor(() => expect(worker.text()).toContain('Running. Next'), { timeout: 60_000, interval: 100 })
   })
   afterAll(async () => {
     worker?.process.kill('SIGTERM')

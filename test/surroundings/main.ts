@@ -49,7 +49,7 @@ const program = new Command('npm run surroundings --')
   .option('--seed <n>', 'seed of the order of tests', wholeNumber, Date.now())
   .option('--fresh', 'run again what was green', false)
   .allowExcessArguments(false)
-  .showHelpAfterError('Add --help to see what it takes.')
+  .showHelpAfterError('Add --help to see the usage.')
   .parse()
 const { only, postgres, seed, fresh }: Flags = program.opts()
 

@@ -213,7 +213,7 @@ for (const { name, settings, direct, polls } of chosen)
         `a worker with its queue on ${queue} serves its pages and sends a change at once`,
         async () => {
           const worker = rig.cli.start(['worker'], queue === 'Redis' ? { REDIS_URL: redisUrl ?? '' } : {})
-          await expect.poll(() => worker.text(), patience).toMatch(/Up, and on schedule/)
+          await expect.poll(() => worker.text(), patience).toMatch(/Running. Next/)
           const [, page] = /Pages +(http\S+)/.exec(worker.text()) ?? []
           expect(await (await fetch(`${page}/`)).text()).toContain('rentals')
           expect((await fetch(`${page}/readyz`)).status).toBe(200)
@@ -257,7 +257,7 @@ describe.skipIf(program === undefined || !isFull)(
       await using rig = await openRig({ pool_mode: 'transaction', default_pool_size: '2' }, false)
       expect((await rig.cli.run(['migrate'])).code).toBe(0)
       const workers = [1, 2, 3].map(() => rig.cli.start(['worker']))
-      for (const worker of workers) await expect.poll(() => worker.text(), patience).toMatch(/Up, and on schedule/)
+      for (const worker of workers) await expect.poll(() => worker.text(), patience).toMatch(/Running. Next/)
       expect(await differences(rig)).toEqual([])
       for (const worker of workers) await stopWorker(worker)
       expect(workers.flatMap(complaints)).toEqual([])
@@ -279,7 +279,7 @@ describe('DATABASE_DIRECT_URL', () => {
     await using cli = await openCommandLine({ DATABASE_DIRECT_URL: 'postgres://127.0.0.1/boats' })
     const ended = await cli.run(['sync'])
     expect(ended.code).toBe(2)
-    expect(errorOf(ended)).toMatch(/DATABASE_DIRECT_URL is set, and DATABASE_URL is not.* \[CONFIG_INVALID\]/)
+    expect(errorOf(ended)).toMatch(/DATABASE_DIRECT_URL is set, but DATABASE_URL is not.* \[CONFIG_INVALID\]/)
   })
 
   it('that leads to another database stops every command that would use it, even if that one is a copy', async () => {

@@ -6,7 +6,7 @@ import { streamNamed } from '../../src/catalog/catalog.ts'
 import type { Queryable } from '../../src/database/sql.ts'
 import type { Embedded, EmbeddingRecord } from '../../src/sync/change-set.ts'
 import { embeddedRecords, stubsOf } from '../../src/sync/details/embeds.ts'
-import { SeenStubs } from '../../src/sync/details/seen-stubs.ts'
+import { StubCache } from '../../src/sync/details/stub-cache.ts'
 import type { JsonObject } from '../../src/sync/records/project.ts'
 
 const rental = (text: string, endpoint = 'GET /v3/rentals', readAt = new Date(0)): EmbeddingRecord => ({
@@ -58,7 +58,7 @@ describe('stubs', () => {
     const city = embedded('cities', { id: 9, name: 'Brest' }, new Date(9))
     const { tables, warnings } = await stubsOf(knowing({ 2: true, 3: false }), [...harbours, broken, city], {
       timeZone: 'UTC',
-      seen: new SeenStubs(),
+      seen: new StubCache(),
     })
     expect(
       tables.map(({ stream, mode, source, readAt, newKeys, rows }) => ({
@@ -82,7 +82,7 @@ describe('stubs', () => {
   })
 
   it('are left out where the task wrote or compared the same before, and told from new ones while that is not committed', async () => {
-    const seen = new SeenStubs()
+    const seen = new StubCache()
     const stubs = async (known: Readonly<Record<string, boolean>>, name: string, at: number): Promise<unknown> => {
       const looks = [embedded('harbours', { id: 1, name }, new Date(at))]
       const { tables } = await stubsOf(knowing(known), looks, { timeZone: 'UTC', seen })
@@ -101,7 +101,7 @@ describe('stubs', () => {
   })
 
   it('that were seen longest ago are compared once more', () => {
-    const seen = new SeenStubs()
+    const seen = new StubCache()
     const at = new Date(0)
     for (let id = 0; id <= 20_000; id++) expect(seen.saysNothingNew(`harbours ${id}`, '{}', at)).toBe(false)
     expect(seen.isNew('harbours 0')).toBe(true)

@@ -146,7 +146,7 @@ describe('a paused stream', () => {
     const [paused] = (await pausedStreams(pool())).filter(({ stream }) => stream === 'users')
     const { stdout } = await line.run(['explain', 'users', id])
     expect(stdout).toContain(
-      `\nPaused   users is paused since ${instant(paused?.since ?? null)} UTC by ${paused?.who}: nothing of it is read until it is resumed.\n`,
+      `\nPaused   users is paused since ${instant(paused?.since ?? null)} UTC by ${paused?.who}: it is not read until you resume it.\n`,
     )
     const explained = async (): Promise<unknown> =>
       JSON.parse((await line.run(['explain', 'users', id, '--json'])).stdout).paused

@@ -33,6 +33,7 @@ async function picture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true })
 }
 
+const nothingYet = 'Nothing has been read yet, and no worker is running: start one with boat-mirror worker.'
 const wide = { width: 1240, height: 900 }
 const phone = { width: 390, height: 844 }
 
@@ -126,7 +127,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
       const page = await browser.newPage({ viewport: wide })
       await page.goto(pages.url)
       const stops: string[] = []
-      const isDone = (): boolean => stops.some((stop) => stop.includes('read endpoints called with success'))
+      const isDone = (): boolean => stops.some((stop) => stop.includes('read endpoints answered successfully'))
       while (!isDone() && stops.length < 100) {
         await page.keyboard.press('Tab')
         stops.push(await page.evaluate<string>(activeLabel))
@@ -290,7 +291,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     const page = await browser.newPage({ viewport: wide })
     const complaints = watchPage(page, pages.url)
     await page.goto(pages.url)
-    expect(await page.locator('h1').textContent()).toBe('Nothing has been read yet')
+    expect(await page.locator('h1').textContent()).toBe(nothingYet)
     expect(await poorContrast(page)).toEqual([])
     await picture(page, 'empty')
     expect(complaints).toEqual([])
@@ -311,7 +312,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     await picture(page, 'sign-in')
     await page.getByLabel('Token (ADMIN_TOKEN)').fill(token)
     await page.keyboard.press('Enter')
-    await expect.poll(() => page.locator('h1').textContent()).toBe('Nothing has been read yet')
+    await expect.poll(() => page.locator('h1').textContent()).toBe(nothingYet)
     expect(page.url()).not.toContain(token)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await expect.poll(() => new URL(page.url()).pathname).toBe('/sign-in')

@@ -194,17 +194,17 @@ describe('page, metrics and status say what the database says', () => {
     await mirror.sync()
     await allowAnHour()
     const fresh = await compareAll()
-    expect(fresh.text).toContain('Everything is fresh')
-    expect(fresh.text).toContain(`${catalog.length} of ${catalog.length} streams fresh`)
+    expect(fresh.text).toContain('Everything is up to date')
+    expect(fresh.text).toContain(`${catalog.length} of ${catalog.length} streams are fresh`)
     expect(fresh.text).toContain(
-      `${readEndpoints.length} of ${readEndpoints.length} read endpoints called with success`,
+      `${readEndpoints.length} of ${readEndpoints.length} read endpoints answered successfully`,
     )
-    expect(fresh.text).toContain('Nothing. Everything goes on by itself.')
+    expect(fresh.text).toContain('Nothing. Everything continues by itself.')
 
     // Late: one stream should have been younger.
     await query(`update sync.streams set target_s = 0.001 where stream = 'harbours'`)
     const late = await compareAll()
-    expect(late.text).toContain('1 stream late')
+    expect(late.text).toContain('Data is older than its target, because no worker is running')
     expect(late.metrics.get('boat_mirror_stream_state{stream="harbours",state="late"}')).toBe(1)
     await allowAnHour()
 
@@ -212,7 +212,9 @@ describe('page, metrics and status say what the database says', () => {
     mirror.sandbox.fault({ op: 'GET /v3/equipments', respond: 'forbidden' })
     await mirror.sync({ streams: ['equipments'] })
     const failing = await compareAll()
-    expect(failing.text).toContain('1 stream failing')
+    expect(failing.text).toContain(
+      '1 thing needs your attention: runs of equipments fail; run boat-mirror runs equipments',
+    )
     expect(failing.text).toMatch(/equipments: the last run did not read everything: .*403/)
     expect(failing.text).toContain('boat-mirror runs equipments')
     mirror.sandbox.clearFaults()
@@ -237,7 +239,7 @@ describe('page, metrics and status say what the database says', () => {
     expect(held.metrics.get('boat_mirror_held_deletions{stream="rentals"}')).toBe(24)
     expect(held.text).toContain('rentals: 24 records missing from the list')
     expect(held.text).toContain(`boat-mirror runs show ${run?.id} boat-mirror runs release ${run?.id}`)
-    expect(held.text).toContain('Fresh, and something waits for you')
+    expect(held.text).toContain('1 thing needs your attention: deletes in rentals are on hold')
 
     // Quarantined: a record is no record.
     mirror.sandbox.raw({ record: 'harbours', id: 990_001 }, '{"id":990001,"name":{"en":"x"},"latitude":"no number"}')

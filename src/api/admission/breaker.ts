@@ -46,7 +46,7 @@ export const probing = (state: GateState, now: number): GateState => ({
   probeAt: now + probeDelayMs(state.opened),
 })
 
-/** The state after a probe was called off: the next may leave. */
+/** The state after a probe was cancelled: the next probe may leave. */
 export const unprobed = (state: GateState, now: number): GateState => ({ ...state, probeAt: now })
 
 /** The state after the API asked for a pause of `ms`. A shorter pause never ends a longer one. */
@@ -66,7 +66,7 @@ export function mergeGates(ours: GateState, theirs: GateState): GateState {
 /** What a caller may do now: pass, pass as the probe, or wait for so many milliseconds. */
 type Admission = { readonly kind: 'pass' } | { readonly kind: 'probe' } | { readonly kind: 'wait'; readonly ms: number }
 
-/** Decides for one caller. `probeOut`: a probe of this process is under way. */
+/** Decides for one caller. `probeOut`: a probe of this process is running. */
 export function admission(state: GateState, now: number, probeOut: boolean): Admission {
   // A probe that is further off than any delay was set by a clock that was set back since.
   const untilProbe = state.opened > 0 ? Math.min(state.probeAt - now, probeDelayMs(state.opened)) : 0

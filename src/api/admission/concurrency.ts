@@ -59,7 +59,7 @@ function nextLatency(before: Latency | undefined, ms: number): Latency {
   return { floorMs: Math.min(ms, before.floorMs * floorRise), slowInRow: isSlow ? before.slowInRow + 1 : 0 }
 }
 
-/** One halving per round: the other requests of the same round tell nothing new. */
+/** One halving per round: the other requests of the same round carry no new information. */
 function halved(state: Concurrency, outcome: Outcome): Concurrency {
   if (outcome.startedAtMs < state.halvedAtMs) return state
   return { ...state, limit: Math.max(1, Math.floor(state.limit / 2)), successes: 0, halvedAtMs: outcome.endedAtMs }
@@ -70,7 +70,7 @@ type Semaphore = {
   enter(priority: Priority, signal?: AbortSignal): Promise<() => void>
 }
 
-/** Counts places; `limit` is asked whenever somebody comes or leaves, because it moves. */
+/** Counts places; reads `limit` whenever a caller comes or leaves, because it changes. */
 export function createSemaphore(limit: () => number): Semaphore {
   const queue = createPriorityQueue()
   let taken = 0

@@ -1,5 +1,5 @@
-// The gate every request passes: it holds everybody back while the API asked for a pause or is down, lets one probe
-// through, and shares what it knows with the other workers. It never sends anything itself.
+// The gate every request passes. It holds all callers while the API asked for a pause or is down, lets one probe
+// through, and shares its state with the other workers. It never sends anything.
 
 import { type Clock, sleep, within } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -33,7 +33,7 @@ export interface GateStore {
  */
 export type GateOutcome = 'success' | 'alive' | 'refused' | 'failure' | 'neutral'
 
-/** Given to whoever passed; to be handed back once with what came of it. */
+/** Given to each caller that passed, who returns it once with the outcome. */
 export type GatePass = {
   /** False when the gate was closed after this pass was given: the request must not leave any more. */
   stands(): boolean
@@ -51,7 +51,7 @@ type GateStatus = {
 
 export interface Gate {
   /**
-   * Resolves when one request may leave. Waits while the gate is closed, unless `patienceMs` (0: not at all) is over.
+   * Resolves when one request may leave. While the gate is closed it waits, at most `patienceMs` (0: not at all).
    * @throws BoatMirrorError API_PAUSED, or the signal's reason when aborted
    */
   enter(options?: { readonly signal?: AbortSignal | undefined; readonly patienceMs?: number }): Promise<GatePass>
@@ -64,12 +64,12 @@ type GateOptions = {
   readonly store?: GateStore
   readonly clock: Clock
   readonly log: Logger
-  /** Longest wait of a caller that names none of its own; unset: for ever. */
+  /** Longest wait of a caller that sets none; unset: no limit. */
   readonly patienceMs?: number
 }
 
 /** How long what the store said is good for, and the longest sleep between two looks. */
-const lookMs = 1_000
+const refreshMs = 1_000
 
 export function createGate(options: GateOptions): Gate {
   const { clock, log } = options
@@ -80,7 +80,7 @@ export function createGate(options: GateOptions): Gate {
   })
   let state = closedGate
   let failures = 0
-  /** Refusals of the account in a row, those not counted that were under way together. */
+  /** Consecutive refusals of the account; requests that ran at the same time count once. */
   let refusals = 0
   let probeOut = false
 
@@ -144,9 +144,9 @@ export function createGate(options: GateOptions): Gate {
     const enteredAt = now()
     while (true) {
       signal?.throwIfAborted()
-      // Whoever comes when a look is due waits for it, but not for a store that does not answer.
-      const look = shared.lookIfDue(now())
-      if (look !== null) await within(lookMs, look)
+      // A caller that comes when a refresh is due waits for it, but not for a store that does not answer.
+      const refreshing = shared.refreshIfDue(now())
+      if (refreshing !== null) await within(refreshMs, refreshing)
       const verdict = admission(state, now(), probeOut)
       if (verdict.kind === 'pass') return passFor(false)
       if (verdict.kind === 'probe') {
@@ -156,7 +156,7 @@ export function createGate(options: GateOptions): Gate {
       }
       const left = patienceMs - (now() - enteredAt)
       if (left <= 0) throw paused(state, now(), refusals > 0)
-      await sleep(Math.min(verdict.ms, left, lookMs), signal)
+      await sleep(Math.min(verdict.ms, left, refreshMs), signal)
     }
   }
 
@@ -190,15 +190,18 @@ function paused(state: GateState, now: number, isRefused: boolean): BoatMirrorEr
 }
 
 type Share = {
-  /** Looks into the store, at most once a second; null when it is too early. */
-  lookIfDue(now: number): Promise<void> | null
+  /** Reads the store, at most once a second; null when it is too early. */
+  refreshIfDue(now: number): Promise<void> | null
   /** Writes what we know, after learning what the others know. */
   save(): void
 }
 
-/** The store behind a cache; its faults are told once and harm nobody. `learn` takes their state and returns the merged one. */
+/**
+ * The store behind a cache. Its failures are logged once and block no caller. `learn` takes its state and returns the
+ * merged one.
+ */
 function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: GateState) => GateState): Share {
-  if (store === undefined) return { lookIfDue: () => null, save: () => undefined }
+  if (store === undefined) return { refreshIfDue: () => null, save: () => undefined }
   let lookedAt = Number.NEGATIVE_INFINITY
   let saving: Promise<void> = Promise.resolve()
   let saveDue = false
@@ -214,17 +217,17 @@ function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: 
       out = true
     }
   }
-  const look = async (): Promise<GateState> => {
+  const refreshing = async (): Promise<GateState> => {
     const loaded: unknown = await store.load()
     return learn(isGateState(loaded) ? loaded : closedGate)
   }
 
   return {
-    lookIfDue(now) {
-      if (Math.abs(now - lookedAt) < lookMs) return null // a clock that was set back is no reason to look no more
+    refreshIfDue(now) {
+      if (Math.abs(now - lookedAt) < refreshMs) return null // a clock set backwards must not stop the refresh
       lookedAt = now
       return guarded(async () => {
-        await look()
+        await refreshing()
       })
     },
     save() {
@@ -233,7 +236,7 @@ function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: 
       saving = saving.then(() =>
         guarded(async () => {
           saveDue = false
-          await store.save(await look())
+          await store.save(await refreshing())
         }),
       )
     },

@@ -1,9 +1,12 @@
-// A waiting line with four lanes: writes before what somebody asked for now, before reads, before details, first come first
-// served within each, though the reads leave the details a share. An aborted waiter leaves the line at once. Decides only who is next, never when.
+// A queue with four lanes: changes, requested refreshes, lists, details. Each lane is first come, first served; lists
+// leave details a share. An aborted waiter leaves the queue immediately. It decides only who is next, never when.
 
-import { onAbort } from '../wire/called-off.ts'
+import { onAbort } from '../wire/abort.ts'
 
-/** `write`: a change. `asked`: a refresh. `read`: a list, and what somebody waits for. `detail`: what the lists do not show. */
+/**
+ * `write`: a change. `asked`: a refresh. `read`: a list, and reads that a caller waits for. `detail`: data that lists
+ * do not show.
+ */
 export type Priority = 'write' | 'asked' | 'read' | 'detail'
 
 /** Of so many reads and details one is a detail where both wait: lists that never end must not keep the details away. */
@@ -16,7 +19,7 @@ type PriorityQueue = {
   join(priority: Priority, signal?: AbortSignal): Promise<void>
   /** Admits up to `count` waiters, most urgent first. */
   admit(count: number): void
-  /** Rejects everybody who waits in these lanes. */
+  /** Rejects every waiter in these lanes. */
   refuse(priorities: readonly Priority[], error: Error): void
   /** How many wait, in one lane or in all. */
   size(priority?: Priority): number

@@ -1,10 +1,11 @@
-// What an API tells of its quota by headers: RateLimit-Policy in the forms of the IETF drafts (draft-ietf-httpapi-ratelimit-headers),
-// RateLimit-Limit and X-RateLimit-Limit where they name a window, and the names that Kong gives each window. Pure.
+// Reads an API's quota from headers: RateLimit-Policy in the forms of the IETF drafts
+// (draft-ietf-httpapi-ratelimit-headers), RateLimit-Limit and X-RateLimit-Limit where they name a window, and Kong's
+// names for each window. Pure.
 
 import { type Quota, quotaText } from './quota.ts'
 
 /** So many requests within so many seconds. */
-export type ToldLimit = { readonly requests: number; readonly seconds: number }
+export type ReportedLimit = { readonly requests: number; readonly seconds: number }
 
 const [minuteS, hourS, dayS] = [60, 3_600, 86_400]
 const [shortestMonthS, longestMonthS] = [28 * dayS, 31 * dayS]
@@ -30,7 +31,7 @@ const whole = (text: string | undefined): number | null =>
   text !== undefined && /^\d{1,12}$/.test(text) && Number(text) > 0 ? Number(text) : null
 
 /** One policy: `"day";q=5000;w=86400`, or in older drafts `5000;w=86400`. Null: no requests within a window. */
-function policyIn(text: string): ToldLimit | null {
+function policyIn(text: string): ReportedLimit | null {
   const [item = '', ...params] = split(text, ';')
   const named = new Map(
     params.map((param) => {
@@ -48,8 +49,8 @@ function policyIn(text: string): ToldLimit | null {
 /** Names that hold one number for one window. */
 const ofWindow = { minute: minuteS, hour: hourS, day: dayS, month: 30 * dayS } as const
 
-/** What headers, their names in lower case, tell; what is not understood is left out. */
-export function limitsIn(headers: Readonly<Record<string, string>>): readonly ToldLimit[] {
+/** The limits in headers (names in lower case); values it does not understand are skipped. */
+export function limitsIn(headers: Readonly<Record<string, string>>): readonly ReportedLimit[] {
   const told = ['ratelimit-policy', 'ratelimit-limit', 'x-ratelimit-limit'].flatMap((name) =>
     split(headers[name] ?? '', ',').flatMap((policy) => policyIn(policy) ?? []),
   )
@@ -63,10 +64,10 @@ export function limitsIn(headers: Readonly<Record<string, string>>): readonly To
 const smaller = (a: number | null, b: number): number => (a === null ? b : Math.min(a, b))
 
 /**
- * Settings that keep to all of these: a window that is none of ours is kept to by the next smaller one, as often as it fits.
- * Null: nothing asks for it.
+ * Settings that keep to all of these limits. A window we have no setting for becomes the next smaller one, as often
+ * as it fits. Null: no limit requires a setting.
  */
-export function settingsFor(limits: readonly ToldLimit[]): { readonly rate: number | null; readonly quota: Quota } {
+export function settingsFor(limits: readonly ReportedLimit[]): { readonly rate: number | null; readonly quota: Quota } {
   let rate: number | null = null
   const quota: { hour: number | null; day: number | null; month: number | null } = {
     hour: null,
@@ -84,7 +85,7 @@ export function settingsFor(limits: readonly ToldLimit[]): { readonly rate: numb
 }
 
 /** The lines to set: `API_QUOTA=5000/hour`; of a rate below one a second none. */
-export function quotaLines(limits: readonly ToldLimit[]): readonly string[] {
+export function quotaLines(limits: readonly ReportedLimit[]): readonly string[] {
   const { rate, quota } = settingsFor(limits)
   const text = quotaText(quota)
   return [

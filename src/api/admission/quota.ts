@@ -14,15 +14,15 @@ export const quotaRule = {
   forDetailsOfHour: 0.75,
   /** … and are spread evenly over day and month, at this share of what those allow, … */
   forDetails: 0.7,
-  /** … but for what is not used within so many hours, which they may use at once. */
+  /** … except for the unused part of this many hours, which they may use immediately. */
   detailsAheadHours: 6,
-  /** What the schedule is solved for: the rest is for refreshes, retries, samples and what nobody foresaw. */
+  /** The share the schedule is solved for. The rest is for refreshes, retries, samples and the unforeseen. */
   forSchedule: 0.65,
   /** A request that was taken from the quota leaves within this time, or is taken anew. Windows are longer by it. */
   heldMs: 60_000,
 } as const
 
-/** So many hours count as a month where none has begun. */
+/** The hours of a month where none has started. */
 export const monthHours = 30 * 24
 
 /** Requests per hour that a quota allows in the long run, of which `usedOfMonth` were made and `hoursLeft` are left of the month. */

@@ -1,6 +1,6 @@
-// The rate limit over all workers: borrows shares of their budget for whoever waits here, most urgent first, and lets each
-// request leave at its own instant. What is not needed after all goes back. Where the budget counts a quota and has none left,
-// changes are refused, for the outbox plans their next attempt; reads wait.
+// The rate limit over all workers: borrows shares of their budget for its waiters, most urgent first, and lets each
+// request leave at its own instant. Unused requests are returned. When a counted quota is used up, changes are
+// refused, because the outbox plans their next attempt; reads wait.
 
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
@@ -25,7 +25,7 @@ export interface Limiter {
   acquire(priority: Priority, signal?: AbortSignal): Promise<Permit>
 }
 
-/** One that nobody counts. */
+/** A permit that is not counted. */
 export const freePermit: Permit = { stands: () => true, giveBack: () => undefined }
 
 /** A limiter that lets everything pass at once. */
@@ -50,11 +50,14 @@ export class QuotaUsed extends BoatMirrorError {
 
 /** What passes in this time is the most that is lent at once: the turns of the workers are short, and loans few. */
 const shareMs = 50
-/** The next share is asked for this long before the last one is used up. */
+/** The next share is requested this long before the current one is used up. */
 const leadMs = 100
-/** Requests that were not made this long after their instant go back, and all of them when nobody came for so long. */
+/** Requests not made this long after their instant are returned; all of them are when no caller came for this long. */
 const keepMs = 250
-/** Who needs few at a time borrows what it used in such a time and a quarter more, so that not each request is a loan. */
+/**
+ * A process that needs few requests at a time borrows what it used in this period and a quarter more, so that not
+ * every request is a loan.
+ */
 const periodMs = 200
 
 /** Requests in the largest loan: 1 at 10/s, 5 at 100/s, 50 at 1000/s. */
@@ -62,10 +65,10 @@ export const largestLoan = (ratePerSecond: number): number => Math.ceil((ratePer
 
 /** Of a quota without a rate so many are lent at once, at most. */
 const largestUnpaced = 200
-/** Whoever waits for the quota asks again after this time, at the latest: others may have given some back. */
+/** A waiter for the quota asks again after this time at the latest: others may have returned some. */
 const askAgainMs = 30_000
 
-/** Who waits for the quota with those who asked. */
+/** The lanes that wait for the quota together with the one that asked. */
 const waitingWith: Readonly<Record<Wish['priority'], readonly Priority[]>> = {
   write: ['write'],
   read: ['asked', 'read', 'detail'],
@@ -94,7 +97,7 @@ type RateLimiter = Limiter & {
   close(): Promise<void>
 }
 
-/** A limiter for all that borrow from `budget`, which must not reject. A rate of 0 is no limit. */
+/** Creates a limiter for all callers that borrow from `budget`, which must not reject. A rate of 0 is no limit. */
 export function createRateLimiter(limits: number | LimiterOptions, budget: RequestBudget): RateLimiter {
   const {
     ratePerSecond,
@@ -111,7 +114,7 @@ export function createRateLimiter(limits: number | LimiterOptions, budget: Reque
   let unused: readonly Lent[] = []
   /** The loan of those that are admitted now. */
   let admitted: Lent | undefined
-  /** Somebody more urgent goes first until then, or the quota has none. */
+  /** Until then a more urgent caller goes first, or the quota is used up. */
   let standBack: { readonly priority: Wish['priority']; readonly until: number } | null = null
   let pumping = false
   let waker: AbortController | null = null
@@ -122,7 +125,7 @@ export function createRateLimiter(limits: number | LimiterOptions, budget: Reque
     const fresh = held.filter(({ at }) => at >= now - keepMs)
     unused = [...unused, ...held.filter(({ at }) => at < now - keepMs)]
     const due = fresh.filter(({ at }) => at <= now)
-    // Of a quota a part is for changes alone: what was taken of it, no read may use.
+    // Part of a quota is reserved for changes: no read may use a request taken from it.
     const forChanges = hasQuota ? due.filter(({ priority }) => priority === 'write').length : 0
     const spare = Math.max(0, forChanges - queue.size('write'))
     const count = Math.min(due.length - spare, queue.size())
@@ -174,7 +177,7 @@ export function createRateLimiter(limits: number | LimiterOptions, budget: Reque
     standBack = granted > 0 || refused ? null : { priority, until }
   }
 
-  /** Those who do not wait for the quota are told so. Returns whether there were such. */
+  /** Refuses the waiters that do not wait for the quota. Returns whether there were any. */
   const refuse = (priority: Wish['priority'], error: QuotaUsed): boolean => {
     const waits = patienceMs === null || error.waitMs <= patienceMs
     if (priority !== 'write' && waits) return false
@@ -182,7 +185,7 @@ export function createRateLimiter(limits: number | LimiterOptions, budget: Reque
     return true
   }
 
-  /** Sleeps until something changes by itself, or somebody joins. */
+  /** Sleeps until a time passes that changes something, or a waiter joins. */
   const rest = async (now: number): Promise<void> => {
     const last = [held.at(-1), held.findLast(({ priority }) => priority === 'write')]
     const instants = [held[0]?.at, standBack?.until, ...last.map((lent) => lent && lent.at - leadMs)]
@@ -207,7 +210,7 @@ export function createRateLimiter(limits: number | LimiterOptions, budget: Reque
         else await rest(now)
       }
     } finally {
-      pumping = false // in the same turn as the last look at the queue: nobody can join unseen
+      pumping = false // in the same turn as the last check of the queue: no waiter can join unseen
     }
     giveBackLater()
   }

@@ -6,7 +6,7 @@ import { withDeadline } from '../../clock.ts'
 import type { Logger } from '../../log.ts'
 import { detailEvery, type Priority } from './priority-queue.ts'
 
-/** What a worker asks for. */
+/** What a worker requests. */
 export type Wish = {
   readonly priority: Exclude<Priority, 'asked'>
   /** Requests; 0: none, it only gives back. */
@@ -19,7 +19,10 @@ export type Wish = {
   readonly more: boolean
 }
 
-/** All that were wanted, evenly spread from `waitMs` on; or none: somebody more urgent goes first, so ask again then. */
+/**
+ * All requests that were wanted, evenly spread from `waitMs` on; or none when a more urgent caller goes first, so ask
+ * again then.
+ */
 export type Loan = {
   readonly granted: number
   readonly waitMs: number
@@ -37,9 +40,9 @@ export interface RequestBudget {
 export const rule = {
   /** Changes go before what is lent already, but no further than this: so much more than the rate may leave at once. */
   aheadMs: 150,
-  /** Who asks this late loses nothing; what nobody asked for earlier is not saved up. */
+  /** A caller this late loses nothing; unused requests from before are not saved up. */
   lateMs: 50,
-  /** Who stands back has this long to ask again before less urgent ones are lent to. */
+  /** A caller that stood back has this long to ask again before less urgent ones get a loan. */
   graceMs: 50,
   /** Instants further off were set by a clock that was set back since. */
   farMs: 60_000,
@@ -89,7 +92,7 @@ export function lend(
   }
 }
 
-/** The budget of this process alone. */
+/** Creates a budget for this process only. */
 export function createOwnBudget(ratePerSecond: number, now: () => number = () => performance.now()): RequestBudget {
   let state = unspent
   return {
@@ -106,8 +109,8 @@ const patienceMs = 2_000
 const askAgainMs = 1_000
 
 /**
- * The shared budget where it counts a quota: while it does not answer, nothing is lent, for nobody else knows what is left.
- * Said once. Never rejects.
+ * The shared budget where it counts a quota. While it does not answer it lends nothing, because only it knows how
+ * many requests are left. Logs this once. Never rejects.
  */
 export function withoutFallback(shared: RequestBudget, log: Logger): RequestBudget {
   let isOut = false

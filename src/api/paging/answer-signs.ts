@@ -1,9 +1,9 @@
-// What the envelope of a list may say besides its records, recognized by the words of a name: where the list goes on, that
-// it goes on, and how many pages it has. Pure; records are never looked at, because they stand in arrays.
+// What the envelope of a list may contain besides its records, recognized by the words of a name: where the list
+// continues, that it continues, and how many pages it has. Pure. It never reads records, because these are in arrays.
 
 import { get, isLosslessNumber, isObject, type Json, textOf } from '../wire/json.ts'
 
-/** Places of the next page's link or token where `null` there says that there is none. In this order. */
+/** Paths of the next page's link or token where `null` means that there is no next page. In this order. */
 export const nextPaths = [
   'nextCursor',
   'next_cursor',
@@ -33,7 +33,7 @@ export const nextPaths = [
 
 /** A member beside the records that is no object and no array. */
 type Leaf = {
-  /** Dotted; a name may hold dots of its own. */
+  /** Dotted; a name may itself contain dots. */
   readonly path: string
   /** The words of each name on the way, in lower case. */
   readonly words: readonly (readonly string[])[]
@@ -68,7 +68,7 @@ export function leavesBeside(body: Json | undefined): readonly Leaf[] {
   return leaves
 }
 
-/** The value at a dotted path, of which the last names may hold dots of their own, such as `@odata.nextLink`. */
+/** The value at a dotted path, whose last names may themselves contain dots, such as `@odata.nextLink`. */
 export function valueAt(body: Json | undefined, path: string): Json | undefined {
   const found = get(body, path)
   if (found !== undefined || !isObject(body)) return found
@@ -93,7 +93,7 @@ function isNextName(words: Leaf['words']): boolean {
 const isAfterName = (words: Leaf['words']): boolean =>
   ['after', 'after cursor', 'end cursor'].includes(words.at(-1)?.join(' ') ?? '')
 
-/** No token or link has white space; a date-time is a token only where its name says so. */
+/** Tokens and links contain no white space; a date-time is a token only where its name says so. */
 const isPlace = (text: string, words: Leaf['words']): boolean =>
   /^\S{1,4096}$/.test(text) &&
   (!/^\d{4}-\d\d-\d\d/.test(text) || words.flat().some((word) => ['cursor', 'token', 'after', 'key'].includes(word)))
@@ -120,8 +120,8 @@ export function unusualNext(leaves: readonly Leaf[]): Place | undefined {
 }
 
 /**
- * The cursor of a page's own end (`paging.cursors.after`, `pageInfo.endCursor`). It leads on, but some APIs name it on the
- * last page, too. Null: the answer says that there is none.
+ * The cursor of a page's own end (`paging.cursors.after`, `pageInfo.endCursor`). It leads to the next page, but some
+ * APIs also name it on the last page. Null: the answer states that there is none.
  */
 export function endCursor(leaves: readonly Leaf[]): string | null | undefined {
   const found = leaves.find(({ words }) => isAfterName(words) && !words.flat().some((word) => /^prev/.test(word)))
@@ -136,7 +136,9 @@ const moreNames = new Set([
 ])
 const lastNames = new Set(['last', 'is last', 'is last page', 'last page'])
 
-/** What flags such as `has_more`, `hasNextPage` or `last` say of more records; undefined: there is none. */
+/**
+ * Whether flags such as `has_more`, `hasNextPage` or `last` announce more records; undefined: the answer has no flag.
+ */
 export function saysMore(leaves: readonly Leaf[]): boolean | undefined {
   const said = leaves.flatMap(({ words, value }) => {
     const flag = value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined
@@ -149,7 +151,7 @@ export function saysMore(leaves: readonly Leaf[]): boolean | undefined {
 
 const pagesNames = new Set(['last page', 'total pages', 'num pages', 'pages total', 'number of pages', 'pages count'])
 
-/** How many pages the answer says that there are. */
+/** The number of pages named in the answer. */
 export function pagesNamed(
   leaves: readonly Leaf[],
   headers: Readonly<Record<string, string>>,
@@ -176,7 +178,7 @@ const headerWords = new Set([
   'ms',
 ])
 
-/** The next page by a header of its own, such as `X-Next-Page`; null: it is there, and empty. */
+/** The next page in a separate header, such as `X-Next-Page`; null: the header is empty. */
 export function nextOfHeaders(headers: Readonly<Record<string, string>>): Place | null | undefined {
   for (const [name, value] of Object.entries(headers)) {
     const words = wordsOf(name)

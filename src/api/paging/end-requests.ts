@@ -1,4 +1,5 @@
-// What is asked once more where nothing says that a list has ended: a smaller page, or the page before one that was refused.
+// The extra request where nothing proves that a list has ended: a smaller page, or the page before one that was
+// refused.
 
 import { ApiError } from '../../errors.ts'
 import type { Answer } from '../types.ts'
@@ -10,9 +11,10 @@ import { envelopeOf, type PageSource, pastEndStatuses } from './page-source.ts'
 import { styles } from './styles.ts'
 
 /**
- * Asks for a first page that names no next one with one record fewer: a list that is cut off then must say where it goes on.
- * @returns why the page may not be all, where it is not cut off; null: it is all
- * @throws ApiError PAGING_ENVELOPE where it is cut off and does not say it
+ * Requests a first page that names no next one again, with one record fewer: a list that is then cut off must say
+ * where it continues.
+ * @returns why the page may be incomplete although it is not cut off; null: it is complete
+ * @throws ApiError PAGING_ENVELOPE where it is cut off without naming the next page
  */
 export async function askForFewer(soFar: SoFar, source: PageSource): Promise<ApiError | null> {
   const { call, records } = soFar
@@ -49,10 +51,10 @@ export async function askForTail(soFar: SoFar, memory: PageMemory, source: PageS
 }
 
 /**
- * Accepts a refusal as the end of the list: the page before is still there, and says of no further record. Otherwise the
- * list may have vanished, or the API refuses to go on in the midst of it.
+ * Accepts a refusal as the end of the list if the page before is still there and announces no further record.
+ * Otherwise the list may have vanished, or the API refuses to continue in the middle of it.
  * @param before the cursor of the page before
- * @throws ApiError the refusal, or what the page before is answered with
+ * @throws ApiError the refusal, or the error of the page before
  */
 export async function assertPastEnd(
   soFar: SoFar,

@@ -24,15 +24,21 @@ export type Envelope = {
   readonly total: number | null
   /** Pages of the whole list, as the API claims. */
   readonly pages: number | null
-  /** Link or token of the next page; null: the answer says that there is none; undefined: it says nothing. */
+  /** Link or token of the next page; null: the answer states that there is none; undefined: it states nothing. */
   readonly next: string | null | undefined
   /** Where the next page is named: a dotted path, or `header:NAME`; null: nowhere. */
   readonly nextAt: string | null
-  /** The cursor of this page's end: it leads on, but may stand on the last page, too. Null: it is there, and empty. */
+  /**
+   * The cursor of this page's end. It leads to the next page, but the last page may have one too. Null: the field is
+   * empty.
+   */
   readonly endCursor: string | null | undefined
-  /** What the answer says of more records without saying where: a flag such as `has_more`, or that it is a part (206). */
+  /**
+   * Whether the answer announces more records without naming the page: a flag such as `has_more`, or a partial answer
+   * (206).
+   */
   readonly more: boolean | undefined
-  /** A header said where the list goes on: an entity tag of the body does not cover it. */
+  /** A header named the next page, so an entity tag of the body does not cover it. */
   readonly nextByHeader: boolean
   /** `array`, or the path under which the records stand. */
   readonly envelope: string
@@ -40,7 +46,7 @@ export type Envelope = {
 
 export type EnvelopeSettings = Pick<PagingSettings, 'itemsPath' | 'nextPath' | 'totalPath'>
 
-/** As API_NEXT_PATH or API_TOTAL_PATH: what the answers say of it does not count. */
+/** As the value of API_NEXT_PATH or API_TOTAL_PATH: ignore what answers say about it. */
 export const ignored = 'none'
 
 const itemsPaths = [
@@ -73,7 +79,7 @@ export const totalPaths = [
   'totalElements',
 ]
 export const totalHeaders = ['x-total-count', 'total-count', 'x-total']
-/** Arrays under these names are no records, even where they are the only ones. */
+/** Arrays under these names are never records, even if there is no other array. */
 const neverItems = new Set(['errors', 'warnings', 'messages', 'links'])
 
 /**
@@ -194,7 +200,7 @@ function countOf(value: Json | undefined): number | undefined {
   return Number.isSafeInteger(count) && count >= 0 ? count : undefined
 }
 
-/** What the body says at the configured place. */
+/** The next page at the configured path of the body. */
 function nextAtPath(body: Json | undefined, path: string): string | null | undefined {
   const value = valueAt(body, path)
   const next = nextOf(value)
@@ -203,7 +209,7 @@ function nextAtPath(body: Json | undefined, path: string): string | null | undef
   return next
 }
 
-/** What the body says at the usual places. */
+/** The next page at the usual paths of the body. */
 function usualNext(body: Json | undefined): Place | null | undefined {
   let saysNone = false
   for (const path of nextPaths) {

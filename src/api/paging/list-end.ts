@@ -1,5 +1,5 @@
-// Where a list ends: what proves it, what speaks against it, and what is asked once more where nothing says so. An end that
-// is not proven is never taken for one: the list is refused, or PAGING_UNPROVEN says that there may be more.
+// Where a list ends: what proves it, what contradicts it, and what is requested once where nothing proves it. An
+// unproven end is never accepted: the list is refused, or PAGING_UNPROVEN reports that there may be more.
 
 import { ApiError } from '../../errors.ts'
 import type { ListCall } from '../types.ts'
@@ -11,20 +11,20 @@ import { styles } from './styles.ts'
 /** A list as far as it was read when it seems to end. */
 export type SoFar = ListRead & {
   readonly call: ListCall
-  /** The list was taken up in its midst: how many records came before is not known here. */
+  /** The list was resumed in the middle: the number of records before is unknown here. */
   readonly resumed: boolean
   /** The total that was named last. */
   readonly total: number | null
-  /** What the last page with records says. */
+  /** The envelope of the last page with records. */
   readonly last: Envelope
-  /** The cursor of the page that was asked for after it. */
+  /** The cursor of the page requested after it. */
   readonly asked: string
 }
 
-/** Empty pages in a row that say that there is more: some APIs leave out records after they have cut their pages. */
+/** The most consecutive empty pages that announce more: some APIs filter records after they have cut their pages. */
 export const mostEmpty = 10
 
-/** Why the last page says that the list goes on, although what follows it does not; null: it does not say so. */
+/** Why the last page announces more although the page after it does not; null: it does not. */
 export function saysMore({ call, last, total, records, pages, resumed, asked }: SoFar): string | null {
   const known = !resumed && total !== null
   if (known && total === records) return null
@@ -48,13 +48,13 @@ export function judgeEmpty(soFar: SoFar, empty: Envelope, emptyInARow: number): 
   const { call, total, records, resumed } = soFar
   if (!resumed && total === records) return 'end'
   const goesOn = empty.more === true || (empty.more !== false && typeof empty.next === 'string')
-  // After the last record some APIs name the place where they are, for whoever comes again later.
+  // After the last record, some APIs name the current position for a later request.
   const isHere = records > 0 && empty.next === soFar.asked
   if (goesOn && !isHere && !mayMeanNone(empty.next ?? '')) {
     if (emptyInARow < mostEmpty) return 'go-on'
     throw unproven(call, `${mostEmpty} empty pages came one after the other, and each says that more records follow`)
   }
-  // Whoever counts all records compares them with the total.
+  // The caller that counts all records compares them with the total.
   if (resumed && total !== null) return 'end'
   const why = saysMore({ ...soFar, total: null, last: { ...soFar.last, more: undefined } })
   if (why !== null) throw unproven(call, `${why}, but the page after it is empty`)
@@ -68,7 +68,7 @@ export function judgeEmpty(soFar: SoFar, empty: Envelope, emptyInARow: number): 
  */
 export function judgeRepeat(soFar: SoFar): 'end' | 'ask' {
   const { call, total, records, resumed, pages, asked, last } = soFar
-  // Of a list that was taken up in its midst, whoever counts all records compares them with the total.
+  // Of a resumed list, the caller that counts all records compares them with the total.
   if (total !== null && (resumed || total === records)) return 'end'
   if (!counts(call) && mayMeanNone(asked)) return 'end'
   const isNamed = !counts(call) || (typeof last.next === 'string' && !mayMeanNone(last.next))
@@ -101,7 +101,7 @@ export function judgeTail(soFar: SoFar, keys: readonly string[], lastKeys: reado
 export const cameAgain = ({ call, records }: SoFar): ApiError =>
   endless(call, `the page after ${records} records is an earlier page again, and nothing says that they are all`)
 
-/** What helps where the answers lead on in another way than lists are read. */
+/** The remedy where the answers lead on in another way than lists are read. */
 function wayOf({ last }: SoFar): string {
   if (typeof last.next !== 'string') return ''
   const names = [...new URLSearchParams(last.next.split('#')[0]?.split('?')[1] ?? '').keys()].slice(0, 6)
@@ -134,7 +134,7 @@ export const unproven = (call: ListCall, what: string): ApiError =>
     remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_SIZE_PARAM (now ${call.paging.sizeParam}). ${noPages} If what the answers say of more records is wrong, set API_NEXT_PATH=${ignored} or API_TOTAL_PATH=${ignored}.`,
   })
 
-/** The error for an answer that says of more records, and not where they are. */
+/** The error for an answer that announces more records without naming where they are. */
 export function misread(call: ListCall, problem: string, isOfTotal = false): ApiError {
   return new ApiError('PAGING_ENVELOPE', `${call.endpoint}: ${problem}.`, {
     endpoint: call.endpoint,
@@ -158,7 +158,7 @@ export function judgeLast(soFar: SoFar): 'end' | 'ask' {
   const why = saysMore({ ...soFar, total: null })
   if (why !== null && counts(call)) throw unproven(call, `${why}, and no records came`)
   if (why !== null) throw misread(call, `${why.charAt(0).toUpperCase()}${why.slice(1)}, and no next page was found`)
-  // A single record cannot be asked for in fewer.
+  // A single record cannot be requested in a smaller page.
   const isSilent = needsNext && last.next === undefined && last.endCursor !== null
   return isFirst && isSilent && records > 1 ? 'ask' : 'end'
 }

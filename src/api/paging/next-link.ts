@@ -1,5 +1,5 @@
-// Where a list goes on: Link headers, next links and their limits. A link is used only for its path and query on the
-// API's own origin and below its own path; pure.
+// Where a list continues: Link headers, next links and their limits. Of a link only path and query are used, on the
+// API's own origin and below its own path. Pure.
 
 import { BoatMirrorError } from '../../errors.ts'
 
@@ -19,7 +19,7 @@ export function looksLikeLink(next: string, prefix: string): boolean {
   return /^https?:\/\//i.test(next) || next.startsWith('?') || next.startsWith(`${prefix}/v3/`)
 }
 
-/** Tokens that mean "there is none" in some APIs, and the beginning in others: whoever follows them sees. No links. */
+/** Tokens that mean "no next page" in some APIs and the first page in others; following them shows which. Not links. */
 export const mayMeanNone = (next: string): boolean => next === '0' || next === '-1'
 
 /** So much of a foreign address is named: the API chose its length. */

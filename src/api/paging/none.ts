@@ -1,4 +1,4 @@
-// A list without pages: asked for once, without a size. Goes on all the same where its answer names a next page.
+// A list without pages: one request, without a size. If the answer names a next page, reading continues there.
 
 import { cursor } from './cursor.ts'
 import { looksLikeLink } from './next-link.ts'
@@ -13,6 +13,6 @@ export const none: Style = {
     looksLikeLink(token, prefix)
       ? { kind: 'link', link: token }
       : { kind: 'query', query: token === '' ? {} : { [paging.pageParam]: token } },
-  // The cursor of a page's end stands in answers that are whole, too.
+  // Complete answers, too, contain the cursor of a page's end.
   next: (call, token, page, hints) => cursor.next(call, token, { ...page, endCursor: undefined }, hints),
 }

@@ -15,7 +15,7 @@ export type PageMemory = {
   /** Compares a page with those before it, and remembers it. An empty page is always new. */
   look(items: Elements): PageVerdict
   /** The same for a page of which the keys are known. */
-  lookAtKeys(keys: readonly string[]): PageVerdict
+  rememberKeys(keys: readonly string[]): PageVerdict
   /** The last keys of what is remembered, at most those of two pages. */
   lastKeys(): readonly string[]
 }
@@ -24,7 +24,7 @@ export function createPageMemory(): PageMemory {
   let last: ReadonlySet<string> = new Set()
   let beforeLast: ReadonlySet<string> = new Set()
   const seen = new Set<string>()
-  const lookAtKeys: PageMemory['lookAtKeys'] = (keys) => {
+  const rememberKeys: PageMemory['rememberKeys'] = (keys) => {
     if (keys.length === 0) return 'new'
     const own = new Set(keys)
     if (own.size === last.size && keys.every((key) => last.has(key))) return 'same-as-last'
@@ -37,8 +37,8 @@ export function createPageMemory(): PageMemory {
     return 'new'
   }
   return {
-    look: (items) => lookAtKeys(keysOfPage(items)),
-    lookAtKeys,
+    look: (items) => rememberKeys(keysOfPage(items)),
+    rememberKeys,
     lastKeys: () => [...beforeLast, ...last],
   }
 }
@@ -52,8 +52,9 @@ export function keysOfPage(items: Elements): readonly string[] {
 }
 
 /**
- * What tells the records of a page apart: their `id` or `code`, if those are all different, else their whole content.
- * `items` may have no other members; `whole` gives them all. Ids are better, because a record may change between two looks at the same page; those without one are but counted.
+ * The identity of a page's records: their `id` or `code` if those are all different, else their whole content.
+ * `items` need no other members; `whole` returns all of them. Ids are better, because a record may change between two
+ * reads of the same page; records without one are only counted.
  */
 export function keysOf(items: readonly Json[], whole: () => readonly Json[] = () => items): string[] {
   const ids: string[] = []

@@ -1,4 +1,5 @@
-// What pages are fetched from, and what each answer says: for whoever reads a list, or asks whether it has ended.
+// What pages are fetched from, and what each answer contains: for code that reads a list or checks whether it has
+// ended.
 
 import { ApiError, BoatMirrorError } from '../../errors.ts'
 import type { Answer, ListCall, ReadCall } from '../types.ts'
@@ -8,20 +9,20 @@ import type { PageAddress } from './style.ts'
 
 export type PageSource = {
   /**
-   * One read with retries: at the list's own address with these extra query parameters, or at a link of the API's own.
-   * `mayBeRefused`: the list may have ended before this page, so that a refusal is no failure of the API.
+   * One read with retries: at the list's own address with these extra query parameters, or at a link of the API.
+   * `mayBeRefused`: the list may have ended before this page, so a refusal is not a failure of the API.
    */
   readonly fetch: (address: PageAddress, how: Pick<ReadCall, 'mayBeRefused' | 'tag' | 'signal'>) => Promise<Answer>
-  /** Tells a page from those at all other addresses. */
+  /** Identifies a page among those at all other addresses. */
   readonly nameOf: (address: PageAddress) => string
-  /** What the links of this API are measured against. */
+  /** The base that links of this API must lie below. */
   readonly linkBase: LinkBase
 }
 
 /** How servers refuse a page past the last one; 416 is what PostgREST says. */
 export const pastEndStatuses: ReadonlySet<number | undefined> = new Set([400, 404, 410, 416, 422])
 
-/** What a page says. @throws ApiError PAGING_ENVELOPE */
+/** Reads the envelope of a page. @throws ApiError PAGING_ENVELOPE */
 export const envelopeOf = (call: ListCall, answer: Answer): Envelope =>
   named(call, () => readEnvelope(bodyOf(answer), answer.headers, call.paging, answer.status))
 

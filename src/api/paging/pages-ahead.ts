@@ -1,21 +1,21 @@
-// Pages of a list that are asked for before the page ahead of them has answered: where they stand, how many at a time, and
-// what becomes of those that nobody takes.
+// Pages of a list requested before the page ahead of them has answered: their cursors, how many at a time, and what
+// happens to those that are never used.
 
 import type { ListCall } from '../types.ts'
 import { styles } from './styles.ts'
 
-/** So many pages of one list are under way at once, and fewer where they are large: pages that wait take memory. */
+/** The most pages of one list in flight at once, fewer where they are large: waiting pages take memory. */
 const mostPages = 4
 const mostBytes = 4_000_000
 
-/** So long pages that nobody took may still take, in milliseconds. */
+/** How long pages that are no longer wanted may still take, in milliseconds. */
 const graceMs = 1_000
 
-/** What is known of a list after one of its pages. */
+/** What is known about a list after one of its pages. */
 type Progress = {
   /** Pages of this call so far. */
   readonly pages: number
-  /** Records that are still to come; null: nobody knows. */
+  /** Records still to come; null: unknown. */
   readonly left: number | null
   /** Records of the page, and of the longest one so far: of a list whose pages are equally long a shorter one is the last. */
   readonly length: number
@@ -25,8 +25,8 @@ type Progress = {
 }
 
 /**
- * The cursors of the pages to be under way after a page, from the next one on. Pure.
- * @returns none where only answers lead on
+ * The cursors of the pages to have in flight after a page, from the next one on. Pure.
+ * @returns none where only answers name the next page
  */
 export function cursorsAhead(
   call: Pick<ListCall, 'paging' | 'pageBase' | 'maxPages'>,
@@ -45,7 +45,7 @@ export function cursorsAhead(
   return cursors
 }
 
-/** Pages under way, by their cursors. */
+/** Pages in flight, by cursor. */
 export class PagesAhead<T> {
   readonly #ask: (cursor: string, signal: AbortSignal) => Promise<T>
   readonly #underWay = new Map<string, Promise<T>>()
@@ -60,7 +60,9 @@ export class PagesAhead<T> {
     this.#signal = AbortSignal.any([this.#unwanted.signal, ...(signal === undefined ? [] : [signal])])
   }
 
-  /** Asks for those that are not under way yet, from the next page on. Was that guessed wrong once, nothing is asked for any more. */
+  /**
+   * Requests those that are not in flight yet, from the next page on. After one wrong guess it requests nothing more.
+   */
   begin(cursors: readonly string[]): void {
     const [next] = cursors
     if (next === undefined) return
@@ -69,20 +71,22 @@ export class PagesAhead<T> {
     for (const cursor of cursors) {
       if (this.#underWay.has(cursor)) continue
       const page = this.#ask(cursor, this.#signal)
-      // Whoever takes the page gets its error; of one that nobody takes it means nothing.
+      // The caller that takes the page gets its error; the error of an unused page means nothing.
       page.catch(() => undefined)
       this.#underWay.set(cursor, page)
     }
   }
 
-  /** The page at a cursor, if it is under way. */
+  /** The page at a cursor, if it is in flight. */
   take(cursor: string): Promise<T> | undefined {
     const page = this.#underWay.get(cursor)
     this.#underWay.delete(cursor)
     return page
   }
 
-  /** Waits until none is under way. What takes long although nobody wants it is called off, which costs its connection. */
+  /**
+   * Waits until no page is in flight. A slow page that is no longer wanted is cancelled, which costs its connection.
+   */
   async end(): Promise<void> {
     if (this.#underWay.size === 0) return
     const timer = setTimeout(() => this.#unwanted.abort(), graceMs)

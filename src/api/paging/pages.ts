@@ -35,7 +35,7 @@ const shownLength = 200
 export async function* readPages(call: ListCall, source: PageSource): AsyncGenerator<Page, void, undefined> {
   if (call.ahead === undefined) return yield* pagesInOrder(call, source, null)
   const pages = new PagesAhead(
-    // Nothing is asked for ahead of the first page.
+    // No page is requested ahead of the first one.
     (cursor, signal) => askForPage({ ...call, signal }, cursor, source, { mayBeRefused: true }),
     call.signal,
   )
@@ -66,7 +66,7 @@ async function askForPage(
   }
 }
 
-/** The error for a page that is no JSON, which names the page as well: whoever asks for it by hand sees the same. */
+/** The error for a page that is not JSON. It names the page too, so that a manual request shows the same. */
 function ofPage({ code, message, remedy, endpoint, ...details }: ApiError, address: PageAddress): ApiError {
   const query = address.kind === 'link' ? (address.link.split('?')[1] ?? '') : new URLSearchParams(address.query)
   const { status, mayHaveTakenEffect } = details
@@ -106,7 +106,7 @@ async function* pagesInOrder(
     }
     const { name, kept, answer } = asked
     const unchanged = answer.status === 304 ? kept : null
-    // What headers say of a total is not covered by the tag.
+    // The tag does not cover a total in headers.
     const envelope = unchanged === null ? envelopeOf(call, answer) : leftOut
     total = envelope.total ?? total
     const items = elementsAt(envelope.items, answer.elements)
@@ -130,7 +130,7 @@ async function* pagesInOrder(
 
     // Parsed a moment ago, compared in a moment: of a large page each takes long enough for others to have their turn between.
     if (items.length > largePage) await setImmediate()
-    const verdict = unchanged === null ? memory.look(items) : memory.lookAtKeys(unchanged.keys)
+    const verdict = unchanged === null ? memory.look(items) : memory.rememberKeys(unchanged.keys)
     if (verdict !== 'new') {
       if (judgeRepeat(soFar()) === 'ask') await askForTail(soFar(), memory, source)
       return
@@ -157,7 +157,7 @@ async function* pagesInOrder(
     yield {
       index,
       cursor,
-      // Whoever takes up a list whose end is not proven begins with its page, and meets the same doubt.
+      // A reader that resumes a list whose end is not proven begins with its last page, and meets the same doubt.
       next: doubt === null ? next : cursor,
       items,
       ...(unchanged !== null && { unchanged }),
@@ -178,7 +178,7 @@ async function* pagesInOrder(
   }
 }
 
-/** Where a header says how a list goes on, or may say so after its last page, a page that is the same says nothing of it. */
+/** Where a header may say that a list continues, an unchanged page says nothing about it. */
 const goesOnByBody = ({ next, nextByHeader }: Envelope, { needsNext }: Style): boolean =>
   !nextByHeader && (!needsNext || typeof next === 'string')
 

@@ -7,12 +7,12 @@ import { readEnvelope } from './envelope.ts'
 import { keysOf } from './page-memory.ts'
 import { styles } from './styles.ts'
 
-/** What one of the two pages was answered with. */
+/** The answer to one of the two pages. */
 export type ProbedPage = readonly Json[] | 'refused'
 
 /**
- * The number of the first page, from the answers to page 0 and page 1; null when they do not tell.
- * Page 0 refused or empty: 1. Both the same: 1, since 0 was taken for 1. Different: 0.
+ * The number of the first page, from the answers to page 0 and page 1; null when they do not show it. Page 0 refused
+ * or empty: 1. Both the same: 1, because the API treated 0 as 1. Different: 0.
  */
 export function decidePageBase(pageZero: ProbedPage, pageOne: ProbedPage): 0 | 1 | null {
   if (pageZero === 'refused') return pageOne === 'refused' ? null : 1

@@ -12,7 +12,7 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   deflate: () => new InflateEither(),
   br: createBrotliDecompress,
 }
-/** What is asked for. */
+/** The encodings requested. */
 export const acceptedEncodings = 'gzip, deflate, br'
 /** More than one encoding on top of another has no honest use. */
 const maxEncodings = 2
@@ -25,7 +25,8 @@ type BodyLimit = {
 
 /**
  * The decoded bytes of a body. Destroys the stream (and with it the connection) when it is larger than allowed.
- * @throws BoatMirrorError API_TOO_LARGE, API_NOT_JSON for an encoding nobody asked for; the stream's own errors pass through
+ * @throws BoatMirrorError API_TOO_LARGE, API_NOT_JSON for an encoding that was not requested; the stream's own errors
+ * pass through
  */
 export async function readBody(body: Readable, encoding: string | undefined, limit: BodyLimit): Promise<Buffer> {
   const steps = decodersFor(encoding, body)
@@ -43,7 +44,7 @@ function decodersFor(encoding: string | undefined, body: Readable): Transform[] 
     .filter((name) => name !== '' && name !== 'identity')
   const makers = names.reverse().map((name) => (Object.hasOwn(decoders, name) ? decoders[name] : undefined))
   if (makers.length > maxEncodings || makers.includes(undefined)) {
-    body.on('error', () => undefined).destroy() // our own destroy is no news
+    body.on('error', () => undefined).destroy() // our own destroy is not an error
     throw new BoatMirrorError(
       'API_NOT_JSON',
       `The answer is encoded as ${names.join(', ').slice(0, 60)}, which was not asked for.`,
@@ -56,7 +57,10 @@ function decodersFor(encoding: string | undefined, body: Readable): Transform[] 
 /** The low half of the first byte of zlib's format; no bare deflate begins with it. */
 const zlibMethod = 8
 
-/** HTTP's "deflate" means zlib's format. Some servers take the name at its word and send bare deflate: the first byte tells. */
+/**
+ * HTTP's "deflate" means zlib's format. Some servers take the name literally and send raw deflate: the first byte
+ * shows which.
+ */
 class InflateEither extends Transform {
   #inflate: Transform | undefined
 

@@ -14,8 +14,8 @@ const windows1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“
 const firstOfWindows1252 = 0x80
 
 /**
- * Decodes an answer. ISO-8859-1 is read as windows-1252, as everywhere on the web. A name that nobody knows does no harm
- * where the bytes are UTF-8.
+ * Decodes an answer. ISO-8859-1 is read as windows-1252, as everywhere on the web. An unknown name does no harm where
+ * the bytes are UTF-8.
  * @param contentType the header of this name
  * @throws BoatMirrorError API_NOT_JSON for an unknown character set and bytes that are not UTF-8
  */

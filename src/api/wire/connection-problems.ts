@@ -1,5 +1,5 @@
-// What a failed connection means to a person, from the code of the error alone. Pure. Used for the API, for proxies and
-// for Redis, which differ in the names of their settings and schemes.
+// Explains a failed connection to the reader, from the error code only. Pure. Used for the API, for proxies and for
+// Redis, which differ in the names of their settings and schemes.
 
 /** Whom a connection was for. */
 type Peer = {

@@ -1,8 +1,8 @@
 // Decimal numbers as text, so that no digit is lost. Pure.
 
 /**
- * A decimal in one form: no sign on zero, no trailing zeros, no exponent; undefined when the text is no decimal, or one
- * with an exponent of more than three digits.
+ * The canonical form of a decimal: no sign on zero, no trailing zeros, no exponent; undefined when the text is not a
+ * decimal, or has an exponent of more than three digits.
  */
 export function canonicalDecimal(text: string): string | undefined {
   const match = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?$/i.exec(text.trim())

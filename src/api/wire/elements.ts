@@ -1,17 +1,17 @@
-// The records of a page as they were received: told apart, keyed and compared by their bytes, decoded when asked for.
+// The records of a page as they were received: separated, keyed and compared by their bytes, decoded on demand.
 
 import { hash, randomUUID } from 'node:crypto'
 import { get, isObject, type Json, type JsonObject, parseJson, stringifyJson } from './json.ts'
 import { care, recordSize, type Scan, scanPage } from './scan.ts'
 
-/** Stands as first element where the records of a page were cut out; nobody outside knows it. */
+/** The first element where the records of a page were cut out; random, so that no answer can contain it. */
 const mark = randomUUID()
 
 /** Some of the records of a page; absent: all of them, as they came. */
 type Part = { readonly from?: number; readonly length?: number; readonly protection?: Protection | null }
 
 type Undecoded = {
-  /** A page without its records: as many elements stand in their place. */
+  /** A page without its records; placeholders take their place. */
   readonly body: Json | undefined
   readonly elements: Elements
   /** Characters that were replaced, as `parseJson` counts them. */
@@ -32,7 +32,7 @@ export function readPage(bytes: Buffer): (Undecoded & { readonly body: Json }) |
   return { body: around.value, elements, sanitized: around.sanitized + elements.sanitized() }
 }
 
-/** The same of an answer that is one record; null also where it is no object. */
+/** The same for an answer that is one record; null also where it is not an object. */
 export function readRecord(bytes: Buffer): Undecoded | null {
   const scan = scanPage(bytes, beginOf(bytes), true)
   if (typeof scan === 'number' || bytes[scan.records[0] as number] !== 0x7b) return null
@@ -51,7 +51,7 @@ function aroundOf(bytes: Buffer, from: number, { start, end, count }: Scan): { v
   return parseJson(before + JSON.stringify(places) + after)
 }
 
-/** The records at a place of a page: those that were cut out there, or those that stand there. */
+/** The records at a path of a page: those that were cut out there, or those in the body. */
 export function elementsAt(items: readonly Json[], cutOut: Elements | undefined): Elements {
   if (cutOut !== undefined && items[0] === mark) return cutOut
   const bytes = Buffer.from(stringifyJson([...items]))
@@ -62,7 +62,7 @@ export function elementsAt(items: readonly Json[], cutOut: Elements | undefined)
   )
 }
 
-/** What becomes of a record before anybody sees it. */
+/** What is done to a record before it is used. */
 export type Protection = {
   /** The record without what must not be stored; the record itself where there is nothing of the kind. */
   record(value: Json): Json
@@ -77,7 +77,7 @@ export class Elements {
   readonly #scan: Scan
   readonly #from: number
   readonly #protection: Protection | null
-  /** Records that were decoded for their hash, until they are asked for. */
+  /** Records decoded for their hash, until they are requested. */
   readonly #decoded = new Map<number, Decoded>()
   readonly length: number
 
@@ -141,7 +141,7 @@ export class Elements {
     return { value, text: (cares & care.rewritten) === 0 ? received : stringifyJson(value) }
   }
 
-  /** The record with no more members than `id` and `code`: enough to tell it from others. */
+  /** The record with only the members `id` and `code`: enough to identify it. */
   head(index: number): Json {
     if ((this.#number(index, 4) & care.unnamed) !== 0) {
       const value = this.value(index)

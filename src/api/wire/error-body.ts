@@ -13,8 +13,8 @@ const isFilled = (value: Json | undefined): boolean => {
 }
 
 /**
- * Why a body says that the request failed: `success: false`. Undefined: it does not say so. Not for records, whose own fields
- * may be called like this.
+ * Why a body reports a failed request: `success: false`. Undefined: it does not. Not for records, whose own fields
+ * may have this name.
  */
 export function errorIn(body: Json | undefined): string | undefined {
   if (!isObject(body)) return undefined

@@ -18,7 +18,7 @@ type Controller = Dispatcher.DispatchController
 export type Progress = {
   /** Whether a byte of a write may have left. */
   sent: boolean
-  /** undefined: no answer has begun. */
+  /** undefined: no answer has started. */
   status: number | undefined
 }
 
@@ -91,7 +91,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
         done(error)
       },
     })
-    // It may fail in the moment before somebody reads it, who then learns of it.
+    // It may fail just before it is read; the reader then gets the error.
     stream.on('error', () => undefined)
     this.#stream = stream
     this.#resolve({ status, headers: this.#headers, body: stream })

@@ -4,7 +4,7 @@
 import { ApiError, type ApiErrorDetails, BoatMirrorError, type ErrorCode } from '../../errors.ts'
 import { oneLine } from '../../text.ts'
 import { passesByItself } from '../retry.ts'
-import { abortedCall } from './called-off.ts'
+import { abortedCall } from './abort.ts'
 import { codeIn, connectionProblem, httpPeer } from './connection-problems.ts'
 import { get, type Json, parseJson, textOf } from './json.ts'
 import { type ApiProxy, ProxyFailure } from './proxy.ts'
@@ -27,7 +27,7 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   API_RATE_LIMITED: 'Lower API_RATE_LIMIT if this goes on.',
 }
 
-/** A 304 is no redirect: there is no address to go to. */
+/** A 304 is not a redirect: it names no address to follow. */
 const remedyOfUnasked304 =
   'A cache in between answers 304 to requests without an entity tag. Ask who runs it, or set API_BASE_URL to an address without it.'
 
@@ -143,7 +143,7 @@ export function failureOfRequest(error: unknown, request: FailedRequest): ApiErr
       ...details,
       remedy: 'Look at what stands between here and the API: a proxy may change or cut answers.',
     })
-  // Of a proxy that is asked for an http API, every connection is the proxy's own.
+  // For an http API, every connection is the proxy's own.
   const isProxys = error instanceof ProxyFailure || request.proxy?.variable === 'HTTP_PROXY'
   if (request.proxy !== null && isProxys) return proxyFailed(error, code, request.proxy, details)
   // A connection that breaks in the middle of an answer has shown that it is the right one.

@@ -1,8 +1,9 @@
-// Why a body is no JSON, and where: for people. Quotes nothing but names of members and words that are no data. Pure.
+// Why a body is not JSON, and where, for the reader of an error. Quotes only names of members and words that are not
+// data. Pure.
 
 import { scanPage } from './scan.ts'
 
-/** What programs write for values that JSON does not have. */
+/** What programs write for values that do not exist in JSON. */
 const foreignWord = /^(NaN|-?Infinity|undefined|None|True|False|nil)\b/
 
 /** Names the first thing that is wrong with a text, and its place: `NaN at $[17].price, character 812`. */

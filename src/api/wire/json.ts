@@ -14,8 +14,8 @@ export type Json = null | boolean | number | string | LosslessNumber | Json[] | 
 export const maxDepth = 64
 
 /**
- * Stands in an exact value for bytes that are nothing in the answer's character set: two halves of surrogate pairs that
- * nobody sends, so that it is told from a U+FFFD of the API's own.
+ * Replaces bytes that are invalid in the answer's character set: two unpaired surrogates, which no API sends, so that
+ * it differs from a U+FFFD sent by the API.
  */
 export const lostCharacter = '\udfff\udffd'
 
@@ -110,8 +110,9 @@ const lowerE = 0x65
 const upperE = 0x45
 
 /**
- * Refuses what is nested too deep or has too many values, and tells whether there is a number that JSON.parse would change
- * or JSON.stringify would write with an exponent. Looks outside of texts, without recursion: a depth of a million must not overflow our stack either.
+ * Refuses JSON that is nested too deep or has too many values, and returns whether it contains a number that
+ * JSON.parse would change or JSON.stringify would write with an exponent. Scans outside of texts, without recursion:
+ * a depth of a million must not overflow our stack either.
  * @throws BoatMirrorError API_TOO_LARGE
  */
 function inspect(source: string): { readonly risky: boolean } {
@@ -122,7 +123,7 @@ function inspect(source: string): { readonly risky: boolean } {
     const code = source.charCodeAt(i)
     if (code === quote) {
       i = endOfText(source, i)
-      if (i === -1) break // an unfinished text: the parser says so
+      if (i === -1) break // an unfinished text: the parser reports it
     } else if (code === comma) values++
     else if (code === openBrace || code === openBracket) {
       values++
@@ -243,6 +244,6 @@ export function elementsIn(value: Json | undefined): readonly Json[] | undefined
   if (Array.isArray(value)) return value
   if (!isObject(value)) return undefined
   const names = Object.keys(value)
-  // Such names are in the order of their numbers, however they came.
+  // JavaScript orders these names by number, whatever their order in the text.
   return names.length > 0 && names.every((name) => listPlace.test(name)) ? Object.values(value) : undefined
 }

@@ -83,7 +83,7 @@ export class ProxyFailure extends Error {
   }
 }
 
-/** Asks a proxy for tunnels, and tells its refusal or absence from what happens behind it. */
+/** Requests tunnels from a proxy, and distinguishes its refusal or absence from failures behind it. */
 function tunnelPool(proxy: URL, options: Pool.Options): Dispatcher {
   const pool = new Pool(proxy, options)
   const ask = (wanted: Dispatcher.ConnectOptions<null>): Promise<Dispatcher.ConnectData<null>> =>
@@ -102,7 +102,7 @@ type Route = {
   readonly dispatcher: Dispatcher
   /** Whom the dispatcher's connections lead to. */
   readonly origin: string
-  /** What goes before the path of each request: the API's origin where a proxy is asked for it. */
+  /** The text before the path of each request: the API's origin where the request goes to a proxy. */
   readonly prefix: string
   readonly headers: Readonly<Record<string, string>>
 }

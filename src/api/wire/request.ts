@@ -71,7 +71,9 @@ function sentAs(auth: AuthSetting): string {
   return `the header Authorization with ${auth.kind === 'basic' ? 'Basic' : 'Bearer'}`
 }
 
-/** The shapes in which an answer may echo the token, longest first; a part of three characters or less is no secret. */
+/**
+ * The forms in which an answer may echo the token, longest first; a part of three characters or less is not a secret.
+ */
 function secretForms(token: string, isBasic: boolean): string[] {
   const password = isBasic ? token.slice(token.indexOf(':') + 1) : token
   const forms = [token, password].flatMap((text) => [
@@ -124,7 +126,9 @@ function withSecret(target: Target, path: string, search: URLSearchParams): stri
   return query === '' ? path : `${path}?${query}`
 }
 
-/** One path segment. Half a surrogate pair has no encoding; a segment of dots alone would be taken for a step up. */
+/**
+ * Encodes one path segment. Half a surrogate pair has no encoding; a segment of dots only would mean a parent folder.
+ */
 function encodeSegment(value: string): string {
   const encoded = encodeURIComponent(value.replace(/\p{Surrogate}/gu, '\ufffd'))
   return /^\.+$/.test(encoded) ? encoded.replaceAll('.', '%2E') : encoded

@@ -1,9 +1,9 @@
-// One look at the bytes of a page: whether they are JSON within our limits, where the records of its list begin and end,
-// and which of them need more care. Nothing is decoded. Pure.
+// One pass over the bytes of a page: whether they are JSON within our limits, where the records of its list begin and
+// end, and which of them need more care. Decodes nothing. Pure.
 
 import { maxDepth, maxValues } from './json.ts'
 
-/** What keeps a record's bytes from being taken as they are. */
+/** Reasons why a record's bytes cannot be used unchanged. */
 export const care = {
   /** Written by us it would look different: white space, escapes, `1.0`, `-0`. */
   rewritten: 1,
@@ -20,8 +20,8 @@ export const recordSize = 5
 
 export type Scan = {
   /**
-   * For each record: where it begins, where it ends (exclusively), where the value of its last member `id` begins, where
-   * that of `code` begins (both 0: it has none), and the sum of what `care` says of it.
+   * For each record: where it begins, where it ends (exclusively), where the value of its last member `id` begins,
+   * where that of `code` begins (both 0: it has none), and the sum of its `care` flags.
    */
   readonly records: Int32Array
   /** How many records there are. */
@@ -62,7 +62,7 @@ for (const [kind, characters] of [
 
 const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x30 && byte <= 0x39
 
-// What may come next.
+// The kinds of token that may come next.
 const value = 0
 const valueOrEnd = 1
 const nameOrEnd = 2
@@ -71,20 +71,20 @@ const nameEnd = 4
 const afterValue = 5
 
 /**
- * Scans the UTF-8 bytes of a page from `from` on. The records are the elements of its largest array that stands in no
- * other array; with `whole` the value itself is the one record.
- * @returns the place of the first byte that is wrong, where the bytes are no JSON, or nested deeper or of more values than
- *   allowed: the parser says which
+ * Scans the UTF-8 bytes of a page from `from` on. The records are the elements of its largest array that is not
+ * inside another array; with `whole` the value itself is the one record.
+ * @returns the offset of the first wrong byte, where the bytes are not JSON, or are nested deeper or have more values
+ * than allowed: the parser finds out which
  */
 export function scanPage(bytes: Uint8Array, from: number, whole: boolean): Scan | number {
   const length = bytes.length
   const isArray = new Uint8Array(maxDepth + 1)
   let [depth, arrays, values] = [0, 0, 1]
   let expected = value
-  // The array under way, and the largest one so far.
+  // The current array, and the largest one so far.
   let [records, used, start] = [new Int32Array(64 * recordSize), 0, 0]
   let best: Scan = { records, count: 0, start: 0, end: 0 }
-  /** How deep the records under way stand; -1: none are. */
+  /** The depth of the records being scanned; -1: none are. */
   let level = whole ? 0 : -1
   let [recordStart, idAt, codeAt, cares] = [0, 0, 0, 0]
   /** 1: the member at hand is called `id`, 2: `code`. */

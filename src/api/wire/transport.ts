@@ -5,8 +5,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
 import { BoatMirrorError } from '../../errors.ts'
 import { askedWaitMs } from '../retry.ts'
+import { abortedCall, onAbort } from './abort.ts'
 import { readBody } from './body.ts'
-import { abortedCall, onAbort } from './called-off.ts'
 import { decodeText, utf8Of } from './charset.ts'
 import { type Elements, readPage, readRecord } from './elements.ts'
 import { Exchange, type Progress, type Received } from './exchange.ts'
@@ -46,7 +46,9 @@ type TransportAnswer = {
 }
 
 export type Transport = {
-  /** One attempt. @throws ApiError for everything but a 2xx whose body is JSON or empty, and a 304 that was asked for */
+  /**
+   * Sends one attempt. @throws ApiError for everything except a 2xx whose body is JSON or empty, and a requested 304
+   */
   send(request: TransportRequest, now: () => Date): Promise<TransportAnswer>
   close(): Promise<void>
 }

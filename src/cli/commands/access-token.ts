@@ -17,7 +17,7 @@ type CreateFlags = Json & {
   readonly server?: string
 }
 
-/** What is left to somebody who may; 3 where that is anything. */
+/** Prints a task left for an administrator; 3 if there is one. */
 function noteTask(task: RoleTask | null, what: string): ExitCode {
   if (task === null) return 0
   printNote(`${what} (${task.reason}). Run as a database role that may:`)

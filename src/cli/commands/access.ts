@@ -1,4 +1,4 @@
-// `access`: roles that see the rows of some companies alone, and nothing that is not told by company.
+// `access`: roles that see only the rows of some companies, and nothing that has no company.
 
 import type { Queryable } from '../../database/sql.ts'
 import { BoatMirrorError } from '../../errors.ts'

@@ -10,17 +10,17 @@ import { print } from '../terminal/output.ts'
 export async function runAlert({ config, signal }: CommandContext): Promise<void> {
   const { alertUrl: address, api } = config
   if (address === null)
-    throw new BoatMirrorError('USAGE', 'ALERT_URL is not set: there is nobody to tell.', {
+    throw new BoatMirrorError('USAGE', 'ALERT_URL is not set, so there is no receiver.', {
       remedy:
-        'Set it to the address of an incoming webhook of Slack or Mattermost, of a workflow of Teams, or your own.',
+        'Set it to the address of an incoming webhook of Slack or Mattermost, a workflow of Teams, or your own receiver.',
     })
   const post = createPost({ variable: 'ALERT_URL', address, proxies: api.proxies })
   const place = api.baseUrl === null ? 'the sandbox' : new URL(api.baseUrl).host
   try {
     const result = await post.send(bodyFor(address, testMessage(place, new Date())), {}, signal)
     if (result.kind !== 'accepted')
-      throw new BoatMirrorError('MESSAGE_REFUSED', `The message was not taken: ${result.error}`)
-    print(`Taken by ${shownReceiver(address)}.`)
+      throw new BoatMirrorError('MESSAGE_REFUSED', `The receiver did not accept the message: ${result.error}`)
+    print(`${shownReceiver(address)} accepted the message.`)
   } finally {
     await post.close()
   }

@@ -34,12 +34,12 @@ export async function runList(context: CommandContext, options: ListOptions & Js
     ...(options.aggregate === undefined ? {} : { aggregate: options.aggregate }),
   })
   if (options.json) printJson([...changes].reverse().map(changeFacts))
-  else if (changes.length === 0) print('There is no such change.')
+  else if (changes.length === 0) print('No change matches.')
   else print(changesTable(changes))
 }
 
 const existing = async (database: Database, id: string): Promise<ChangeInfo> =>
-  present(await findChange(database.pool, id), `change ${id}`, 'See them with: boat-mirror changes list')
+  present(await findChange(database.pool, id), `change ${id}`, 'List them with: boat-mirror changes list')
 
 export async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
@@ -59,7 +59,7 @@ function describe(change: ChangeInfo, { waitsFor, neededBy }: Awaited<ReturnType
     ['Warning', change.warning],
     ['Record', change.aggregate],
     ['Target', shown(change.target)],
-    ['Body', change.body === null ? 'erased with the person' : shown(change.body)],
+    ['Body', change.body === null ? 'erased with the user' : shown(change.body)],
     ['Reference', change.reference],
     ['Enqueued', `${instant(change.enqueued_at)} UTC by ${change.enqueued_by}`],
     ['Attempts', String(change.attempts)],
@@ -132,7 +132,7 @@ export async function runRetry(
   ids: readonly string[],
   { all, json, expected }: { readonly all: boolean } & Json & Expected,
 ): Promise<void> {
-  if (ids.length === 0 && !all) throw new BoatMirrorError('USAGE', 'Name changes, or give --all.')
+  if (ids.length === 0 && !all) throw new BoatMirrorError('USAGE', 'Give numbers of changes, or --all.')
   await using opened = await context.openDatabase()
   const { database } = opened
   const chosen = all
@@ -157,7 +157,7 @@ export async function runCancel(
 /** @throws BoatMirrorError USAGE for `--expected` with several changes: each has its own plan */
 function aboutOne(ids: readonly string[], { expected }: Expected): DecidedBy {
   if (expected !== undefined && ids.length !== 1)
-    throw new BoatMirrorError('USAGE', '--expected is the plan of one change: name one.')
+    throw new BoatMirrorError('USAGE', '--expected is the plan of one change. Give exactly one number.')
   return decidedBy({ expected })
 }
 
@@ -170,7 +170,7 @@ async function decideEach(
   for (const id of ids) await decide(id)
   const changes = await Promise.all(ids.map((id) => existing(opened.database, id)))
   if (json) printJson(changes.map(({ id, operation, status }) => ({ id, operation, status })))
-  else if (changes.length === 0) print('There is none.')
+  else if (changes.length === 0) print('No change matches.')
   else print(changesTable([...changes].reverse()))
 }
 

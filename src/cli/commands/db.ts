@@ -21,7 +21,7 @@ export const runPsql = ({ config, log, signal }: CommandContext): Promise<ExitCo
 
 /**
  * Prints the address as one line on stdout, or runs psql to its end. The embedded database is started when none runs,
- * and then stopped again; who looks at a terminal is told.
+ * and then stopped again; on a terminal a message says so.
  * @throws BoatMirrorError EMBEDDED_UNAVAILABLE, PROGRAM_MISSING.
  */
 export async function runDb(config: Pick<Config, 'databaseUrl' | 'dataDir'>, options: DbOptions): Promise<ExitCode> {
@@ -45,10 +45,10 @@ async function show(url: string, psql: boolean, signal: AbortSignal): Promise<Ex
 
 function noteWhereAndHowLong(server: EmbeddedPostgres, dataDir: string, log: Logger): void {
   const notes = [
-    ...(server.location === dataDir ? [] : [`The files of this database lie in ${server.location}.`]),
+    ...(server.location === dataDir ? [] : [`The files of this database are in ${server.location}.`]),
     ...(server.startedHere
       ? [
-          'No worker runs: the database is up only while a command uses it. `npm start` keeps it up, `db psql` opens it.',
+          'No worker is running, so the database runs only while a command uses it. `npm start` keeps it running, `db psql` opens it.',
         ]
       : []),
   ]
@@ -58,11 +58,11 @@ function noteWhereAndHowLong(server: EmbeddedPostgres, dataDir: string, log: Log
 /** A pager takes what is pasted after a long answer for its own keys. `~/.psqlrc` is read later and may want one. */
 const withoutPager = ['-P', 'pager=off']
 
-/** Runs psql on this terminal. Ctrl-C is psql's then (it cancels a query); being told to stop ends psql. */
+/** Runs psql on this terminal. Ctrl-C then belongs to psql (it cancels a query); a signal to stop ends psql. */
 async function openPsql(address: string, signal: AbortSignal): Promise<ExitCode> {
   const url = new URL(address)
   const password = decodeURIComponent(url.password)
-  url.password = '' // arguments of a process are for everybody to see
+  url.password = '' // arguments of a process are public
   const env = password === '' ? process.env : { ...process.env, PGPASSWORD: password }
   const interrupts = process.listeners('SIGINT')
   const ignore = (): void => {}
@@ -75,9 +75,9 @@ async function openPsql(address: string, signal: AbortSignal): Promise<ExitCode>
   } catch (error) {
     if (signal.aborted) return 0
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    throw new BoatMirrorError('PROGRAM_MISSING', 'There is no psql on the path.', {
+    throw new BoatMirrorError('PROGRAM_MISSING', 'psql is not on the path.', {
       remedy:
-        'Install a Postgres client (package postgresql-client), or open the address that `boat-mirror db` prints with any other.',
+        'Install a Postgres client (package postgresql-client), or open the address that `boat-mirror db` prints with another client.',
     })
   } finally {
     process.off('SIGINT', ignore)

@@ -9,7 +9,7 @@ export async function runDrift(context: CommandContext, { json }: Json): Promise
   await using opened = await context.openDatabase()
   const fields = await readDrift(opened.database.pool)
   if (json) return printJson(fields)
-  if (fields.length === 0) return print('Every field that was seen upstream is known, in its shape.')
+  if (fields.length === 0) return print('All fields seen upstream are known and have the expected shape.')
   print(
     table(
       ['STREAM', 'FIELD', 'SINCE (UTC)', 'LAST SEEN (UTC)', 'TIMES', 'SAMPLE'],
@@ -23,5 +23,5 @@ export async function runDrift(context: CommandContext, { json }: Json): Promise
       ]),
     ),
   )
-  print("\nTheir values are in the table's column _payload: select _payload #> '{field}' from mirror.STREAM")
+  print("\nTheir values are in column _payload of the table: select _payload #> '{field}' from mirror.STREAM")
 }

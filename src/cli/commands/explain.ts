@@ -29,9 +29,13 @@ async function explained(
   } catch (cause) {
     if (!isDataError(cause)) throw cause
     const types = stream.key.map((name) => `${name} ${columnType(stream, name)}`)
-    throw new BoatMirrorError('USAGE', `${key.join(' ')} is no key of ${stream.name}: it takes ${types.join(', ')}.`, {
-      cause,
-    })
+    throw new BoatMirrorError(
+      'USAGE',
+      `${key.join(' ')} is not a key of ${stream.name}. It must be ${types.join(', ')}.`,
+      {
+        cause,
+      },
+    )
   }
 }
 
@@ -47,8 +51,8 @@ export async function runExplain(
   const explanation = await explained({ config: context.config, database: opened.database }, stream, key)
   const { state, history, quarantine, changes, why } = explanation
   if (state === 'absent' && history.total === 0 && quarantine === null && changes.length === 0)
-    throw new BoatMirrorError('NOT_FOUND', `Nothing is known of ${name} ${key.join(' ')}. ${why.join(' ')}`, {
-      remedy: `See what there is with: select ${stream.key.join(', ')} from mirror.${name}`,
+    throw new BoatMirrorError('NOT_FOUND', `There is no record of ${name} ${key.join(' ')}. ${why.join(' ')}`, {
+      remedy: `List the keys with: select ${stream.key.join(', ')} from mirror.${name}`,
     })
   if (options.json) print(explanationJson(explanation))
   else printExplanation(explanation, options.payload)
@@ -76,7 +80,7 @@ function explanationJson({ row, history, changes, quarantine, ...facts }: Explan
 
 const stateWords = {
   alive: 'in the mirror',
-  stub: 'in the mirror as a stub',
+  stub: 'in the mirror as a stub (known only from another record)',
   deleted: 'deleted upstream, kept as a tombstone',
   absent: 'not in the mirror',
 } as const
@@ -87,7 +91,7 @@ function printExplanation(explanation: Explanation, payload: boolean): void {
     ['Why', explanation.why.join(' ')],
     ['Read', row && `${instant(row.readAt)} UTC from ${row.source}`],
     ['Details', remembered?.detailReadAt && `read ${instant(remembered.detailReadAt)} UTC`],
-    ['Paused', paused && `${pausedText([paused.stream], [paused])}: nothing of it is read until it is resumed.`],
+    ['Paused', paused && `${pausedText([paused.stream], [paused])}: it is not read until you resume it.`],
     ['Next', next && whenNext(next, new Date(), (time) => `${instant(time)} UTC`)],
     ['Changed', row && `${instant(row.changedAt)} UTC`],
     ['Deleted', row?.deletedAt && `${instant(row.deletedAt)} UTC`],
@@ -159,6 +163,6 @@ function quarantine({ quarantine: entry }: Explanation): string | null {
   return [
     `In quarantine as entry ${entry.id}, seen ${counted(entry.times, 'time')} from ${instant(entry.firstSeenAt)} to ${instant(entry.lastSeenAt)} UTC at ${entry.endpoint}.`,
     `Reason: ${oneLine(entry.reason, 500)}`,
-    `Look at it with: boat-mirror quarantine show ${entry.id}`,
+    `See it with: boat-mirror quarantine show ${entry.id}`,
   ].join('\n')
 }

@@ -17,13 +17,13 @@ type FeedOptions = {
 
 export async function runFeed(context: CommandContext, options: FeedOptions): Promise<void> {
   if (options.ack !== undefined && options.consumer === undefined)
-    throw new BoatMirrorError('USAGE', '--ack acknowledges for a consumer.', { remedy: 'Name it with --consumer.' })
+    throw new BoatMirrorError('USAGE', '--ack needs a consumer.', { remedy: 'Name it with --consumer.' })
   try {
     await writeFeed(context, options)
   } catch (error) {
     if (!context.signal.aborted || !options.follow) throw error
   }
-  // What nobody reads would keep the process.
+  // Output without a reader would keep the process alive.
   if (context.signal.aborted && process.stdout.writableLength > 0) process.exit(0)
 }
 
@@ -39,7 +39,7 @@ async function writeFeed(context: CommandContext, options: FeedOptions): Promise
 
   let over = false
   let acknowledged: Promise<void> | undefined
-  // A person at a terminal is not waited for.
+  // It does not wait for input from a terminal.
   if (acknowledger !== null && ack === undefined && (follow || !process.stdin.isTTY))
     acknowledged = acknowledgeLines(process.stdin.setEncoding('utf8'), acknowledger, () => over).catch(
       (error: unknown) => refused.abort(error),

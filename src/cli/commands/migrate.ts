@@ -8,11 +8,13 @@ import { saveOutboxLimit } from '../../outbox/limit.ts'
 import { isCurrent, type MigrationStatus, migrationStatus } from '../../schema/migrate.ts'
 import type { CommandContext, ExitCode, Json } from '../context.ts'
 import { print, printJson, printText, table } from '../terminal/output.ts'
+import { noteOtherDatabase } from '../worker-mark.ts'
 
 export async function runMigrate(
   { config, log, signal }: CommandContext,
   options: Json & { readonly status: boolean },
 ): Promise<ExitCode> {
+  await noteOtherDatabase(config, log)
   const server = await openServer(config, log)
   try {
     const before = await migrationStatus(server.directUrl)
@@ -21,12 +23,7 @@ export async function runMigrate(
     await saveLimit(server.url, config, log)
     if (options.json) printJson({ applied: before.pending })
     else if (before.pending.length > 0) print(`Applied ${before.pending.join(', ')}.`)
-    else
-      print(
-        before.repeatableCurrent
-          ? 'The database is up to date.'
-          : 'Views, functions and grants were brought up to date.',
-      )
+    else print(before.repeatableCurrent ? 'The database is up to date.' : 'Updated views, functions and grants.')
     return 0
   } finally {
     await server.close()
@@ -51,11 +48,12 @@ function showStatus(status: MigrationStatus, json: boolean): ExitCode {
   const rows = [
     ...status.applied.map((name) => [name, 'applied']),
     ...status.pending.map((name) => [name, 'missing']),
-    ...status.unknown.map((name) => [name, 'made by a newer program']),
+    ...status.unknown.map((name) => [name, 'applied by a newer version']),
     ['views, functions, comments, grants', status.repeatableCurrent ? 'of this version' : 'of another version'],
   ]
   print(table(['MIGRATION', 'STATE'], rows))
-  if (status.unknown.length > 0) print('\nUse the newer version of boat-mirror with this database.')
-  else if (!current) printText('\nApply what is missing with: boat-mirror migrate')
+  if (status.unknown.length > 0)
+    print('\nThe database is newer than this program. Use the newer version of boat-mirror.')
+  else if (!current) printText('\nApply the missing migrations with: boat-mirror migrate')
   return current ? 0 : 1
 }

@@ -31,7 +31,7 @@ async function changing<T>(context: CommandContext, change: (database: Database)
   }
 }
 
-const kept = { keep: 'as it came', hash: 'hash', drop: 'nothing' } as const
+const kept = { keep: 'value', hash: 'hash', drop: 'nothing' } as const
 
 /** Says what the database holds of each personal column, and whether these settings are its own. */
 export async function runPrivacy(context: CommandContext, { json }: Json): Promise<void> {
@@ -61,7 +61,7 @@ export async function runPrivacy(context: CommandContext, { json }: Json): Promi
     ),
   )
   print(`\nPERSONAL_DATA is ${stored.mode}${stored.setAt === null ? '' : `, since ${instant(stored.setAt)}`}.`)
-  print('The same holds for copies in payloads, change log, quarantine, feed and outbox.')
+  print('The same applies to copies in payloads, change log, quarantine, feed and outbox.')
   if (users.size + crew.size > 0) print(`Erased: ${users.size} users, ${crew.size} crew members.`)
   if (difference !== null)
     printText(
@@ -105,21 +105,21 @@ export async function runApply(
       ),
     )
   if (difference === null && tables.length === 0)
-    return print('Nothing to change: what is stored follows your settings.')
-  print(dryRun ? 'Nothing was changed.' : 'What is stored follows your settings. Start the workers again.')
+    return print('Nothing to change: the stored data matches your settings.')
+  print(dryRun ? 'Nothing was changed.' : 'The stored data matches your settings. Start the workers again.')
   if (rereads)
     print(
       dryRun
-        ? 'Values are needed that the database does not hold: every record is read again from the API.'
-        : 'Values are needed that the database does not hold. The next worker or sync reads every record again from the API.',
+        ? 'The database does not have all values that are needed, so every record is read again from the API.'
+        : 'The database does not have all values that are needed. The next worker or sync reads every record again from the API.',
     )
   printNote(elsewhere)
 }
 
-/** What nobody but the operator can clean. */
+/** Copies that only the operator can clean. */
 const elsewhere =
-  'Backups, WAL archives, replicas that lag and copies of your own keep the former values until you expire them. A transaction that ' +
-  'began before keeps former versions of rows; blocks of the disk may hold them until they are overwritten (VACUUM FULL).'
+  'Backups, WAL archives, replicas that lag and your own copies keep the former values until you expire them. A transaction that ' +
+  'started before keeps former versions of rows. The disk may hold them until they are overwritten (VACUUM FULL).'
 
 /** Prints all that is held about a user, as JSON. */
 export async function runExport(context: CommandContext, userId: string): Promise<void> {
@@ -139,7 +139,7 @@ export async function runErase(
     }),
   )
   if (json) return printJson({ userId, crewErased: crew, crewLeft: left })
-  print(`User ${userId} is erased: of every row only the key is kept, also when it is read again.`)
+  print(`User ${userId} is erased. Only the key of each row is kept, also after the next read.`)
   if (crew > 0) print(`Erased crew members: ${crew}.`)
   if (left.length > 0) {
     print(
@@ -149,7 +149,7 @@ export async function runErase(
       ),
     )
     printNote(
-      `The crew of this user's rentals is still there. If they are to be erased, run: boat-mirror privacy erase ${userId} --crew`,
+      `The crew of this user's rentals is not erased. To erase it too, run: boat-mirror privacy erase ${userId} --crew`,
     )
   }
 }

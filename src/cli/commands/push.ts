@@ -40,7 +40,7 @@ async function pushAll({ signal, log }: CommandContext, app: OpenedApp): Promise
   try {
     const { held } = await pusher.drain(signal, { until: 'settled' })
     if (signal.aborted)
-      tell(log, 'stopped', 'Stopped. What is not settled stays queued; the next push or worker carries on.')
+      tell(log, 'stopped', 'Stopped. Unsettled changes stay queued; the next push or worker continues.')
     signal.throwIfAborted()
     return held
   } finally {
@@ -56,7 +56,7 @@ async function tellProgress(app: OpenedApp, log: Logger): Promise<void> {
   const left = counted((counts.queued ?? 0) + (counts.sending ?? 0), 'change')
   const when =
     next?.status === 'sending'
-      ? 'under way'
+      ? 'in progress'
       : `next attempt ${relative(next?.next_attempt_at ?? null, app.clock.now()) ?? 'soon'}`
   const reason = next?.error ? `: ${oneLine(next.error, 200)}` : ''
   tell(log, 'push_waits', `${left} left, ${when}${reason}`)
@@ -73,16 +73,16 @@ function report(changes: readonly ChangeInfo[], waiting: readonly string[], held
   else print(changesTable(changes))
   if (held !== null) printText(`\n${heldText(held)}`)
   if (waiting.length === 0) return
-  printText(`\nA person has to decide: ${waiting.join(', ')}. See: boat-mirror changes show ID`)
+  printText(`\nThese need your decision: ${waiting.join(', ')}. See: boat-mirror changes show ID`)
 }
 
 const heldText = (refusal: string): string => (codeIn(refusal) === 'API_QUOTA_USED' ? quotaText : refusalText(refusal))
 
 const quotaText =
-  'API_QUOTA has no requests left for what is queued. It stays queued: a worker, or a later push, sends it. See: boat-mirror status'
+  'API_QUOTA has no requests left for the queued changes. A worker or a later push sends them. See: boat-mirror status'
 
 const refusalText = (refusal: string): string =>
-  `The API refuses this account: ${oneLine(refusal, 200)}\nWhat is left stays queued. Correct API_TOKEN and API_AUTH, then run: boat-mirror push. A worker goes on by itself.`
+  `The API refuses this account: ${oneLine(refusal, 200)}\nThe other changes stay queued. Correct API_TOKEN and API_AUTH, then run: boat-mirror push. A worker continues automatically.`
 
 /** Changes as a table, oldest first. Bodies are not shown: they hold personal data. */
 export const changesTable = (changes: readonly ChangeInfo[]): string =>

@@ -44,14 +44,14 @@ export async function runList(
     ),
   )
   const all = Object.values(byStream).reduce((sum, count) => sum + count, 0)
-  if (stream === undefined && all > entries.length) print(`\n${entries.length} of ${all}; see more with --limit.`)
+  if (stream === undefined && all > entries.length) print(`\n${entries.length} of ${all}. Use --limit to see more.`)
   printText(
-    `\nLook at one with: boat-mirror quarantine show ${newest.id}. Try again with: boat-mirror quarantine retry ${newest.id}`,
+    `\nShow one with: boat-mirror quarantine show ${newest.id}. Try again with: boat-mirror quarantine retry ${newest.id}`,
   )
 }
 
 const existing = async (db: Queryable, id: string): Promise<QuarantineEntry> =>
-  present(await getQuarantined(db, id), `entry ${id} in quarantine`, 'See what is there with: boat-mirror quarantine')
+  present(await getQuarantined(db, id), `entry ${id} in quarantine`, 'List the entries with: boat-mirror quarantine')
 
 export async function runShow(context: CommandContext, id: string, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
@@ -75,7 +75,7 @@ export async function runRetry(
   options: Json & { readonly all: boolean },
 ): Promise<ExitCode> {
   if (options.all === ids.length > 0)
-    throw new BoatMirrorError('USAGE', 'quarantine retry takes either numbers of entries or --all.')
+    throw new BoatMirrorError('USAGE', 'quarantine retry needs either numbers of entries or --all.')
   await using app = await context.open({ schema: 'check', api: false, patienceMs: 0 })
   const { pool } = app.database
   const syncContext = { ...app.syncContext, onTasks: () => {} }
@@ -104,7 +104,7 @@ function report(results: readonly Result[], json: boolean): ExitCode {
           String(entry.id),
           entry.stream,
           oneLine(entry.key, 40),
-          replayed.kind === 'mirrored' ? 'mirrored' : `still wrong: ${oneLine(replayed.reason, 160)}`,
+          replayed.kind === 'mirrored' ? 'mirrored' : `still in quarantine: ${oneLine(replayed.reason, 160)}`,
         ]),
       ),
     )

@@ -34,7 +34,7 @@ export async function runRefresh(
   if (json) printJson({ id: Number(id), state })
   else
     printText(
-      `Asked for as number ${id}; a worker reads it now. See what became of it with: select * from sync.refreshes where id = ${id}`,
+      `Queued as refresh ${id}; a running worker reads it now. See the result with: select * from sync.refreshes where id = ${id}`,
     )
   return 0
 }

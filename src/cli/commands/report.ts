@@ -24,7 +24,7 @@ const maxDays = 3_653
 
 function requestOf(view: ReportView, { from, to, ...options }: Options): ReportRequest {
   if ((from !== undefined || to !== undefined) && view.name !== 'calendar')
-    throw new BoatMirrorError('USAGE', `--from and --to are for calendar; ${view.name} has no days to ask for.`)
+    throw new BoatMirrorError('USAGE', `--from and --to are only for calendar; ${view.name} has no days to select.`)
   if (to !== undefined && from === undefined) throw new BoatMirrorError('USAGE', '--to needs --from.')
   const limit = options.limit ?? (options.csv || options.json ? null : shownRows)
   const request = { view: view.name, orderBy: view.orderBy, columns: Object.keys(view.columns), limit }
@@ -32,7 +32,7 @@ function requestOf(view: ReportView, { from, to, ...options }: Options): ReportR
   const last = to ?? from
   const days = (Date.parse(last) - Date.parse(from)) / 86_400_000 + 1
   if (days < 1 || days > maxDays)
-    throw new BoatMirrorError('USAGE', `--to ${last} must lie after --from ${from}, by ten years at most.`)
+    throw new BoatMirrorError('USAGE', `--to ${last} must be after --from ${from}, by ten years at most.`)
   return { ...request, days: { from, to: last } }
 }
 
@@ -46,7 +46,7 @@ function findView(name: string): ReportView {
 }
 
 export async function runReport(context: CommandContext, name: string | undefined, options: Options): Promise<void> {
-  if (options.json && options.csv) throw new BoatMirrorError('USAGE', '--json and --csv exclude each other.')
+  if (options.json && options.csv) throw new BoatMirrorError('USAGE', 'Give --json or --csv, not both.')
   if (options.raw && !options.csv) throw new BoatMirrorError('USAGE', '--raw needs --csv.')
   if (name === undefined) return listReports(options)
   const request = requestOf(findView(name), options)
@@ -56,15 +56,15 @@ export async function runReport(context: CommandContext, name: string | undefine
   else await printTable(opened.database, request)
 }
 
-/** What a view has, without what one must know about days and currencies. */
+/** The content of a view, without its rules about days and currencies. */
 const firstSentence = (comment: string): string => /^.*?[.:](?= |$)/.exec(comment)?.[0].replace(/:$/, '.') ?? comment
 
 function listReports({ json }: Options): void {
   const reports = reportViews.map(({ name, comment, columns }) => ({ name, comment, columns: Object.keys(columns) }))
   const rows = reports.map(({ name, comment }) => [name, firstSentence(comment)])
-  const hint = 'In SQL each is a view: select * from report.NAME. Questions and answers: docs/queries.md'
+  const hint = 'In SQL each report is a view: select * from report.NAME. Examples: docs/queries.md'
   if (json) printJson(reports)
-  else print(`${table(['REPORT', 'WHAT IT HAS'], rows)}\n\n${hint}`)
+  else print(`${table(['REPORT', 'CONTENT'], rows)}\n\n${hint}`)
 }
 
 type Database = Parameters<typeof readReport>[0]
@@ -143,7 +143,7 @@ function aligned(rows: readonly (readonly string[])[]): readonly (readonly strin
 }
 
 async function printTable(database: Database, request: ReportRequest): Promise<void> {
-  // One row more than is shown tells whether there are more.
+  // One row more than is shown reveals whether there are more.
   const limit = request.limit ?? shownRows
   const rows: string[][] = []
   await readReport(database, { ...request, limit: limit + 1 }, 'text', async (portion) => {
@@ -156,5 +156,5 @@ async function printTable(database: Database, request: ReportRequest): Promise<v
       aligned(scaled(rows.slice(0, limit))),
     ),
   )
-  if (rows.length > limit) print(`\nThe first ${limit} rows; more with --limit, all with --csv or --json.`)
+  if (rows.length > limit) print(`\nOnly the first ${limit} rows. Use --limit for more, --csv or --json for all.`)
 }

@@ -37,11 +37,11 @@ export async function runList(
   await using opened = await context.openDatabase()
   const runs = await listRuns(opened.database.pool, { limit, ...(stream === undefined ? {} : { stream }) })
   if (json) printJson(runs.map(runFacts))
-  else if (runs.length === 0) print('There is no run yet.')
+  else if (runs.length === 0) print('No runs yet.')
   else {
     print(runsTable(runs, new Date()))
     const failed = runs.find(({ status }) => status === 'failed')
-    if (failed !== undefined) printText(`\nWhy run ${failed.id} failed: boat-mirror runs show ${failed.id}`)
+    if (failed !== undefined) printText(`\nSee why run ${failed.id} failed: boat-mirror runs show ${failed.id}`)
   }
 }
 
@@ -75,7 +75,7 @@ const columns: Columns<Run> = {
 }
 
 const existing = async ({ database }: Pick<OpenedApp, 'database'>, id: string): Promise<Run> =>
-  present(await findRun(database.pool, id), `run ${id}`, 'See what ran with: boat-mirror runs')
+  present(await findRun(database.pool, id), `run ${id}`, 'List the runs with: boat-mirror runs')
 
 /** Held keys that are shown. */
 const shownKeys = 50
@@ -89,7 +89,7 @@ export async function runShow(context: CommandContext, id: string, { json }: Jso
   const heldPlan = await planOf(pool, `run:${id}`)
   if (json) return printJson({ ...runFacts(run), tasks, waitingDeletions: held, heldPlan })
   printText(`Run ${run.id}, ${runLine(run)}`)
-  print(`Started ${instant(run.started_at)} UTC by ${run.trigger}${run.full_read ? ', every detail' : ''}.`)
+  print(`Started ${instant(run.started_at)} UTC by ${run.trigger}${run.full_read ? ', with all details' : ''}.`)
   if (tasks.length > 0)
     print(
       `\n${table(
@@ -106,9 +106,9 @@ export async function runShow(context: CommandContext, id: string, { json }: Jso
     )
   if (held.count > 0) {
     const more = held.count > held.keys.length ? ` and ${count(held.count - held.keys.length)} more` : ''
-    print(`\n${count(held.count)} deletions wait: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`)
+    print(`\n${count(held.count)} deletions are held: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`)
     print(`Plan: ${heldPlan}`)
-    printText(`Let them happen with: boat-mirror runs release ${run.id}`)
+    printText(`Release them with: boat-mirror runs release ${run.id}`)
   }
 }
 
@@ -127,8 +127,8 @@ export async function runRelease(
   const { count: keys } = await heldKeyFacts(app.database.pool, id, 0)
   const decision = await decideStream(app.database.pool, 'release', id, decidedBy({ expected }))
   const parent = findStream(held.stream)?.parent
-  const asked = parent === undefined ? '' : `what ${parent} show now of `
-  tell(log, 'release', `Asking for ${asked}${count(keys)} records of ${held.stream}.`)
+  const asked = parent === undefined ? '' : `${parent} for `
+  tell(log, 'release', `Requesting ${asked}${count(keys)} records of ${held.stream} again.`)
   const run = await carryOut(context, app, { decision, stream: held.stream })
   const code = exitCodeOfSync({ runs: [run], quarantine: {} })
   if (json) printJson({ exitCode: code, run: runFacts(run) })
@@ -138,10 +138,10 @@ export async function runRelease(
 
 const endedPollMs = 300
 
-/** After so many looks a release that has not begun is said to wait for a run. */
+/** After this many checks, a release that has not started is reported as waiting for a run. */
 const looksBeforeTelling = 5
 
-/** The run that carries out a release; null: it has not begun. @throws BoatMirrorError PLAN_CHANGED when it never will */
+/** The run that carries out a release; null: it has not started. @throws BoatMirrorError PLAN_CHANGED when it never will */
 async function runOfRelease({ database }: OpenedApp, decision: string): Promise<Run | null> {
   const { resultId = null, error = null } = (await findDecision(database.pool, decision)) ?? {}
   if (error !== null) throw new BoatMirrorError('PLAN_CHANGED', error)
@@ -165,7 +165,7 @@ async function carryOut(
       const run = await runOfRelease(app, decision)
       if (run !== null && run.status !== 'running') return run
       if (run === null && looks === looksBeforeTelling)
-        tell(log, 'release', `Waiting for the present run of ${stream} to end.`)
+        tell(log, 'release', `Waiting for the current run of ${stream} to end.`)
       await sleep(endedPollMs, signal)
     }
   } finally {

@@ -37,8 +37,8 @@ function startFailure(error: unknown, { host, port }: Flags): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (error instanceof RangeError) return new BoatMirrorError('USAGE', error.message, { cause: error })
   if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') return error
-  return new BoatMirrorError('USAGE', `The sandbox can not listen on ${host}:${port} (${code}).`, {
-    remedy: 'Choose another port with --port; 0 takes a free one.',
+  return new BoatMirrorError('USAGE', `The sandbox cannot listen on ${host}:${port} (${code}).`, {
+    remedy: 'Choose another port with --port; 0 means any free one.',
     cause: error,
   })
 }
@@ -48,6 +48,6 @@ export async function runSandbox({ signal }: CommandContext, flags: Flags): Prom
   await using sandbox = await createSandbox(optionsOf(flags)).catch((error: unknown) => {
     throw startFailure(error, flags)
   })
-  print(flags.json ? JSON.stringify({ url: sandbox.url }) : `The sandbox answers at ${sandbox.url}`)
+  print(flags.json ? JSON.stringify({ url: sandbox.url }) : `The sandbox is running at ${sandbox.url}`)
   if (!signal.aborted) await once(signal, 'abort')
 }

@@ -32,8 +32,7 @@ export async function runSchedule(
 ): Promise<void> {
   await using app = await open({ schema: 'check', api: false, patienceMs: 0 })
   const { database, ratePerSecond } = app
-  if (asked !== undefined && !plan)
-    throw new BoatMirrorError('USAGE', '--quota belongs to --plan: it only says what a quota would buy.')
+  if (asked !== undefined && !plan) throw new BoatMirrorError('USAGE', '--quota needs --plan.')
   const { wanted, intervals: effective, ages, solved } = await fitSchedule(database, config, ratePerSecond)
   const costs = await turnCosts(database.pool)
   const states = new Map((await listStreams(database.pool)).map((state) => [state.stream, state]))
@@ -86,7 +85,7 @@ type ScheduledTurn = {
 
 const interval = (s: number | null): string => (s === null ? 'off' : duration(s))
 
-/** The turns as a table; a narrow one leaves out what was wanted, and to `status` how old they are. Pure. */
+/** The turns as a table; a narrow one omits the wanted intervals, and leaves the ages to `status`. Pure. */
 export function scheduleTable(rows: readonly ScheduledTurn[], now: Date, width = lineWidth()): string {
   const next = (row: ScheduledTurn, unknown: string): string | null =>
     row.effectiveS === null ? null : row.paused ? 'paused' : (relative(row.nextDueAt, now) ?? unknown)
@@ -112,15 +111,15 @@ export function scheduleTable(rows: readonly ScheduledTurn[], now: Date, width =
 
 /** What the schedule was solved for, in a sentence or two. */
 const solvedText = ({ budgetPerDay, perDay, isKept }: NonNullable<Fitted['solved']>): string =>
-  `API_QUOTA leaves the schedule ${count(Math.round(budgetPerDay))} requests a day, and it takes ${count(Math.round(perDay))}. ${
+  `API_QUOTA leaves the schedule ${count(Math.round(budgetPerDay))} requests a day; it uses ${count(Math.round(perDay))}. ${
     isKept
-      ? 'What is least useful is stretched first: see schedule --plan.'
-      : 'That is too little: intervals are longer than they should ever be. Switch streams off, or ask for a larger quota.'
+      ? 'The least useful intervals are stretched first: see schedule --plan.'
+      : 'That is too little: intervals are longer than their limits. Switch streams off, or get a larger quota.'
   }`
 
 /** What the schedule takes of the rate limit, in a sentence. */
 function budgetText(ratePerSecond: number, neededPerSecond: number, stretch: number): string {
-  const needs = `The wanted intervals take ${neededPerSecond.toFixed(2)} requests a second`
+  const needs = `The configured intervals need ${neededPerSecond.toFixed(2)} requests a second`
   if (ratePerSecond === 0) return `${needs}; there is no rate limit.`
   const allowed = `${count(ratePerSecond * scheduledShare)} of ${count(ratePerSecond)} are for the schedule`
   return stretch > 1

@@ -1,4 +1,4 @@
-// `serve`: the API from the mirror, until told to stop. `worker` does it too where SERVE is on.
+// `serve`: the API from the mirror, until it is stopped. `worker` does it too where SERVE is on.
 
 import { once } from 'node:events'
 import { startServe } from '../../serve/start.ts'

@@ -1,4 +1,4 @@
-// `status`: how old each stream is, what runs, what waits, what needs a person.
+// `status`: whether anything is wrong, then how old each stream is, what runs, what waits, and what needs attention.
 
 import { sleep } from '../../clock.ts'
 import { about, bytes, count, counted, duration, freshAsOf, relative } from '../../format.ts'
@@ -9,6 +9,7 @@ import { usedText } from '../../inspect/quota.ts'
 import { readStatus } from '../../inspect/read-status.ts'
 import { readsSummary } from '../../inspect/reads.ts'
 import { isFailing, type StatusFacts, wasAnswered } from '../../inspect/status.ts'
+import { verdictOf } from '../../inspect/verdict.ts'
 import { webhookText } from '../../inspect/webhook.ts'
 import type { CommandContext, ExitCode } from '../context.ts'
 import { knownSandbox } from '../sandbox/file.ts'
@@ -43,6 +44,7 @@ export async function runStatus(context: CommandContext, options: StatusOptions)
 /** The whole status as text, from what `--json` prints and nothing else. Pure. */
 export function describe(facts: StatusFacts, options: { readonly now: Date; readonly allEndpoints: boolean }): string {
   const parts = [
+    verdictOf(facts).sentence,
     placesText(facts, options.now),
     workersText(facts, options.now),
     streamsTable(facts, options.now, lineWidth()),
@@ -56,7 +58,7 @@ export function describe(facts: StatusFacts, options: { readonly now: Date; read
 }
 
 const unexpectedText = ({ stream, share }: StatusFacts['unexpected'][number]): string =>
-  `${stream}: ${count(share * 100)} % of what was read within a week had changed although no rental of its boat had; it is read as often as if rentals told nothing.`
+  `${stream}: ${count(share * 100)} % of the records read within a week had changed without a change of a rental of their boat. So ${stream} is read as often as if it did not depend on rentals.`
 
 function placesText({ api, quota, database, queue, webhook, alerts }: StatusFacts, now: Date): string {
   const state =
@@ -64,7 +66,7 @@ function placesText({ api, quota, database, queue, webhook, alerts }: StatusFact
       ? `down; next try ${nextTry(api.nextProbeAt, now)}`
       : api.pausedUntil === null
         ? ''
-        : `asked us to wait; goes on ${relative(api.pausedUntil, now)}`
+        : `asked us to wait; resumes ${relative(api.pausedUntil, now)}`
   const address =
     api.url === ''
       ? 'the built-in sandbox, not started yet'
@@ -73,7 +75,7 @@ function placesText({ api, quota, database, queue, webhook, alerts }: StatusFact
     `API       ${address}${state === '' ? '' : ` – ${state}`}`,
     ...(quota === null
       ? []
-      : [`Quota     ${usedText(quota)}${quota.readsStopped ? ' – reads wait: the rest is for changes' : ''}`]),
+      : [`Quota     ${usedText(quota)}${quota.readsStopped ? ' – reads wait: the rest is reserved for changes' : ''}`]),
     `Database  ${database.url}   Postgres ${database.version}, ${bytes(database.size)}${database.embedded ? ', embedded' : ''}`,
     `Queue     ${queue.url === null ? 'Postgres, beside the mirror' : `Redis ${queue.url}`}`,
     ...(webhook === null ? [] : [`Webhook   ${webhook.url} – ${webhookText(webhook, now)}`]),
@@ -81,16 +83,16 @@ function placesText({ api, quota, database, queue, webhook, alerts }: StatusFact
   ].join('\n')
 }
 
-/** An API that nobody called since is tried by whoever comes next. */
+/** After that time, whatever calls the API next tries it. */
 const nextTry = (at: Date | null, now: Date): string =>
   at === null || at <= now ? 'with the next request' : `${relative(at, now)}`
 
 /** Who is there, since when, and what each does. */
 function workersText({ workers }: StatusFacts, now: Date): string {
-  if (workers.length === 0) return 'Workers   none is running: boat-mirror worker starts one.'
+  if (workers.length === 0) return 'Workers   none is running. Start one with: boat-mirror worker'
   return workers
     .map(({ host, pid, version, startedAt, seenAt, doing, isSilent }, index) => {
-      const state = isSilent ? `not heard of since ${relative(seenAt, now)}` : (doing ?? 'nothing at this moment')
+      const state = isSilent ? `silent: last seen ${relative(seenAt, now)}` : (doing ?? 'idle')
       const since = `${version}, since ${about((now.getTime() - startedAt.getTime()) / 1_000)}`
       return `${index === 0 ? 'Workers ' : '        '}  ${host}:${pid} (${since}) – ${state}`
     })
@@ -146,7 +148,7 @@ function freshnessText({ state, asOf, countsAsOf, targetS, paused }: StreamStatu
 
 /** How far the present runs are, what is left of them, and what a first sync has brought so far. */
 function workText({ runs, done, all, elapsedS }: Backlog, { streams, estimate }: StatusFacts): string {
-  const running = `Running: ${counted(runs, 'stream')}, ${count(done)} of ${count(all)} tasks done since ${duration(elapsedS)}`
+  const running = `Running: ${counted(runs, 'stream')}, ${count(done)} of ${count(all)} tasks done in ${duration(elapsedS)}`
   const first = firstSyncText(streams, estimate)
   return [`${running}${leftText(estimate)}.`, ...(first === null ? [] : [`First sync: ${first}.`])].join('\n')
 }
@@ -164,7 +166,7 @@ function endpointsText(
   options: { readonly now: Date; readonly allEndpoints: boolean },
 ): string {
   const answered = endpoints.filter(wasAnswered)
-  const summary = `${answered.length} of ${endpoints.length} read endpoints called with success.`
+  const summary = `${answered.length} of ${endpoints.length} read endpoints answered successfully.`
   const shown = options.allEndpoints ? endpoints : endpoints.filter(isFailing)
   if (shown.length === 0) return summary
   const rows = shown.map((each) => [
@@ -178,7 +180,7 @@ function endpointsText(
   return `${summary}\n\n${table(['ENDPOINT', 'CALLS', 'FAILURES', 'STATUS', 'LAST CALL', 'LAST ERROR'], rows)}`
 }
 
-/** Which reads are left out, why, and what that saved. */
+/** Which reads are skipped, why, and how many requests that saved. */
 function readsText({ reads }: StatusFacts, now: Date): string {
   const decided = reads.filter(({ state }) => state !== 'learning')
   if (decided.length === 0) return `${readsSummary(reads)}.`
@@ -186,22 +188,22 @@ function readsText({ reads }: StatusFacts, now: Date): string {
     ...[endpoint, sameAs, state, compared, differed, skipped],
     relative(since, now),
   ])
-  return `${readsSummary(reads)}.\n\n${table(['READ', 'SAME AS', 'STATE', 'COMPARED', 'DIFFERED', 'LEFT OUT', 'SINCE'], rows)}`
+  return `${readsSummary(reads)}.\n\n${table(['READ', 'SAME AS', 'STATE', 'COMPARED', 'DIFFERED', 'SKIPPED', 'SINCE'], rows)}`
 }
 
-/** What waits or follows by itself, what the API shows besides, and what needs a person with the commands that help. */
+/** What waits or follows without you, what is new in the API, and what needs attention with the commands that help. */
 function attention({ outbox, consumers, unknownFields, attention: items }: StatusFacts): string[] {
   const lines: string[] = []
   const waiting = Object.entries(outbox).filter(([name, changes]) => name !== 'oldestQueuedAt' && Number(changes) > 0)
   if (waiting.length > 0) lines.push(`Outbox: ${waiting.map(([name, n]) => `${count(Number(n))} ${name}`).join(', ')}.`)
   if (consumers.length > 0)
     lines.push(
-      `Consumers: ${consumers.map(({ name, behindS }) => `${name} ${behindS === 0 ? 'has everything' : `${duration(behindS)} behind`}`).join(', ')}.`,
+      `Consumers: ${consumers.map(({ name, behindS }) => `${name} ${behindS === 0 ? 'is up to date' : `is ${duration(behindS)} behind`}`).join(', ')}.`,
     )
   if (unknownFields.length > 0) {
     const names = unknownFields.slice(0, 10).map((field) => `${field.stream}.${field.path}`)
     const more = unknownFields.length > names.length ? ` and ${unknownFields.length - names.length} more` : ''
-    lines.push(`Seen in the API but not known (kept in _payload): ${names.join(', ')}${more}.`)
+    lines.push(`New fields in the API, kept in _payload: ${names.join(', ')}${more}.`)
   }
   const needs = items.flatMap(({ message, commands }) => [
     `- ${message}`,
@@ -209,6 +211,6 @@ function attention({ outbox, consumers, unknownFields, attention: items }: Statu
   ])
   return [
     ...(lines.length === 0 ? [] : [lines.join('\n')]),
-    ...(needs.length === 0 ? [] : [`Needs a person:\n${needs.join('\n')}`]),
+    ...(needs.length === 0 ? [] : [`Needs attention:\n${needs.join('\n')}`]),
   ]
 }

@@ -26,7 +26,7 @@ export async function runSync(
 ): Promise<ExitCode> {
   const { config, log, signal } = context
   if (options.check && options.full)
-    throw new BoatMirrorError('USAGE', '--check and --full exclude each other: --check reads everything anyway.')
+    throw new BoatMirrorError('USAGE', 'Give --check or --full, not both. --check reads everything anyway.')
   for (const name of names) existingStream(name)
   const streams = streamsToSync(names, config)
   await using app = await context.open({ schema: options.check ? 'check' : 'migrate', patienceMs })
@@ -34,7 +34,7 @@ export async function runSync(
   if (options.check) return await runCheckSync(app, streams, { json: options.json, signal, log })
   const paused = await pausedStreams(app.database.pool)
   const left = withoutPaused(streams, paused)
-  if (left.length < streams.length) tell(log, 'paused', `Left out: ${pausedText(streams, paused)}.`)
+  if (left.length < streams.length) tell(log, 'paused', `Skipped: ${pausedText(streams, paused)}.`)
   const runs = await carryOut(context, app, left, options.full)
   return report({ runs, quarantine: await quarantineTotals(app.database.pool) }, options.json)
 }
@@ -53,7 +53,7 @@ async function carryOut(
     )
   } catch (error) {
     if (signal.aborted)
-      tell(log, 'stopping', 'Stopping. What was read is kept; the next sync or worker carries on from here.')
+      tell(log, 'stopping', 'Stopping. What was read is kept; the next sync or worker continues from here.')
     throw error
   }
 }

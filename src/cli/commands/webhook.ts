@@ -45,7 +45,7 @@ export async function runDeliveries(
   await using opened = await context.openDatabase()
   const deliveries = await listDeliveries(opened.database.pool, limit)
   if (json) return printJson(deliveries)
-  if (deliveries.length === 0) return print('No call of the webhook was sent within a week.')
+  if (deliveries.length === 0) return print('No webhook call was sent in the last week.')
   print(
     table(
       ['TIME (UTC)', 'ID', 'CHANGES', 'STATUS', 'MS', 'ERROR'],
@@ -68,6 +68,6 @@ export async function runReplay(
   await using opened = await context.openDatabase()
   const cursor = await replayFrom(opened.database, from)
   if (json) return printJson({ from: cursor })
-  const place = cursor === null ? 'all changes that the log has' : `all changes after ${cursor}`
+  const place = cursor === null ? 'all changes in the log' : `all changes after ${cursor}`
   print(`The worker sends ${place} to the webhook again, as new calls.`)
 }

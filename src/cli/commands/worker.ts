@@ -1,4 +1,4 @@
-// `worker`: migrations, schedules, workers; runs until told to stop. `npm start` runs it.
+// `worker`: migrations, schedules, workers; runs until it is stopped. `npm start` runs it.
 
 import { once } from 'node:events'
 import { packageVersion } from '../../api/wire/request.ts'
@@ -7,7 +7,7 @@ import { BoatMirrorError } from '../../errors.ts'
 import { readStatus } from '../../inspect/read-status.ts'
 import type { StatusFacts } from '../../inspect/status.ts'
 import { openLate } from '../../jobs/backend.ts'
-import { startFreshnessLooks } from '../../jobs/freshness-looks.ts'
+import { startFreshnessChecks } from '../../jobs/freshness-checks.ts'
 import { startHourlyLine } from '../../jobs/hourly-line.ts'
 import { startPresence } from '../../jobs/presence.ts'
 import { startPushWorker } from '../../jobs/push-worker.ts'
@@ -31,8 +31,9 @@ import { watchFirstSync } from '../terminal/progress.ts'
 import { markDatabase } from '../worker-mark.ts'
 
 /**
- * Says what may cost jobs later, and that a backend is not there yet: until it is, the work is done without it.
- * @throws BoatMirrorError QUEUE_REFUSED for what only a person can cure
+ * Warns about settings that may cost jobs later, and about a backend that is unavailable: until it is there, the work
+ * is done without it.
+ * @throws BoatMirrorError QUEUE_REFUSED for problems that only an operator can fix
  */
 async function tryQueue(backend: QueueBackend, log: Logger): Promise<void> {
   try {
@@ -43,7 +44,7 @@ async function tryQueue(backend: QueueBackend, log: Logger): Promise<void> {
     if (!(error instanceof BoatMirrorError) || error.code !== 'QUEUE_UNREACHABLE') throw error
     log.error(
       { event: 'queue_absent', code: error.code, reason: error.message },
-      `${error.message} ${error.remedy ?? ''} Until it is there, the work is done without it.`,
+      `${error.message} ${error.remedy ?? ''} Until it is available, the worker works without it.`,
     )
   }
 }
@@ -61,9 +62,9 @@ export async function runWorker(context: CommandContext): Promise<void> {
   const late = openLate(backend, log, signal)
   const facts = (): Promise<StatusFacts> =>
     readStatus(config, { database: app.database, url: app.databaseUrl }, app.apiUrl)
-  // Before anybody looks: what is late is no alarm while a worker catches up.
+  // First of all: late data must not raise an alarm while a worker catches up.
   await using _presence = startPresence({ db: app.database.pool, version: packageVersion(), log })
-  await using _looks = startFreshnessLooks({ database: app.database, config, log })
+  await using _looks = startFreshnessChecks({ database: app.database, config, log })
   await using pages = await startOperatorServer({
     config,
     log,
@@ -93,23 +94,21 @@ export async function runWorker(context: CommandContext): Promise<void> {
   try {
     print(`API       ${shownAddress(app.apiUrl)}${app.sandbox ? ' (the built-in sandbox)' : ''}`)
     printText(`Database  ${shownAddress(app.databaseUrl)}   (in full: boat-mirror db)`)
-    print(`Queue     ${backend.kind === 'redis' ? 'Redis' : 'Postgres, beside the mirror'}`)
+    print(`Queue     ${backend.kind === 'redis' ? 'Redis' : 'Postgres, in the same database'}`)
     print(`Pages     ${pages.url ?? 'not served by this process'}`)
     if (served !== null) print(`Served    ${served.url}/v3`)
     await watchFirstSync({ database: app.database, settings: app.config, signal, log })
     if (!signal.aborted) {
-      printText(
-        'Up, and on schedule. Look at it with: boat-mirror status   Open the database with: boat-mirror db psql',
-      )
+      printText('Running. Next: boat-mirror status   Open the database: boat-mirror db psql')
       await once(signal, 'abort')
     }
-    log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are given back')
+    log.info({ event: 'stopping' }, 'stopping: tasks reach their checkpoint or are released')
   } finally {
     await Promise.all([pushing.stop(), worker.stop(), webhook?.stop(), alerts?.stop(), hourly.stop()])
   }
 }
 
-/** Starts the messages about what needs a person, where somebody is to be told. */
+/** Starts the alerts, if ALERT_URL is set. */
 function alertsOf(
   { config, apiUrl, database, log }: OpenedApp,
   status: () => Promise<StatusFacts>,

@@ -1,5 +1,5 @@
-// What the reader of `feed` acknowledges. Changes of streams that it does not want count as acknowledged once all that was
-// written out before them is: else a consumer of a quiet stream would fall behind.
+// The acknowledgements of a reader of `feed`. Changes of streams it did not select count as acknowledged once
+// everything printed before them is; otherwise a consumer of a quiet stream would fall behind.
 
 import type { Queryable } from '../../database/sql.ts'
 

@@ -1,4 +1,4 @@
-// The sandbox that stands in for an API that is not configured: one for each DATA_DIR, run by the first command that needs
+// The sandbox in place of an API that is not configured: one for each DATA_DIR, run by the first command that needs
 // it, used by the others, and taken over by one of them when the first ends.
 
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ const takeOverMs = 500
 /** A living owner that does not answer for this long is given up. */
 const ownerPatienceMs = 10_000
 
-/** What a file system answers where nothing can be made; ENOENT also on one that is mounted for reading only. */
+/** The errors of a file system that cannot be written; ENOENT also for one mounted read-only. */
 const notWritable: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR'])
 
 /** The sandbox is what runs where no API is named: in a container, mostly by oversight. */
@@ -35,9 +35,9 @@ function explained(error: unknown, dataDir: string): unknown {
   if (!notWritable.has((error as NodeJS.ErrnoException).code)) return error
   return new BoatMirrorError(
     'CONFIG_INVALID',
-    `API_BASE_URL is not set, and the sandbox that stands in cannot keep its files in DATA_DIR (${dataDir}): ${messageOf(error)}`,
+    `API_BASE_URL is not set, so the built-in sandbox is used, but it cannot write to DATA_DIR (${dataDir}): ${messageOf(error)}`,
     {
-      remedy: 'Set API_BASE_URL to the root of the API, or DATA_DIR to a folder that can be written to.',
+      remedy: 'Set API_BASE_URL to the root of the API, or DATA_DIR to a writable folder.',
       cause: error,
     },
   )
@@ -55,20 +55,24 @@ export async function attachSandbox(dataDir: string, log: Logger): Promise<Attac
   let watch: NodeJS.Timeout | undefined
   let takingOver: Promise<void> | undefined
 
-  // Whoever runs the sandbox may end before us; its address stays the same, so the API client notices a pause only.
+  // The process that runs the sandbox may end before us; its address stays the same, so the API client notices only a
+  // pause.
   const takeOver = async (): Promise<void> => {
     const known = await knownSandbox(dataDir)
     if (known !== null && isAlive(known.owner)) return
     hosted = await openOnce(dataDir, log)
     if (hosted.url !== url)
-      log.warn({ event: 'sandbox_moved', url: hosted.url }, 'the built-in sandbox had to move to another port: restart')
+      log.warn(
+        { event: 'sandbox_moved', url: hosted.url },
+        'the built-in sandbox moved to another port: restart this process',
+      )
     if (hosted.stop !== nothing) clearInterval(watch)
   }
   if (hosted.stop === nothing) {
     watch = setInterval(() => {
       takingOver ??= takeOver()
         .catch((error: unknown) =>
-          log.warn({ event: 'sandbox_lost', reason: messageOf(error) }, 'the built-in sandbox is gone'),
+          log.warn({ event: 'sandbox_lost', reason: messageOf(error) }, 'the built-in sandbox has stopped'),
         )
         .finally(() => {
           takingOver = undefined
@@ -129,7 +133,7 @@ async function host(dataDir: string, known: SandboxFile | null, log: Logger): Pr
   const world = { seed: known?.seed ?? seed, size: known?.size ?? size }
   const port = await findFreePort(known?.port)
   let replayed = 0
-  // Whoever asked a world that lacks its last writes would be told that records are gone.
+  // A client of a world without its last writes would conclude that records are gone.
   const sandbox = await createSandbox({ ...world, port, now: new Date(genesis) }, async (unseen, send) => {
     replayed = await replayJournal(dataDir, { clock: unseen.clock, send }, log)
     unseen.clock.set(new Date())
@@ -140,7 +144,7 @@ async function host(dataDir: string, known: SandboxFile | null, log: Logger): Pr
     const journal = keepJournal(dataDir, sandbox, log)
     const file = { url: sandbox.url, port: sandbox.port, genesis, ...world }
     await writeSandboxFile(dataDir, { ...file, owner: ownToken() })
-    log.debug({ event: 'sandbox_started', url: sandbox.url, replayed }, 'the built-in sandbox runs')
+    log.debug({ event: 'sandbox_started', url: sandbox.url, replayed }, 'the built-in sandbox is running')
     const stop = async (): Promise<void> => {
       await sandbox.close()
       await journal.stop()

@@ -24,15 +24,15 @@ const afterEffect: ReadonlySet<string> = new Set([
   'hangAfterEffect',
 ])
 
-/** Did it change the world, be it that its answer got lost? */
+/** Whether it changed the world, even if its answer got lost. */
 const tookEffect = ({ status, fault }: LoggedRequest): boolean =>
   (status !== null && status < 300) || afterEffect.has(fault ?? '')
 
 const isDecided = (request: LoggedRequest): boolean => request.status !== null || request.fault !== null
 
 /**
- * The writes after `last` that took effect, and where to go on; it stops before a write that is still under way, so that
- * the order of effects is kept. Pure.
+ * The writes after `last` that took effect, and where to continue; it stops before a write that is still running, so
+ * that the order of effects is kept. Pure.
  */
 export function newEntries(
   requests: readonly LoggedRequest[],
@@ -47,7 +47,7 @@ export function newEntries(
   return { entries, last: decided.at(-1) ?? last }
 }
 
-/** Lets a sandbox that nobody can call yet take the writes of the journal again. Returns how many. */
+/** Replays the writes of the journal in a sandbox that cannot be called yet. Returns how many. */
 export async function replayJournal(
   dataDir: string,
   { clock, send }: { readonly clock: Sandbox['clock']; readonly send: Send },
@@ -98,7 +98,7 @@ export function keepJournal(dataDir: string, sandbox: Sandbox, log: Logger): { s
     return writing
   }
   const onError = (error: unknown): void =>
-    log.warn({ event: 'sandbox_journal_failed', err: error }, 'writes of the built-in sandbox cannot be kept')
+    log.warn({ event: 'sandbox_journal_failed', err: error }, 'writes of the built-in sandbox cannot be stored')
   const timer = setInterval(() => {
     flush().catch((error: unknown) => {
       writing = Promise.resolve()

@@ -26,8 +26,8 @@ export const widthOf = (text: string): number => Math.max(...text.split('\n').ma
 const narrowest = 24
 
 /**
- * A table with its numbers right-aligned; missing values are shown as `–`. One that is wider than `width` leaves out columns
- * that say nothing, then is wrapped in its widest one, or becomes a list of records. Returns lines without a trailing newline.
+ * A table with its numbers right-aligned; missing values are shown as `–`. One that is wider than `width` omits empty
+ * columns, then is wrapped in its widest one, or becomes a list of records. Returns lines without a trailing newline.
  */
 export function table(
   head: readonly string[],
@@ -122,7 +122,7 @@ export const print = (text: string): void => {
   process.stdout.write(`${withoutControls(text)}\n`)
 }
 
-/** Writes a text of ours to stdout; what it says to type is as this command was called. */
+/** Writes one of our texts to stdout; the commands in it are spelt as this command was called. */
 export const printText = (text: string): void => print(asCalled(text, process.env))
 
 /** Writes what is no result to stderr: progress, errors, what to do. */
@@ -130,7 +130,7 @@ export const printNote = (text: string): void => {
   process.stderr.write(`${withoutControls(asCalled(text, process.env))}\n`)
 }
 
-/** Says what is under way: to a person on a terminal as it is, else as a line of the log. */
+/** Reports progress: on a terminal as text, else as a line of the log. */
 export function tell(log: Logger, event: string, text: string): void {
   if (process.stderr.isTTY === true) printNote(text)
   else log.info({ event }, asCalled(text, process.env))

@@ -57,7 +57,7 @@ export async function watchRequest(options: WatchOptions): Promise<readonly Run[
   const { database, settings, requestId, signal, log, stream = process.stderr } = options
   const estimate = sharedRead(async () => estimateOf(await openWork(database.pool), settings), estimateEveryMs)
   const startedAt = performance.now()
-  // Log lines would tear the bars; whoever asked for another LOG_LEVEL wants the lines.
+  // Log lines would tear the bars; another LOG_LEVEL means that the lines are wanted.
   const bars = stream.isTTY === true && log.level === 'info'
   const view = bars ? barView(stream) : stream.isTTY === true ? lineView(stream) : logView(log)
   if (bars) log.level = 'error'
@@ -75,15 +75,15 @@ export async function watchRequest(options: WatchOptions): Promise<readonly Run[
 }
 
 /**
- * Shows the progress of the open first sync until it is done, and says what came of it; returns at once when there is none.
- * A signal or a database that is out ends the watching without an error: it is no reason for a worker to end.
+ * Shows the progress of the open first sync until it is done, and its result; returns immediately when there is none.
+ * A signal or a database that is down ends the watching without an error: it is not a reason for a worker to end.
  */
 export async function watchFirstSync(options: Omit<WatchOptions, 'requestId'>): Promise<void> {
   const { database, signal, log } = options
   try {
     const requestId = await openRequest(database.pool, 'first')
     if (requestId === null) return
-    print('First sync: the whole API is read once. It goes on where it was when it is stopped.')
+    print('First sync: reading the whole API once. If you stop it, it continues from there next time.')
     const runs = await watchRequest({ ...options, requestId })
     const read = runs.reduce((sum, run) => sum + Number(run.read), 0)
     const failed = runs.filter((run) => run.status !== 'done')
@@ -95,7 +95,7 @@ export async function watchFirstSync(options: Omit<WatchOptions, 'requestId'>): 
     if (!signal.aborted)
       log.warn(
         { event: 'first_sync_not_watched', err: error },
-        'the progress of the first sync cannot be shown; the worker goes on, and `boat-mirror status` shows it',
+        'cannot show the progress of the first sync; the worker continues, and `boat-mirror status` shows it',
       )
   }
 }
@@ -107,7 +107,7 @@ const ended = (runs: readonly Run[]): number => runs.filter((run) => run.status 
 
 const summaryEveryS = 5
 
-/** A line when a stream is finished, unless others tell, and one every five seconds with totals. */
+/** A line when a stream is finished, unless other lines report it, and one every five seconds with totals. */
 export function lineView(stream: { write(line: string): unknown }, { tellsRuns = true } = {}): View {
   const told = new Set<string>()
   const said = new Set<string>() // reasons: credentials that are refused fail every stream alike
@@ -135,7 +135,7 @@ export function lineView(stream: { write(line: string): unknown }, { tellsRuns =
   }
 }
 
-/** Totals alone, as lines of the log: finished runs have theirs already. */
+/** Only totals, as lines of the log: finished runs have theirs already. */
 function logView(log: Logger): View {
   return lineView({ write: (line) => log.info({ event: 'progress' }, line.trimEnd()) }, { tellsRuns: false })
 }

@@ -1,4 +1,4 @@
-// How the commands are called that say who sees what: roles, tokens, keys of calendars.
+// How the commands for access are called: roles, tokens, keys of calendars.
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseDuration } from '../../settings.ts'
@@ -9,21 +9,24 @@ import { withJson } from './arguments.ts'
 export function registerAccess(program: Command): void {
   const access = program
     .command('access')
-    .description('roles that see the rows of some companies alone; tokens and calendars of `serve`')
+    .description('restrict roles of the database to the rows of some companies; tokens and calendars of `serve`')
   withJson(
     access
       .command('grant')
-      .description('restrict a role, and whoever is a member of it, to companies; instead of those it had')
-      .argument('<role>', 'role of the database, which may have been granted boat_mirror_partner and the like')
+      .description('restrict a role and its members to these companies; replaces an earlier restriction')
+      .argument(
+        '<role>',
+        'role of the database; it may be a member of boat_mirror_partner or another role of Boat Mirror',
+      )
       .requiredOption('--companies <ids>', 'companies.id, separated by commas', companyIds),
   ).action(action(() => import('../commands/access.ts'), 'runGrant', quiet))
   withJson(
     access
       .command('revoke')
-      .description('lift the restriction: the role sees whatever it was granted otherwise')
+      .description('lift the restriction: the role sees everything that it is granted otherwise')
       .argument('<role>', 'role as `access list` shows it'),
   ).action(action(() => import('../commands/access.ts'), 'runRevoke', quiet))
-  withJson(access.command('list').description('the restricted roles and their companies')).action(
+  withJson(access.command('list').description('list the restricted roles and their companies')).action(
     action(() => import('../commands/access.ts'), 'runList', quiet),
   )
   registerTokens(access)
@@ -51,13 +54,13 @@ function registerTokens(access: Command): void {
       .option('--expires <duration>', 'how long it is valid, such as 90d; default: until it is revoked', validity)
       .option('--server <role>', 'the database role of `serve`, where DATABASE_URL of this command names another role'),
   ).action(action(load, 'runCreate', quiet))
-  withJson(token.command('list').description('the tokens and what each may do, newest first')).action(
+  withJson(token.command('list').description('list the tokens and what each may do, newest first')).action(
     action(load, 'runList', quiet),
   )
   withJson(
     token
       .command('revoke')
-      .description('revoke a token at once, and drop its database role')
+      .description('revoke a token immediately, and drop its database role')
       .argument('<token>', 'name or number, as `access token list` shows it'),
   ).action(action(load, 'runRevoke', quiet))
 }
@@ -65,14 +68,14 @@ function registerTokens(access: Command): void {
 /** Parses the name of a token, which a number must not be. @throws InvalidArgumentError, which commander reports. */
 function tokenName(text: string): string {
   if (/^[A-Za-z][\w.-]{0,62}$/.test(text)) return text
-  throw new InvalidArgumentError('It takes a letter, then at most 62 letters, digits, dots, hyphens and underscores.')
+  throw new InvalidArgumentError('It must be a letter, then at most 62 letters, digits, dots, hyphens and underscores.')
 }
 
 /** Parses how long a token is valid, into milliseconds. @throws InvalidArgumentError, which commander reports. */
 function validity(text: string): number {
   const ms = parseDuration(text)
   if (ms !== undefined && ms > 0) return ms
-  throw new InvalidArgumentError('It takes a duration such as 90d, 24h or 15m.')
+  throw new InvalidArgumentError('It must be a duration such as 90d, 24h or 15m.')
 }
 
 const largestId = 9_223_372_036_854_775_807n
@@ -81,6 +84,7 @@ const largestId = 9_223_372_036_854_775_807n
 function companyIds(text: string): readonly string[] {
   const ids = text.split(',').map((part) => part.trim())
   const wrong = ids.find((id) => !/^\d{1,19}$/.test(id) || BigInt(id) > largestId)
-  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is no id of a company; it takes numbers: 1,2.`)
+  if (wrong !== undefined)
+    throw new InvalidArgumentError(`"${wrong}" is not the id of a company. It must be numbers, for example 1,2.`)
   return [...new Set(ids.map((id) => BigInt(id).toString()))]
 }

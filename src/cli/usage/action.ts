@@ -7,8 +7,8 @@ import type { Run, RunOptions } from '../context.ts'
 export const quiet: RunOptions = { logLevel: 'warn' }
 
 /**
- * What commander calls for a command: the function `name` of a module gets its arguments, then its flags; those that a
- * subcommand shares with the command above it, as `--json`, may stand before or after its name.
+ * The action that commander calls for a command: the function `name` of a module gets its arguments, then its flags;
+ * flags shared with the command above it, such as `--json`, may be given before or after the subcommand.
  */
 export const action =
   <Name extends string>(

@@ -1,4 +1,4 @@
-// How the commands are called that show what is in the mirror.
+// How the commands that show what is in the mirror are called.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { reportNames } from '../../reports/names.ts'
@@ -10,17 +10,17 @@ export function registerReport(program: Command): void {
   withJson(
     program
       .command('report')
-      .description('prints a report; without a name: which there are')
+      .description('print a report; without a name: list the reports')
       .argument('[name]', reportNames.join(', '))
       .option(
         '--csv',
-        'print CSV with a header; texts that a spreadsheet would take for a formula begin with an apostrophe',
+        'print CSV with a header; an apostrophe is put before texts that a spreadsheet would read as a formula',
         false,
       )
-      .option('--raw', 'with --csv: every text as it is', false)
+      .option('--raw', 'with --csv: leave every text as it is', false)
       .option(
         '--limit <n>',
-        `rows at most (default: ${shownRows}, with --csv and --json all)`,
+        `maximum number of rows (default: ${shownRows}; all with --csv and --json)`,
         wholeNumber(1, 10_000_000),
       )
       .option('--from <date>', 'calendar only: the first day, YYYY-MM-DD', calendarDate)
@@ -32,7 +32,7 @@ export function registerReport(program: Command): void {
 function calendarDate(text: string): string {
   const instant = new Date(`${text}T00:00:00Z`)
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(instant.getTime()) || !instant.toISOString().startsWith(text))
-    throw new InvalidArgumentError('It takes a day as YYYY-MM-DD.')
+    throw new InvalidArgumentError('It must be a day as YYYY-MM-DD.')
   return text
 }
 
@@ -41,10 +41,13 @@ export function registerExplain(program: Command): void {
   withJson(
     program
       .command('explain')
-      .description('all that is known of one record, why it is or is not deleted, and when it is read next')
-      .argument('<stream>', 'named by its table, such as rentals')
-      .argument('<key...>', 'its key, such as 42; of several columns one after the other: rental_options 42 7')
-      .option('--payload', 'print the record as the API answered it, too', false),
+      .description('show everything about one record: its state, why it is or is not deleted, when it is read next')
+      .argument('<stream>', 'name of its table, for example rentals')
+      .argument(
+        '<key...>',
+        'key of the record, for example 42; several columns one after the other: rental_options 42 7',
+      )
+      .option('--payload', 'also print the record as the API returned it', false),
   ).action(action(() => import('../commands/explain.ts'), 'runExplain', quiet))
 }
 
@@ -52,25 +55,26 @@ export function registerExplain(program: Command): void {
 export function registerFeed(program: Command): void {
   program
     .command('feed')
-    .description('the changes of the mirror in order, one JSON object a line')
+    .description('print the changes of the mirror in order, one JSON object per line')
     .option(
       '--consumer <name>',
-      'go on where this consumer acknowledged; each cursor read from standard input is acknowledged',
+      'continue after the last acknowledgement of this consumer; acknowledge each cursor read from standard input',
     )
     .addOption(
-      new Option('--ack <how>', 'printed: acknowledge what was written out, which a reader that dies may lose').choices(
-        ['printed'],
-      ),
+      new Option(
+        '--ack <how>',
+        'printed: acknowledge what was printed; if the reader dies, it may lose changes',
+      ).choices(['printed']),
     )
     .option('--streams <a,b>', 'only the changes of these streams', (text) => text.split(','))
-    .option('--from <place>', 'start, now or a cursor; a consumer begins there only when it is new', placeName)
-    .option('--follow', 'wait for more until Ctrl-C', false)
+    .option('--from <place>', 'start, now or a cursor; a consumer starts there only when it is new', placeName)
+    .option('--follow', 'wait for more changes until Ctrl-C', false)
     .action(action(() => import('../commands/feed.ts'), 'runFeed', quiet))
 }
 
 function placeName(text: string): string {
   if (/^(start|now|1(\.-?\d+){3})$/.test(text)) return text
-  throw new InvalidArgumentError('It takes start, now, or a cursor as the feed gives it.')
+  throw new InvalidArgumentError('It must be start, now, or a cursor from the feed.')
 }
 
 /** Registers `drift`. */
@@ -79,7 +83,7 @@ export function registerDrift(program: Command): void {
     program
       .command('drift')
       .description(
-        'fields seen upstream that no column shows, new or of another shape: since when, how often, with a sample',
+        'list upstream fields that no column shows, because they are new or have a different shape: since when, how often, a sample',
       ),
   ).action(action(() => import('../commands/drift.ts'), 'runDrift', quiet))
 }

@@ -12,67 +12,77 @@ export function registerSandbox(program: Command): void {
   const d = defaultOptions
   const command = program
     .command('sandbox')
-    .description('serve an imitation of the whole API, with made-up data, until it is stopped')
-    .option('--port <number>', 'port; 0 takes a free one', wholeNumber(0, 65_535), 8080)
+    .description('serve an imitation of the whole API, with made-up data, until you stop it')
+    .option('--port <number>', 'port; 0: any free one', wholeNumber(0, 65_535), 8080)
     .option('--host <address>', 'address to listen on', d.host)
-    .option('--size <rentals>', 'number of rentals; all else is in proportion', wholeNumber(0, 10_000_000), d.size)
+    .option(
+      '--size <rentals>',
+      'number of rentals; everything else is in proportion',
+      wholeNumber(0, 10_000_000),
+      d.size,
+    )
     .option(
       '--held-at-most <rentals>',
-      'of more, each is made when it is asked for, in flat memory',
+      'with more rentals than this, create each one on request, in constant memory',
       wholeNumber(0, 10_000_000),
       d.heldAtMost,
     )
     .option('--seed <number>', 'the same seed, size and day give the same data', wholeNumber(0, maxWhole), d.seed)
-    .option('--now <date-time>', 'stop the clock there (default: it runs with the host)', parseInstant)
+    .option('--now <date-time>', 'stop the clock at this instant (default: the clock of the host)', parseInstant)
     .option('--auth <kind>', 'none, bearer, basic, header:NAME or query:NAME', d.auth)
-    .option('--token <text>', 'the token to expect; user:password for basic', d.token)
-    .addOption(new Option('--paging <style>', 'how lists are paged').choices(pagingStyles).default(d.paging))
+    .option('--token <text>', 'token to expect; user:password for basic', d.token)
+    .addOption(new Option('--paging <style>', 'paging style of lists').choices(pagingStyles).default(d.paging))
     .addOption(new Option('--page-base <number>', 'number of the first page').choices(['0', '1']).default('1'))
-    .option('--page-param <name>', 'query parameter of the page (also offset or cursor)', d.pageParam)
-    .option('--size-param <name>', 'query parameter of the page size', d.sizeParam)
+    .option('--page-param <name>', 'query parameter for the page, offset or cursor', d.pageParam)
+    .option('--size-param <name>', 'query parameter for the page size', d.sizeParam)
     .option(
       '--default-page-size <records>',
-      'page size if none is asked for',
+      'page size if a request names none',
       wholeNumber(1, 10_000),
       d.defaultPageSize,
     )
-    .option('--max-page-size <records>', 'larger page sizes are lowered to it', wholeNumber(1, 10_000), d.maxPageSize)
+    .option(
+      '--max-page-size <records>',
+      'largest page size; larger ones are reduced to it',
+      wholeNumber(1, 10_000),
+      d.maxPageSize,
+    )
     .addOption(
-      new Option('--before-first <answer>', 'what page 0 gets where pages begin with 1')
+      new Option('--before-first <answer>', 'answer to page 0 if the first page is 1')
         .choices(beforeFirstAnswers)
         .default(d.beforeFirst),
     )
-    .addOption(new Option('--envelope <name>', 'what lists are wrapped in').choices(envelopes).default(d.envelope))
-    .option('--envelope-everywhere', 'wrap the lists below a record, too', false)
-    .option('--no-totals', 'envelopes do not say the total')
-    .option('--total-header <name>', 'also say the total in this header, such as X-Total-Count')
-    .option('--page-references', 'page the reference lists, too', false)
-    .option('--summary', 'list items are only a summary of the records', false)
+    .addOption(new Option('--envelope <name>', 'envelope around lists').choices(envelopes).default(d.envelope))
+    .option('--envelope-everywhere', 'also wrap the lists below a record', false)
+    .option('--no-totals', 'envelopes without a total')
+    .option('--total-header <name>', 'also send the total in this header, for example X-Total-Count')
+    .option('--page-references', 'also page the reference lists', false)
+    .option('--summary', 'lists show only a summary of each record', false)
     .option('--no-touch', 'a change below a record does not move its lastModificationDatetime')
-    .option('--only-status-changes', 'updating a rental changes nothing but its status', false)
+    .option('--only-status-changes', 'updating a rental changes only its status', false)
     .option('--no-unique-emails', 'let two users have the same e-mail address (default: 409)')
     .option('--latency <ms>', 'milliseconds before each answer', wholeNumber(0, 600_000), d.latencyMs)
-    .option('--jitter <ms>', 'up to so many milliseconds more, seeded', wholeNumber(0, 600_000), d.jitterMs)
+    .option('--jitter <ms>', 'up to this many more milliseconds, random by seed', wholeNumber(0, 600_000), d.jitterMs)
     .option(
       '--rate-limit <requests>',
-      'requests per second, more get 429; 0: no limit',
+      'requests per second before 429; 0: no limit',
       wholeNumber(0, 1_000_000),
       d.rateLimit,
     )
-    .option('--entity-tags', 'answers carry an entity tag, and one that is asked for with its tag is 304', d.entityTags)
+    .option('--entity-tags', 'send entity tags; answer 304 to a request with the current tag', d.entityTags)
     .addOption(
       new Option('--retry-after <form>', 'form of Retry-After').choices(['seconds', 'date']).default(d.retryAfter),
     )
     .option(
       '--fault <json>',
-      'a fault rule, may be repeated: {"op":"GET /v3/rentals","after":1,"times":2,"respond":{"status":503}}',
+      'fault rule, may be repeated: {"op":"GET /v3/rentals","after":1,"times":2,"respond":{"status":503}}',
       collectFault,
       [],
     )
     .addHelpText(
       'after',
-      '\nWhile it runs: GET /openapi.json describes the API; under /_sandbox/ it takes faults, clock, mutate, raw' +
-        '\nand singles (POST), and gives requests, stats and truth (GET).',
+      '\nWhile it runs: GET /openapi.json describes the API; under /_sandbox/ are faults, clock, mutate, raw' +
+        '\nand singles (POST), and requests, stats and truth (GET).',
     )
   withJson(command).action(action(() => import('../commands/sandbox.ts'), 'runSandbox', { stoppedCode: 0 }))
 }
@@ -82,7 +92,7 @@ const maxWhole = Number.MAX_SAFE_INTEGER
 function parseInstant(text: string): Date {
   const instant = new Date(text)
   if (Number.isNaN(instant.getTime()))
-    throw new InvalidArgumentError('It takes a date-time such as 2026-07-14T08:00:00Z.')
+    throw new InvalidArgumentError('It must be a date-time, for example 2026-07-14T08:00:00Z.')
   return instant
 }
 

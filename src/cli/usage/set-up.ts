@@ -1,4 +1,4 @@
-// How the commands are called that set up and look after a database.
+// How the commands that set up and maintain a database are called.
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { action, quiet } from './action.ts'
@@ -27,18 +27,18 @@ export function registerCheck(program: Command): void {
     program
       .command('check')
       .description(
-        'try configuration, database, queue, API address and credentials, say how paging and envelopes are read, and find the settings that are not set; exit code 1 if anything fails',
+        'test configuration, database, queue, API address and credentials, show how paging and envelopes are read, and detect the settings that are not set; exit code 1 if anything fails',
       )
       .option(
         '--write [file]',
-        'add the settings that were found, and where API and database are, to a file (default: .env); no secret',
+        'add the detected settings and the addresses of API and database to a file (default: .env), without secrets',
       )
-      .option('--with-secrets', 'with --write: also API_TOKEN, and addresses with their passwords', false)
-      .option('--try-query', 'also try the secret in the address, where logs may keep it', false)
+      .option('--with-secrets', 'with --write: also API_TOKEN, and the passwords in addresses', false)
+      .option('--try-query', 'also try the secret as a query parameter, which logs may keep', false)
       .addHelpText(
         'after',
-        '\nExit code with --write: 0 a sync would work with what was found, 3 a line that is there or the environment' +
-          '\ncontradicts, 1 not found. A search makes at most 40 reads, at most 4 of them refused.',
+        '\nExit codes with --write: 0 a sync would work with the detected settings, 3 a line of the file or the environment' +
+          '\ncontradicts them, 1 not found. A search makes at most 40 reads, at most 4 of them refused.',
       ),
   ).action(action(() => import('../commands/check.ts'), 'runCheck', { logLevel: 'error' }))
 }
@@ -47,14 +47,16 @@ export function registerCheck(program: Command): void {
 export function registerAlert(program: Command): void {
   program
     .command('alert')
-    .description('send a message to ALERT_URL, as a worker does when something begins to need a person')
-    .requiredOption('--test', 'send one that says it is a test')
+    .description('send a message to ALERT_URL, as a worker does when something starts to need your attention')
+    .requiredOption('--test', 'send a test message')
     .action(action(() => import('../commands/alert.ts'), 'runAlert', quiet))
 }
 
 /** Registers `webhook test`, `webhook deliveries` and `webhook replay`. */
 export function registerWebhook(program: Command): void {
-  const webhook = program.command('webhook').description('the calls that tell WEBHOOK_URL what changed in the mirror')
+  const webhook = program
+    .command('webhook')
+    .description('list, test and repeat the calls that send changes of the mirror to WEBHOOK_URL')
   withJson(
     webhook
       .command('test')
@@ -63,16 +65,16 @@ export function registerWebhook(program: Command): void {
   withJson(
     webhook
       .command('deliveries', { isDefault: true })
-      .description('attempts to deliver a call, newest first: the last 1,000 of a week')
-      .option('--limit <n>', 'attempts at most', wholeNumber(1, 1_000), 30),
+      .description('list delivery attempts, newest first: the last 1,000 of a week')
+      .option('--limit <n>', 'maximum number of attempts', wholeNumber(1, 1_000), 30),
   ).action(action(() => import('../commands/webhook.ts'), 'runDeliveries', quiet))
   withJson(
     webhook
       .command('replay')
-      .description('send again what was sent, in order, as new calls; changes since then follow')
+      .description('send earlier changes again, in order, as new calls; later changes follow')
       .requiredOption(
         '--from <place>',
-        'a cursor: all changes after it; the id of a delivery: that call and all after it; start: all that the log has',
+        'a cursor: all changes after it; the id of a delivery: that call and all after it; start: the whole log',
         replayPlace,
       ),
   ).action(action(() => import('../commands/webhook.ts'), 'runReplay', quiet))
@@ -81,22 +83,24 @@ export function registerWebhook(program: Command): void {
 /** Parses where a replay begins. @throws InvalidArgumentError, which commander reports. */
 function replayPlace(text: string): string {
   if (/^(start|msg_[0-9a-f]{32}|1\.-?\d{1,19}(\.\d{1,18}){2})$/.test(text)) return text
-  throw new InvalidArgumentError('It takes a cursor as the feed gives it, the id of a delivery, or start.')
+  throw new InvalidArgumentError('It must be a cursor from the feed, the id of a delivery, or start.')
 }
 
 /** Registers `privacy`, and `privacy apply`, `privacy export`, `privacy erase` and `privacy unerase`. */
 export function registerPrivacy(program: Command): void {
   const load = () => import('../commands/privacy.ts')
   const privacy = withJson(
-    program.command('privacy').description('what is stored of personal data; export and erase of one person'),
+    program
+      .command('privacy')
+      .description('show what is stored of personal data; export or erase the data of one user'),
   ).action(action(load, 'runPrivacy', quiet))
   withJson(
     privacy
       .command('apply')
       .description(
-        'bring what is stored under PERSONAL_DATA, PERSONAL_DATA_KEY and `privacy` of the file as they are now; run again, it continues where it was stopped',
+        'convert stored data to the current PERSONAL_DATA, PERSONAL_DATA_KEY and `privacy` of the file; if it was stopped, run it again to continue',
       )
-      .option('--dry-run', 'only say how many rows of which tables would change', false)
+      .option('--dry-run', 'change nothing; show how many rows of which tables would change', false)
       .addHelpText(
         'after',
         '\nWorkers with other settings stop, and none starts until it is done. Backups and WAL archives keep the former values:' +
@@ -105,20 +109,20 @@ export function registerPrivacy(program: Command): void {
   ).action(action(load, 'runApply', quiet))
   privacy
     .command('export')
-    .description('all that is held about a user, as JSON')
+    .description('print everything stored about a user, as JSON')
     .argument('<user>', 'users.id', recordNumber)
     .action(action(load, 'runExport', quiet))
   withJson(
     privacy
       .command('erase')
-      .description('keep of a user nothing but the key, in every table and from now on')
+      .description('erase a user: keep only the key, in every table and in future reads')
       .argument('<user>', 'users.id', recordNumber)
-      .option('--crew', "also the crew members of the user's rentals", false),
+      .option('--crew', "also erase the crew members of the user's rentals", false),
   ).action(action(load, 'runErase', quiet))
   withJson(
     privacy
       .command('unerase')
-      .description('mirror an erased user again, from the next sync on')
+      .description('mirror an erased user again, starting with the next sync')
       .argument('<user>', 'users.id', recordNumber),
   ).action(action(load, 'runUnerase', quiet))
 }
@@ -129,9 +133,13 @@ export function registerMigrate(program: Command): void {
     program
       .command('migrate')
       .description(
-        "bring the database up to date: schemas, functions, grants, and BullMQ's tables where it has no Redis",
+        "bring the database up to date: schemas, functions, grants, and BullMQ's tables if there is no Redis",
       )
-      .option('--status', 'only say what is applied and what is missing; exit code 1 if anything is missing', false),
+      .option(
+        '--status',
+        'change nothing; show what is applied and what is missing; exit code 1 if anything is missing',
+        false,
+      ),
   ).action(action(() => import('../commands/migrate.ts'), 'runMigrate'))
 }
 
@@ -139,11 +147,11 @@ export function registerMigrate(program: Command): void {
 export function registerDb(program: Command): void {
   const db = program
     .command('db')
-    .description("print the database's postgres:// address, password included; `db psql` opens it")
+    .description("print the database's postgres:// address, including the password; `db psql` opens it")
     .action(action(() => import('../commands/db.ts'), 'runAddress', quiet))
   db.command('psql')
     .description(
-      'open psql (from the path) on the database, without its pager; without a worker it runs as long as psql does',
+      'open psql (from the path) on the database, without its pager; the embedded database runs at least until psql ends',
     )
     .action(action(() => import('../commands/db.ts'), 'runPsql', quiet))
 }

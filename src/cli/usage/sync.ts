@@ -1,4 +1,4 @@
-// How the commands are called that keep the mirror, and show how far they are.
+// How the commands that keep the mirror up to date, and show its state, are called.
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { findStream, streams } from '../../catalog/catalog.ts'
@@ -12,11 +12,11 @@ export function registerWorker(program: Command): void {
   program
     .command('worker')
     .description(
-      'run schedules and workers until told to stop; the first complete sync starts at once on an empty mirror',
+      'run the schedule, syncs and deliveries until you stop it; on an empty mirror the first full sync starts at once',
     )
     .addHelpText(
       'after',
-      '\nSIGTERM, Ctrl-C and closing its terminal end it within seconds: tasks reach their checkpoint or are given back.',
+      '\nSIGTERM, Ctrl-C and closing its terminal end it within seconds: tasks reach their checkpoint or are released.',
     )
     .action(action(() => import('../commands/worker.ts'), 'runWorker', { stoppedCode: 0 }))
 }
@@ -38,13 +38,20 @@ export function registerSync(program: Command): void {
   withJson(
     program
       .command('sync')
-      .description('one complete sync now, with progress, then a table per stream')
-      .argument('[stream...]', 'streams, named by their tables; what they hang below is read too (default: all)')
-      .option('--full', 'read every detail again, also of records that did not change', false)
-      .option('--check', 'read and compare everything, change no record, report differences; exit code 1 if any', false)
+      .description('run one full sync now; show progress, then a table of streams')
+      .argument(
+        '[stream...]',
+        'streams, by the names of their tables; the streams that they depend on are read too (default: all)',
+      )
+      .option('--full', 'read all details again, also of unchanged records', false)
+      .option(
+        '--check',
+        'read and compare everything, change no record, report differences; exit code 1 if there are any',
+        false,
+      )
       .addHelpText(
         'after',
-        '\nExit codes: 0 done, 1 a stream failed or is partly read, 3 deletions are held or records are in quarantine.\nIt carries on what a killed sync left, and shares the work with a running worker.',
+        '\nExit codes: 0 done, 1 a stream failed or was only partly read, 3 deletions are held or records are in quarantine.\nIt continues where a killed sync stopped, and shares the work with a running worker.',
       ),
   ).action(action(() => import('../commands/sync.ts'), 'runSync'))
 }
@@ -54,15 +61,16 @@ export function registerRefresh(program: Command): void {
   withJson(
     program
       .command('refresh')
-      .description(
-        'read a stream, or one record and its details, now: after queued changes, before everything scheduled',
+      .description('read a stream, or one record and its details, now: after queued changes, before scheduled reads')
+      .argument('<stream>', 'name of its table, for example rentals; the streams that it depends on are read too')
+      .argument(
+        '[key...]',
+        'key of one record, for example 42; several columns one after the other: rental_options 42 7',
       )
-      .argument('<stream>', 'named by its table, such as rentals; what it hangs below is read with it')
-      .argument('[key...]', 'one record, such as 42; of several columns one after the other: rental_options 42 7')
-      .option('--wait', 'work on it here as well, and wait until it is over', false)
+      .option('--wait', 'share the work, and wait until it is done', false)
       .addHelpText(
         'after',
-        '\nWithout --wait a running worker carries it out at once; the same while it is open is asked for once.\nExit codes with --wait: 0 done, 1 failed or partly read, 3 deletions are held or records are in quarantine.',
+        '\nWithout --wait a running worker does it at once; repeating an open request adds nothing.\nExit codes with --wait: 0 done, 1 failed or only partly read, 3 deletions are held or records are in quarantine.',
       ),
   ).action(action(() => import('../commands/refresh.ts'), 'runRefresh', quiet))
 }
@@ -73,11 +81,11 @@ export function registerStatus(program: Command): void {
     program
       .command('status')
       .description(
-        'per stream: rows, age, last and next run; queue, outbox, quarantine; per endpoint: last call and result',
+        'show streams (rows, age, last and next run), queue, outbox, quarantine, and endpoints (last call and result)',
       )
-      .option('--exit-code', 'end with 3 when something needs a person', false)
-      .option('--watch', 'show it again every two seconds until Ctrl-C', false)
-      .option('--endpoints', 'list every endpoint, not only those that failed', false),
+      .option('--exit-code', 'end with 3 if something needs your attention', false)
+      .option('--watch', 'refresh every two seconds until Ctrl-C', false)
+      .option('--endpoints', 'list all endpoints, not only those that failed', false),
   ).action(action(() => import('../commands/status.ts'), 'runStatus', { ...quiet, stoppedCode: 0 }))
 }
 
@@ -86,14 +94,14 @@ export function registerRuns(program: Command): void {
   const runs = withJson(
     program
       .command('runs')
-      .description('history of runs, newest first')
+      .description('list runs, newest first')
       .argument('[stream]', 'only of this stream')
-      .option('--limit <n>', 'runs at most', wholeNumber(1, 10_000), 30),
+      .option('--limit <n>', 'maximum number of runs', wholeNumber(1, 10_000), 30),
   ).action(action(() => import('../commands/runs.ts'), 'runList', quiet))
   withJson(
     runs
       .command('show')
-      .description('one run: counts, errors, warnings, plan of held deletions')
+      .description('show one run: counts, errors, warnings, plan of held deletions')
       .argument('<id>', 'number', recordNumber),
   ).action(action(() => import('../commands/runs.ts'), 'runShow', quiet))
   withJson(
@@ -101,7 +109,7 @@ export function registerRuns(program: Command): void {
       runs
         .command('release')
         .description(
-          'let the held deletions of a run happen: each record, or the one above it, is asked for again, and what is still gone gets a tombstone',
+          'release the held deletions of a run: each record, or its parent, is requested again, and marked as deleted if it is still gone',
         )
         .argument('<id>', 'number of the held run', recordNumber),
       'runs show',
@@ -114,21 +122,21 @@ export function registerPause(program: Command): void {
   decidesStream(
     program
       .command('pause')
-      .description('read nothing of a stream, and of what hangs below it, until `resume`; a run under way ends first'),
+      .description('pause reads of a stream and of the streams below it until `resume`; a run in progress ends first'),
   ).action(action(() => import('../commands/pause.ts'), 'runPause', quiet))
 }
 
 /** Registers `resume`. */
 export function registerResume(program: Command): void {
-  decidesStream(program.command('resume').description('end a pause: what is overdue is read at once')).action(
+  decidesStream(program.command('resume').description('end a pause; overdue reads start at once')).action(
     action(() => import('../commands/pause.ts'), 'runResume', quiet),
   )
 }
 
 function decidesStream(command: Command): Command {
   const about = command
-    .argument('<stream>', 'named by its table')
-    .option('--dry-run', 'decide nothing; show what would be paused or read again, and the plan', false)
+    .argument('<stream>', 'name of its table')
+    .option('--dry-run', 'change nothing; show what would be paused or read again, and the plan', false)
   return withJson(withExpected(about, `${command.name()} --dry-run`))
 }
 
@@ -138,11 +146,11 @@ export function registerSchedule(program: Command): void {
     program
       .command('schedule')
       .description(
-        'the plan of the worker: wanted and effective intervals, next times, and the share of the rate limit',
+        'show the schedule of the worker: configured and effective intervals, next times, share of the rate limit',
       )
-      .option('--plan', 'the requests that a first sync and a day need with these settings', false)
-      .option('--rows <stream=n>', 'with --plan: as if there were so many; may be repeated', collectRows, new Map())
-      .option('--quota <quota>', 'with --plan: as if API_QUOTA were this, such as 100000/day', quotaGiven),
+      .option('--plan', 'show the requests that a first sync and a day need with these settings', false)
+      .option('--rows <stream=n>', 'with --plan: assume this number of rows; may be repeated', collectRows, new Map())
+      .option('--quota <quota>', 'with --plan: assume this API_QUOTA, for example 100000/day', quotaGiven),
   ).action(action(() => import('../commands/schedule.ts'), 'runSchedule', quiet))
 }
 
@@ -152,30 +160,30 @@ export function registerQuarantine(program: Command): void {
     program
       .command('quarantine')
       .description(
-        'records that cannot be mirrored, with the reason; a good version from the API clears them by itself',
+        'list records that cannot be mirrored, with the reason; a valid version from the API clears them automatically',
       )
       .argument('[stream]', 'only of this stream')
-      .option('--limit <n>', 'entries at most', wholeNumber(1, 10_000), 50),
+      .option('--limit <n>', 'maximum number of entries', wholeNumber(1, 10_000), 50),
   ).action(action(() => import('../commands/quarantine.ts'), 'runList', quiet))
   withJson(
     quarantine
       .command('show')
-      .description('one entry with its payload as received')
+      .description('show one entry with its payload as received')
       .argument('<id>', 'number', recordNumber),
   ).action(action(() => import('../commands/quarantine.ts'), 'runShow', quiet))
   withJson(
     quarantine
       .command('retry')
-      .description('project stored payloads again and mirror them; helps when the program or a setting has changed')
+      .description('try to mirror stored payloads again; useful after a change of the program or a setting')
       .argument('[id...]', 'numbers of entries', recordNumbers, [])
-      .option('--all', 'every entry', false),
+      .option('--all', 'all entries', false),
   ).action(action(() => import('../commands/quarantine.ts'), 'runRetry', quiet))
 }
 
 /** Reads `--quota`. */
 function quotaGiven(text: string): Quota {
   const quota = parseQuota(text)
-  if (quota === undefined) throw new InvalidArgumentError(`It takes ${settings.quota.takes}.`)
+  if (quota === undefined) throw new InvalidArgumentError(`It must be ${settings.quota.takes}.`)
   return quota
 }
 
@@ -185,7 +193,7 @@ function collectRows(text: string, before: ReadonlyMap<string, number>): Readonl
   if (findStream(name) === undefined)
     throw new InvalidArgumentError(
       name === ''
-        ? 'It takes STREAM=N.'
+        ? 'It must be STREAM=N.'
         : `There is no stream "${name}"${meant(
             name,
             streams.map((each) => each.name),

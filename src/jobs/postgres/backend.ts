@@ -1,4 +1,4 @@
-// BullMQ on Postgres. The queue has a pool of its own.
+// BullMQ on Postgres. The queue has a separate pool.
 
 import { createPostgresBackend, Queue, Worker } from 'bullmq'
 import { listening, processorOf, queueOptions, running, workerOptions } from '../bull-worker.ts'
@@ -11,7 +11,7 @@ const poolSize = 16
 
 export function postgresBackend(options: BackendOptions): QueueBackend {
   const pool = bullPool(options, poolSize)
-  // Where nobody is notified, an idle worker asks: every second instead of every five.
+  // Without notifications, an idle worker polls: every second instead of every five.
   const asking = options.pooling === 'transaction' ? { drainDelay: 1 } : {}
   const onError = quietly(options.log)
   return {

@@ -68,7 +68,7 @@ async function migrateTables(url: string, log: Logger, signal: AbortSignal | und
   const { pool } = database
   try {
     if (await isQueueMigrated(pool)) return false
-    // BullMQ begins and commits by itself. Postgres takes its `begin` for the one that there is already.
+    // BullMQ begins and commits its own transactions. Postgres ignores its `begin` inside the existing one.
     await database.transaction((client) =>
       watchLocks({ pool, client, what: 'migrate (queue)', log, signal }, () => runMigrations(client, schema)),
     )
@@ -79,7 +79,7 @@ async function migrateTables(url: string, log: Logger, signal: AbortSignal | und
 }
 
 async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSignal | undefined): Promise<void> {
-  // The way that works whatever stands before the database: so little does not ask for the faster one.
+  // The mode that works behind any pooler: these few commands do not need the faster one.
   const pool = bullPool({ databaseUrl, log, pooling: 'transaction' }, 2)
   try {
     for (const name of queueNames) {
@@ -98,8 +98,8 @@ async function makeSequences(databaseUrl: string, log: Logger, signal: AbortSign
 
 type BullPool = {
   /**
-   * The pool as one queue or worker gets it. BullMQ listens to a pool for its errors and never stops (BullMQ 6.7), so each
-   * gets something of its own to listen to; the errors themselves are logged here.
+   * The pool as one queue or worker gets it. BullMQ listens to a pool for its errors and never stops (BullMQ 6.7), so
+   * each gets a separate emitter; the errors themselves are logged here.
    */
   connection(): PgPool
   query(text: string): Promise<unknown>
@@ -134,7 +134,7 @@ export function bullPool(
   }
 }
 
-/** BullMQ describes pg's pool by an interface of its own, whose overloads pg's types do not match. */
+/** BullMQ types pg's pool with an interface whose overloads pg's types do not match. */
 const directly = (pool: pg.Pool): Pick<PgPool, 'query' | 'connect'> =>
   ({ query: pool.query.bind(pool), connect: () => pool.connect() }) as unknown as PgPool
 
@@ -142,9 +142,9 @@ const directly = (pool: pg.Pool): Pick<PgPool, 'query' | 'connect'> =>
 const sessionState = /^(LISTEN |SELECT set_config\()/m
 
 /**
- * A pool as BullMQ may use it behind a transaction pooler; directly on Postgres it would only be slower. Nothing set on a
- * connection lasts longer than a transaction there, and nobody is notified: each command runs in a transaction that sets
- * the search path, and workers ask instead of listening.
+ * A pool as BullMQ may use it behind a transaction pooler; directly on Postgres it would only be slower. Nothing set
+ * on a connection lasts longer than a transaction there, and notifications do not arrive: each command runs in a
+ * transaction that sets the search path, and workers poll instead of listening.
  */
 function throughPooler(pool: pg.Pool): Pick<PgPool, 'query' | 'connect'> {
   const begin = (): string => `begin; set local search_path to ${schema}`

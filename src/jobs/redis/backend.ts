@@ -17,7 +17,10 @@ const longestTryMs = 10_000
 export function redisBackend(options: BackendOptions, url: string): QueueBackend {
   const onError = quietly(options.log)
   const connections = new Set<Redis>()
-  /** `waits`: commands wait for a connection that is gone, as a worker's do; what a queue is asked for fails instead, and its caller tries again. */
+  /**
+   * `waits`: commands wait for a lost connection, as a worker's do; a queue's commands fail instead, and its caller
+   * tries again.
+   */
   const connect = (waits: boolean): Redis => {
     // A blocking read waits at most 10 s, so 20 s of silence is a dead link.
     const redis = sayingItsEnd(
@@ -84,8 +87,9 @@ export function redisBackend(options: BackendOptions, url: string): QueueBackend
 }
 
 /**
- * A client that is told to disconnect between two tries to connect says nothing of its end (ioredis 6.0), and a worker that
- * waits for that end never closes: one more try, given up at once, says it. So do copies, which BullMQ makes for itself.
+ * A client that disconnects between two attempts to connect emits no end (ioredis 6.0), and a worker that waits for
+ * that end never closes. One more attempt, given up immediately, emits it. So do copies, which BullMQ makes for
+ * itself.
  */
 function sayingItsEnd(redis: Redis): Redis {
   const disconnect = redis.disconnect.bind(redis)
@@ -98,7 +102,7 @@ function sayingItsEnd(redis: Redis): Redis {
   return redis
 }
 
-/** Redis forgets keys when its memory is full, unless it is told not to; a queue that loses keys stands still. Pure. */
+/** Redis evicts keys when its memory is full, unless configured otherwise; a queue that loses keys stops. Pure. */
 function riskOf(policy: string | null): BackendRisk | null {
   if (policy === null || policy === 'noeviction') return null
   return {

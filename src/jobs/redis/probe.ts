@@ -1,5 +1,5 @@
-// Does this Redis do what the queue needs? Tried on a connection of its own: INFO, a write and its deletion, scripts, every
-// kind of value BullMQ uses, a blocking read. What is refused is told as a cause with its cure.
+// Does this Redis do what the queue needs? Tried on a separate connection: INFO, a write and its deletion, scripts,
+// every kind of value BullMQ uses, a blocking read. A refusal is reported as a cause with its remedy.
 
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
@@ -48,7 +48,7 @@ export async function probeRedis(url: string, prefix: string): Promise<RedisFact
 async function tryAll(redis: Redis, prefix: string): Promise<RedisFacts> {
   await redis.connect()
   await redis.ping()
-  // The client goes on in database 0 where it could not change to the wanted one.
+  // The client stays in database 0 where it could not change to the wanted one.
   await redis.select(redis.options.db ?? 0)
   const info = await redis.info()
   const keyOf = (name: string): string => `${prefix}:check:${name}`
@@ -69,7 +69,7 @@ type Refusal = { readonly code: ErrorCode; readonly what: string; readonly remed
 /** The ACL that is enough, as docs/operations.md has it. */
 const acl = '`ACL SETUSER NAME on >PASSWORD ~boat-mirror-* &* +@all -@dangerous -@admin +info`'
 
-/** What Redis says no with, by the first word of its answer, which is its code. */
+/** Refusals of Redis, by the first word of its answer, which is its code. */
 const refusals: Readonly<Record<string, Refusal>> = {
   NOAUTH: {
     code: 'QUEUE_REFUSED',

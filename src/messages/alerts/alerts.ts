@@ -1,5 +1,5 @@
-// Posts a message to ALERT_URL when something begins to need a person, and when it is over. One worker at a time looks and
-// tells; what was told is kept in the database, so that nobody tells it again.
+// Posts a message to ALERT_URL when a condition that needs attention starts, and when it ends. One worker at a time
+// checks and sends. The database stores what was sent, so that it is sent once.
 
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
@@ -8,18 +8,18 @@ import { databaseClock } from '../../inspect/queries.ts'
 import type { AttentionItem, StatusFacts } from '../../inspect/status.ts'
 import type { Logger } from '../../log.ts'
 import { processLife } from '../../process-name.ts'
-import { knownMatters, saveMatters } from '../../state/shared/matters.ts'
+import { saveConditions, storedConditions } from '../../state/shared/alert-conditions.ts'
 import { holdLease, type Lease, noteDelivered, noteFailure, takeLease } from '../../state/shared/senders.ts'
 import { waitMs } from '../backoff.ts'
 import { createPost } from '../post.ts'
 import { fingerprint, type StepResult, startSender } from '../sender.ts'
-import { decide, type Matter, type Subject, subjectKey } from './begun-over.ts'
 import { createDatabaseWatch } from './database-watch.ts'
+import { type Condition, decide, type Subject, subjectKey } from './debounce.ts'
 import { alertKinds } from './kinds.ts'
 import { bodyFor, messagesOf } from './message.ts'
 
-/** Status takes some queries: what needs a person is not a matter of seconds. */
-const lookEveryMs = 15_000
+/** A status costs several queries, and an alert may be some seconds late. */
+const checkEveryMs = 15_000
 
 export type AlertsOptions = {
   readonly url: string
@@ -32,28 +32,31 @@ export type AlertsOptions = {
   readonly queueIsUp: () => Promise<boolean>
   readonly log: Logger
   /** 15,000 by default. */
-  readonly lookEveryMs?: number
+  readonly checkEveryMs?: number
 }
 
-/** Starts looking and telling. */
+/** Starts checking and sending. */
 export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
   const { url, place, database, log } = options
   const db = database.pool
   const post = createPost({ variable: 'ALERT_URL', address: url, proxies: options.proxies })
   const owner = processLife()
   const address = fingerprint(url)
-  /** Of several workers without a database, the one that told the rest tells that, too. */
-  let isTeller = false
+  /** Of several workers without a database, the one that sent the other alerts sends this one, too. */
+  let isSender = false
 
-  /** Tells message after message, until one is not taken. */
+  /** Sends message after message, until one is not accepted. */
   const tell = async (
     lease: Lease,
-    matters: { readonly begun: readonly Matter[]; readonly over: readonly Matter[] },
+    conditions: { readonly begun: readonly Condition[]; readonly over: readonly Condition[] },
     { attention, now, signal }: { attention: readonly AttentionItem[]; now: Date; signal: AbortSignal },
   ): Promise<void> => {
     const situation = { place, attention, now }
-    const messages = [...messagesOf(matters.begun, 'begun', situation), ...messagesOf(matters.over, 'over', situation)]
-    for (const { message, matters: told } of messages) {
+    const messages = [
+      ...messagesOf(conditions.begun, 'begun', situation),
+      ...messagesOf(conditions.over, 'over', situation),
+    ]
+    for (const { message, conditions: told } of messages) {
       const result = await post.send(bodyFor(url, message), {}, signal)
       if (result.kind === 'failed') {
         if (lease.attempts === 0)
@@ -70,15 +73,15 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
 
   const look = async (signal: AbortSignal): Promise<void> => {
     const lease = await takeLease(db, 'alert', { owner, address })
-    isTeller = lease !== null
+    isSender = lease !== null
     if (lease === null) return
     const { attention } = await options.readStatus()
     const queue: readonly Subject[] = (await options.queueIsUp()) ? [] : [{ kind: 'queue', about: '' }]
     const now = await databaseClock(db)
     const decision = await database.transaction(async (client) => {
       await holdLease(client, lease)
-      const decided = decide(await readMatters(client), [...subjectsOf(attention), ...queue], now)
-      await saveMatters(client, decided.known)
+      const decided = decide(await readConditions(client), [...subjectsOf(attention), ...queue], now)
+      await saveConditions(client, decided.known)
       return decided
     })
     if (lease.due) await tell(lease, decision, { attention, now, signal })
@@ -90,8 +93,8 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
       () => true,
     )
   const watch = (signal: AbortSignal) =>
-    createDatabaseWatch(async (matters, state) => {
-      const [first] = messagesOf(matters, state, { place, attention: [], now: new Date() })
+    createDatabaseWatch(async (conditions, state) => {
+      const [first] = messagesOf(conditions, state, { place, attention: [], now: new Date() })
       if (first === undefined) return true
       return (await post.send(bodyFor(url, first.message), {}, signal)).kind === 'accepted'
     })
@@ -105,14 +108,14 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof BoatMirrorError && error.code === 'LEASE_LOST') return 'idle'
-      if (isTeller) await watchDatabase(await isOut(), new Date())
+      if (isSender) await watchDatabase(await isOut(), new Date())
       throw error
     }
     return 'idle'
   }
 
-  const every = options.lookEveryMs ?? lookEveryMs
-  const sending = startSender({ name: 'alert', owner, db, log, lookEveryMs: every, step })
+  const every = options.checkEveryMs ?? checkEveryMs
+  const sending = startSender({ name: 'alert', owner, db, log, checkEveryMs: every, step })
   return {
     stop: async () => {
       await sending.stop()
@@ -122,8 +125,8 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
 }
 
 /**
- * Each thing that is the matter by itself, once: several transactions may hold the feed back. The name of a field is the API's
- * text, and not kept.
+ * Each subject once, because several transactions may hold the feed back. The name of a field is the API's text, and
+ * is not stored.
  */
 export const subjectsOf = (attention: readonly AttentionItem[]): readonly Subject[] => {
   const subjects = attention.flatMap(({ kind, about }): Subject[] => {
@@ -134,29 +137,29 @@ export const subjectsOf = (attention: readonly AttentionItem[]): readonly Subjec
   return [...new Map(subjects.map((subject) => [subjectKey(subject), subject])).values()]
 }
 
-async function readMatters(client: Parameters<typeof knownMatters>[0]): Promise<readonly Matter[]> {
-  const rows = await knownMatters(client)
-  // A kind that this version does not know is another version's to tell.
+async function readConditions(client: Parameters<typeof storedConditions>[0]): Promise<readonly Condition[]> {
+  const rows = await storedConditions(client)
+  // A kind unknown to this version is left to another version.
   return rows.flatMap(({ kind, ...rest }) => {
     const known = alertKinds.find((each) => each === kind)
     return known === undefined ? [] : [{ kind: known, ...rest }]
   })
 }
 
-/** What was told as begun stays, told; what was told as over is forgotten. */
+/** Conditions sent as started stay, marked as sent; those sent as ended are deleted. */
 async function remember(
   database: Database,
   lease: Lease,
-  { told, state }: { readonly told: readonly Matter[]; readonly state: 'begun' | 'over' },
+  { told, state }: { readonly told: readonly Condition[]; readonly state: 'begun' | 'over' },
 ): Promise<void> {
   const keys = new Set(told.map(subjectKey))
   await database.transaction(async (client) => {
     if (!(await noteDelivered(client, lease, 1))) throw new BoatMirrorError('LEASE_LOST', 'Another worker tells.')
-    const matters = await readMatters(client)
+    const conditions = await readConditions(client)
     const next =
       state === 'over'
-        ? matters.filter((matter) => !keys.has(subjectKey(matter)))
-        : matters.map((matter) => (keys.has(subjectKey(matter)) ? { ...matter, told: true } : matter))
-    await saveMatters(client, next)
+        ? conditions.filter((condition) => !keys.has(subjectKey(condition)))
+        : conditions.map((condition) => (keys.has(subjectKey(condition)) ? { ...condition, told: true } : condition))
+    await saveConditions(client, next)
   })
 }

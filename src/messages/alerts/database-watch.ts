@@ -1,19 +1,19 @@
-// The database being out, which nothing in the database can remember: this process does, and tells it as begun and over by the
-// same rule.
+// An unavailable database, which cannot be stored in the database: this process remembers it, and sends start and end
+// by the same rule.
 
-import { decide, type Matter } from './begun-over.ts'
+import { type Condition, decide } from './debounce.ts'
 
-/** Tells these matters; false: the receiver did not take it. */
-type Tell = (matters: readonly Matter[], state: 'begun' | 'over') => Promise<boolean>
+/** Sends these conditions; false: the receiver did not accept the message. */
+type Tell = (conditions: readonly Condition[], state: 'begun' | 'over') => Promise<boolean>
 
 /** Makes the look: called with whether the database is out at this moment. */
 export function createDatabaseWatch(tell: Tell): (isOut: boolean, now: Date) => Promise<void> {
-  let known: readonly Matter[] = []
+  let known: readonly Condition[] = []
   return async (isOut, now) => {
     const decision = decide(known, isOut ? [{ kind: 'database', about: '' }] : [], now)
     known = decision.known
     if (decision.begun.length > 0 && (await tell(decision.begun, 'begun')))
-      known = known.map((matter) => ({ ...matter, told: true }))
+      known = known.map((condition) => ({ ...condition, told: true }))
     if (decision.over.length > 0 && (await tell(decision.over, 'over'))) known = []
   }
 }

@@ -1,5 +1,5 @@
-// What alerts are about: all that may need a person, and what only a running worker notices. The rules in deploy/prometheus
-// name the same kinds.
+// The kinds of alerts: all conditions that need attention, and those that only a running worker notices. The rules in
+// deploy/prometheus name the same kinds.
 
 import { attentionKinds } from '../../inspect/attention-kinds.ts'
 
@@ -7,7 +7,7 @@ export const alertKinds = ['database', 'queue', ...attentionKinds] as const
 
 export type AlertKind = (typeof alertKinds)[number]
 
-/** What is the matter, in a few words that end a line behind the names of what it is about. */
+/** The condition, in a few words that follow the names of its subjects. */
 export const titles: Readonly<Record<AlertKind, string>> = {
   database: 'a worker cannot reach its database',
   queue: 'a worker has no queue and works without it, slower',

@@ -1,17 +1,17 @@
-// The messages of alerts: one for all that began, or is over, of one kind. Our words, names of streams and consumers, counts,
-// ids; never what the API or a receiver said. Pure.
+// The messages of alerts: one for all conditions of one kind that started, or ended. Our words, names of streams and
+// consumers, counts, ids; never text of the API or a receiver. Pure.
 
 import { findStream } from '../../catalog/catalog.ts'
 import { duration } from '../../format.ts'
 import type { AttentionItem } from '../../inspect/status.ts'
-import type { Matter } from './begun-over.ts'
+import type { Condition } from './debounce.ts'
 import { type AlertKind, titles } from './kinds.ts'
 
 export type AlertMessage = {
   readonly text: string
   readonly kind: AlertKind | 'test'
   readonly state: 'begun' | 'over'
-  /** Where it is about one stream alone. */
+  /** If it is about exactly one stream. */
   readonly stream: string | null
   readonly since: Date
   readonly details: {
@@ -33,26 +33,26 @@ type Situation = {
   readonly now: Date
 }
 
-/** One message for each kind among these matters, in the order of the matters. */
+/** One message for each kind among these conditions, in their order. */
 export function messagesOf(
-  matters: readonly Matter[],
+  conditions: readonly Condition[],
   state: AlertMessage['state'],
   situation: Situation,
-): readonly { readonly message: AlertMessage; readonly matters: readonly Matter[] }[] {
-  const kinds = [...new Set(matters.map(({ kind }) => kind))]
+): readonly { readonly message: AlertMessage; readonly conditions: readonly Condition[] }[] {
+  const kinds = [...new Set(conditions.map(({ kind }) => kind))]
   return kinds.map((kind) => {
-    const same = matters.filter((matter) => matter.kind === kind)
-    return { message: messageOf(kind, same, { ...situation, state }), matters: same }
+    const same = conditions.filter((condition) => condition.kind === kind)
+    return { message: messageOf(kind, same, { ...situation, state }), conditions: same }
   })
 }
 
 function messageOf(
   kind: AlertKind,
-  matters: readonly Matter[],
+  conditions: readonly Condition[],
   { place, attention, now, state }: Situation & { readonly state: AlertMessage['state'] },
 ): AlertMessage {
-  const about = namesOf(kind, matters)
-  const since = new Date(Math.min(...matters.map((matter) => matter.since.getTime())))
+  const about = namesOf(kind, conditions)
+  const since = new Date(Math.min(...conditions.map((condition) => condition.since.getTime())))
   const shown = about.length > namesShown ? [...about.slice(0, namesShown), `${about.length - namesShown} more`] : about
   const what = `${about.length === 0 ? '' : `${shown.join(', ')}: `}${titles[kind]}`
   const commands = state === 'over' ? [] : commandsFor(kind, about, attention)
@@ -65,13 +65,13 @@ function messageOf(
   return { text, kind, state, stream, since, details: { about, commands } }
 }
 
-/** Names that may be told. A field's own name is the API's text: its stream is told. */
-function namesOf(kind: AlertKind, matters: readonly Matter[]): readonly string[] {
-  const names = matters.map(({ about }) => (kind === 'fields' ? (about.split('.')[0] ?? '') : about))
+/** Names that may be sent. A field's own name is the API's text: its stream is named. */
+function namesOf(kind: AlertKind, conditions: readonly Condition[]): readonly string[] {
+  const names = conditions.map(({ about }) => (kind === 'fields' ? (about.split('.')[0] ?? '') : about))
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
-/** The commands beside what a page says of these; of many, those of the first. */
+/** The commands that a page shows for these; of many, those of the first. */
 function commandsFor(
   kind: AlertKind,
   about: readonly string[],
@@ -93,7 +93,7 @@ export const testMessage = (place: string, now: Date): AlertMessage => ({
   details: { about: [], commands: [] },
 })
 
-/** Addresses of Teams' workflows take Adaptive Cards alone. */
+/** Addresses of Teams' workflows accept only Adaptive Cards. */
 const isTeams = (address: string): boolean =>
   /(^|\.)(logic\.azure\.com|api\.powerplatform\.com|powerautomate\.com|webhook\.office\.com)$/.test(
     new URL(address).hostname,

@@ -23,7 +23,10 @@ export type StoredBatch = {
 /** The webhook-id of a new call. */
 export const newMessageId = (): string => `msg_${randomUUID().replaceAll('-', '')}`
 
-/** `lost`: the consumer has lost changes, and a person must reset it. `skipped`: what was read was not for the receiver. */
+/**
+ * `lost`: the consumer has lost changes, and you must reset it. `skipped`: the changes read were not for the
+ * receiver.
+ */
 export type Next =
   | { readonly kind: 'batch'; readonly batch: StoredBatch }
   | { readonly kind: 'lost' | 'skipped' | 'nothing' }
@@ -67,7 +70,7 @@ async function makeBatch(
   lease: Lease,
   { selection, most }: { readonly selection: Selection; readonly most: number },
 ): Promise<Next> {
-  // Who erases a person waits here, or has done it before the log is read (mirror/redact.ts).
+  // Erasing a person waits here, or has finished before the log is read (mirror/redact.ts).
   await holdLease(client, lease)
   // Who sets the consumer back waits until the batch is stored, or has done it before the log is read: a batch of what comes
   // after one place would pass for that of another.
@@ -101,8 +104,8 @@ async function makeBatch(
 }
 
 /**
- * Acknowledges what the receiver has taken. Where the batch was given up meanwhile (a person was erased, the consumer was
- * reset, another worker sends), nothing is: its changes come again, as another message.
+ * Acknowledges what the receiver has accepted. Where the batch was given up meanwhile (a person was erased, the
+ * consumer was reset, another worker sends), nothing is acknowledged: its changes are sent again, as another message.
  */
 export async function acknowledge(database: Database, lease: Lease, batch: StoredBatch): Promise<void> {
   await database.transaction(async (client) => {

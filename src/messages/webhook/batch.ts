@@ -6,7 +6,7 @@ import { changeText, type FeedEntry } from '../../mirror/follow.ts'
 
 /** Changes in one call at most: few enough that a receiver handles them within its time limit. */
 export const batchSize = 100
-/** Bytes of a body, unless one change alone is larger: queues and functions behind a receiver take no more than 256 kB. */
+/** Bytes of a body, unless a single change is larger: queues and functions behind a receiver accept at most 256 kB. */
 export const bodyLimit = 256_000
 
 /** An entry of the feed; without `diff` it is not for the receiver. */

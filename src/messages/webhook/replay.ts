@@ -1,5 +1,6 @@
-// Sends again what was sent: sets the webhook's consumer back. The worker that sends goes on from there, call after call, so
-// nothing is sent beside live delivery, and a batch that is on its way belongs to the former place and is not acknowledged.
+// Sends again what was sent, by setting the webhook's consumer back. The sending worker continues from there, call
+// after call, so nothing is sent beside live delivery; a batch in flight belongs to the former position and is not
+// acknowledged.
 
 import type { Database } from '../../database/database.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -23,8 +24,8 @@ async function cursorOf(db: Queryable, place: string): Promise<string | null> {
 
 /**
  * Locks the consumer, so that no batch is made or acknowledged meanwhile.
- * @returns whether what comes after the cursor was not sent yet; of one that has lost changes nothing lies ahead
- * @throws BoatMirrorError NOT_FOUND when there is no such consumer
+ * @returns whether the changes after the cursor were not sent yet; false for a consumer that has lost changes
+ * @throws BoatMirrorError NOT_FOUND for an unknown consumer
  */
 async function liesAhead(db: Queryable, cursor: string | null): Promise<boolean> {
   const { rows } = await db.query<{ ahead: boolean }>(
@@ -41,10 +42,11 @@ async function liesAhead(db: Queryable, cursor: string | null): Promise<boolean>
 }
 
 /**
- * Sets the consumer back and lets the worker know.
+ * Sets the consumer back and notifies the worker.
  * @param place `start`, a cursor of the feed, or the id of a call that was sent
  * @returns the cursor after which everything is sent again; null: from the start of the log
- * @throws BoatMirrorError NOT_FOUND where nothing was sent, or no such call; USAGE for a place that lies ahead or is none
+ * @throws BoatMirrorError NOT_FOUND where nothing was sent, or for an unknown call; USAGE for a position that lies
+ * ahead or is invalid
  */
 export async function replayFrom(database: Database, place: string): Promise<string | null> {
   const cursor = await cursorOf(database.pool, place)

@@ -1,11 +1,14 @@
-// What a webhook may tell: which streams, and what is left out of their changes. Pure.
+// What a webhook may send: which streams, and which parts of their changes. Pure.
 
 import { holdsPerson, streams } from '../../catalog/catalog.ts'
 
-/** Streams that are told, each with the members of a diff that are left out. */
+/** Streams to send, each with the members of a diff to omit. */
 export type Selection = Readonly<Record<string, readonly string[]>>
 
-/** Named streams are told whole. With none named all are but documents, without what is personal and payloads that hold a person. */
+/**
+ * Named streams are sent whole. With none named, all except documents are sent, without personal columns and payloads
+ * that hold a person.
+ */
 export function selectionOf(named: readonly string[] | null): Selection {
   if (named !== null) return Object.fromEntries(named.map((name) => [name, []]))
   return Object.fromEntries(

@@ -35,7 +35,7 @@ export type WebhookOptions = {
   readonly timeLimitMs?: number
 }
 
-const lookEveryMs = 1_000
+const checkEveryMs = 1_000
 
 /** Starts posting; one worker at a time does. */
 export function startWebhook(options: WebhookOptions): { stop(): Promise<void> } {
@@ -107,8 +107,8 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
 
   const { listenUrl } = options
   const sending = startSender({
-    ...{ lookEveryMs, name: 'webhook', owner, db: database.pool, log, step },
-    // What a transaction held back that ended meanwhile is announced by nobody: the look each second finds it.
+    ...{ checkEveryMs, name: 'webhook', owner, db: database.pool, log, step },
+    // Changes held back by a transaction that ended meanwhile send no notification: the check each second finds them.
     ...(listenUrl !== null && { wakeUps: (signal: AbortSignal) => waitForChanges(listenUrl, log, signal) }),
   })
   return {

@@ -1,4 +1,4 @@
-// A person's identity or licence, of which there is at most one: it is absent, as sent, or another one.
+// A user's identity or licence, of which there is at most one: it is absent, as sent, or a different one.
 
 import { leftBehind } from '../outcome.ts'
 import type { Kind } from './kind.ts'

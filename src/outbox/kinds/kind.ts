@@ -1,10 +1,10 @@
-// What a kind of write knows: the seven modules beside this file. The loop (pusher, deliver, reconcile, settle) takes every
-// change through the same steps and asks the change's kind for what differs:
+// The interface of a kind of write, which the seven modules beside this file implement. The loop (pusher, deliver, reconcile,
+// settle) takes every change through the same steps and asks the change's kind for the differences:
 //
-//   prepare   what is sent, and the evidence: what is there before it is dispatched. Or the outcome, where nothing is sent.
-//   verify    after a lost answer: reads what is there now
-//   decide    from what was sent, the evidence and what is there now: the verdict. Pure.
-//   finish    it took effect: reads back where the answer does not say it all; what the mirror and the change shall hold
+//   prepare   the request, and the evidence: the state before it is dispatched. Or the outcome, where nothing is sent.
+//   verify    after a lost answer: reads the present state
+//   decide    from the request, the evidence and the present state: the verdict. Pure.
+//   finish    it took effect: reads back where the answer is incomplete; the new content of mirror and change
 
 import type { Json, JsonObject } from '../../api/wire/json.ts'
 import type { WriteDef } from '../../catalog/types.ts'
@@ -18,7 +18,7 @@ import type { Params, Seen } from '../reads.ts'
 /** A claimed change in the hands of a pusher. `signal` stops reads, never a request that writes. */
 export type Delivery = { readonly context: PushContext; readonly change: Change; readonly signal: AbortSignal }
 
-/** What a change asks for, its references replaced by the results of earlier changes. */
+/** The input of a change, its references replaced by the results of earlier changes. */
 export type Given = { readonly params: Params; readonly fields: JsonObject }
 
 /** What is dispatched, or was by an attempt whose answer is not known. */
@@ -47,8 +47,8 @@ export type Verdict =
   /** Something else is there in its place. */
   | { readonly kind: 'conflict'; readonly conflict: Conflict }
   /**
-   * It cannot be told: a person decides, with these records to look at. `mayClear`: the API may still show what it made, so
-   * that this is known only when absence would be a proof.
+   * Unknown: an operator decides, with these records to compare. `mayClear`: the API may still show what it made, so
+   * this is certain only when absence would be a proof.
    */
   | {
       readonly kind: 'unclear'
@@ -63,7 +63,7 @@ export type Effect = { readonly response: Response | null; readonly seen: Seen |
 export type Kind = {
   /** Sent twice it makes two records, whose ids are results for later changes. */
   readonly makesRecord?: true
-  /** A person may send it over what is there instead. */
+  /** An operator may send it over the present values instead. */
   readonly replaces?: true
   /** Upstream it expires: after 15 minutes its absence says nothing about whether it was there. */
   readonly expires?: true
@@ -79,6 +79,6 @@ export type Kind = {
   finish(delivery: Delivery, sent: Sent, effect: Effect): Promise<Outcome>
   /** The record as the API shows it; absent: there is none to show. */
   readBack?(delivery: Delivery, params: Params): Promise<Seen | null>
-  /** What a refusal means where it is no failure; null: it is one. */
+  /** What a refusal means where it is not a failure; null: it is one. */
   refused?(delivery: Delivery, sent: Sent, error: ApiError): Promise<Outcome | null>
 }

@@ -1,5 +1,5 @@
-// Which of the records that the API shows after a lost answer is the one that was to be made: it is there, it is proven
-// absent, or it is unclear.
+// Which of the records that the API shows after a lost answer is the one we tried to create: it exists, is proven
+// absent, or is unclear.
 
 import { get, isObject, type Json, type JsonObject, parseJson, textOf } from '../../api/wire/json.ts'
 import type { BodyField, WriteDef } from '../../catalog/types.ts'
@@ -13,7 +13,7 @@ import { notTaken, took } from './shared.ts'
 
 const idOf = (record: Json): string | undefined => textOf(get(record, 'id'))
 
-/** The records that nobody knew before the attempt; one without an id may be new, too. */
+/** The records that were unknown before the attempt; one without an id may be new, too. */
 function newAmong(found: readonly Seen[], { evidence }: Sent): readonly Seen[] {
   const known = new Set(evidence.ids ?? [])
   return found.filter(({ record }) => !known.has(idOf(record) ?? ''))
@@ -27,7 +27,7 @@ type Comparison = {
   isAnother(record: Json): boolean
 }
 
-/** Compares by what the catalog says of the operation. */
+/** Compares by the identity fields that the catalog names for the operation. */
 export function byIdentity(write: WriteDef, { body }: Pick<Sent, 'body'>, timeZone: string): Comparison {
   const { kept, shown, filled = [] } = write.identity ?? { kept: [] }
   const isSent = ({ name }: BodyField): boolean => !isBlank(body[name])
@@ -67,8 +67,8 @@ type Question = Comparison & {
 const idsIn = (records: readonly Json[]): string => records.map((record) => idOf(record) ?? 'one without id').join(', ')
 
 /**
- * The verdict. One new record that fits is the one: in full, or where none fits in full, cut off. Several that fit are a
- * matter for a person. Nothing was made only where every new record is certainly another one.
+ * The verdict. One new record that fits is the one: in full, or where none fits in full, cut off. If several fit, an
+ * operator decides. Nothing was created only if every new record is certainly a different one.
  */
 export function theNewOne(found: readonly Seen[], sent: Sent, question: Question): Verdict {
   const { what, showsAll, likenessOf, isAnother } = question
@@ -104,7 +104,9 @@ const claimed = ({ record, claimedBy }: Seen): Verdict => ({
 /** More new records than this are not read one by one. */
 const readsAtMost = 5
 
-/** New records with what only their own read shows, where the list leaves out what they are told by. @throws ApiError */
+/**
+ * New records with the fields that only their own read shows, where the list omits identity fields. @throws ApiError
+ */
 export async function inFull(delivery: Delivery, sent: Sent, found: readonly Seen[]): Promise<readonly Seen[]> {
   const { write } = delivery.change
   const { shown = Object.keys(sent.body), kept = [] } = write.identity ?? {}

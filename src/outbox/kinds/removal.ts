@@ -1,4 +1,4 @@
-// Deletes and removes: gone is gone, whoever did it.
+// Deletes and removes: gone is gone, whichever client did it.
 
 import { streamNamed } from '../../catalog/catalog.ts'
 import { responseOf } from '../outcome.ts'

@@ -124,7 +124,7 @@ export const rentalCreation: Kind = {
   decide(write, sent, found, timeZone) {
     const { departure = null } = sent.evidence
     const alike = byIdentity(write, sent, timeZone)
-    /** The look-up asked for the boat alone; the departure is that of the slot. */
+    /** The look-up filtered by boat only; the departure is that of the slot. */
     const departs = (record: Json): Likeness => {
       const shown = textOf(get(record, 'departureDatetime'))
       return departure === null || shown === undefined ? 'unsaid' : instantsAlike(departure, shown, timeZone)

@@ -25,7 +25,7 @@ export const one = (seen: Seen | null): Found => (seen === null ? [] : [seen])
 export const readWritten = ({ context, change, signal }: Delivery, params: Params): Promise<Seen | null> =>
   readRecord(context, change.write, params, signal)
 
-/** The body of a create, an add or an assignment; nothing is there yet that null could clear, so it is left out. */
+/** The body of a create, an add or an assignment. It omits null, because there is no value yet to clear. */
 export function creationBody(write: WriteDef, fields: Readonly<JsonObject>): JsonObject {
   return Object.fromEntries(
     write.body.flatMap((field): [string, Json][] => {
@@ -96,8 +96,8 @@ export function done(change: Change, params: Params, id: string | null = null): 
 }
 
 /**
- * Reads back; null: the API shows no such record. Undefined: it did not answer, and the answer to the write has to do: an
- * unread record only means that the next sync shows the rest.
+ * Reads back; null: the API shows no record. Undefined: it did not answer, and the answer to the write must suffice:
+ * the next sync brings the rest of an unread record.
  */
 export async function readBack(read: Promise<Seen | null>, { signal }: Delivery): Promise<Seen | null | undefined> {
   try {
@@ -115,7 +115,7 @@ export function answered({ context, change }: Delivery, { response }: Effect): S
   return record === null ? null : { record, exact: record, readAt: context.clock.now(), source: change.write.endpoint }
 }
 
-/** What was made, from the answer or as it was found. A record without an id is looked for among the others. */
+/** The created record, from the answer or as it was found. A record without an id is searched among the others. */
 export function finishMaking(delivery: Delivery, sent: Sent, effect: Effect): Outcome {
   const { context, change } = delivery
   const { write } = change

@@ -11,7 +11,7 @@ import { mergeChange, overlayBase } from '../merge.ts'
 import { errorText, leftBehind, type Outcome, type Unseen } from '../outcome.ts'
 import { goneOrAwaited, notShown } from '../own-writes.ts'
 import { mirrorKey, type Params, type Seen } from '../reads.ts'
-import { lookAgain } from '../show-delay.ts'
+import { checkAgain } from '../show-delay.ts'
 import {
   asReceived,
   garbledMessage,
@@ -49,7 +49,7 @@ type EarlierChanges = {
    * beyond that, numbers of transactions may be those of a server this database was restored from.
    */
   readonly base: JsonObject
-  /** What anybody's changes left so lately that the API may not show it yet; null: none did. */
+  /** The result of recent changes, of any client, that the API may not show yet; null: none. */
   readonly written: (Unseen & { readonly fields: Readonly<JsonObject> }) | null
 }
 
@@ -100,9 +100,9 @@ const showsAll = ({ body }: WriteDef, fields: Readonly<JsonObject>, { record }: 
   )
 
 /**
- * The body of a PUT: every writable field exactly as received, the change laid over it (a price that is left out is reset:
- * docs/sources.md, 2.5). What the record does not show is left out, as are a status outside the allowed ones (PENDING),
- * which stays, and what the API refused before (`leftOut`).
+ * The body of a PUT: every writable field exactly as received, overlaid with the change (a missing price is reset:
+ * docs/sources.md, 2.5). It omits fields that the record does not show, a status outside the allowed ones (PENDING),
+ * which stays, and fields that the API refused before (`leftOut`).
  */
 export function updateBody(
   write: WriteDef,
@@ -161,8 +161,8 @@ export function refusedFields(body: string | undefined): readonly string[] {
 }
 
 /**
- * Refused fields that the change does not touch, whose present values can be left out. None where one of them would be
- * reset by that: a price that nobody meant to change.
+ * Refused fields that the change does not touch, whose present values can be omitted. None where that would reset one
+ * of them: an unintended change of a price.
  */
 function untouched({ write, leftOut }: Change, { applied, body }: Sent, refused: readonly string[]): readonly string[] {
   const resets = write.body.filter((field) => field.whenLeftOut === 'reset').map((field) => field.name)
@@ -171,11 +171,14 @@ function untouched({ write, leftOut }: Change, { applied, body }: Sent, refused:
 }
 
 type Known = {
-  /** The base without what nobody can have seen. */
+  /** The base without values that could not have been seen. */
   readonly base: JsonObject
   /** Fields of the change whose values the mirror does not hold, nor the caller gave: whatever is there is written over. */
   readonly unknown: readonly string[]
-  /** Of these, those that the change names without a value, as the mirror shows them: nobody meant to clear them. */
+  /**
+   * Of these, those that the change names without a value, as the mirror shows them: they were not meant to be
+   * cleared.
+   */
   readonly echoed: readonly string[]
 }
 
@@ -191,7 +194,7 @@ function knownBase({ context, change }: Delivery, base: JsonObject, wishes: Read
   return { base: Object.fromEntries(Object.entries(base).filter(([name]) => !unknown.includes(name))), unknown, echoed }
 }
 
-/** What is to be known of fields that the mirror does not hold. */
+/** Warnings about fields that the mirror does not hold. */
 function droppedWarnings(
   unknown: readonly string[],
   echoed: readonly string[],
@@ -221,7 +224,7 @@ export const update: Kind = {
     const { privacy } = delivery.context
     const shown = (field: BodyField): Json => readValue(field, seen.record)
     const left = recalledFields(privacy, write, written?.fields ?? {}, { among: (field) => [shown(field)] })
-    const again = written === null || showsAll(write, left, seen) ? null : lookAgain(written)
+    const again = written === null || showsAll(write, left, seen) ? null : checkAgain(written)
     if (again !== null) return { kind: 'retry', heldBack: true, ...again }
     const unseen = unseenFields(write.body, fields, seen)
     if (unseen.garbled.length > 0) return { kind: 'failed', error: garbledMessage(unseen.garbled), response: null }
@@ -252,8 +255,9 @@ export const update: Kind = {
   verify: async (delivery, { params }) => one(await readWritten(delivery, params)),
 
   /**
-   * Each field that was to change shows either what was sent, as the API may have rewritten it, or what was there before. All as before: it did not take
-   * effect. Some as sent: it did, and the API ignored the rest. Any third value: someone else was there too.
+   * Each field to change shows either the sent value, maybe rewritten by the API, or the value before. All as before:
+   * it did not take effect. Some as sent: it did, and the API ignored the rest. Any third value: another client
+   * changed it too.
    */
   decide(write, { body, evidence }, found, timeZone) {
     const [seen] = found ?? []

@@ -1,5 +1,5 @@
-// A new user: after a lost answer the one with this e-mail and name that was not there before. The list of users is asked
-// for them by several filters, since an API may compare exactly with what it made of a text.
+// A new user: after a lost answer, the user with this e-mail and name that did not exist before. The list of users is
+// queried with several filters, because an API may compare exactly with the rewritten text it stored.
 
 import { type JsonObject, textOf } from '../../api/wire/json.ts'
 import { normalText } from '../likeness.ts'

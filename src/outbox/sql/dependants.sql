@@ -1,6 +1,6 @@
--- What keeps a change's dependants in step with it: blocking, reviving, expiry, moving to the created record, erasing a person.
--- Called by outbox.enqueue and by the pusher, always inside the transaction that changes the state.
--- What depends on a change is looked up by id: `case` keeps the planner from an index of all changes in that state.
+-- Keeps a change's dependants in step with it: blocking, reviving, expiry, moving to the created record, erasing a
+-- person. Called by outbox.enqueue and by the pusher, always inside the transaction that changes the state.
+-- Dependants are looked up by id: `case` keeps the planner from an index of all changes in that state.
 
 create or replace function outbox.block_dependants(cause bigint) returns void
 language sql volatile set search_path = pg_catalog, pg_temp

@@ -43,7 +43,7 @@ begin
       laps := laps || 1;
     end if;
   end loop;
-  -- What is left in equal shares, and then to whoever has more.
+  -- The rest in equal shares, and then to roles with more changes.
   for lap in 2 .. 3 loop
     exit when cardinality(roles) = 0;
     share := ceil((free - cardinality(chosen))::numeric / case lap when 2 then cardinality(roles) else 1 end);

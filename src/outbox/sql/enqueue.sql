@@ -13,10 +13,10 @@ begin
     end if;
   end loop;
   if options ? 'reference' and (jsonb_typeof(options->'reference') <> 'string' or length(options->>'reference') not between 1 and 500) then
-    perform outbox.refuse(format('%s: options.reference is %s; it takes text of 1 to 500 characters.', operation, outbox.shown(options->'reference')));
+    perform outbox.refuse(format('%s: options.reference is %s. It must be text of 1 to 500 characters.', operation, outbox.shown(options->'reference')));
   end if;
   if options ? 'on_conflict' and coalesce(options->>'on_conflict', '') not in ('fail', 'local_wins', 'remote_wins') then
-    perform outbox.refuse(format('%s: options.on_conflict is %s; it takes one of fail, local_wins, remote_wins.', operation, outbox.shown(options->'on_conflict')));
+    perform outbox.refuse(format('%s: options.on_conflict is %s. It must be one of fail, local_wins, remote_wins.', operation, outbox.shown(options->'on_conflict')));
   end if;
   if options ? 'base' and (jsonb_typeof(options->'base') not in ('object', 'null') or spec.kind <> 'update') then
     perform outbox.refuse(format('%s: options.base takes an object of the fields the editor saw, or null to write over whatever is there, for updates only.', operation));
@@ -43,7 +43,7 @@ begin
   end if;
   return (options->>'expires_at')::timestamptz;
 exception when data_exception then
-  perform outbox.refuse(format('%s: options.expires_at is %s; it takes a date-time such as 2026-07-14T09:00:00+02:00.',
+  perform outbox.refuse(format('%s: options.expires_at is %s. It must be a date-time such as 2026-07-14T09:00:00+02:00.',
     operation, outbox.shown(options->'expires_at')));
   return null;
 end $$;
@@ -163,7 +163,7 @@ declare
   open_changes bigint;
 begin
   if allowed is null then return; end if;
-  -- Until the transaction ends nobody else of this role enqueues, so that what is counted is all there is.
+  -- Until the transaction ends no other session of this role enqueues, so that the count is complete.
   perform pg_advisory_xact_lock(hashtextextended('boat-mirror outbox of ' || role, 0));
   select count(*) into open_changes from outbox.queue q where q.enqueued_by = role and {{is_unsettled}};
   if open_changes >= allowed then
@@ -236,7 +236,7 @@ declare
   seen pg_snapshot;
   dead bigint;
 begin
-  -- what was asked for
+  -- the requested operation
   select o.* into spec from outbox.operations o where o.operation = enqueue.operation;
   if spec.operation is null then
     perform outbox.refuse(format('The operation %s is unknown; allowed: %s.', coalesce(left(operation, 100), 'NULL'),
@@ -248,9 +248,9 @@ begin
   perform outbox.check_size(operation, 'target', target);
   perform outbox.check_size(operation, 'body', body);
   perform outbox.check_size(operation, 'options', options);
-  if jsonb_typeof(target) <> 'object' then perform outbox.refuse(format('%s: target is %s; it takes an object of %s.', operation, outbox.shown(target), outbox.names(spec.target))); end if;
-  if jsonb_typeof(body) <> 'object' then perform outbox.refuse(format('%s: body is %s; it takes an object of %s.', operation, outbox.shown(body), outbox.names(spec.body))); end if;
-  if jsonb_typeof(options) <> 'object' then perform outbox.refuse(format('%s: options is %s; it takes an object of reference, expires_at, on_conflict, base.', operation, outbox.shown(options))); end if;
+  if jsonb_typeof(target) <> 'object' then perform outbox.refuse(format('%s: target is %s. It must be an object of %s.', operation, outbox.shown(target), outbox.names(spec.target))); end if;
+  if jsonb_typeof(body) <> 'object' then perform outbox.refuse(format('%s: body is %s. It must be an object of %s.', operation, outbox.shown(body), outbox.names(spec.body))); end if;
+  if jsonb_typeof(options) <> 'object' then perform outbox.refuse(format('%s: options is %s. It must be an object of reference, expires_at, on_conflict, base.', operation, outbox.shown(options))); end if;
   perform outbox.check_options(operation, spec, options);
 
   -- the same again is the same change

@@ -3,7 +3,7 @@
 
 revoke all on all functions in schema outbox from public;
 revoke all on all tables in schema outbox from public;
--- Whoever reads the view outbox.changes calls it.
+-- Every reader of the view outbox.changes calls it.
 grant execute on function outbox.is_of_caller(text) to public;
 do $$
 begin

@@ -30,7 +30,7 @@ declare
   size bigint := octet_length(value::text);
 begin
   if size <= {{largest_part}} then return; end if;
-  perform outbox.refuse(format('%s: %s is %s of JSON%s; it takes at most %s.', operation, part, outbox.megabytes(size),
+  perform outbox.refuse(format('%s: %s is %s of JSON%s. It must be at most %s.', operation, part, outbox.megabytes(size),
     (select format(', %s.%s alone %s', part, left(key, 100), outbox.megabytes(octet_length(member.value::text)))
      from jsonb_each(case jsonb_typeof(value) when 'object' then value else '{}' end) as member
      order by octet_length(member.value::text) desc limit 1),
@@ -105,7 +105,7 @@ declare
 begin
   if jsonb_typeof(value) = 'null' then
     if coalesce((spec->>'required')::boolean, false) or not coalesce((spec->>'clearable')::boolean, true) then
-      perform outbox.refuse(format('%s can''t be null; it takes %s.', place, outbox.expected(spec)));
+      perform outbox.refuse(format('%s can''t be null. It must be %s.', place, outbox.expected(spec)));
     end if;
     return array[]::bigint[];
   end if;
@@ -113,7 +113,7 @@ begin
     return array[outbox.check_reference(place, spec->'result', value)];
   end if;
   if not outbox.fits(kind, value) or (spec ? 'values' and not (spec->'values') ? (value #>> '{}')) then
-    perform outbox.refuse(format('%s is %s; it takes %s.', place, outbox.shown(value), outbox.expected(spec)));
+    perform outbox.refuse(format('%s is %s. It must be %s.', place, outbox.shown(value), outbox.expected(spec)));
   end if;
   if kind = 'object' then
     return outbox.check_members(place, spec->'members', value);
@@ -155,7 +155,7 @@ begin
     if value ? (spec->>'name') then
       referred := referred || outbox.check_value(place || '.' || (spec->>'name'), spec, value->(spec->>'name'));
     elsif coalesce((spec->>'required')::boolean, false) then
-      perform outbox.refuse(format('%s.%s is missing; it takes %s.', place, spec->>'name', outbox.expected(spec)));
+      perform outbox.refuse(format('%s.%s is missing. It must be %s.', place, spec->>'name', outbox.expected(spec)));
     end if;
   end loop;
   return referred;

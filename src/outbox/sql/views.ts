@@ -1,5 +1,5 @@
-// Views over the outbox: outbox.changes and mirror.rentals_local, which lays pending changes over the mirror. Replaced by
-// every migrate, so that new columns of rentals appear by themselves.
+// Views over the outbox: outbox.changes and mirror.rentals_local, which lays pending changes over the mirror.
+// Replaced by every migrate, so that new columns of rentals appear automatically.
 
 import { rentals } from '../../catalog/rentals.ts'
 import type { Column } from '../../catalog/types.ts'

@@ -37,7 +37,7 @@ function parentOf<E>(found: E | undefined, table: string, parent: string): E {
   return found
 }
 
-/** A place in a collection. `E` is what the collection's records are; the place's kind says so, too. */
+/** A place in a collection. `E` is the type of the collection's records; the place's kind implies it. */
 const inCollection = <E extends Entity>(
   records: Pick<Collection<E>, 'get' | 'add' | 'remove'>,
   { add = (entity: E) => records.add(entity), remove = (entity: E) => records.remove(entity) } = {},

@@ -18,7 +18,7 @@ export interface Change {
   readonly parent?: string | number
   /** Fields to set; a linked record by `{id}` or `{code}`, any other value as it is. */
   readonly set?: Readonly<Record<string, unknown>>
-  /** Fields to leave out from now on. */
+  /** Fields to omit from now on. */
   readonly unset?: readonly string[]
   /** false: no modification time moves. Default: as the sandbox was started. */
   readonly touch?: boolean

@@ -100,8 +100,8 @@ const ideas: readonly Idea[] = [
 ]
 
 /**
- * Applies `count` random changes; the same seed and world give the same changes. Those for which `spares` says yes are
- * left out, so that records stay untouched which somebody else works on.
+ * Applies `count` random changes; the same seed and world give the same changes. Those for which `spares` returns
+ * true are skipped, so that records in use elsewhere stay untouched.
  */
 export function randomRound(
   world: World,

@@ -143,8 +143,8 @@ const documentRows = (world: World, user: User, document: Entity | null): Row[] 
   document ? [entityRow(world, document, { user_id: keyLiteral(user) })] : []
 
 /**
- * JSON text `{table: [{key, record}]}`, tables by their name in a mirror. Test resources, which no list shows, are
- * left out; deactivated users are in.
+ * JSON text `{table: [{key, record}]}`, tables by their name in a mirror. Excludes test resources, which no list
+ * shows; includes deactivated users.
  */
 export function truthText(world: World, options: TruthOptions = {}): string {
   world.expire()

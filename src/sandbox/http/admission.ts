@@ -1,5 +1,5 @@
-// Who is let in: credentials in the way the sandbox was told to ask for them (a wrong way is refused at the start), and a
-// limit of requests per second of real time, counted in whole seconds.
+// Admission: credentials in the way the sandbox is configured to require them (a wrong way is refused at the start),
+// and a limit of requests per second of real time, counted in whole seconds.
 
 import { timingSafeEqual } from 'node:crypto'
 

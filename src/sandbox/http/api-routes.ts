@@ -70,7 +70,7 @@ function createPipeline({ world, options, faults, log }: Service) {
   const rateLimit = createRateLimit(options.rateLimit, options.retryAfter)
   const random = createRandom(options.seed, 'latency')
 
-  /** Refusals that come before anything is looked at. */
+  /** Refusals that come before anything is read. */
   function admit(request: FastifyRequest, query: Query): HttpAnswer | null {
     if (!isAuthorized({ headers: request.headers, query })) {
       const failure = new Failure(401, 'UNAUTHORIZED', 'Authorization missing or invalid')

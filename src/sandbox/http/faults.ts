@@ -49,7 +49,7 @@ export interface FaultRule {
   readonly op: string
   /** Matching requests to let pass first. */
   readonly after?: number
-  /** How many to disturb; all, if left out. */
+  /** How many to disturb; missing: all. */
   readonly times?: number
   /** Share of matching requests to disturb, 0 to 1, seeded. */
   readonly probability?: number

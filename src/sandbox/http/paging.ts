@@ -48,7 +48,7 @@ function startOf(query: Query, options: PagingOptions, size: number): number | n
   return beforeFirst === 'first' ? 0 : null
 }
 
-/** Where a record stands in its order: enough to find the next one even when the record itself is gone. */
+/** The position of a record in its order: enough to find the next one even when the record itself is gone. */
 function encodeCursor({ key, own }: Entity): string {
   return Buffer.from(JSON.stringify([key, own.creationDatetime ?? null])).toString('base64url')
 }

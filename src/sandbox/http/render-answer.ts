@@ -19,7 +19,7 @@ interface RequestAddress {
 }
 
 interface ListFacts {
-  /** Undefined: the total is not told. */
+  /** Undefined: the total is not shown. */
   readonly total?: number | undefined
   /** Only in the cursor style; null after the last page. */
   readonly nextCursor?: string | null | undefined
@@ -61,7 +61,7 @@ function wrapList(envelope: Envelope, texts: readonly string[], facts: ListFacts
   }
 }
 
-/** JSON text of a summary: the key and the named fields; whole where a raw text stands in for the record. */
+/** JSON text of a summary: the key and the named fields; complete where a raw text replaces the record. */
 function summaryText(entity: Entity, fields: readonly string[], whole: string): string {
   if (entity.raw !== null) return whole
   const { field } = tableKeys[entity.table]
@@ -79,7 +79,7 @@ function pageHeaders(page: Page, nextUrl: string | null, options: SandboxOptions
   }
 }
 
-/** What the wrapper tells about a page: the address only where its kind or the link style shows one. */
+/** What the wrapper contains about a page: the address only where its kind or the link style shows one. */
 function factsOf(page: Page, nextUrl: string | null, options: SandboxOptions): ListFacts {
   const { paging, envelope, totals } = options
   const showsUrl = paging === 'link' || (paging !== 'cursor' && carriesNextUrl(envelope))

@@ -21,7 +21,7 @@ export const AvailabilityYear = record('AvailabilityBitstring', 'One character p
   bitstring: text('0 = free, 1 = full; the first character is 1 January'),
 })
 
-/** Its shape is not documented: made up, without an id of its own. */
+/** Its shape is not documented: made up, without an id. */
 export const Unavailability = record('Unavailability', 'A time a boat can not be rented', {
   startDatetime: formatted('date-time', 'From'),
   endDatetime: formatted('date-time', 'To'),
@@ -48,7 +48,7 @@ export const SlotOption = record('SlotOption', 'An option of a slot', {
   quantityMax: integer('Largest quantity'),
 })
 
-/** Its shape is not documented: made up, without an id of its own. */
+/** Its shape is not documented: made up, without an id. */
 export const Tide = record('Tide', 'High or low water during a slot', {
   datetime: formatted('date-time', 'When'),
   type: text('HIGH, LOW'),

@@ -1,5 +1,5 @@
-// What each write operation accepts. Fields that are not listed are ignored, listed ones are checked for type and
-// value; the keys of a body are the writable fields of its operation.
+// What each write operation accepts. Other fields are ignored, listed ones are checked for type and value; the keys
+// of a body are the writable fields of its operation.
 
 import Type, { type TProperties } from 'typebox'
 import { crewTypes, writableStatuses } from './rentals.ts'

@@ -77,7 +77,7 @@ export const UserLicenseType = record('UserLicenseType', 'A kind of boating lice
   name: text('License type name'),
 })
 
-/** What an entry of a resource says of its kind; the shape of the kind itself is not documented. */
+/** What an entry of a resource contains of its kind; the shape of the kind itself is not documented. */
 export const kindFields = {
   id: integer('Element ID'),
   key: text('Unique code identifying the entry'),
@@ -111,7 +111,7 @@ function list(single: string, record: TObject, firstId: number | null, records: 
   return { path, single, parameter, record, firstId, records }
 }
 
-/** Records whose fields stand in rows; a row that is too short ends with null. */
+/** Records whose fields are in rows; a row that is too short ends with null. */
 const rows = (items: readonly (readonly unknown[])[], ...fields: string[]): ReferenceRecord[] =>
   items.map((item) => ({ own: Object.fromEntries(fields.map((field, index) => [field, item[index] ?? null])) }))
 

@@ -56,7 +56,7 @@ function crewFields(body: unknown): Entity['own'] {
   return { firstName, lastName, email: email ?? null, type }
 }
 
-/** One kind of part: where it stands, and what its operations need besides. */
+/** One kind of part: where it is, and what else its operations need. */
 interface Part<E extends Entity> {
   readonly path: string
   readonly parameter: string

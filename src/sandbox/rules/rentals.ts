@@ -30,7 +30,7 @@ function slotOf({ world }: Call, resourceId: string, slotId: string): Slot {
   return slot
 }
 
-/** A price left out goes back to its default, any other field left out is cleared. */
+/** A missing price returns to its default, any other missing field is cleared. */
 function setFields(rental: Rental, body: Static<typeof RentalCreationBody> | Static<typeof RentalUpdateBody>): void {
   const { rentalPrice, discountPrice, commissionPrice, contractLink, orderLink, referenceId } = body
   Object.assign(rental.own, {
@@ -59,7 +59,7 @@ function initiateRental(call: Call): Answer {
   return recordAnswer(call, rental)
 }
 
-/** PUT replaces; a status left out stays. */
+/** PUT replaces; a missing status stays. */
 function updateRental(call: Call): Answer {
   const { world, rules } = call
   const rental = rentalOf(call)

@@ -27,7 +27,7 @@ const emailInUse = (world: World, email: string, except?: User): boolean => {
   return false
 }
 
-/** Refuses what needs more than a look at types; `except` is the user that is being replaced. */
+/** Refuses bodies for reasons beyond types; `except` is the user that is being replaced. */
 function checkUser({ world, rules }: Call, body: Body, except?: User): void {
   const isOrganization = body.organizationType === 'SOCIETY' || body.organizationType === 'ASSOCIATION'
   for (const field of ['organizationName', 'organizationVatNumber'] as const) {
@@ -46,7 +46,7 @@ function countryLink(world: World, field: string, country: { code: string } | nu
   return found
 }
 
-/** All writable fields of a user; what the body leaves out is null. */
+/** All writable fields of a user; fields missing from the body are null. */
 function writableFields(world: World, body: Body): { own: Entity['own']; links: Record<string, Link> } {
   const name = languages.find(([code]) => code === body.language?.code)?.[1] ?? body.language?.name ?? null
   return {

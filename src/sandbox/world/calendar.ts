@@ -31,7 +31,7 @@ const rentalSpan = (rental: Rental): Span => spanOf(rental, 'departureDatetime',
 const blockSpan = (block: Entity): Span => spanOf(block, 'startDatetime', 'endDatetime')
 const overlaps = (a: Span, b: Span): boolean => a.from < b.to && b.from < a.to
 
-/** Boats of a resource that are free during a span; `except` is left out of the count. */
+/** Boats of a resource that are free during a span; `except` is excluded from the count. */
 export function freeBoats(world: World, resource: Resource, span: Span, except?: Rental): number {
   if (resource.unavailabilities.some((block) => overlaps(blockSpan(block), span))) return 0
   let taken = 0

@@ -14,7 +14,7 @@ export function compareKeys(a: string, b: string): number {
 /** The order of ids. */
 export const byKey: Compare<Entity> = (a, b) => compareKeys(a.key, b.key)
 
-/** A list of which single records and pages are taken: an array, or one whose records are made when they are asked for. */
+/** A list from which single records and pages are taken: an array, or one whose records are made on demand. */
 export interface Sequence<E> {
   readonly length: number
   at(index: number): E | undefined
@@ -52,7 +52,7 @@ export interface Selection<E> {
   /** Says which they are: the same name, the same tests. */
   readonly name: string
   readonly tests: readonly ((entity: E) => boolean)[]
-  /** Records that are made when they are asked for need not be tried outside these numbers. */
+  /** Records that are made on demand need not be tried outside these numbers. */
   readonly within?: readonly [from: number, to: number] | undefined
 }
 

@@ -13,7 +13,7 @@ const integerId: TableKey = { field: 'id', kind: 'integer' }
 const code: TableKey = { field: 'code', kind: 'string' }
 const noId: TableKey = { field: null, kind: 'integer' }
 
-/** `versions` is embedded only: no endpoint shows it alone. */
+/** `versions` is only embedded: no endpoint shows it separately. */
 const ownTables = {
   versions: integerId,
   companies: integerId,

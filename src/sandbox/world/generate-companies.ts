@@ -54,7 +54,7 @@ function picture(name: string) {
   }
 }
 
-/** One version for each known model; builders, ranges and models have no endpoint of their own. */
+/** One version for each known model; builders, ranges and models have no endpoints. */
 export function generateVersions(world: World): void {
   const builders = [...new Set(boats.models.map(([builder]) => builder))]
   const named = (id: number, name: string) => ({ id, name, description: null })

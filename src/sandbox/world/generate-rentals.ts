@@ -181,7 +181,7 @@ function draftOf(world: World, random: Random, slot: Slot): Draft {
   return { slot, createdMs }
 }
 
-/** A slot under way today: of the longest duration that is no longer than three days. */
+/** A slot running today: of the longest duration that is no longer than three days. */
 function presentDraft(world: World, random: Random, resource: Resource): Draft | undefined {
   const duration = offeredDurations(resource)
     .filter((text) => !text.startsWith('WEEKS'))
@@ -193,7 +193,7 @@ function presentDraft(world: World, random: Random, resource: Resource): Draft |
 
 /**
  * Rentals of one boat (offered by one or more resources), each in its own stretch of the calendar; two further
- * stretches hold a block each. With `present`, one rental is under way today.
+ * stretches hold a block each. With `present`, one rental is running today.
  */
 function draftsOf(
   world: World,
@@ -218,7 +218,7 @@ function draftsOf(
       continue
     }
     const days = Math.min(random.int(2, 12), length)
-    // The fleet stays bookable around today, so that there is always a slot to see.
+    // The fleet stays bookable around today, so that a slot is always available.
     if (resource.fleet > 1 && firstDay + days >= -1 && firstDay <= 10) continue
     const reason = index === count ? 'MAINTENANCE' : 'CLOSED'
     resource.unavailabilities.push(makeBlock(world, resource, { from: addDays(world.today, firstDay), days, reason }))

@@ -27,7 +27,7 @@ const SURROUNDING_SIZE = 20_000
 /** Rentals from which on a world knows every place. */
 const ALL_PLACES_FROM = 60
 
-/** Counts for a size: 200 rentals give 40 resources, 8 companies, 120 users; 20,000 give some 1,000 resources. */
+/** Counts for a size: 200 rentals give 40 resources, 8 companies, 120 users; 20,000 give about 1,000 resources. */
 export const countsFor = (size: number) => ({
   rentals: size,
   resources: Math.max(4, Math.round(40 * (size / 200) ** 0.7)),

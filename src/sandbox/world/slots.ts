@@ -1,5 +1,5 @@
-// Slots of a resource for a date and a duration, their options and tides; a slot exists only as long as it is asked
-// for, its id says all about it.
+// Slots of a resource for a date and a duration, their options and tides; a slot exists only during its request, and
+// its id contains everything about it.
 
 import { currencyObject, freeBoats } from './calendar.ts'
 import { addDays, DAY_MS, dateOf, isDate, localDatetime, parseDuration, type Span, spansOf } from './dates.ts'

@@ -1,6 +1,6 @@
-// A million rentals without holding them: the rental of a number is made from seed and number alone, whenever it is asked
-// for. Each boat's calendar is cut into stretches; a number names a stretch and a boat, so that rentals of one boat never
-// overlap, and numbers follow the order of creation.
+// A million rentals without storing them: each is made from seed and number only, on demand. Each boat's calendar is
+// cut into stretches; a number names a stretch and a boat, so that rentals of one boat never overlap, and numbers
+// follow the order of creation.
 
 import { addDays, DAY_MS, dateOf, dayStart, lengthInMinutes, parseDuration, type Span } from './dates.ts'
 import { createEntity, type Entity, type Rental, type Resource, type Table } from './entity.ts'
@@ -151,7 +151,7 @@ function daysOf(name: string): number {
   return duration === null ? Number.POSITIVE_INFINITY : Math.max(0, Math.ceil(lengthInMinutes(duration) / 1_440) - 1)
 }
 
-/** Lets rentals be made when they are asked for, and gives each boat a block behind the last of them. */
+/** Makes rentals on demand, and gives each boat a block behind the last of them. */
 export function streamRentals(world: World, count: number): void {
   const random = createRandom(world.seed, 'blocks')
   for (const resource of world.listedResources.items) {

@@ -1,5 +1,5 @@
-// Records that are too many to be kept: each is made from its number when it is asked for, the same at any time. Over them
-// lie those that were changed or inserted, which are kept, and what was deleted, which is left out.
+// Records that are too many to store: each is made from its number on demand, the same at any time. Changed and
+// inserted records are stored and take precedence; deleted ones are skipped.
 
 import {
   type Compare,
@@ -18,7 +18,7 @@ export interface Source<E extends Entity> {
   readonly length: number
   /** The number of the record with a key; undefined: it is none of these. */
   numberOf(key: string): number | undefined
-  /** What stands in for a record where only its place in an order counts. */
+  /** A placeholder for a record where only its position in an order counts. */
   mark(number: number): Entity
   make(number: number): E
 }

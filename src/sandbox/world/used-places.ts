@@ -14,7 +14,7 @@ const placeTables: readonly ReferenceTable[] = [
   'harbours',
 ]
 
-/** So that whoever adds a boat finds another harbour for it. */
+/** So that a further harbour is available for a new boat. */
 const harboursAtLeast = 6
 
 /** Removes the places that nothing of this world is in. */

@@ -27,7 +27,7 @@ export class World {
   readonly clock: SandboxClock
   /** Whether a change below a record moves the record's `lastModificationDatetime`. */
   readonly touchParents: boolean
-  /** Of so many records of a table, one's single says more than lists. */
+  /** For this many records of a table, the single shows more than lists. */
   readonly richSingles = new Map<Table, number>()
 
   readonly activeUsers = new Order<User>(byKey, (user) => !isDeactivated(user))
@@ -122,12 +122,12 @@ export class World {
     return this.#streamed?.records.orders[1] ?? this.#heldByCreation
   }
 
-  /** Where rentals come from that are made when they are asked for; null: all are held. */
+  /** The source of rentals that are made on demand; null: all are stored. */
   get rentalSource(): CalendarSource<Rental> | null {
     return this.#streamed?.source ?? null
   }
 
-  /** From now on rentals are made when they are asked for; changes lie over them. */
+  /** From now on rentals are made on demand; changes take precedence over them. */
   streamRentals(source: CalendarSource<Rental>): void {
     const records = new StreamedRecords(source, [byKey, byCreation])
     this.#streamed = { records, source }
@@ -193,7 +193,7 @@ export class World {
     if (this.touchParents) this.#stamp(parent)
   }
 
-  /** Drops the rentals whose 15 minutes are over. */
+  /** Drops the rentals whose 15 minutes have passed. */
   expire(): void {
     if (this.#pending.size === 0) return
     const limit = this.clock.now() - PENDING_MS

@@ -1,5 +1,5 @@
-// Who sends a request to `serve`. Each request is one look at `sync.access_tokens`, shared by those of the same moment, so that a
-// token is refused from the moment it is revoked.
+// The sender of a request to `serve`. Each request reads `sync.access_tokens` once, shared with those of the same
+// moment, so that a token is refused from the moment it is revoked.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AuthSetting } from '../../config.ts'
@@ -13,7 +13,7 @@ import { gathered } from './gathered.ts'
 import { createTokenLimit } from './token-limit.ts'
 import { createWrongTokens, type WrongTokens } from './wrong-tokens.ts'
 
-/** A request as access looks at it. A request of fastify is one. */
+/** The part of a request that access reads. A request of fastify fits. */
 export type AccessRequest = CredentialSource & {
   /** The address it comes from. */
   readonly ip: string
@@ -51,7 +51,7 @@ type Parts = {
 /** Is it a refusal? */
 export const isRefusal = (answer: Caller | AccessRefusal): answer is AccessRefusal => 'status' in answer
 
-/** Who uses this machine may read without a token, as the operator's pages show it. */
+/** Users of this machine may read without a token, as with the operator's pages. */
 const localCaller: Caller = { token: null, role: null, companies: null, personal: false, write: false }
 
 /** A proxy of this machine says in one of these for whom it asks. */
@@ -117,7 +117,7 @@ export function openAccess({ db, settings, wrongTokens = createWrongTokens() }: 
       if (token.state === 'no role')
         return {
           status: 503,
-          detail: 'The database role of this access token does not exist yet. Ask whoever created the token.',
+          detail: 'The database role of this access token does not exist yet. Ask the operator who created the token.',
           headers: { 'retry-after': '60' },
         }
       return callerOfToken(token)

@@ -1,10 +1,10 @@
-// Where a request carries its access token: as the real API takes its secret (API_AUTH), so that a program written for the API
-// changes address and secret alone; and always as a bearer. Pure.
+// Where a request carries its access token: where the real API takes its secret (API_AUTH), so that a program written
+// for the API changes only address and secret; and always as a bearer. Pure.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AuthSetting } from '../../config.ts'
 
-/** What of a request is looked at. A request of fastify is one. */
+/** The part of a request that is read. A request of fastify fits. */
 export type CredentialSource = { readonly headers: IncomingHttpHeaders; readonly url: string }
 
 /** The credential that a request carries; null: none. */
@@ -30,7 +30,7 @@ function fromApiPlace(headers: IncomingHttpHeaders, url: string, auth: AuthSetti
   }
 }
 
-/** What stands behind the name of a scheme, whose case does not count. */
+/** The text after the name of a scheme, whose case does not count. */
 function afterScheme(authorization: string | undefined, scheme: string): string | null {
   const [name = '', ...rest] = (authorization ?? '').trim().split(/ +/)
   return name.toLowerCase() === scheme ? rest.join(' ') : null
@@ -44,7 +44,7 @@ function fromBasic(encoded: string | null): string | null {
   return password === '' ? user : password
 }
 
-/** What WWW-Authenticate asks for (RFC 9110, 11.6.1): the API's own way first. */
+/** The value of WWW-Authenticate (RFC 9110, 11.6.1): the API's own way first. */
 export function challenge(auth: AuthSetting): string {
   const bearer = 'Bearer realm="boat-mirror"'
   if (auth.kind === 'basic') return `Basic realm="boat-mirror", charset="UTF-8", ${bearer}`

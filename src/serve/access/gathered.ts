@@ -1,8 +1,9 @@
-// One look-up for all that ask while another one is under way: however many requests come, one statement at a time.
+// One look-up for all callers that arrive while another one is running: however many requests come, one statement at
+// a time.
 
 /**
- * Looks keys up together. A look-up never begins before it is asked for, so what it finds is not older than the question.
- * @param find finds several keys at once; what it throws, everybody gets who asked
+ * Looks keys up together. A look-up never starts before it is requested, so its result is not older than the request.
+ * @param find finds several keys at once; all its callers get its error
  */
 export function gathered<V>(
   find: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>,
@@ -17,7 +18,7 @@ export function gathered<V>(
         return find([...keys])
       })
       next = { keys, found }
-      before = found.catch(() => {}) // those who asked get the error; the next look-up goes on
+      before = found.catch(() => {}) // the callers get the error; the next look-up continues
     }
     next.keys.add(key)
     return (await next.found).get(key)

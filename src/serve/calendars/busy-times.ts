@@ -1,5 +1,5 @@
-// When a boat is not free, from what the mirror knows of it. Pure. A time is shown as free only where the API's calendar says so and
-// nothing known stands against it; what nobody knows is shown as taken.
+// When a boat is not free, as far as the mirror knows. Pure. A time is shown as free only where the API's calendar
+// says so and nothing known contradicts it; unknown times are shown as taken.
 
 import { addDays } from '../../clock.ts'
 
@@ -29,8 +29,8 @@ export type BoatFacts = {
 export type BusyTime = {
   readonly uid: string
   /**
-   * `full`: the API's calendar says so · `held`: the same, because of a pending rental alone · `unknown`: beyond what was read ·
-   * `closed`: not for rent.
+   * `full`: according to the API's calendar · `held`: the same, only because of a pending rental · `unknown`: beyond
+   * what was read · `closed`: not for rent.
    */
   readonly kind: Stay['kind'] | DayKind
   /** Instants, or days of the place as midnights in UTC; the end is not included. */

@@ -1,5 +1,5 @@
-// `GET /calendars/RESOURCE_ID.ics?key=…`: when a boat is taken, for marketplaces that take iCalendar alone. The key opens one
-// calendar; it stands in the address, so nothing here logs an address.
+// `GET /calendars/RESOURCE_ID.ics?key=…`: when a boat is taken, for marketplaces that accept only iCalendar. The key
+// opens one calendar; it is part of the address, so nothing here logs an address.
 
 import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'

@@ -15,9 +15,9 @@ export type Boat = BoatFacts & {
 const streams = ['rentals', 'resources', 'resource_unavailabilities', 'resource_availability_years']
 
 /**
- * Reads a resource by its id, in the caller's transaction, which should see one moment. Rentals are those of the boat, in all its
- * harbours; of a resource that stands for several boats one rental says nothing.
- * @returns null: there is no such resource
+ * Reads a resource by its id, in the caller's transaction, which should see one moment. Rentals are those of the
+ * boat, in all its harbours; for a resource of several boats a single rental shows nothing.
+ * @returns null: the resource does not exist
  */
 export async function readBoat(db: Queryable, resourceId: string): Promise<Boat | null> {
   const { rows } = await db.query<
@@ -54,7 +54,7 @@ const ownBlocks = (blocks: readonly Block[], rentals: readonly Stay[], isFleet: 
     })
     .map(({ isOfRental: _, ...stay }) => stay)
 
-/** Rentals that were not called off, of a boat; those that ended more than a day ago do not matter anywhere. */
+/** Rentals of a boat that were not cancelled; those that ended more than a day ago affect nothing. */
 async function readRentals(db: Queryable, boat: string): Promise<readonly Stay[]> {
   const { rows } = await db.query<Stay>(
     `select 'rental-' || r.id as uid, case when r.status = 'PENDING' then 'pending' else 'rental' end as kind,

@@ -25,7 +25,7 @@ export type Below = {
   readonly bad: boolean
   /** The list of the records above is complete as of then. */
   readonly parentAsOf: Date | null
-  /** Null: there is no such record above, or the caller does not see it. */
+  /** Null: the record above does not exist, or the caller may not see it. */
   readonly parentGone: boolean | null
   /** JSON text of the records, without brackets. */
   readonly items: string | null
@@ -98,7 +98,7 @@ export function isKnown(
   return below.parentGone === false && below.readAt !== null && !below.bad
 }
 
-/** What the API says of a read that the mirror can't answer. @throws Refusal */
+/** The API's answer to a read that the mirror can't answer. @throws Refusal */
 export async function askThrough(
   { through }: Deps,
   { caller }: ReadRequest,

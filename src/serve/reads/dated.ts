@@ -1,5 +1,5 @@
-// Reads of a resource for days: price table, calendar, availability, slots. The mirror holds some days from today on, and
-// answers these alone.
+// Reads of a resource for days: price table, calendar, availability, slots. The mirror holds some days from today on,
+// and answers only these.
 
 import { get, isObject, type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import { parentOf } from '../../catalog/catalog.ts'
@@ -23,7 +23,7 @@ type DatedRead = {
   readonly wanted: Wanted
   /** The same as a query to the API. */
   readonly query: Readonly<Record<string, string>>
-  /** The last day that is asked for. */
+  /** The last requested day. */
   readonly lastDay: string
   /** Days that are mirrored, from the day of the reading on. */
   readonly days: number
@@ -34,7 +34,7 @@ type Known = Below & { readonly readAt: Date; readonly items: string; readonly d
 
 const today = ({ context: { settings, sync } }: Deps): string => dateIn(settings.timeZone, sync.clock.now())
 
-/** What the mirror holds of it; null: it was not read, or before the last day that is asked for came into its horizon. */
+/** The mirror's data; null: it was not read, or was read before the last requested day came into its horizon. */
 async function lookUp(deps: Deps, request: ReadRequest, read: DatedRead): Promise<Known | null> {
   const { stream, parent, key, wanted, lastDay, days } = read
   const { sync, settings } = deps.context
@@ -141,7 +141,7 @@ function departureOf(deps: Deps, stream: StreamDef, { query }: ReadRequest): Dep
   return { date, duration }
 }
 
-/** What the mirror holds of a resource for a day and a duration. @throws Refusal 400 where it holds other durations alone */
+/** The mirror's data of a resource for a day and a duration. @throws Refusal 400 where it holds only other durations */
 async function lookUpDeparture(
   deps: Deps,
   request: ReadRequest,
@@ -216,7 +216,7 @@ async function availability(
 /** So many resources are answered at once. */
 const mostResources = 200
 
-/** Answers the availability of several resources, in the order in which they are asked for. */
+/** Answers the availability of several resources, in the requested order. */
 function batchHandler(deps: Deps, stream: StreamDef, parent: StreamDef): Handler {
   return async (request) => {
     const { query, caller } = request

@@ -1,4 +1,4 @@
-// What a list is asked for: which records, in which order. From the catalog, so that a filter is described nowhere else.
+// The query of a list: which records, in which order. From the catalog, so that a filter is described nowhere else.
 
 import { windowsOf } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
@@ -25,10 +25,10 @@ export type ListQuery = {
   /** Columns of the order, the last of them the key, and its direction. */
   readonly order: readonly string[]
   readonly descending: boolean
-  /** Columns that another stream's read fills, and that are chosen by: where one is empty, nobody knows. */
+  /** Columns that another stream's read fills, and that the query filters by: an empty one is unknown. */
   readonly filled: readonly string[]
   readonly range: DayRange | null
-  /** The only filters are those that hold where nothing is asked for. */
+  /** The only filters are those that apply by default. */
   readonly isWhole: boolean
 }
 
@@ -59,7 +59,7 @@ function rangeOf(stream: StreamDef, query: Query): DayRange | null {
   return { column: soon.column, path, from, to, params }
 }
 
-/** What the parameters of a list ask for. @throws Refusal 400 for what the mirror cannot answer */
+/** Parses the parameters of a list. @throws Refusal 400 for queries that the mirror cannot answer */
 export function listQuery(stream: StreamDef, query: Query): ListQuery {
   const where = [listed]
   const values: string[] = []

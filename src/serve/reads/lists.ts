@@ -170,11 +170,11 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
   }
 }
 
-/** When the list was complete. @throws Refusal 503 or 400 where the mirror can't tell which records are on it */
+/** When the list was complete. @throws Refusal 503 or 400 where the mirror does not know which records are on it */
 function proven(stream: StreamDef, { asOf, bad, unlinked, disputed }: Row, { filled, range }: ListQuery): Date {
   if (asOf === null) throw notKnown(`${stream.name} has not been read completely yet.`)
   if (bad > 0) throw notKnown(`${bad} records of ${stream.name} cannot be mirrored: boat-mirror quarantine list`)
-  if (unlinked) throw notKnown(`${filled.join(' and ')} of some ${stream.name} has not been read yet.`)
+  if (unlinked) throw notKnown(`${filled.join(' and ')} of ${stream.name} has not been read for all of them yet.`)
   if (disputed)
     throw refuse(range?.params[0] ?? '', 'records lie at midnight, and in which zone the API counts days is not known')
   return asOf

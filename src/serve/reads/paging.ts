@@ -11,7 +11,7 @@ export type Window = { readonly offset: number; readonly size: number }
 const documentedSize = 100
 const mostRecords = 1_000_000_000
 
-/** A cursor of ours: where the page begins, and what it belongs to, so that no other list takes it. */
+/** Our own cursor: where the page begins, and the list it belongs to, so that no other list accepts it. */
 const cursorOf = (offset: number, list: string): string =>
   Buffer.from(`${offset} ${hash('sha256', list, 'hex').slice(0, 8)}`).toString('base64url')
 
@@ -54,7 +54,7 @@ type ShapedOf = {
   readonly url: string
 }
 
-/** An object in which `json` stands at a dotted path, as JSON text: `data.items` → `{"data":{"items":…}}`. */
+/** An object with `json` at a dotted path, as JSON text: `data.items` → `{"data":{"items":…}}`. */
 type Tree = { [name: string]: Tree | string }
 
 function put(tree: Tree, path: string, json: string): void {

@@ -1,5 +1,5 @@
 // Where a page of a list begins, and how many records the list has. Both are counted row by row, which takes ever longer; so
-// totals are remembered, and of long lists the place of every thousandth row. What the change log has gained since tells whether
+// totals are stored, and of long lists the place of every thousandth row. What the change log has gained since shows whether
 // they still hold: a place does as long as no row before it came or went.
 
 import { streams } from '../../catalog/catalog.ts'
@@ -16,7 +16,7 @@ import { type ListQuery, orderSql } from './list-query.ts'
 export type Start = {
   /** The page begins `skip` rows after the row with these values of the order; null: after the beginning. */
   readonly after: readonly string[] | null
-  /** The condition that a row `t` stands behind them, given their parameters. */
+  /** The condition that a row `t` comes after them, given their parameters. */
   readonly afterSql: (parameters: readonly string[]) => string
   readonly skip: number
   /** The number of all rows, where it is known to be still that; null: it must be counted. */
@@ -66,7 +66,7 @@ const embedded = new Set(streams.flatMap(({ embeds = [] }) => embeds.map(({ stre
 
 /**
  * Entries of the log since a moment. Those that were moved to the place of an earlier transaction (see mirror/feed-order.ts) count:
- * when they came, only the row itself tells.
+ * when they came, only the row itself shows.
  */
 const changesSql = ({ stream, caller, asked }: Asked): string => {
   const [key = ''] = stream.key
@@ -144,7 +144,7 @@ export function createPlaces(database: Database, log: Logger): Places {
     known.places = { rows: usable, snapshot: String(moment?.rows[0]?.now), at: performance.now() }
   }
 
-  /** Looks for places without letting anybody wait. */
+  /** Looks for places in the background. */
   const lookSoon = (of: Asked, known: Known): void => {
     if (known.isLooking || performance.now() - known.lookedAt < againMs) return
     known.isLooking = true

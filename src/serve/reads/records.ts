@@ -121,7 +121,7 @@ const isThere = (row: Row): row is Found =>
   row.parentGone !== true &&
   !row.quarantined
 
-/** Why there is certainly no such record; null: it is there, or nobody knows. */
+/** Why the record certainly does not exist; null: it exists, or is unknown. */
 function absence(row: Row, what: string): Refusal | null {
   if (row.parentGone === true || row.gone === true) return notFound(what, later(row.readAt, row.asOf))
   if (row.payload === null && row.asOf !== null && !row.quarantined) return notFound(what, row.asOf)
@@ -206,7 +206,7 @@ async function withPending(
   return { ...served, body: stringifyJson(pending.over(parseJson(served.body).value)), tag: null, headers }
 }
 
-/** Is it about somebody of whom only the key is kept? */
+/** Is it about a person of whom only the key is kept? */
 async function isErasedPerson({ sync }: ServeContext, stream: StreamDef, key: readonly string[]): Promise<boolean> {
   const about = stream.document === true ? 'users' : stream.name
   const { rowCount } = await sync.database.pool.query('select from sync.erased where stream = $1 and key = $2', [

@@ -16,7 +16,7 @@ import { recordHandler, relatedHandler } from './records.ts'
 import { createThrough } from './through.ts'
 import type { Handler, ReadRequest, Served } from './types.ts'
 
-/** Whether a request wants the API itself to be asked: its header, or a parameter of its own. */
+/** Whether a request must go to the API itself: by its header, or a separate parameter. */
 const wantsFresh = (request: FastifyRequest): boolean =>
   (request.headers['cache-control'] ?? '').split(',').some((each) => each.trim().toLowerCase() === 'no-cache')
 
@@ -25,7 +25,7 @@ const matches = (header: string | undefined, tag: string): boolean =>
   header !== undefined &&
   (header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === `"${tag}"`))
 
-/** Who sends the request. @throws Refusal */
+/** The sender of the request. @throws Refusal */
 export async function callerOf(context: Pick<ServeContext, 'callerOf'>, request: FastifyRequest): Promise<Caller> {
   const caller = await context.callerOf(request)
   if (!isRefusal(caller)) return caller
@@ -42,7 +42,7 @@ const varyOf = ({ settings: { api } }: ServeContext): string =>
 /** The path of an endpoint as fastify writes it. */
 export const urlOf = (endpoint: string): string => endpoint.replace(/^\w+ /, '').replace(/\{(\w+)\}/g, ':$1')
 
-/** Reads that answer one record: these alone may ask the API first. */
+/** Reads that answer one record: only these may query the API first. */
 function isOfOneRecord({ reads }: StreamDef, endpoint: ReadEndpoint): boolean {
   if (reads.kind === 'list') return endpoint !== reads.list
   return reads.kind === 'document' || (reads.kind === 'collection' && endpoint !== reads.list)

@@ -15,7 +15,7 @@ export type ReadStatement = {
   readonly name: string | null
   /** What is known of the reading, from `sync`; one row. */
   readonly facts: Part
-  /** What is served, from `mirror`; at most one row, whose columns have other names. */
+  /** The data to serve, from `mirror`; at most one row, whose columns have other names. */
   readonly rows: Part
 }
 

@@ -15,7 +15,7 @@ const retryAfterS = 30
 export const notKnown = (detail: string, seconds: number = retryAfterS): Refusal =>
   new Refusal(problem(503, detail, {}, { 'retry-after': String(seconds) }))
 
-/** There is no such record. `asOf`: what proves it. */
+/** The record does not exist. `asOf`: when that was proven. */
 export const notFound = (what: string, asOf: Date | null): Refusal =>
   new Refusal(problem(404, `${what} does not exist.`, {}, asOf === null ? {} : { 'x-as-of': asOf.toISOString() }))
 

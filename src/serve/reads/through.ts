@@ -18,7 +18,7 @@ export type Asked = {
   readonly query?: Readonly<Record<string, string>>
 }
 
-/** What the API says. `gone`: 404 or 410, or nothing. */
+/** The API's answer. `gone`: 404 or 410, or nothing. */
 export type Said =
   | { readonly kind: 'there'; readonly body: Json; readonly at: Date; readonly stored: boolean }
   | { readonly kind: 'gone'; readonly at: Date }
@@ -26,16 +26,16 @@ export type Said =
   | { readonly kind: 'failed'; readonly retryAfterS: number }
 
 export type Through = {
-  /** Reads one record by itself, and stores it. @throws Refusal 429 when the token has asked too often */
+  /** Reads one record separately, and stores it. @throws Refusal 429 when the token has sent too many requests */
   record(caller: Caller, asked: AskedRecord): Promise<Said>
   /** Reads anything else; `list`: an array of records, whatever envelope it comes in. */
   other(caller: Caller, asked: Asked, list: boolean): Promise<Said>
-  /** Whether an id that nobody knows may be asked for: once a minute. */
+  /** Whether to request an unknown id: once a minute. */
   mayAskUnknown(id: string): boolean
 }
 
 const minuteMs = 60_000
-/** Of ids that nobody knows so many are remembered: who asks for more of them asks for nothing. */
+/** The most unknown ids that are remembered: a client that requests more of them causes no requests. */
 const mostUnknown = 10_000
 const retryAfterS = 10
 /** A caller waits no longer than this for the API and its retries, in milliseconds. */
@@ -54,7 +54,7 @@ function minuteLimit(limit: number, now: () => number): (token: string) => numbe
   }
 }
 
-/** How long to wait after an error of the API, or null where it is no failed read. */
+/** How long to wait after an error of the API, or null where it is not a failed read. */
 const waitAfter = (error: unknown): number | null => {
   if (error instanceof DOMException && error.name === 'TimeoutError') return retryAfterS
   if (error instanceof ApiError)

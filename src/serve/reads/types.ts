@@ -9,9 +9,9 @@ export type ReadRequest = {
   /** Path parameters, decoded. */
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
-  /** The API itself is to be asked first: `?fresh=1`, or `Cache-Control: no-cache` of a read that answers one record. */
+  /** Query the API itself first: `?fresh=1`, or `Cache-Control: no-cache` of a read that answers one record. */
   readonly fresh: boolean
-  /** The caller's own fields that the API has not taken yet are to be shown: `Prefer: pending=include`. */
+  /** Show the caller's own fields that the API has not taken yet: `Prefer: pending=include`. */
   readonly pending: boolean
   /** The query as it came, without what carries a credential. */
   readonly search: string
@@ -22,7 +22,7 @@ export type Served = {
   readonly body: string
   /** Everything older than this upstream is in it. */
   readonly asOf: Date
-  /** Without quotes; null: it is no version of a record. */
+  /** Without quotes; null: it is not the version of a record. */
   readonly tag: string | null
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -7,7 +7,7 @@ import { codeIn } from '../../outbox/outcome.ts'
 import { type Answer, problem } from '../problem.ts'
 import { isSettled, type WaitedChange } from './settled.ts'
 
-/** Where the state of a change is asked for. */
+/** The address of a change's state. */
 export const addressOf = ({ id }: Pick<WaitedChange, 'id'>): string => `/changes/${id}`
 
 const statusIn = (response: JsonObject | null): number | null => {
@@ -41,7 +41,7 @@ const usualStatus = (operation: string): number =>
 export type Seen = {
   /** The record that it wrote; null: nothing of it. */
   readonly record: Json
-  /** May they see values of persons? */
+  /** Whether they may see personal values. */
   readonly personal: boolean
 }
 
@@ -50,8 +50,9 @@ function doneAs(change: WaitedChange, record: Json): Answer {
   const status = statusIn(response) ?? usualStatus(operation)
   const headers: Record<string, string> = warning === null ? {} : { warning: `199 - "${headerText(warning)}"` }
   const kept = response?.body ?? null
-  // Somebody else had removed it: the API said so, and so do we.
-  if (status >= 400) return refusedAs(status, kept, headers) ?? problem(status, 'There is no such record.', {}, headers)
+  // Another client had removed it: the API said so, and so do we.
+  if (status >= 400)
+    return refusedAs(status, kept, headers) ?? problem(status, 'The record does not exist.', {}, headers)
   if (status === 204 || status === 205) return { status, headers, contentType: 'application/json', body: undefined }
   const shown = record ?? result ?? {}
   return { status, headers, contentType: 'application/json', body: Array.isArray(kept) ? [shown] : shown }

@@ -13,7 +13,7 @@ import { fieldProblem, problem, Refusal } from '../problem.ts'
 /** Changes that one request may bring. */
 const mostInArray = 100
 
-/** A value in the type in which `outbox.enqueue` takes the field; one that has no such form stays, and is refused there. */
+/** A value in the type in which `outbox.enqueue` takes the field. One without that form stays, and is refused there. */
 function taken(field: BodyField, value: Json): Json {
   if (referredChange(value) !== null) return value
   const shape = writeShape(field, value)
@@ -49,7 +49,7 @@ export function fieldsOf(write: WriteDef, body: Json | undefined, privacy: Priva
             'holds a hash of the mirror, not a value. Send the value, or leave the field out.',
           ),
         )
-      // Of an object that the mirror shows without what it holds of a person, nothing may be left.
+      // An object that the mirror shows without its personal members may be empty.
       const isBare = isObject(value) && referredChange(value) === null && writeShape(field, value) === null
       if ((value === null || isBare) && isNothing(field, hidden.has(field.name))) return []
       return [[field.name, isBare ? value : taken(field, value)]]

@@ -32,7 +32,7 @@ export function parseBody(
   }
 }
 
-/** Sends an answer. It is about one moment and one caller: nobody keeps it. */
+/** Sends an answer. It is about one moment and one caller, so it is never cached. */
 export function send(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status).headers({ 'cache-control': 'no-store', ...answer.headers })
   const text = bodyText(answer)
@@ -41,7 +41,7 @@ export function send(reply: FastifyReply, answer: Answer): FastifyReply {
 
 const unavailable = 'Boat Mirror could not take the request. Send the same request again.'
 
-/** What went wrong, as an answer. What nobody expected is logged: of it the caller learns nothing. */
+/** An error as an answer. Unexpected ones are logged, and the caller gets no details. */
 export function failureAnswer(log: Logger, thrown: unknown, route: string | undefined): Answer {
   if (thrown instanceof Refusal) return thrown.answer
   if (thrown instanceof Error && 'statusCode' in thrown && typeof thrown.statusCode === 'number') {

@@ -33,11 +33,11 @@ export type WriteDeps = {
   readonly privacy?: Privacy | undefined
   /** SERVE_WAIT, in milliseconds. */
   readonly waitMs: number
-  /** Who sends a request. What it throws with a `statusCode` is answered with that. */
+  /** The sender of a request. An error with a `statusCode` becomes the answer. */
   callerOf(request: FastifyRequest): Promise<Caller>
   /** A record of a stream as this caller may see it; null: nothing of it. */
   present(caller: Caller, stream: StreamDef, record: Json): Json
-  /** The tag, without quotes, under which such a record is served; it ends with `fieldMarks` of tags.ts. */
+  /** The tag, without quotes, under which that record is served; it ends with `fieldMarks` of tags.ts. */
   tagOf(caller: Caller, stream: StreamDef, served: Json): string
 }
 
@@ -125,8 +125,8 @@ async function seenBy(deps: WriteDeps, caller: Caller, change: WaitedChange) {
 }
 
 /**
- * Whoever waits for a change is told of its conflict, and decides anew: it is canceled, so that it neither holds the record
- * nor is sent later by somebody else's decision.
+ * Cancels a change whose conflict is about to be answered with 409: the program decides again. Otherwise the change would
+ * hold the record, or be sent later by another decision.
  */
 async function withdrawConflict({ database }: WriteDeps, caller: Caller, change: WaitedChange): Promise<WaitedChange> {
   if (change.status !== 'conflict') return change
@@ -135,7 +135,7 @@ async function withdrawConflict({ database }: WriteDeps, caller: Caller, change:
       asCaller(client, caller, () => client.query('select outbox.cancel($1)', [change.id])),
     )
   } catch (error) {
-    if (refusedDecision(error) === error) throw error // else somebody has decided about it meanwhile
+    if (refusedDecision(error) === error) throw error // otherwise it was decided meanwhile
   }
   const [now = change] = await readChanges(database.pool, [change.id])
   return now
@@ -181,7 +181,7 @@ export function registerWrites(app: FastifyInstance, deps: WriteDeps): void {
     scope.setErrorHandler((thrown, request, reply) =>
       send(reply, failureAnswer(deps.log, thrown, request.routeOptions.url)),
     )
-    // Before the body is read: who may not write sends nothing that is looked at.
+    // Before the body is read: the body of a caller that may not write is never parsed.
     const callers = new WeakMap<FastifyRequest, TokenCaller>()
     scope.addHook('onRequest', async (request) => {
       if (request.method !== 'GET' && request.method !== 'HEAD') callers.set(request, await writerOf(deps, request))

@@ -1,4 +1,4 @@
-// Waits until changes are settled: by NOTIFY, and by a look every second for what was missed.
+// Waits until changes are settled: by NOTIFY, and by the clock where none is heard.
 
 import { isObject, type Json, type JsonObject, parseJson } from '../../api/wire/json.ts'
 import { sleep } from '../../clock.ts'
@@ -10,7 +10,8 @@ import { type Status, stateSets } from '../../outbox/states.ts'
 
 /** What `outbox` notifies with the id of a change that is settled. */
 const settledChannel = 'boat_mirror_settled'
-const lookEveryMs = 1_000
+/** How often it looks where NOTIFY is not heard, and where it is: what a reconnect has missed is looked for at once. */
+const [deafMs, hearingMs] = [1_000, 5_000]
 
 /** A change as far as its answer depends on it. */
 export type WaitedChange = {
@@ -26,7 +27,7 @@ export type WaitedChange = {
   readonly warning: string | null
   /** Parts of the key of the record that was written. */
   readonly recordKey: string | null
-  /** The user that was to be assigned, or the like: fields as given. */
+  /** Fields as given; empty once they were erased. */
   readonly body: JsonObject
   readonly enqueuedAt: Date
   readonly settledAt: Date | null
@@ -53,7 +54,7 @@ const objectIn = (text: string | null): JsonObject | null => {
   return isObject(value) ? value : null
 }
 
-/** Changes in the order of these ids. What is not there any more is left out. */
+/** Changes in the order of these ids. Deleted ones are missing. */
 export async function readChanges(db: Queryable, ids: readonly string[]): Promise<readonly WaitedChange[]> {
   const { rows } = await db.query<Row>(
     `select q.id, q.operation, q.status, q.target::text, q.response::text, q.result::text, q.conflict::text, q.error, q.warning,
@@ -78,7 +79,7 @@ export async function readChanges(db: Queryable, ids: readonly string[]): Promis
   }))
 }
 
-/** Nothing happens to it by itself any more. */
+/** Nothing more happens to it without a decision. */
 export const isSettled = ({ status }: Pick<WaitedChange, 'status'>): boolean =>
   stateSets.final.includes(status) || stateSets.person.includes(status)
 
@@ -90,7 +91,7 @@ export type SettledWatch = {
 
 type WatchOptions = {
   readonly db: Queryable
-  /** Where NOTIFY is heard; null: nowhere, then the clock alone looks. */
+  /** Where NOTIFY is heard; null: nowhere, then only the clock finds it. */
   readonly listenUrl: string | null
   readonly log: Logger
 }
@@ -98,6 +99,7 @@ type WatchOptions = {
 /** Listens for settled changes, on one connection for all that wait. */
 export function watchSettled({ db, listenUrl, log }: WatchOptions): SettledWatch {
   const closing = new AbortController()
+  const lookEveryMs = listenUrl === null ? deafMs : hearingMs
   const waiting = new Map<string, Set<() => void>>()
   const onNotify = (id: string | null): void => {
     const woken = id === null ? [...waiting.values()].flatMap((set) => [...set]) : [...(waiting.get(id) ?? [])]

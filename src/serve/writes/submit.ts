@@ -35,7 +35,7 @@ export type TokenCaller = Caller & { readonly token: NonNullable<Caller['token']
 /** A request without a key is the same as an earlier one for so long after that one settled, in seconds. */
 const sameForS = 600
 
-/** What tells two requests apart. With a key of the installation, since personal values are in it. */
+/** A hash by which two requests differ. Personal values are in it: where the installation has a key, it is made with that. */
 function fingerprintOf({ write, target, changes, isArray, match }: Request, privacy: Privacy | undefined): string {
   const content = stringifyJson([write.operation, target, isArray ? [...changes] : (changes[0] ?? {}), match])
   const plain = createHash('sha256').update(content).digest('base64url')
@@ -58,9 +58,9 @@ async function knownByKey(client: PoolClient, token: string, key: string): Promi
 }
 
 /**
- * The changes of the newest request with this content, while one of them is not settled or was until lately. It is another
- * request once the record was written again: a value that was replaced since, or a record that was removed, is what the
- * program asks for anew. What makes a record is the same request as long as that record is there.
+ * The changes of the newest request with this content, while one of them is unsettled or was until recently. It is a
+ * different request once the record was written again: then a value that was replaced since, or a record that was
+ * removed, is requested anew. A creation is the same request as long as its record exists.
  */
 const sameContent = `
   with newest as (
@@ -85,7 +85,7 @@ async function knownByContent(client: PoolClient, token: string, fingerprint: st
   return rows
 }
 
-/** What the outbox says of a change that it does not take. */
+/** The outbox's reason for refusing a change. */
 function refusalOfEnqueue({ operation, body }: WriteDef, error: unknown): unknown {
   switch (sqlStateOf(error)) {
     case '42501':
@@ -123,7 +123,7 @@ export async function asCaller<T>(client: PoolClient, caller: Caller, work: () =
 
 async function enqueueAll(client: PoolClient, request: Request, token: string): Promise<readonly string[]> {
   const { caller, write, target, changes, isArray, key, base } = request
-  // Without a role of its own, a token shares its references with everybody.
+  // A token without a role shares its references with all others.
   const name = key === null || caller.role !== null ? key : `${token}/${key}`
   const ids: string[] = []
   try {

@@ -9,7 +9,7 @@ import type { BodyField, StreamDef, WriteDef } from '../../catalog/types.ts'
 import { writes } from '../../catalog/writes.ts'
 import { shownValue, writeShape } from '../../outbox/values.ts'
 
-/** 36 bits of a hash: enough to tell two values of a field apart. */
+/** 36 bits of a hash: two values of a field have the same mark once in 70 billion. */
 const markLength = 6
 /** Stands for a field that the record as served does not show. */
 const unseen = '.'.repeat(markLength)
@@ -38,7 +38,7 @@ const updateOf = (stream: StreamDef): WriteDef | undefined =>
   writes.find((write) => write.kind === 'update' && write.stream === stream.name)
 
 /**
- * The marks of a record as it is served, to stand at the end of its tag: `"HASH-MARKS"`. Empty for records that can't be
+ * The marks of a record as it is served, for the end of its tag: `"HASH-MARKS"`. Empty for records that can't be
  * updated.
  */
 export function fieldMarks(stream: StreamDef, served: Json): string {
@@ -55,7 +55,7 @@ export function matchTags(header: string): readonly string[] | '*' {
 type Versions = {
   /** The record as the mirror shows it now, and as it would be served. */
   readonly served: Json
-  /** The fields that are to be written. */
+  /** The fields to write. */
   readonly wishes: Readonly<JsonObject>
   /** Fields that are never served: of them the mirror's value is the base. */
   readonly hidden: ReadonlySet<string>
@@ -63,7 +63,7 @@ type Versions = {
 
 /**
  * The base of an update for a record that was served with this tag: for each field its value in that version, or, where it
- * is neither what is sent now nor what is served now, a text that equals no value. Null: no tag of such a record.
+ * is neither what is sent now nor what is served now, a text that equals no value. Null: the tag is of another kind.
  */
 export function baseOf(write: WriteDef, tag: string, { served, wishes, hidden }: Versions): JsonObject | null {
   const marks = tag.slice(tag.length - write.body.length * markLength)

@@ -3,7 +3,10 @@
 import type { Queryable } from '../../database/sql.ts'
 import { hashOf, isSecretOf, newSecret } from './secrets.ts'
 
-/** Makes a new key for a resource; the one before it opens nothing any more. @returns null: there is no such resource. */
+/**
+ * Creates a new key for a resource; the one before it no longer opens anything. @returns null: the resource does not
+ * exist.
+ */
 export async function createCalendarKey(db: Queryable, resourceId: string): Promise<string | null> {
   const key = newSecret()
   const { rowCount } = await db.query(

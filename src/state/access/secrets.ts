@@ -5,7 +5,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 /** 32 random bytes as 43 characters of base64url. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')
 
-/** SHA-256. A slow hash would gain nothing: nobody guesses 32 random bytes. */
+/** SHA-256. A slow hash would gain nothing: 32 random bytes cannot be guessed. */
 export const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
 /** Is this the secret of a stored hash? Takes equally long for every wrong one. */

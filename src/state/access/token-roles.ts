@@ -1,5 +1,5 @@
-// The database role of each access token: created with it, dropped with it. Roles belong to the cluster, and may have to be
-// created by somebody else.
+// The database role of each access token: created with it, dropped with it. Roles belong to the cluster, and may have
+// to be created by another role.
 
 import { identifier, type Queryable } from '../../database/sql.ts'
 import { sqlStateOf } from '../../database/sql-states.ts'
@@ -21,7 +21,7 @@ const groupsOf = ({ personal, write }: TokenRole): readonly string[] => [
 /** The role may not do it; or a group is missing, which only another role may create. */
 const refusals: readonly string[] = ['42501', '42704']
 
-/** Something in the way of a role's end: rights that somebody granted to it. */
+/** An obstacle to dropping a role: rights granted to it. */
 const stillUsed = '2BP01'
 
 /** From here on a membership says whether it passes on rights: `serve` becomes the role and must not inherit from it. */

@@ -1,12 +1,12 @@
-// The access tokens of `serve`: `sync.access_tokens`. Only hashes are stored. What a token may see of the database is decided by its
-// role; of which companies, by `company_access.of_role`, which reads this table.
+// The access tokens of `serve`: `sync.access_tokens`. Only hashes are stored. The token's role decides what it may
+// see of the database, and `company_access.of_role`, which reads this table, of which companies.
 
 import type { Queryable } from '../../database/sql.ts'
 import { changingRestrictions } from '../company-access.ts'
 import { hashOf, newSecret, tokenText } from './secrets.ts'
 import { creationOf, removalOf, tryStatements } from './token-roles.ts'
 
-/** What is asked for a new token. */
+/** The input for a new token. */
 export type TokenRequest = {
   readonly name: string
   /** Companies it may see; null: all. */
@@ -34,7 +34,7 @@ export type ListedToken = {
   readonly state: 'active' | 'expired' | 'revoked' | 'no role'
 }
 
-/** What is left to be done by somebody who may. */
+/** A task left for an administrator. */
 export type RoleTask = { readonly reason: string; readonly sql: readonly string[] }
 
 /** A token as a request is checked against it. */
@@ -43,7 +43,10 @@ export type KnownToken = Pick<ListedToken, 'id' | 'name' | 'role' | 'companies' 
   readonly state: 'active' | 'expired' | 'no role'
 }
 
-/** Of a row `t`: what the token is worth now. Who may become its role has another privilege from Postgres 16 on. */
+/**
+ * For a row `t`: the present state of the token. The right to become its role is a different privilege from Postgres
+ * 16 on.
+ */
 const state = `case when t.revoked_at is not null then 'revoked'
     when t.expires_at <= clock_timestamp() then 'expired'
     when coalesce(pg_has_role(to_regrole(quote_ident(t.role)),
@@ -57,8 +60,8 @@ const rolePrefix = `(select 'boat_mirror_token_' || i.id || '_' || d.oid || '_' 
     where d.datname = current_database())`
 
 /**
- * Creates a token and its role, in the caller's transaction. A name that is taken is a unique violation.
- * @returns the token, which nobody can read again; `task`: its role is still to be created
+ * Creates a token and its role, in the caller's transaction. A used name is a unique violation.
+ * @returns the token, which cannot be read again; `task`: its role must still be created
  */
 export async function createToken(
   db: Queryable,
@@ -83,7 +86,7 @@ export async function createToken(
 
 /**
  * Revokes a token by its name or number and drops its role, in the caller's transaction.
- * @returns null: there is no such token. `task`: the role is still to be dropped
+ * @returns null: the token does not exist. `task`: the role must still be dropped
  */
 export async function revokeToken(
   db: Queryable,

@@ -4,7 +4,7 @@
 
 import type { StreamDef } from '../../catalog/types.ts'
 
-/** As many as there are shares. */
+/** The number of shares. */
 export const shareCount = 32
 
 /** Which of the shares belongs to a key: as in the index. */
@@ -14,7 +14,10 @@ export const shareOf = (key: string): string => `(get_byte(decode(md5(${key}), '
 export const ageOf = (share: string, maxAgeMs: string): string =>
   `${maxAgeMs} * (0.75 + 0.25 * (${share} + 0.5) / ${shareCount}) * interval '1 ms'`
 
-/** Rentals about to depart or just back: they are read four times as often. Undefined: the stream has no such records. */
+/**
+ * Rentals about to depart or just back, which are read four times as often. Undefined: the stream has no such
+ * records, as they have no dates.
+ */
 export const isSoon = ({ eventful }: StreamDef, row: string): string | undefined =>
   eventful &&
   `(${row}.${eventful.begin} between now() and now() + interval '30 days'

@@ -19,8 +19,8 @@ export const holderOf = (stream: StreamDef): StreamDef =>
   stream.reads.kind === 'list' ? stream : (parentOf(stream) ?? stream)
 
 /**
- * Since when a scheduled run looks for changes: since the last complete run that ended well. Null, it looks at all rows: there
- * is none, this is the first run of the day, the verdict about a read that repeats another changed, or the clock was set back.
+ * Since when a scheduled run checks for changes: since the last complete run that ended well. Null (all rows): there
+ * is none, this is the first run of the day, the verdict about a redundant read changed, or the clock was set back.
  */
 export async function scheduledSince(db: Queryable, stream: StreamDef): Promise<Date | null> {
   const { rows } = await db.query<{ since: Date }>(
@@ -75,7 +75,7 @@ function oldSql(stream: StreamDef, { maxAgeMs, soonShare, from, to }: Ages): rea
   const holder = holderOf(stream)
   const key = holder.key.map((name) => `t.${identifier(name)}`).join(', ')
   const table = `mirror.${identifier(holder.name)} t`
-  // Of days that are over, what is remembered stays; nothing is read of it.
+  // Past days keep their state; nothing is read for them.
   if (holder.horizon === 'date') return [`select ${key} from ${table} where t.date between ${from} and ${to}`]
   const read = `sync.records r where r.stream = '${stream.name}'`
   const soon = isSoon(holder, 't')

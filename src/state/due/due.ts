@@ -1,23 +1,23 @@
 // Why is this record read now? Which details are due, as SQL.
 //
 // Details are read for each row of their *holder*: of a list for its own rows, below a record for the row of that record
-// (`rental_payments`: once for each rental). Of a holder that is there, and no stub, details are due when they are
+// (`rental_payments`: once for each rental). For a holder that exists and is not a stub, details are due when they are
 //
 //   new      never read;
-//   changed  read before `changed_at` of its `sync.records`, which moves when a list shows a new or another record, when a
-//            change of ours is settled, and when rows below it are to be asked for again;
-//   old      read longer ago than `DETAIL_MAX_AGE` times the share of its key; of rentals about to depart or just back, a
+//   changed  read before `changed_at` of its `sync.records`, which moves when a list shows a new or different record, when
+//            a change of ours is settled, and when rows below it must be read again;
+//   old      read longer ago than `DETAIL_MAX_AGE` times the share of its key; for rentals about to depart or just back, a
 //            quarter of that (ages.ts);
-//   skipped  read without what repeated other reads (`partly`), which is no longer redundant (`sync.reads`);
+//   skipped  read without redundant reads (`partly`), of which one is no longer redundant (`sync.reads`);
 //   always   shared with others who change them without a trace, such as calendars: at each run, or, in hot runs, when a
 //            rental of the boat changed since (`dueBy`);
-//   asked    read before the run began, where it is a full one (`before`).
+//   asked    read before the run started, where it is a full one (`before`).
 //
-// Where the singles of a list are redundant, the list stands for them: seen by it (`listed_at`) is read, and what is old is
-// compared with the list, when it is read. A refresh reads its record whatever is due.
+// Where the singles of a list are redundant, the list replaces them: seen by it (`listed_at`) counts as read, and old
+// records are compared with the list when it is read. A refresh reads its record whether it is due or not.
 //
-// A sync asks all rows. A run of the schedule asks those that may be due, by indexes (candidates.ts). What is found is
-// read in the order of use. `explain` says of a record why and when its details are read next (`nextRead`).
+// A sync checks all rows. A scheduled run checks those that may be due, by indexes (candidates.ts). Due details are read in
+// order of usefulness. `explain` shows why and when the details of a record are read next (`nextRead`).
 
 import { sql } from 'kysely'
 import type { QueryResultRow } from 'pg'
@@ -38,15 +38,15 @@ export type DueSettings = {
   /** First and last day of the horizon of slots, `YYYY-MM-DD`. */
   readonly from: string
   readonly to: string
-  /** Reads that repeat others and are redundant are not due; false: what was left out is due. */
+  /** Redundant reads are not due; false: what was skipped is due. */
   readonly leavesOut: boolean
   /** Only rows that changed since then, and on the schedule what may be old, are asked; null: all. */
   readonly since: Date | null
 }
 
 /**
- * What is of use first: 0 under way or departing within 30 days, 1 departing later, 2 just back, 3 past. What has no such
- * dates stands with 1.
+ * The most useful first: 0 running or departing within 30 days, 1 departing later, 2 just back, 3 past. Records
+ * without these dates rank as 1.
  */
 const useRank = ({ eventful }: StreamDef): string =>
   eventful === undefined
@@ -54,7 +54,7 @@ const useRank = ({ eventful }: StreamDef): string =>
     : `case when m.${eventful.end} >= now() then case when m.${eventful.begin} <= now() + interval '30 days' then 0 else 1 end
         when m.${eventful.end} < now() - interval '7 days' then 3 else 2 end`
 
-/** The first rank of what is over: nobody waits for it today. */
+/** The first rank of past records, which no reader needs today. */
 export const firstRankOver = 2
 
 /** Within a rank: what departs soonest, then what is back since shortest. */
@@ -111,7 +111,7 @@ async function queryDue<R extends QueryResultRow>(
     ? { maxAgeMs: '$2::float8', soonShare: String(soonShare), from: '$3::date', to: '$4::date' }
     : null
   const rows = isAll ? `mirror.${holder.name} m ${sample ?? ''}` : candidatesSql(stream, '$5::timestamptz', ages)
-  // What is known of a few rows is looked up; of all of them, both are read.
+  // For a few rows the state is looked up; for all of them, both tables are read.
   const known = isAll && sample === undefined ? remembered : lookedUp
   const changedAt = isList ? 'd.changed_at' : holder.reads.kind === 'list' ? 'p.changed_at' : 'm._changed_at'
   const parent = !isList && holder.reads.kind === 'list' ? known('p', holder, key) : ''
@@ -170,7 +170,7 @@ const remembered = (alias: string, { name }: StreamDef, key: string): string =>
 const lookedUp = (alias: string, { name }: StreamDef, key: string): string =>
   `left join lateral (select * from sync.records r where r.stream = '${name}' and r.key = ${key} offset 0) ${alias} on true`
 
-/** Are all of these reads left out? */
+/** SQL: whether all of these reads are skipped. */
 const areRedundant = (endpoints: readonly string[]): string =>
   endpoints.length === 0
     ? 'false'
@@ -198,7 +198,7 @@ export async function dueKeys(db: Queryable, stream: StreamDef, settings: DueSet
 }
 
 export type NextRead = {
-  /** `skipped`: reads that repeat others were left out, and are wanted by now; `listed`: the list says what its single would. */
+  /** `skipped`: redundant reads were skipped and are needed now; `listed`: the list shows what its single would. */
   readonly reason: 'new' | 'changed' | 'skipped' | 'always' | 'listed' | 'old'
   readonly readAt: Date | null
   readonly changedAt: Date | null
@@ -229,12 +229,15 @@ export async function nextRead(
   return found ?? null
 }
 
-/** For so many records that are wanted at random, so many times as many are looked at: some are not to be read. */
+/** For each record wanted at random, this many are drawn: some must not be read. */
 const drawnFrom = 5
 /** And no fewer than these: blocks are drawn, not rows, and of a few blocks none may fall to a draw. */
 const fewestDrawnFrom = 1_000
 
-/** Keys of records of a list that were not read singly since then, at random; of so many `rows`, some blocks are looked at. */
+/**
+ * Random keys of records of a list that have not been read singly since then; of this many `rows`, only some blocks
+ * are scanned.
+ */
 export async function drawnKeys(
   db: Queryable,
   stream: StreamDef,

@@ -31,7 +31,7 @@ export async function linkKeys(db: Queryable, target: StreamDef): Promise<readon
 /** A record that others belong to, and what fills their columns. */
 export type Linked = { readonly key: string; readonly values: Readonly<Record<string, string | null>> }
 
-/** What the records that belong to these are filled with, as far as these are there. */
+/** The values to fill in from the records that these belong to, as far as those exist. */
 export async function linkedValues(
   db: Queryable,
   { filledBy }: StreamDef,

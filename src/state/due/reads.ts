@@ -1,4 +1,4 @@
-// sync.reads: reads that repeat a record which another read has brought, and whether they ever told more.
+// sync.reads: reads that repeat a record which another read has brought, and whether they ever differed.
 
 import { repeatsOf } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -17,7 +17,7 @@ export type RepeatingRead = {
   readonly sampledAt: Date | null
 }
 
-/** What came of reads that repeat another; what is left out is nothing. */
+/** The results of reads that repeat another; a skipped read has none. */
 export type ReadCount = {
   readonly endpoint: string
   readonly compared?: number
@@ -27,7 +27,7 @@ export type ReadCount = {
   readonly sampled?: boolean
 }
 
-/** How long a read that told more is taken to be needed, in milliseconds. */
+/** How long a read that differed counts as needed, in milliseconds. */
 const neededMs = 7 * 24 * 3_600_000
 
 /** All reads that repeat others, in the order of their names. */
@@ -95,7 +95,7 @@ export async function concludeLearning(db: Queryable, stream: StreamDef, compare
     .execute()
 }
 
-/** What told more seven days ago may not do so any longer. */
+/** A read that differed seven days ago may be redundant now. */
 export async function learnAnew(db: Queryable, stream: StreamDef): Promise<void> {
   if (endpointsOf(stream).length === 0) return
   await on(db)

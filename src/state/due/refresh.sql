@@ -1,4 +1,5 @@
--- What somebody wants read now. Run by every migrate. Runs with its owner's rights: who asks may not write the table.
+-- Requests to read now. Run by every migrate. Runs with its owner's rights: roles that request a refresh may not
+-- write the table.
 
 create or replace function mirror.refresh(stream text, key jsonb default null) returns bigint
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -39,7 +40,7 @@ begin
     raise exception '% is paused: resume it first.', wanted_stream using errcode = '55000', hint = 'See sync.stream_plans.';
   end if;
 
-  -- Who asks for the same at the same moment waits here, and then finds it open.
+  -- A second request for the same at the same moment waits here, and then finds it open.
   perform pg_advisory_xact_lock(hashtextextended('boat-mirror refresh ' || caller, 0));
   select q.id into request from sync.requests q
     where q.stream = wanted_stream and q.record_key is not distinct from key_text and q.finished_at is null;

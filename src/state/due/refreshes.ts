@@ -1,4 +1,4 @@
-// Refreshes: requests for a stream, or one record, that somebody wants read now, by `mirror.refresh` or the command.
+// Refreshes: requests to read a stream, or one record, now; made by `mirror.refresh` or the command.
 
 import { sql } from 'kysely'
 import { streams } from '../../catalog/catalog.ts'
@@ -25,7 +25,7 @@ const byStream = (result: (stream: StreamDef) => string): string =>
 const typed = (stream: StreamDef): readonly string[] =>
   stream.key.map((name) => `(wanted_key ->> ${literal(name)})::${columnType(stream, name)}`)
 
-/** The company of the record that is asked for. */
+/** The company of the requested record. */
 function company(stream: StreamDef): string {
   const [key = ''] = typed(stream)
   const told = companyStreamOf(stream)
@@ -129,7 +129,7 @@ export async function findRefresh(db: Queryable, id: string): Promise<Refresh> {
   throw new BoatMirrorError('NOT_FOUND', `There is no refresh ${id}: they are kept for a day.`)
 }
 
-/** A refresh that nobody has begun. */
+/** A refresh that has not started. */
 export type NewRefresh = {
   readonly id: string
   readonly stream: string
@@ -158,7 +158,7 @@ export const newRefreshes = (db: Queryable): Promise<readonly NewRefresh[]> =>
     .orderBy('q.id')
     .execute()
 
-/** Says what is to be read for a request. `runId`: the run that does it already. */
+/** Records what a request reads. `runId`: the run that already reads it. */
 export async function addRequestStreams(
   db: Queryable,
   id: string,

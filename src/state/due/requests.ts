@@ -1,4 +1,4 @@
-// Requests: which streams somebody wants read.
+// Requests: which streams to read.
 
 import { sql } from 'kysely'
 import type { Turn } from '../../catalog/turns.ts'
@@ -72,7 +72,7 @@ export async function openStreams(db: Queryable): Promise<readonly OpenStream[]>
     .execute()
 }
 
-/** Leaves out of all requests the streams that are paused, unless their runs have begun. */
+/** Removes paused streams from all requests, unless their runs have started. */
 export async function dropPaused(db: Queryable): Promise<void> {
   await on(db)
     .deleteFrom('sync.request_streams')
@@ -83,7 +83,7 @@ export async function dropPaused(db: Queryable): Promise<void> {
     .execute()
 }
 
-/** Ends the requests all of whose runs have ended; a refresh that nobody has looked at has none yet. */
+/** Ends the requests whose runs have all ended; a refresh that is not claimed yet has none. */
 export async function finishRequests(db: Queryable): Promise<void> {
   await on(db)
     .updateTable('sync.requests as q')

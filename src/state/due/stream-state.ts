@@ -152,7 +152,7 @@ export async function pagesOfList(db: Queryable, stream: string): Promise<number
 
 /** Above this share of unexpected changes a stream is read as often as if nothing made it due; known after so many reads. */
 const unexpectedAllowed = 0.01
-const readsToTell = 100
+const readsToDecide = 100
 
 export type UnexpectedShare = { readonly stream: string; readonly share: number }
 
@@ -166,14 +166,14 @@ export async function unexpectedShares(db: Queryable): Promise<readonly Unexpect
     .where('hot', '=', false)
     .where('started_at', '>', inMs(-7 * 86_400_000))
     .groupBy('stream')
-    .having(sql<number>`sum(total)`, '>=', readsToTell)
+    .having(sql<number>`sum(total)`, '>=', readsToDecide)
     .having(sql<boolean>`sum(unexpected) > sum(total) * ${unexpectedAllowed}::float8`)
     .orderBy('stream')
     .execute()
 }
 
-/** Hot runs that failed one after the other: so many are no accident. */
-const failuresToTell = 3
+/** Consecutive failures of hot runs: this many are not an accident. */
+const failuresToReport = 3
 
 /** A stream whose last hot runs all failed. */
 export type FailingHotRuns = {
@@ -198,14 +198,14 @@ export async function failingHotRuns(db: Queryable): Promise<readonly FailingHot
               .where('hot', '=', true)
               .where('finished_at', '>', inMs(-86_400_000))
               .orderBy('id', 'desc')
-              .limit(failuresToTell)
+              .limit(failuresToReport)
               .as('l'),
           )
           .select(({ fn }) => [
             fn.max('l.id').as('id'),
             sql<string | null>`(array_agg(l.error order by l.id desc))[1]`.as('error'),
           ])
-          .having(sql<boolean>`count(*) filter (where l.status in ('failed', 'partial')) = ${failuresToTell}`)
+          .having(sql<boolean>`count(*) filter (where l.status in ('failed', 'partial')) = ${failuresToReport}`)
           .as('f'),
       (join) => join.onTrue(),
     )

@@ -1,6 +1,6 @@
-// `privacy apply`: brings what is stored under new settings of personal data. It writes the new settings first: from then on
-// the commits of every process with the old ones fail. Then it goes through the tables, a batch a transaction, and notes with
-// each how far it is, so that it goes on there when it was killed.
+// `privacy apply`: rewrites stored data under new settings of personal data. It writes the new settings first: from
+// then on the commits of every process with the old ones fail. Then it goes through the tables, a batch per
+// transaction, and records its position with each, so that it continues there after a crash.
 
 import type { PoolClient } from 'pg'
 import type { Database } from '../../database/database.ts'
@@ -22,7 +22,7 @@ export type ApplyOptions = {
   readonly streams: readonly string[]
   /** Rows that one transaction locks at most; 500 by default. */
   readonly batchSize?: number
-  /** Is told how many rows of a table have changed, or would change, when all of it is done. */
+  /** Called with the number of rows of a table that have changed, or would change, once the table is done. */
   readonly onTable?: (table: string, rows: number) => void
 }
 
@@ -31,7 +31,7 @@ export type Applied = {
   readonly difference: string | null
   /** The API has to be read again. */
   readonly rereads: boolean
-  /** Rows that changed, or would change, by table; tables without any are left out. */
+  /** Rows that changed, or would change, by table; tables without any are missing. */
   readonly rows: Readonly<Record<string, number>>
 }
 
@@ -51,14 +51,14 @@ function needsValues(stored: StoredPrivacy, settings: PrivacySettings): boolean 
   )
 }
 
-/** Records whose hashes are not forgotten need not be told apart by reading all of them again. */
+/** Records whose hashes are kept can be recognized without reading all of them again. */
 function recordHashesOf(stored: StoredPrivacy, { hasher }: PrivacySettings): RecordHashes {
   if (hasher === null) return 'forgotten'
   if (!changesValues({ ...stored, hasher: null })) return 'keyed'
   return stored.fingerprint === hasher.fingerprint ? 'kept' : 'forgotten'
 }
 
-/** What is to be done; what an apply for other settings has left undone is part of it. */
+/** The work to do; it includes what an apply for other settings has left undone. */
 function applyingOf(stored: StoredPrivacy, settings: PrivacySettings): Applying {
   const before = stored.applying
   const rereads = needsValues(stored, settings) || before?.rereads === true
@@ -66,7 +66,7 @@ function applyingOf(stored: StoredPrivacy, settings: PrivacySettings): Applying 
   return { rereads, recordHashes, done: {} }
 }
 
-/** One at a time, whoever runs it. @throws BoatMirrorError DATABASE_BUSY */
+/** Takes the lock that only one apply can hold. @throws BoatMirrorError DATABASE_BUSY */
 async function alone(client: PoolClient): Promise<void> {
   const { rows } = await client.query<{ free: boolean }>(
     `select pg_try_advisory_xact_lock(hashtext('boat-mirror.privacy-apply')) as free`,
@@ -77,10 +77,10 @@ async function alone(client: PoolClient): Promise<void> {
     })
 }
 
-/** Writes the new settings, unless they stand there: nobody with others commits records after this. */
+/** Writes the new settings, unless they are current: after this, no process with others commits records. */
 async function begin(client: PoolClient, { settings, streams }: ApplyOptions): Promise<StoredPrivacy> {
   await alone(client)
-  await client.query('select from sync.privacy for update') // waits for commits that are under way
+  await client.query('select from sync.privacy for update') // waits for running commits
   const stored = await readStored(client)
   if (differenceOf(stored, settings) === null) return stored
   const applying = applyingOf(stored, settings)
@@ -143,7 +143,7 @@ async function goThroughAll(
   return rows
 }
 
-/** What `applySettings` would do. Changes nothing. */
+/** Computes what `applySettings` would do. Changes nothing. */
 export async function previewSettings(database: Database, options: ApplyOptions): Promise<Applied> {
   const stored = await readStored(database.pool)
   const difference = differenceOf(stored, options.settings)

@@ -1,9 +1,9 @@
-// The hash that stands for a personal value: the same value always has the same one, so that people can be counted and
-// joined, and nobody without the key can try values against it. Pure.
+// The hash in place of a personal value: the same value always has the same hash, so that people can be counted and
+// joined, and without the key nothing can be tried against it. Pure.
 
 import { createHmac } from 'node:crypto'
 
-/** What every hash of a personal value begins with; no value that a partner writes may begin so. */
+/** The prefix of every hash of a personal value; values written by partners may not start with it. */
 export const hashPrefix = 'bmh1:'
 
 const hashPattern = /^bmh1:[A-Za-z0-9_-]{43}$/
@@ -36,7 +36,7 @@ export type Hasher = {
   of(text: string): string
   /** A short keyed hash of the plain hash of a record as received. It shows whether the record is the same again. */
   ofHash(plain: string): string
-  /** Tells whether two processes have the same key, and nothing else about it. */
+  /** Shows whether two processes have the same key, and nothing else about it. */
   readonly fingerprint: string
 }
 

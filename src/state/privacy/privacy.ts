@@ -19,9 +19,12 @@ export type Privacy = {
   generation(): string
   /** A record of this stream as it may be stored. `params`: the path parameters of the read. */
   protect(stream: StreamDef, record: Json, params?: Readonly<Record<string, string>>): Json
-  /** The value of a column of such a record. */
+  /** The value of a column of this record, protected. */
   protectColumn(stream: StreamDef, column: Column, value: Json): Json
-  /** The same for all records of an answer; null: they may be stored as they came. `stream` null: nobody knows what it answers. */
+  /**
+   * The same for all records of an answer; null: they may be stored as they came. `stream` null: the answer's type is
+   * unknown.
+   */
   protectionFor(stream: StreamDef | null, params: Readonly<Record<string, string>>): Protection | null
   /**
    * To be called in each transaction that writes records, before it writes: the rules by which they were protected are still
@@ -31,7 +34,7 @@ export type Privacy = {
   assertCurrent(client: Queryable): Promise<void>
 }
 
-/** Is told when the database holds other settings by now: the process must stop. */
+/** Called when the database holds other settings by now: the process must stop. */
 type OnFenced = (error: BoatMirrorError) => void
 
 /**
@@ -71,7 +74,7 @@ const differsRemedy =
 
 type Known = { readonly generation: string; readonly erased: Erased; readonly onFenced?: OnFenced }
 
-/** What is done with personal data by these settings, whatever the database holds. */
+/** The treatment of personal data under these settings, whatever the database holds. */
 export function privacyOf(settings: PrivacySettings, known: Known): Privacy {
   let { generation, erased } = known
   let protector = new Protector(settings, erased)

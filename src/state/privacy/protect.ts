@@ -1,6 +1,6 @@
-// One record as received → the record as it may be stored. What the catalog knows is treated by its column, also where it
-// stands inside other records; what it does not know is treated by the name, at any depth; and of a person what nobody
-// knows is personal. It runs before anything else sees the record: hashes, rows, payloads, quarantine, samples. Pure.
+// One record as received → the record as it may be stored. Known fields are treated by their column, also inside
+// other records; unknown fields are treated by their name, at any depth. Unknown fields of a person count as
+// personal. This runs before anything else reads the record: hashes, rows, payloads, quarantine, samples. Pure.
 
 import { get, isObject, type Json, textOf } from '../../api/wire/json.ts'
 import { embeddedPerson, streamNamed, streams } from '../../catalog/catalog.ts'
@@ -9,8 +9,8 @@ import { isHash, normalValue } from './hash.ts'
 import { type Action, actionOf, type PrivacySettings } from './rules.ts'
 
 /**
- * The member beside hashed values that holds the hashes of what was received exactly, of those whose normal form is
- * another one: by them an update tells whether somebody else changed a field.
+ * The member beside hashed values that holds hashes of the exact values received, where their normal form differs:
+ * with these an update sees whether a field was changed by another client.
  */
 export const exactMember = '_exact'
 
@@ -23,22 +23,22 @@ export const nobodyErased: Erased = { users: new Set(), crew: new Set() }
 type Node = {
   /** Of a value that is personal. */
   readonly act: Action
-  /** Of a field that nobody knows: only text is hashed. */
+  /** For an unknown field: only text is hashed. */
   readonly textOnly: boolean
-  /** Of an object: what becomes of its members; null: it is treated by the names in it. */
+  /** For an object: the treatment of its members; null: they are treated by their names. */
   readonly members: ReadonlyMap<string, Node> | null
   /** What becomes of members that are not among them; null: they are treated by their names. */
   readonly rest: Node | null
   /** The object is a user, who may be erased. */
   readonly isUser: boolean
-  /** A number, a date or a truth value is known to stand here: any other text may be anything. */
+  /** The field is known to hold a number, a date or a truth value: any other text may be anything. */
   readonly isTyped: boolean
 }
 
 const stays: Node = { act: 'keep', textOnly: false, members: null, rest: null, isUser: false, isTyped: false }
 const personal = (act: Action, textOnly = false): Node => ({ ...stays, act, textOnly })
 
-/** Names that say nothing by themselves. */
+/** Names without a meaning of their own. */
 const vagueNames: ReadonlySet<string> = new Set(['id', 'code', 'name', 'type', 'number', 'year', 'country'])
 
 const strength: Readonly<Record<Action, number>> = { keep: 0, hash: 1, drop: 2 }
@@ -96,7 +96,8 @@ export class Protector {
           null
         )
     }
-    // Of a person what is no record at all may be anything; of others it is not known to be about one.
+    // In a record of a person, a value that is not an object may be anything; elsewhere it is not known to be
+    // personal.
     if (!isObject(record) && !Array.isArray(record) && record !== null && (isOfPerson(stream) || person !== undefined))
       return this.#settings.mode === 'keep' ? record : null
     return this.#walk('', record, node) ?? null
@@ -138,7 +139,7 @@ export class Protector {
       const isTyped = rest !== null && column.type !== 'text' && column.type !== 'jsonb'
       const kept = rest === null ? stays : { ...stays, members: new Map(), rest, isTyped }
       if (below.length === 0) members.set(first, act === 'keep' ? (members.get(first) ?? kept) : personal(act))
-      // A person's country: what stands beside its code says the same.
+      // A person's country: the name beside its code has the same meaning.
       else if (act !== 'keep')
         members.set(first, {
           ...personal(act),
@@ -163,7 +164,7 @@ export class Protector {
   #text(name: string, value: string, { act, members, isUser, isTyped }: Node): Json | undefined {
     if (act === 'keep') {
       if (isTyped) return plainValue.test(value) ? value : cut
-      // A name where a user is known to stand; an id is no personal value.
+      // A name in a field known to hold a user; an id is not a personal value.
       const { mode } = this.#settings
       if (!isUser || members === null || mode === 'keep' || /^\d{1,18}$/.test(value)) return value
       return mode === 'drop' ? undefined : this.#text(name, value, personal(mode))
@@ -195,7 +196,7 @@ export class Protector {
   }
 
   #object(record: { readonly [key: string]: Json }, node: Node): Json | undefined {
-    if (node.members === null && node.act !== 'keep') return undefined // nobody knows its shape
+    if (node.members === null && node.act !== 'keep') return undefined // an unknown shape
     if (node.isUser && this.#erased.users.size > 0 && this.#erased.users.has(textOf(record.id) ?? ''))
       return Object.keys(record).length === 1 ? record : { id: record.id ?? null }
     // Made anew from the first change on: an object from which members are deleted is slow to write.
@@ -242,7 +243,7 @@ export class Protector {
   }
 }
 
-/** Members under which a person, a document or the crew may stand in records whose shape nobody knows. */
+/** Members that may hold a person, a document or the crew in records of unknown shape. */
 function placesOf(stream: StreamDef): readonly string[] {
   if (!isOfPerson(stream)) return []
   const { reads } = stream

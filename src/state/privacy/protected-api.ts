@@ -1,4 +1,4 @@
-// The API as a sync sees it: every record that it answers is protected before anybody looks at it.
+// The API as a sync sees it: every record of an answer is protected before any code reads it.
 
 import type { Api, ReadCall } from '../../api/types.ts'
 import type { Protection } from '../../api/wire/elements.ts'

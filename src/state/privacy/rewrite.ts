@@ -3,7 +3,7 @@
 import type { ColumnType } from '../../catalog/types.ts'
 import { identifier, type Queryable } from '../../database/sql.ts'
 
-/** `next`: the place after which the table goes on; null: all of it is done. */
+/** `next`: the position after which the table continues; null: it is done. */
 export type Step = { readonly next: string | null; readonly changed: number }
 
 export type Rewrite = {
@@ -34,9 +34,9 @@ export type RowsOptions = {
   readonly columns: readonly TypedColumn[]
   /** Texts that it only sees. */
   readonly sees?: readonly string[]
-  /** The row as it is to be; null: as it is. What it says besides key and columns is for `also`. */
+  /** The new row; null: unchanged. Values besides key and columns are for `also`. */
   readonly change: (row: Texts) => Texts | null
-  /** The names of what it says besides. */
+  /** The names of these additional values. */
   readonly besides?: readonly string[]
   /** Further assignments of the update. */
   readonly set?: string

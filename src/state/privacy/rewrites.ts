@@ -9,7 +9,7 @@ import type { Privacy } from './privacy.ts'
 import { emptied, type Rewrite, rowsRewrite, type Texts } from './rewrite.ts'
 import type { Applying } from './stored.ts'
 
-/** What refused a write of ours may have quoted the row. */
+/** The error of a refused write may have quoted the row. */
 const isOfPartner = (text: string | null | undefined): boolean => text?.includes(' is not of this program') === true
 const withheld = 'A trigger or constraint that is not of this program refused a write.'
 
@@ -26,14 +26,14 @@ export function protectNamed(privacy: Privacy, name: string, record: Json): Json
   return privacy.protectionFor(null, {})?.record(record) ?? record
 }
 
-/** What jsonb could not hold was stored as a text of JSON; any other text is the record itself. */
+/** A payload that jsonb could not hold was stored as a text of JSON; any other text is the record itself. */
 function protectStored(privacy: Privacy, stream: string, payload: Json): Json {
   if (typeof payload === 'string')
     try {
       const inside = parseJson(payload).value
       if (isObject(inside) || Array.isArray(inside)) return stringifyJson(protectNamed(privacy, stream, inside))
     } catch (error) {
-      if (!(error instanceof BoatMirrorError)) throw error // it is no JSON
+      if (!(error instanceof BoatMirrorError)) throw error // not JSON
     }
   return protectNamed(privacy, stream, payload)
 }
@@ -53,14 +53,14 @@ const quarantine = (privacy: Privacy): Rewrite =>
       const before = parseJson(payload ?? 'null').value
       const kept = stringifyJson(protectStored(privacy, stream ?? '', before))
       if (kept === stringifyJson(before)) return null
-      // The hash of what it was would tell one guess from another.
+      // A hash of the former content would confirm a guess.
       const isKey = !isContentKey(key ?? '')
       const own = isKey ? key : contentKey(createHash('md5').update(`${id} ${kept}`).digest('base64url'))
       return { ...row, payload: kept, reason: withoutQuote(reason ?? ''), key: own ?? '' }
     },
   })
 
-/** Of records about persons samples are names of types; of others they come again with the next sync. */
+/** In records about persons, samples are names of types; in others they come again with the next sync. */
 const samples: Rewrite = rowsRewrite({
   table: 'sync.unknown_fields',
   key: [
@@ -113,7 +113,7 @@ function words(table: string, hasWarnings = false): Rewrite {
   })
 }
 
-/** All of schema sync that may hold a value of a person, or a hash by which one could be guessed. */
+/** Everything in schema sync that may hold a value of a person, or a hash that would confirm a guess. */
 export function syncRewrites(privacy: Privacy, applying: Applying): readonly Rewrite[] {
   const values = [
     quarantine(privacy),

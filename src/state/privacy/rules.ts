@@ -11,7 +11,7 @@ import { createHasher, type Hasher } from './hash.ts'
 /** What happens to a personal value before it is stored. */
 export type Action = 'keep' | 'hash' | 'drop'
 
-/** What a process is told about personal data. */
+/** The settings of personal data that a process reads. */
 export type PrivacySettings = {
   /** PERSONAL_DATA: for every personal column that `columns` does not name. */
   readonly mode: Action
@@ -33,8 +33,8 @@ export const personalColumns: ReadonlyMap<string, { readonly stream: StreamDef; 
 type Given = Pick<Config, 'personalData' | 'personalDataKey' | 'privacy'>
 
 /**
- * The settings of personal data.
- * @throws BoatMirrorError CONFIG_INVALID for a column that is not personal, or where something is to be hashed without a key
+ * Reads the settings of personal data.
+ * @throws BoatMirrorError CONFIG_INVALID for a column that is not personal, or for hashing without a key
  */
 export function privacySettings({ personalData: mode, personalDataKey: key, privacy }: Given): PrivacySettings {
   const names = [...personalColumns.keys()]
@@ -58,7 +58,10 @@ export function privacySettings({ personalData: mode, personalDataKey: key, priv
 /** Settings that keep every value. */
 export const keepsAll: PrivacySettings = { mode: 'keep', columns: {}, hasher: null }
 
-/** What becomes of a personal column. Only text is hashed: a hash fits in no other type, and few dates or years hide nothing. */
+/**
+ * The treatment of a personal column. Only text is hashed: a hash fits no other type, and with few possible dates or
+ * years it hides nothing.
+ */
 export function actionOf({ mode, columns }: PrivacySettings, stream: StreamDef, column: Column): Action {
   if (column.personal !== true) return 'keep'
   const action = columns[`${stream.name}.${column.name}`] ?? mode

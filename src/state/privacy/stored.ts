@@ -12,13 +12,13 @@ export type StoredPrivacy = {
   readonly fingerprint: string | null
   /** Counts changes of the settings and of who is erased. */
   readonly generation: string
-  /** When the settings were written; null: nobody did. */
+  /** When the settings were written; null: never. */
   readonly setAt: Date | null
-  /** Where `privacy apply` stands that has not finished; null: none is under way. */
+  /** The position of an unfinished `privacy apply`; null: none is running. */
   readonly applying: Applying | null
 }
 
-/** What becomes of the hashes by which a sync sees whether a record has changed. */
+/** What happens to the hashes by which a sync sees whether a record has changed. */
 export type RecordHashes = 'keyed' | 'kept' | 'forgotten'
 
 /** What `privacy apply` has to do, and how far it is. */
@@ -30,7 +30,7 @@ export type Applying = {
   readonly done: Readonly<Record<string, string | null>>
 }
 
-/** Reads the settings; with `for share` nobody changes them before the transaction ends. */
+/** Reads the settings; `for share` keeps them unchanged until the transaction ends. */
 export async function readStored(db: Queryable, lock: '' | 'for share' = ''): Promise<StoredPrivacy> {
   const { rows } = await db.query<StoredPrivacy>(
     `select mode, columns, key_fingerprint as fingerprint, generation::text, set_at as "setAt", applying
@@ -42,8 +42,8 @@ export async function readStored(db: Queryable, lock: '' | 'for share' = ''): Pr
 }
 
 /**
- * Writes the settings into a database in which nothing was ever read or queued: from then on they are changed by nobody
- * else. Does nothing where they were written before.
+ * Writes the settings into a database in which nothing was ever read or queued: from then on only `privacy apply`
+ * changes them. Does nothing where they were written before.
  */
 export async function claimPrivacy(db: Queryable, settings: PrivacySettings): Promise<void> {
   await db.query(

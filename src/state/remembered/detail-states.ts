@@ -16,7 +16,7 @@ export type DetailState = {
   readonly answers: KeptAnswers | null
 }
 
-/** What is known of the details of these keys. `maxAgeMs`: answers are received whole once in this time. */
+/** The stored states of the details of these keys. `maxAgeMs`: answers are received in full once in this time. */
 export async function detailStates(
   db: Queryable,
   stream: StreamDef,
@@ -35,17 +35,17 @@ export async function detailStates(
   return new Map(rows.map(({ key, ...state }) => [key, state]))
 }
 
-/** What a list said of a record. */
+/** What a list showed of a record. */
 export type Listed = {
   readonly hash: string
   /**
-   * The row is still as the list brought it, and its details were never read. Whatever is read again is compared
-   * with the row itself, which repairs a row that somebody changed.
+   * The row is still as the list brought it, and its details were never read. Later reads are compared with the row
+   * itself, which repairs a row that was edited by hand.
    */
   readonly mirrored: boolean
 }
 
-/** What the list, by its endpoint, said of these records, of those that are alive. */
+/** What the list (by its endpoint) showed of those of these records that are alive. */
 export async function listedRecords(
   db: Queryable,
   stream: StreamDef,
@@ -78,7 +78,7 @@ export async function isSeenSince(
     .select('key')
     .where('stream', '=', stream.name)
     .where('key', '=', key)
-    // Answered 404 by its own read, it was asked for, not seen.
+    // A record whose own read answered 404 was requested, not seen.
     .where((eb) => (byList ? eb.lit(true) : eb('detail_hash', 'is distinct from', '')))
     .where((eb) =>
       eb(byList ? eb.fn<Date>('greatest', ['detail_read_at', 'listed_at']) : 'detail_read_at', '>=', since),

@@ -21,7 +21,10 @@ export type DetailTags = {
   readonly answers: KeptAnswers
 }
 
-/** Keeps the tags of details, in the transaction that remembers their hashes, after that; those of hashes it did not take are left out. */
+/**
+ * Stores the tags of details, in the transaction that stored their hashes, after that; tags without a stored hash are
+ * skipped.
+ */
 export async function keepDetailTags(db: Queryable, details: readonly DetailTags[]): Promise<void> {
   if (details.length === 0) return
   await db.query(

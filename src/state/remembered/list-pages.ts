@@ -6,7 +6,7 @@ import { on, type Queryable } from '../../database/sql.ts'
 
 export type ListPage = KeptPage & {
   readonly next: string
-  /** Tells the page from all others. */
+  /** Identifies the page among all others. */
   readonly name: string
   /** Of the hashes of its records, in their order. */
   readonly hash: string

@@ -6,7 +6,7 @@ import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
 import { identifier, keyTextSql, type Queryable } from '../../database/sql.ts'
 
-/** Whoever counts losses of a stream and may add to them holds this until its transaction ends. */
+/** A transaction that counts losses of a stream and may add to them holds this lock until it ends. */
 export const lockLosses = (db: Queryable, stream: string): Promise<unknown> =>
   db.query(`select pg_advisory_xact_lock(hashtext('boat-mirror.losses'), hashtext($1))`, [stream])
 
@@ -15,9 +15,10 @@ const hasPassed = `coalesce((select max(left(v #>> '{}', 10)) <= $2 from jsonb_p
   where jsonb_typeof(v) = 'string' and v #>> '{}' ~ '^\\d{4}-\\d\\d-\\d\\d'), false)`
 
 /**
- * How many rows of a stream were lost within 24 hours, with those of the present transaction: they went, have not come back,
- * and the record above them is there. A record without an id of its own is known by its content: where an answer brought
- * others in the place of those that went, they were changed. Each row is looked up by index, whatever the statistics.
+ * How many rows of a stream were lost within 24 hours, including the present transaction: they were deleted, have not
+ * come back, and the record above them exists. A record without an id is identified by its content: where an answer
+ * brought others in the place of those deleted, they count as changed. Each row is looked up by index, whatever the
+ * statistics.
  * @param today `YYYY-MM-DD`
  */
 export async function lostLately(db: Queryable, stream: StreamDef, today: string): Promise<number> {
@@ -60,8 +61,8 @@ export async function aboveLostLately(db: Queryable, { name, parentKey = [] }: S
 }
 
 /**
- * How many rows of a stream wait for a person, besides these: runs hold them back, nobody released them, and the record
- * above them was not read well since.
+ * How many other rows of a stream need a decision: runs hold them back, they are not released, and the record above
+ * them has not been read successfully since.
  */
 export async function heldBelow(db: Queryable, stream: StreamDef, except: readonly string[]): Promise<number> {
   const width = parentOf(stream)?.key.length ?? 0

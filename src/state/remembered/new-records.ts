@@ -1,5 +1,5 @@
-// What is remembered of records that nobody knew a moment ago goes into sync.records by COPY: an upsert writes a second entry of
-// the write-ahead log for each row, to say that the first one stands.
+// The state of new records goes into sync.records by COPY: an upsert writes a second entry to the write-ahead log for
+// each row, only to confirm the first.
 
 import type { PoolClient, QueryResult } from 'pg'
 import { copyRows, copyText } from '../../database/copy.ts'
@@ -47,7 +47,7 @@ export async function insertNewRecords(
   return others
 }
 
-/** Those that nobody knew a moment ago and that come once, in the order of their keys. */
+/** New records that occur once, in the order of their keys. */
 function newOnes(states: readonly RecordState[]): {
   readonly found: readonly RecordState[]
   readonly others: readonly RecordState[]

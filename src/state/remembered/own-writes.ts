@@ -1,4 +1,4 @@
-// What changes of the outbox wrote to the API a moment ago, which it may not show everywhere yet.
+// Recent writes of the outbox to the API, which the API may not show everywhere yet.
 
 import { isObject, type Json, parseJson } from '../../api/wire/json.ts'
 import type { Queryable } from '../../database/sql.ts'
@@ -39,7 +39,7 @@ const writtenSql = `select o.stream, o.kind, w.* from (
   ) w join outbox.operations o using (operation)
   where w.key is not null and o.stream = any($2) order by w.id`
 
-/** What was written since then to records of these streams, one for each record. */
+/** The writes since then to records of these streams, one for each record. */
 export async function ownWritesSince(
   db: Queryable,
   since: Date,
@@ -51,7 +51,7 @@ export async function ownWritesSince(
     const place = `${stream} ${key}`
     const before = written.get(place)
     const left = fields === null ? null : parseJson(fields).value
-    // What made it says less than what is shown since: columns that the answer left out.
+    // A creation contains less than later reads: columns that its answer omitted.
     const makes = kind === 'create' || kind === 'add'
     const own = isObject(left) && !makes ? left : {}
     const state = sent ? 'sent' : kind === 'delete' || kind === 'remove' ? 'gone' : 'there'

@@ -7,7 +7,7 @@ import { askedJoin, rememberedJoin } from './records.ts'
 /** JSON text of a row's payload, exact, and where it came from. */
 export type Payload = { readonly payload: string; readonly source: string }
 
-/** The payloads of live records; stubs are left out. */
+/** The payloads of live records, without stubs. */
 export async function readPayloads(
   db: Queryable,
   stream: StreamDef,

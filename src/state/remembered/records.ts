@@ -4,7 +4,7 @@
 import { descendantsOf, streamNamed } from '../../catalog/catalog.ts'
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
-import { identifier, isStub, now, on, type Queryable, textArray, toldRead } from '../../database/sql.ts'
+import { identifier, isStub, now, on, type Queryable, storableReadTime, textArray } from '../../database/sql.ts'
 import { isOlder } from '../due/ages.ts'
 
 /** The key of a record or a row as one text. */
@@ -16,7 +16,7 @@ export function keyText(parts: readonly string[]): string {
   return first !== undefined && parts.length === 1 ? first : JSON.stringify(parts)
 }
 
-/** The parts of a key of `stream` from its text. @throws Error when the text is no such key: a slip of ours. */
+/** Splits the text of a key of `stream` into its parts. @throws Error when the text is not a key: a bug. */
 export function keyParts(stream: StreamDef, text: string): readonly string[] {
   if (stream.key.length === 1) return [text]
   const parts: unknown = JSON.parse(text)
@@ -33,11 +33,11 @@ export type KnownRecord = {
   readonly projection: number
   /** A row is there. */
   readonly exists: boolean
-  /** A row is there, and it is no tombstone. */
+  /** A row exists and is not a tombstone. */
   readonly alive: boolean
   /** The row is known only from inside another record. */
   readonly stub: boolean
-  /** Time to compare the row with its list again, because its single is left out. */
+  /** Time to compare the row with its list again, because its single is skipped. */
   readonly aged: boolean
 }
 
@@ -86,7 +86,7 @@ export async function knownRecords(
 }
 
 /**
- * Which of these keys have a row, alive or a tombstone, and whether it comes from a read of its own (`direct`: a stub
+ * Which of these keys have a row, alive or a tombstone, and whether it comes from its own read (`direct`: a stub
  * changes nothing there) or from inside another record (`stub`). By stream name and key.
  */
 export async function knownSources(
@@ -109,7 +109,7 @@ export async function knownSources(
   return found
 }
 
-/** What is to be remembered of a record; what is left out or null keeps its value. */
+/** The state to store for a record; missing or null members keep their value. */
 export type RecordState = {
   readonly stream: string
   readonly key: string
@@ -119,17 +119,17 @@ export type RecordState = {
   readonly projection?: number | null
   /** A change was seen: details older than now are due. */
   readonly changed?: boolean
-  /** Nobody knew the record a moment ago: see `insertNewRecords`. */
+  /** The record was unknown until now: see `insertNewRecords`. */
   readonly isNew?: boolean
   /** The row is written from, or compared with, the record of its list. */
   readonly listed?: boolean
-  /** Whether reads that repeat others were left out. */
+  /** Whether redundant reads were skipped. */
   readonly partly?: boolean
   /** Details were read and equal those of `detailHash`: to be remembered only where that is what is known still. */
   readonly unchanged?: boolean
 }
 
-/** Longer keys do not fit into an index: such a record is read anew each time. */
+/** Longer keys do not fit into an index: a record with one is read each time. */
 const maxKeyBytes = 2_000
 export const isKept = ({ key }: RecordState): boolean => Buffer.byteLength(key) <= maxKeyBytes
 
@@ -157,13 +157,16 @@ const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 
 export const compareStates = (a: RecordState, b: RecordState): number =>
   compareText(a.stream, b.stream) || compareText(a.key, b.key)
 
-/** Details that were read before a change was seen may be older than the rows: what they said is no ground to skip a later read. */
+/**
+ * Details read before a change was seen may be older than the rows: their content is not a reason to skip a later
+ * read.
+ */
 const savedDetailHash = `case when excluded.detail_hash is null then r.detail_hash
       when excluded.detail_read_at < r.changed_at then null else excluded.detail_hash end`
 
 const saveStatement = (changed: boolean): string => `insert into sync.records as r
     (stream, key, list_hash, detail_hash, detail_read_at, projection, listed_at, partly, changed_at)
-  select g.stream, g.key, g.list_hash, g.detail_hash, ${toldRead('g.detail_read_at')}, coalesce(g.projection, 0),
+  select g.stream, g.key, g.list_hash, g.detail_hash, ${storableReadTime('g.detail_read_at')}, coalesce(g.projection, 0),
     case when g.listed then moment end, g.partly, moment
   from (select clock_timestamp()) as m(moment),
     unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::int[], $7::boolean[], $8::boolean[])
@@ -182,8 +185,8 @@ const unlessSame = `where (coalesce(excluded.list_hash, r.list_hash), ${savedDet
     is distinct from (r.list_hash, r.detail_hash, r.detail_read_at, r.partly)
     or (excluded.projection <> 0 and excluded.projection <> r.projection) or excluded.listed_at is not null`
 
-/** Parameters: streams, keys, hashes, reading times, whether reads were left out. */
-const renewStatement = `update sync.records r set detail_read_at = greatest(${toldRead('k.read_at')}, r.detail_read_at),
+/** Parameters: streams, keys, hashes, reading times, whether reads were skipped. */
+const renewStatement = `update sync.records r set detail_read_at = greatest(${storableReadTime('k.read_at')}, r.detail_read_at),
     partly = coalesce(k.partly, r.partly)
   from (select r.stream, r.key, g.read_at, g.partly from sync.records r
       join unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::boolean[]) as g(stream, key, hash, read_at, partly)
@@ -192,9 +195,10 @@ const renewStatement = `update sync.records r set detail_read_at = greatest(${to
   where r.stream = k.stream and r.key = k.key`
 
 /**
- * Remembers states; rows that would stay as they are are not written. Details below a record that is gone are not
- * remembered: what was read of them was not written. Call it after writing, in the same transaction.
- * @param wereGone records that were gone when the writing began (`Written.gone`): somebody may have brought them back since
+ * Stores states; unchanged rows are not written. Details below a deleted record are not stored, because what was read
+ * of them was not written. Call it after writing, in the same transaction.
+ * @param wereGone records that were deleted when the writing started (`Written.gone`): another transaction may have
+ * restored them since
  */
 export async function saveRecords(
   db: Queryable,

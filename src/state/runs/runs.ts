@@ -50,7 +50,7 @@ export type Run = Readonly<Omit<RunRow, 'warnings'>> & { readonly warnings: read
 
 export type RunningRun = Turn & { readonly swept: boolean }
 
-/** The running runs; those of one record are in nobody's way. */
+/** The running runs; runs of one record block no other run. */
 export const runningRuns = (db: Queryable): Promise<readonly RunningRun[]> =>
   on(db)
     .selectFrom('sync.runs')
@@ -59,7 +59,7 @@ export const runningRuns = (db: Queryable): Promise<readonly RunningRun[]> =>
     .where('record_key', 'is', null)
     .execute()
 
-/** Starts a run for all named requests, `recordKey`: of that record alone. Returns its id. */
+/** Starts a run for all named requests, or for one record only (`recordKey`). Returns its id. */
 export async function startRun(
   db: Queryable,
   run: Turn & {
@@ -87,7 +87,10 @@ export async function startRun(
 
 const updateRun = (db: Queryable, runId: string) => on(db).updateTable('sync.runs').where('id', '=', runId)
 
-/** The update that adds to a run's counts, as part of a statement or one of its own; undefined where there is nothing to add. */
+/**
+ * The update that adds to a run's counts, as part of a statement or as a separate one; undefined where there is
+ * nothing to add.
+ */
 export function addingCounts(
   q: Pick<QueryCreator<MirrorDatabase>, 'updateTable'>,
   runId: string,
@@ -112,7 +115,7 @@ export async function insertedBy(db: Queryable, runId: string): Promise<number> 
   return Number(run?.inserted ?? 0)
 }
 
-/** Notes something a person may want to know of a run; the same text once. At most 50 are kept. */
+/** Records a warning about a run, each text once. Keeps at most 50. */
 export async function addWarnings(db: Queryable, runId: string, warnings: readonly string[]): Promise<void> {
   if (warnings.length === 0) return
   const all = sql`jsonb_array_elements(warnings || ${JSON.stringify(warnings)}::jsonb)`
@@ -220,7 +223,7 @@ export const hasChanged = (run: Pick<Run, 'inserted' | 'updated' | 'deleted'>): 
 const selectRuns = (db: Queryable) =>
   on(db).selectFrom('sync.runs as r').selectAll('r').$narrowType<{ warnings: readonly string[] }>()
 
-/** The runs of a request, in the order they started; streams whose run has not started are left out. */
+/** The runs of a request, in the order they started; streams whose run has not started are missing. */
 export async function runsOfRequest(
   db: Queryable,
   requestId: string,

@@ -1,5 +1,6 @@
-// The keys of a sweep by ranges, so that its end takes steps of bounded size, however long the list is. Pages come in the
-// order of the list; a step takes some of them apart, and each range of the table, or of hashes, is then handled by itself.
+// The keys of a sweep by ranges, so that its end takes steps of bounded size, however long the list is. Pages come in
+// the order of the list. A step splits some of them, and each range of the table, or of hashes, is then processed
+// separately.
 
 import { columnType } from '../../catalog/columns.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -155,7 +156,7 @@ export async function passCounts(
 }
 
 export type Compared = {
-  /** Live rows that the sweep should have seen, stubs left out, and not written since it began. */
+  /** Live rows that the sweep should have seen: without stubs, and not written since it started. */
   readonly expected: number
   /** Records with a key that it saw. */
   readonly seen: number
@@ -187,7 +188,7 @@ export async function compareRange(
     return [`m.${column} ${each.range === range ? '>=' : '<'} $${values.length}::${type}`]
   })
   const table = `mirror.${identifier(stream.name)} m`
-  // A range by itself: without statistics Postgres would go through an index of all live rows besides.
+  // A separate query for the range: without statistics Postgres would also scan an index of all live rows.
   const part = range === null ? table : `(select * from ${table} where ${['true', ...bounds].join(' and ')} offset 0) m`
   const inWindow = window === undefined ? [] : [inWindowSql(window, 'm', values.length + 1)]
   if (window !== undefined) values.push(...windowParameters(window))

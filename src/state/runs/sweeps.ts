@@ -1,4 +1,4 @@
-// The pages of sweeps, and the deletions that wait for a person.
+// The pages of sweeps, and the held deletions.
 
 import { sql } from 'kysely'
 import { now, on, type Queryable } from '../../database/sql.ts'
@@ -41,7 +41,7 @@ async function addHeld(db: Queryable, runId: string, keys: readonly string[]): P
     .execute()
 }
 
-/** What a person reads of rows that are held below some records. */
+/** The readable plan of rows that are held below some records. */
 export type PlanBelow = {
   readonly reason: string
   /** Records whose answers did not bring rows. */
@@ -51,7 +51,7 @@ export type PlanBelow = {
 }
 
 /**
- * Holds rows below records back, in the order in which a run comes upon them: its plan adds up.
+ * Holds back rows below records, in the order in which a run finds them, so that its plan adds up.
  * @returns whether the run held nothing before
  */
 export async function holdBelow(
@@ -74,7 +74,7 @@ export async function holdBelow(
   return runs[0]?.first ?? false
 }
 
-/** Holds deletions back until a person decides; keys come in portions, and the plan is what that person reads. */
+/** Holds deletions back until an operator decides; keys come in portions, and the plan is what the operator reads. */
 export async function holdDeletions(db: Queryable, runId: string, keys: KeyPortions, plan: unknown): Promise<void> {
   for await (const portion of keys) await addHeld(db, runId, portion)
   await on(db)
@@ -84,7 +84,7 @@ export async function holdDeletions(db: Queryable, runId: string, keys: KeyPorti
     .execute()
 }
 
-/** The held keys of a run that nobody has released. */
+/** The held keys of an unreleased run. */
 export async function heldKeys(db: Queryable, runId: string): Promise<readonly string[]> {
   const rows = await on(db)
     .selectFrom('sync.held')
@@ -96,7 +96,7 @@ export async function heldKeys(db: Queryable, runId: string): Promise<readonly s
   return rows.map((row) => row.key)
 }
 
-/** Some of the held keys of a run that nobody has released, after a key, and how many there are in all. */
+/** Some of the held keys of an unreleased run, after a key, and how many there are in total. */
 export async function heldKeyPage(
   db: Queryable,
   runId: string,

@@ -39,7 +39,7 @@ export type Task = {
   readonly hot: boolean
   /** A worker's schedule asked for its run. */
   readonly isScheduled: boolean
-  /** Somebody asked for its run, to have it before everything scheduled. */
+  /** Its run was requested: it goes before everything scheduled. */
   readonly isAsked: boolean
 }
 
@@ -101,7 +101,7 @@ export async function claimTask(db: Queryable, id: string, owner: string): Promi
   return row ?? null
 }
 
-/** A task for as long as it is ours: nobody claimed it since. */
+/** A task as long as this worker holds it: it was not claimed by another since. */
 const ours = (q: Pick<QueryCreator<MirrorDatabase>, 'updateTable'>, task: Task) =>
   q.updateTable('sync.tasks').where('id', '=', task.id).where('fence', '=', task.fence).where('status', '=', 'running')
 
@@ -140,7 +140,7 @@ export async function checkpointTask(
   assertOurs(updated, task)
 }
 
-/** Ends a task, in the transaction of its last commit or alone. @throws LEASE_LOST */
+/** Ends a task, in the transaction of its last commit or a separate one. @throws LEASE_LOST */
 export async function endTask(db: Queryable, task: Task, { error }: { readonly error: string | null }): Promise<void> {
   const updated = await ours(on(db), task)
     .set({ status: error === null ? 'done' : 'failed', error, finished_at: now, lease_until: null })
@@ -148,7 +148,7 @@ export async function endTask(db: Queryable, task: Task, { error }: { readonly e
   assertOurs(updated, task)
 }
 
-/** Is anything of this run still to be done, or under way? */
+/** Whether any task of this run is open or running. */
 export async function hasOpenTasks(db: Queryable, runId: string): Promise<boolean> {
   const open = await on(db)
     .selectFrom('sync.tasks')
@@ -254,7 +254,7 @@ export async function waitingTasks(db: Queryable, below: number, forMs: number):
     .executeTakeFirstOrThrow()
 }
 
-/** Are details, or plans of details, under way or waiting that have a lower priority number than `below`? */
+/** Whether details, or plans of details, with a lower priority number than `below` are running or waiting. */
 export async function areDetailsOpen(db: Queryable, below: number): Promise<boolean> {
   const open = await on(db)
     .selectFrom('sync.tasks')

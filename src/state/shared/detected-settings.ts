@@ -14,7 +14,7 @@ export type DetectedSetting = {
 /** The name of the setting that says whether lists are numbered from 0 or from 1. */
 export const pageBaseSetting = 'page_base'
 
-/** Does a later answer speak against it? It may have been probed again since. Pure. */
+/** Whether a later answer contradicts the setting. It may have been probed again since. Pure. */
 export const isContradicted = ({ contradictedAt, probedAt }: DetectedSetting): boolean =>
   contradictedAt !== null && contradictedAt >= probedAt
 
@@ -23,7 +23,7 @@ const selectPins = (db: Queryable) =>
     .selectFrom('sync.pinned')
     .select(['key', 'value', 'probed_at as probedAt', 'contradicted_at as contradictedAt', 'contradiction'])
 
-/** What is relied on; null when it was never probed or has been contradicted since. */
+/** The setting in use; null when it was never probed or has been contradicted since. */
 export async function readDetected(db: Queryable, key: string): Promise<DetectedSetting | null> {
   const pin = await selectPins(db)
     .where('key', '=', key)
@@ -47,7 +47,7 @@ export async function saveDetected(db: Queryable, key: string, value: unknown): 
     .execute()
 }
 
-/** Notes what speaks against a detected setting; it is then no longer relied on. */
+/** Records what contradicts a detected setting, which is then no longer used. */
 export async function contradictDetected(db: Queryable, key: string, contradiction: string): Promise<void> {
   await on(db).updateTable('sync.pinned').set({ contradicted_at: now, contradiction }).where('key', '=', key).execute()
 }

@@ -5,12 +5,12 @@ import type { Queryable } from '../../database/sql.ts'
 import { ApiError } from '../../errors.ts'
 import { detectedBelow, saveDetected } from './detected-settings.ts'
 
-/** What the names of these settings begin with; each parameter of a list has its own, and its value is the reason. */
+/** The prefix of these settings' names; each parameter of a list has one, and its value is the reason. */
 export const refusedPrefix = 'refused:'
 
 const settingsOf = (stream: string): string => `${refusedPrefix}${stream}.`
 
-/** A refused parameter is left out for this long, then tried again, in milliseconds. */
+/** A refused parameter is omitted for this long, then tried again, in milliseconds. */
 const retryMs = 7 * 24 * 3_600_000
 
 /** Names of the parameters that the list of a stream refuses. */
@@ -34,7 +34,10 @@ export async function noteRefused(
   for (const name of names) await saveDetected(db, settingsOf(stream) + name, reason)
 }
 
-/** Whether a refusal may concern the parameters of a request; some APIs refuse them with 200 and a body that says so. */
+/**
+ * Whether a refusal may be about the parameters of a request; some APIs refuse them with 200 and an error in the
+ * body.
+ */
 export const mayConcernParameters = (error: unknown): error is ApiError =>
   error instanceof ApiError && (error.status === 400 || error.status === 422 || error.code === 'API_ERROR_BODY')
 

@@ -1,6 +1,7 @@
--- The budget of requests that all workers borrow from: the rules of api/admission/request-budget.ts and quota.ts. Run by every migrate. Its instants, in microseconds since 1970, stand in sequences, which are changed in place: a row that is written
--- many times a second would leave a version each time, for as long as any transaction is open. Runs with its owner's rights,
--- for whoever may carry out tasks: rights on tables do not include sequences.
+-- The budget of requests that all workers borrow from: the rules of api/admission/request-budget.ts and quota.ts. Run
+-- by every migrate. Its instants, in microseconds since 1970, are stored in sequences, which are changed in place: a
+-- row that is written many times a second would leave a version each time, for as long as any transaction is open.
+-- Runs with its owner's rights, for every role that may carry out tasks: rights on tables do not include sequences.
 
 -- Windows of a quota: what was taken since the window began counts as used. They begin earlier than they must, by the time
 -- that a request may be held and by the rest of a minute; the month of a minute ago is not over yet.
@@ -25,8 +26,8 @@ create or replace function sync.quota_pace(quota int[], at timestamptz) returns 
   from sync.quota_windows(quota, at) w where w.place in (2, 3) and w.allowed is not null
 $$;
 
--- Takes requests from the quota: as many as are wanted, or fewer. Where there are none, says when there may be. The caller
--- holds the lock of the budget.
+-- Takes requests from the quota: the number wanted, or fewer. If none are left, returns when there may be some. The
+-- caller holds the lock of the budget.
 create or replace function sync.take_from_quota(
   quota int[], priority text, wanted int, unused int, unused_since timestamptz, at timestamptz,
   out granted int, out free_at timestamptz
@@ -119,7 +120,7 @@ begin
       using errcode = '42501';
   end if;
   if quota is null then
-    -- What a crash forgets is a loan or two: nobody has to wait for the disk. A quota forgets nothing.
+    -- A crash loses a loan or two, so nothing waits for the disk. A quota loses nothing.
     perform set_config('synchronous_commit', 'off', true);
   end if;
   perform pg_advisory_xact_lock(hashtext('boat-mirror.request-budget'));
@@ -149,7 +150,7 @@ begin
       from sync.take_from_quota(quota, priority, allowed, unused, unused_since, lent_at) t;
   end if;
   if rate <= 0 or free_at is not null then
-    -- Nobody stands back for who waits for the quota; what was given back is.
+    -- No caller stands back for one that waits for the quota; only returned requests are available to it.
     if rate > 0 then
       perform setval('sync.requests_lent_until', lent);
     end if;

@@ -60,7 +60,8 @@ export function createPostgresBudget(db: Queryable, ratePerSecond: number, quota
 }
 
 /**
- * The same. While Postgres does not answer: without a quota that of this process alone, with one nothing. Never rejects.
+ * The same, with a fallback. While Postgres does not answer: without a quota the budget of this process only, with
+ * one nothing. Never rejects.
  */
 export const createSharedBudget = (db: Queryable, { ratePerSecond, quota }: Limits, log: Logger): RequestBudget =>
   quota === null

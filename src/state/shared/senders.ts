@@ -1,5 +1,5 @@
-// Senders: what a worker sends of itself to an address, such as webhooks. One worker at a time has the lease of a sender, with
-// a fencing number; how far it is and what went wrong last are kept for whoever takes over, and for people.
+// Senders: a worker's own calls to an address, such as webhooks. One worker at a time holds the lease of a sender,
+// with a fencing number. Its position and last error are stored for the next holder, and for operators.
 
 import { sql } from 'kysely'
 import { inMs, now, on, type Queryable } from '../../database/sql.ts'
@@ -12,7 +12,7 @@ const leaseMs = 60_000
 /** It is extended when less than this is left: an attempt that begins must end within it. */
 const extendedBelowMs = 40_000
 
-/** The right to send, for as long as nobody else has taken it. */
+/** The right to send, until another worker takes it. */
 export type Lease = {
   readonly name: SenderName
   readonly fence: string
@@ -24,7 +24,7 @@ export type Lease = {
 
 /**
  * Takes or extends the lease; null: another worker has it.
- * @param address what tells the present address from a former one: a new one is tried at once
+ * @param address identifies the present address: a new one is tried immediately
  */
 export async function takeLease(
   db: Queryable,
@@ -59,7 +59,10 @@ export async function takeLease(
 const ours = (db: Queryable, { name, fence }: Lease) =>
   on(db).updateTable('sync.senders').where('name', '=', name).where('fence', '=', fence)
 
-/** Locks the sender's row until the transaction ends: nobody takes the lease meanwhile. @throws BoatMirrorError LEASE_LOST */
+/**
+ * Locks the sender's row until the transaction ends: no other worker can take the lease meanwhile. @throws
+ * BoatMirrorError LEASE_LOST
+ */
 export async function holdLease(client: Queryable, { name, fence }: Lease): Promise<void> {
   const { rowCount } = await client.query('select from sync.senders where name = $1 and fence = $2 for update', [
     name,
@@ -68,7 +71,7 @@ export async function holdLease(client: Queryable, { name, fence }: Lease): Prom
   if (rowCount !== 1) throw new BoatMirrorError('LEASE_LOST', `The ${name} sender was taken over by another worker.`)
 }
 
-/** Notes that something was taken by the receiver. False: another worker has the lease by now. */
+/** Records that the receiver accepted a call. False: another worker has the lease by now. */
 export async function noteDelivered(db: Queryable, lease: Lease, count: number): Promise<boolean> {
   const { numUpdatedRows } = await ours(db, lease)
     .set({ attempts: 0, failing_since: null, next_attempt_at: null, last_error: null, delivered_at: now })
@@ -99,7 +102,7 @@ export async function giveLeaseBack(db: Queryable, name: SenderName, owner: stri
     .executeTakeFirst()
 }
 
-/** Takes the turn to say the hourly line, which one worker says for all; false: somebody said it within `everyMs`. */
+/** Takes the turn to log the hourly line, which one worker logs for all; false: it was logged within `everyMs`. */
 export async function takeLineTurn(db: Queryable, owner: string, everyMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `insert into sync.senders as s (name, owner, delivered, delivered_at) values ('log', $1, 1, clock_timestamp())

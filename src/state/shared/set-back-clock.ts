@@ -4,9 +4,9 @@
 import type { Database } from '../../database/database.ts'
 
 const key = 'database_clock'
-/** When it was last found to have been set back: whoever looks at a part of the rows looks at all of them once. */
+/** When the clock was last found set back: code that reads only part of the rows then reads all of them once. */
 export const setBackKey = 'database_clock_set_back'
-/** Smaller steps only make somebody wait as long. Leases and wake-ups of a moment ago end within it, too. */
+/** A smaller step only delays work by as much. Recent leases and wake-ups end within it, too. */
 const toleratedS = 10
 
 const setBack = (columns: readonly string[]): string =>

@@ -68,7 +68,7 @@ type TrafficRecorder = {
 const flushMs = 2_000
 const forgetEveryMs = 3_600_000
 
-/** Counts calls. What cannot be written is left out of the plots: they are pictures, no accounts. */
+/** Counts calls. Counts that cannot be written are missing from the plots, which are pictures, not accounts. */
 export function createTrafficRecorder(db: Queryable, log: Logger): TrafficRecorder {
   let pending = new Map<string, TrafficSum>()
   let timer: NodeJS.Timeout | undefined

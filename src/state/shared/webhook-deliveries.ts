@@ -58,7 +58,7 @@ export async function listDeliveries(db: Queryable, limit: number): Promise<read
     .execute()
 }
 
-/** Where the consumer stood before this call was first sent; undefined: there is no such call among those that are kept. */
+/** The consumer's position before this call was first sent; undefined: the call is not among those stored. */
 export async function placeBefore(db: Queryable, messageId: string): Promise<string | null | undefined> {
   const found = await on(db)
     .selectFrom('sync.webhook_deliveries')

@@ -21,11 +21,14 @@ import { CheckTally, type StreamCheck } from './tally.ts'
 
 export type CheckOptions = {
   readonly signal: AbortSignal
-  /** Told of each stream when it begins. */
+  /** Called when a stream begins. */
   readonly onStream?: (stream: string) => void
 }
 
-/** Compares the named streams (as `streamsToRead` orders them) with the API. @throws ApiError when the API lets nobody in. */
+/**
+ * Compares the named streams (as `streamsToRead` orders them) with the API. @throws ApiError when the API refuses all
+ * requests.
+ */
 export async function checkStreams(
   context: SyncContext,
   names: readonly string[],
@@ -47,7 +50,7 @@ export async function checkStreams(
 /** Whatever was read, was read before this: every live row is due. */
 const endOfTime = new Date('9999-12-31T00:00:00Z')
 
-/** Rows at once when every difference shall be named: no more than a comparison keeps samples of. */
+/** Rows per batch when every difference must be named: the number of samples in a comparison. */
 const named = 20
 
 /** The comparison of one stream: the queue of its tasks, and the writer that they have. */
@@ -86,7 +89,7 @@ class StreamComparison implements TaskWriter {
         await carryOut(taskRun(this.#context, task, this, signal))
       } catch (error) {
         this.#tally.problem(this.#stream.name, reasonOf(error))
-        // Without the whole list nothing can be said of what only the mirror has.
+        // Without the whole list, records that only the mirror has are unknown.
         if (task.kind === 'sweep') return null
       }
     const samples = [...this.#undecided.values()]
@@ -124,7 +127,7 @@ class StreamComparison implements TaskWriter {
   learn = async (_: TaskRun, due: Due): Promise<Learned> => ({ due: due.keys })
   /** Its list or its parent named it a moment ago. */
   isThere = async (): Promise<boolean> => true
-  /** What a moving list leaves out is asked for by its single. */
+  /** A record missing from a moving list is requested by its single. */
   endPass: TaskWriter['endPass'] = async ({ stream }, at) => {
     if (at.unproven) this.#tally.problem(stream.name, at.unproven.replaceAll('<stream>', stream.name))
     return nextVariant(at)
@@ -135,7 +138,7 @@ class StreamComparison implements TaskWriter {
     const keys = changes.tables.filter(({ stream }) => stream === this.#stream).flatMap(keysOf)
     for (const key of keys) this.#answered.add(key)
     for (const key of pages?.keys.flat() ?? []) this.#listed.add(key)
-    // A summary says nothing of what it leaves out: its single decides.
+    // A summary does not show the fields it omits: the record's single decides.
     if (pages?.summary === true) for (const key of keys) this.#due.add(key)
     else await this.#compare(task, changes)
   }
@@ -158,7 +161,7 @@ class StreamComparison implements TaskWriter {
     return this.#context.database.transaction((client) => compareWrites(client, tables))
   }
 
-  /** Leaves out listed records that differ: their singles decide, because the mirror's row may be from there. */
+  /** Removes listed records that differ: their singles decide, because the mirror's row may come from there. */
   async #withoutUndecided(tables: readonly TableWrite[], found: readonly Comparison[]): Promise<readonly Comparison[]> {
     const own = this.#stream.name
     if (!found.some(({ stream, different }) => stream === own && different > 0)) return found
@@ -177,7 +180,7 @@ class StreamComparison implements TaskWriter {
     )
   }
 
-  /** What only the mirror has is asked for. */
+  /** Requests the records that only the mirror has. */
   async endSweep(): Promise<void> {
     const mirrored = await dueKeys(
       this.#context.database.pool,
@@ -207,7 +210,7 @@ const deleted = (stream: StreamDef, keys: readonly (readonly string[])[]): Compa
   samples: keys.map((key) => ({ stream: stream.name, key, kind: 'deleted', columns: {} })),
 })
 
-/** Why something could not be read. @throws the error itself when it is no failed read, or concerns everything. */
+/** Why something could not be read. @throws the error itself when it is not a failed read, or concerns all reads. */
 function reasonOf(error: unknown): string {
   const isRead = error instanceof ApiError || (error instanceof BoatMirrorError && error.code === 'API_UNREACHABLE')
   if (!isRead || error.kind === 'fatal' || error.kind === 'abort') throw error

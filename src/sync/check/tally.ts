@@ -58,6 +58,6 @@ export class CheckTally {
   }
 }
 
-/** True when mirror and API differ, or when it could not be told. */
+/** True when mirror and API differ, or when that could not be determined. */
 export const isDifferent = (check: StreamCheck): boolean =>
   check.missing + check.different + check.deleted + check.problems.length > 0

@@ -1,5 +1,6 @@
-// The delete threshold below records: rows that a complete answer did not bring go at once while they are few, and wait for a
-// person when more would go within 24 hours than of a list. Counted in the transaction that deletes them.
+// The delete threshold below records: rows missing from a complete answer are deleted immediately while they are few.
+// When more would be deleted within 24 hours than of a list, they wait for a decision. Counted in the transaction
+// that deletes them.
 
 import type { PoolClient } from 'pg'
 import { parentOf } from '../../catalog/catalog.ts'
@@ -27,10 +28,13 @@ export class TooManyLost extends Error {
   }
 }
 
-/** Slots and availability follow from what is booked: a slot that is sold out is no loss, and neither is a duration that is not offered any more. */
+/**
+ * Slots and availability follow from bookings: a slot that is sold out is not a loss, and neither is a duration that
+ * is no longer offered.
+ */
 const isLoss = ({ reads }: StreamDef): boolean => reads.kind !== 'slots' && reads.kind !== 'availability'
 
-/** By what a run holds a row: rows inside a record are asked for with the record. */
+/** The key under which a run holds a row: rows inside a record are requested with the record. */
 const heldKeyOf = ({ reads, parentKey = [] }: StreamDef, key: readonly string[]): string =>
   keyText(reads.kind === 'inside' ? key.slice(0, parentKey.length) : key)
 
@@ -64,7 +68,7 @@ export async function assertMayGo(client: PoolClient, run: TaskRun, { stream, ke
   if (reason !== null) throw new TooManyLost({ stream, keys, reason })
 }
 
-/** The same changes, without the deletion of these rows: what stood below their records stays, and is asked for again. */
+/** The same changes without the deletion of these rows: the rows below their records stay, and are requested again. */
 export function withoutLost(changes: ChangeSet, held: HeldRows): ChangeSet {
   const { stream, keys } = held
   const above = new Set(aboveOf(stream, keys))
@@ -77,7 +81,7 @@ export function withoutLost(changes: ChangeSet, held: HeldRows): ChangeSet {
   const records = changes.records.flatMap((state) => {
     if (!above.has(state.key)) return state
     if (state.stream === stream.name) return []
-    // What stands inside a record is looked at when the record differs from what is remembered of it.
+    // Rows inside a record are compared when the record differs from its stored state.
     const isHolder = stream.reads.kind === 'inside' && state.stream === parent
     return isHolder ? { ...state, listHash: '', detailHash: '' } : state
   })
@@ -85,11 +89,14 @@ export function withoutLost(changes: ChangeSet, held: HeldRows): ChangeSet {
   return changeSet([{ ...changes, tables, records, tagged }, { held: [held] }])
 }
 
-/** Keeps rows until a person decides, in the transaction that does not delete them; of what a refresh of one record came upon the next run decides. */
+/**
+ * Holds rows until an operator decides, in the transaction that does not delete them. Rows that a refresh of one
+ * record found are left to the next run.
+ */
 export async function keepLost(client: PoolClient, { context, task }: TaskRun, held: HeldRows): Promise<void> {
   const { stream, keys, reason } = held
   const above = aboveOf(stream, keys)
-  // Whoever was let through meanwhile has committed then: its losses are among those that are asked for again.
+  // A transaction that was let through meanwhile has committed by then: its losses are among those counted again.
   await lockLosses(client, stream.name)
   if (stream.reads.kind !== 'inside') await makeDue(client, [stream.name], above)
   const what = `${counted(keys.length, 'row')} of ${stream.name}`

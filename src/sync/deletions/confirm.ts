@@ -1,5 +1,5 @@
-// Confirming deletions: what a sweep did not see is asked for by its single endpoint; and what is held, when a person
-// releases it.
+// Confirms deletions: records that a sweep did not see are requested by their single endpoint, and held records when
+// an operator releases them.
 
 import type { PoolClient } from 'pg'
 import { closeDecision, openDecisions, planChanged } from '../../state/decisions.ts'
@@ -22,7 +22,7 @@ type ConfirmPayload = {
   readonly reason: string | null
   /** How many records the sweep missed in all. */
   readonly all: number
-  /** Only a sample is asked for, and nothing is deleted. */
+  /** Requests only a sample, and deletes nothing. */
   readonly hold?: boolean
 }
 
@@ -68,8 +68,8 @@ async function confirmEach(run: TaskRun<'list'>, keys: readonly string[]): Promi
 }
 
 /**
- * The list is suspicious: nothing is deleted before every answer is in. If one of the missing records answers, the list was
- * wrong, and the deletions of this sweep wait for a person.
+ * The list is suspicious: nothing is deleted before every answer has arrived. If one of the missing records answers,
+ * the list was wrong, and the deletions of this sweep are held.
  */
 async function confirmTogether(
   run: TaskRun<'list'>,
@@ -121,8 +121,8 @@ async function confirmTogether(
 }
 
 /**
- * Starts the runs that release what people decided to let go; called under the lock of whoever starts runs. A decision waits
- * while a run of the stream is running: two never overlap.
+ * Starts the runs that carry out releases; called under the lock that starting runs requires. A decision waits while
+ * a run of the stream is running: two never overlap.
  * @returns the streams of the runs it started
  */
 export async function startReleases(client: PoolClient): Promise<readonly string[]> {
@@ -151,8 +151,8 @@ export async function startReleases(client: PoolClient): Promise<readonly string
 }
 
 /**
- * Carries out what a person released: each held record is asked for, and tombstoned when it is gone; of rows below records
- * the records are asked for theirs again, and what they still do not bring goes.
+ * Carries out a release: each held record is requested, and becomes a tombstone when it is gone. For rows below
+ * records, the records' rows are requested again, and those still missing are deleted.
  */
 export async function runRelease(run: TaskRun): Promise<void> {
   const { pool } = run.context.database

@@ -1,4 +1,4 @@
-// The end of a sweep: what it missed is to be confirmed, or held for a person; then the details are planned.
+// The end of a sweep: missing records are confirmed or held, then the details are planned.
 
 import { analyzeGrown } from '../../mirror/statistics.ts'
 import type { Window } from '../../state/due/windows.ts'
@@ -28,7 +28,7 @@ import { judgeDeletions } from './threshold.ts'
 /** Ends a sweep; nothing goes unless every pass was complete. */
 export async function endSweep(run: TaskRun<'list'>, at: Checkpoint): Promise<void> {
   const { database, log } = run.context
-  // Tables are analysed for what comes after: each range is compared by its own bounds, whatever the statistics.
+  // Tables are analysed for later statements: each range is compared by its own bounds, whatever the statistics.
   await Promise.all([compareAndEnd(run, at), analyzeGrown(database.pool, log)])
 }
 
@@ -94,7 +94,7 @@ async function compareAll(
   })
 }
 
-/** Live rows of the whole stream, stubs left out, without those that this run has brought. */
+/** Live rows of the whole stream, without stubs and without those that this run has brought. */
 async function liveBefore({ context, task, stream }: TaskRun): Promise<number> {
   const live = await liveRows(context.database.pool, stream.name)
   return Math.max(0, live - (await insertedBy(context.database.pool, task.runId)))

@@ -1,7 +1,7 @@
 // The delete threshold: may what a sweep did not see be deleted? Pure.
 
 type DeletionFacts = {
-  /** Live rows before the sweep, stubs left out. */
+  /** Live rows before the sweep, without stubs. */
   readonly live: number
   /** Records the sweep saw. */
   readonly seen: number
@@ -19,13 +19,13 @@ export type Verdict =
   | { readonly kind: 'confirm' }
   /** The list shrank suddenly, but few records are concerned: ask for each, and delete only if every one is gone. */
   | { readonly kind: 'confirm-all'; readonly reason: string }
-  /** Ask for a sample, delete nothing, and wait for a person. */
+  /** Request a sample, delete nothing, and hold the run. */
   | { readonly kind: 'hold'; readonly reason: string }
 
 /** Up to this many records may always go. */
 export const alwaysAllowed = 20
 
-/** At most this many records are asked for when a run is held. */
+/** At most this many records are requested when a run is held. */
 export const sampleSize = 50
 
 /** Why more would go within 24 hours than may; null: it may go. */

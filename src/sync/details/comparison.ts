@@ -1,4 +1,4 @@
-// Whether a read told the same record that another read has brought.
+// Whether a read brought the same record as another read before.
 
 import { isObject, type Json, parseJson, stringifyJson } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -25,7 +25,10 @@ function sorted(value: Json): Json {
   return Object.fromEntries(names.map((name) => [name, sorted(value[name] ?? null)]))
 }
 
-/** Is this answer of a single, whose bytes differ, what the list said? Null: it was changed in between, or nobody knows. */
+/**
+ * Whether this answer of a single, whose bytes differ, equals what the list showed. Null: the record changed in
+ * between, or it is unknown.
+ */
 export async function isAsListed(reading: Reading<'list'>, key: string, record: Json): Promise<boolean | null> {
   const { context, stream } = reading
   const row = await listedPayload(context.database.pool, stream, key)

@@ -20,13 +20,13 @@ import { prepareReader, type Reader } from './readers.ts'
 import { TaggedAnswers } from './tagged-answers.ts'
 
 /**
- * Plans the details of a run: batches of what is due become tasks, those of use sooner before the others of all streams. What
- * is over may be left to a later plan.
+ * Plans the details of a run: batches of due details become tasks, the more useful ones before the others of all
+ * streams. Past records may be left to a later plan.
  */
 export async function runPlan(run: TaskRun): Promise<void> {
   const { stream, writer, task } = run
   const isRest = isRestPlan(run)
-  // The last details of what is coming may still be under way where a worker has nothing else to do.
+  // The last details of coming records may still be running when a worker has nothing else to do.
   if (isRest && (await writer.givesWay(run))) return
   const isSwept = stream.reads.kind === 'list' || isRest
   if (stream.reads.kind === 'list') await probeFirst(listReading(run, stream))
@@ -48,7 +48,7 @@ export async function runPlan(run: TaskRun): Promise<void> {
 /** After this many failures in a row a batch gives up: the API is down, not the record bad. */
 const patience = 20
 
-/** Fewer records are not worth tasks of their own. */
+/** Fewer records are not worth separate tasks. */
 const fewestShared = 40
 
 /** Details are committed together once in this time, in milliseconds: a kill repeats no more than that. */
@@ -58,8 +58,8 @@ const commitEveryMs = 2_000
 const repairAgeMs = ({ settings }: SyncContext): number => settings.detailMaxAgeMs * 0.75
 
 /**
- * Fetches the details of a task's records. When something more urgent waits for a place, or others have nothing to do, the
- * rest becomes tasks of its own.
+ * Fetches the details of a task's records. When something more urgent waits for a place, or other workers are idle,
+ * the rest becomes separate tasks.
  */
 export async function runDetails(run: TaskRun): Promise<void> {
   const { task, writer } = run
@@ -78,15 +78,19 @@ const detailTasks = (keys: readonly string[], { priority, ...how }: Like): reado
 type Wishes = {
   /** Also the reads that repeat others, whatever is known of them. */
   readonly sample?: boolean
-  /** Told what each record led to, before that is committed, and how many are under way; true: no further record is begun. */
+  /**
+   * Called with the findings of each record, before they are committed, and the number of running reads; true: no
+   * further record is started.
+   */
   readonly isEnough?: (found: readonly Found[], underWay: number) => boolean
   /** Stops, too, when no task waits: another worker may have nothing to do, and a good part is left to be shared. */
   readonly isShared?: boolean
 }
 
 /**
- * Fetches the details of records. What a killed worker had done of it is left out.
- * @returns what was not begun: it was enough, it is to be shared, or something more urgent waits for a place
+ * Fetches the details of records, except those that a killed worker had finished.
+ * @returns the records that were not started: enough were read, they are shared, or something more urgent waits for a
+ * place
  */
 export async function readDetails(
   run: TaskRun,
@@ -101,7 +105,8 @@ export async function readDetails(
   })
   const economy = await writer.economy(run)
   const read = await prepareReader(run, open, sample ? { ...economy, skips: () => false } : economy)
-  // What is read again because of a full sync or its age is compared with the rows: rows that somebody changed are repaired.
+  // Details read again by a full sync or because of their age are compared with the rows, which repairs rows edited
+  // by hand.
   const trustedSince = task.fullRead ? Number.POSITIVE_INFINITY : context.clock.now().getTime() - repairAgeMs(context)
   const left = open.values()
   let makesWay = false
@@ -158,7 +163,7 @@ type Before = {
   readonly knownHash: string | null
 }
 
-/** Fetches one record's details and decides what is to be written. */
+/** Fetches one record's details and decides what to write. */
 async function fetchDetail(run: TaskRun, read: Reader, before: Before): Promise<Fetched> {
   const { context, stream } = run
   const { key, state, knownHash } = before

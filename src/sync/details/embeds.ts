@@ -1,5 +1,5 @@
-// What stands inside a record: records of other streams, stubs until they are read themselves; rows of streams that have no
-// other place; and persons who are gone.
+// Data inside a record: records of other streams, which are stubs until they are read themselves; rows of streams
+// stored nowhere else; and deleted persons.
 
 import { elementsIn, isObject, type Json, textOf } from '../../api/wire/json.ts'
 import { childrenOf, embeddedPerson, streamNamed } from '../../catalog/catalog.ts'
@@ -19,7 +19,7 @@ import {
 } from '../change-set.ts'
 import type { SyncContext } from '../context.ts'
 import { keyOf, projectRecord, valueAt } from '../records/project.ts'
-import type { SeenStubs } from './seen-stubs.ts'
+import type { StubCache } from './stub-cache.ts'
 
 /**
  * The records that stand inside others, at any depth, and those that were answered on their own: each once, as its latest
@@ -49,7 +49,7 @@ class EmbeddedFinder {
     this.#timeZone = timeZone
   }
 
-  /** What stands inside a record of `stream`, which stands at `prefix` inside the outer one. */
+  /** Collects the data inside a record of `stream`, which is at `prefix` inside the outer one. */
   collect(outer: EmbeddingRecord, stream: StreamDef, record: Json, prefix: string): void {
     for (const { path, stream: name } of stream.embeds ?? []) {
       const embedded = valueAt(record, path)
@@ -57,7 +57,7 @@ class EmbeddedFinder {
       const target = streamNamed(name)
       const key = keyOf(target, embedded, this.#timeZone)
       const { endpoint, readAt } = outer
-      // A person's country whose code is hashed is none.
+      // A person's country whose code is hashed is not a country record.
       if (key !== null && !key.some(isHash)) {
         if (!this.#isFirstOrBetter(target, keyText(key), { record: embedded, readAt })) continue
         const source = stubSource(endpoint, `${prefix}${path}`)
@@ -95,14 +95,14 @@ const isBetter = (look: Look, before: Look): boolean =>
     : look.readAt > before.readAt
 
 /**
- * Stubs of these records, at most two writes per stream. What has been read itself, alive or gone, takes no stub and
- * is left out, and so is what says the same as the stub that this task wrote or compared before. What cannot be projected
- * is left to its own read, with a warning.
+ * Stubs of these records, at most two writes per stream. Records that have been read themselves, alive or deleted,
+ * take no stub and are skipped, and so are those equal to the stub that this task wrote or compared before. A record
+ * that cannot be projected is left to its own read, with a warning.
  */
 export async function stubsOf(
   db: Queryable,
   records: readonly Embedded[],
-  { timeZone, seen }: { readonly timeZone: string; readonly seen: SeenStubs },
+  { timeZone, seen }: { readonly timeZone: string; readonly seen: StubCache },
 ): Promise<{ readonly tables: readonly TableWrite[]; readonly warnings: readonly string[] }> {
   const byStream = new Map<StreamDef, Embedded[]>()
   for (const embedded of records) {
@@ -123,14 +123,14 @@ export async function stubsOf(
       if (present === 'direct') continue
       const projected = projectRecord(stream, record, {}, timeZone)
       if (!projected.ok) {
-        // Without the value: it may be a person's.
+        // Without the value: it may be personal.
         const [reason = ''] = projected.reason.split(', got ', 1)
         warnings.push(`${stream.name}: what stands inside ${source} cannot be shown. ${reason}`)
         continue
       }
       const { row } = projected
       const id = `${stream.name} ${keyText(key)}`
-      // A commit that is under way may be about to insert what was looked at before.
+      // A running commit may be about to insert a record that was checked before.
       const isNew = present === undefined && seen.isNew(id)
       if (!seen.saysNothingNew(id, row.payload, readAt)) (isNew ? unknown : stubs).push({ ...row, source, readAt })
     }
@@ -148,7 +148,10 @@ export async function stubsOf(
   return { tables, warnings }
 }
 
-/** What a record of a list or a single read leads to besides its own row: embedded records, rows of streams inside it. */
+/**
+ * What a record of a list or a single read contains besides its own row: embedded records, and rows of streams inside
+ * it.
+ */
 export function foundInside(received: Received, key: string, readAt: Date): readonly Found[] {
   const { stream, record, endpoint } = received
   const found: Found[] = []
@@ -179,7 +182,7 @@ function insideOf(stream: StreamDef): readonly Inside[] {
 type Collection = {
   readonly child: StreamDef
   readonly entries: readonly Json[]
-  /** Of the record that it stands in. */
+  /** Of the record it is in. */
   readonly key: string
   readonly readAt: Date
 }
@@ -217,7 +220,7 @@ export async function personRedaction(
   return (record) => {
     const id = idAt(record, idPath)
     if (id === undefined || !gone.has(id) || !isObject(record)) return record
-    // Where nothing but the id stands there, it stays.
+    // A member that holds only the id is kept.
     const kept = isObject(valueAt(record, path)) ? { [path]: { id: valueAt(record, idPath) ?? null } } : {}
     return { ...record, ...kept, ...redacted }
   }
@@ -234,7 +237,7 @@ const idAt = (record: Json, path: string): string | undefined => textOf(valueAt(
 export async function withStubs(
   { database, settings }: SyncContext,
   changes: ChangeSet,
-  seen: SeenStubs,
+  seen: StubCache,
 ): Promise<ChangeSet> {
   const { timeZone } = settings
   const embedded = embeddedRecords(changes.embedding, changes.embedded, timeZone)

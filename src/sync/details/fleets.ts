@@ -1,4 +1,4 @@
-// Which resources stand for several boats, as slots tell. Pure.
+// Which resources have several boats, as their slots show. Pure.
 
 import type { TableWrite } from '../../mirror/rows.ts'
 

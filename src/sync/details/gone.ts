@@ -1,4 +1,4 @@
-// The read of a child answered 404: is the parent gone, or only what was asked for?
+// The read of a child answered 404: is the parent deleted, or only the child?
 
 import { keyParts } from '../../state/remembered/records.ts'
 import { liveRows } from '../../state/row-counts.ts'
@@ -16,7 +16,7 @@ const recentlySeenMs = 10 * 60_000
 export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Promise<Found> {
   const { stream, reads, task } = run
   const asked = askableParent(stream, key)
-  // Somebody asked what has become of it.
+  // It was requested to find out whether it still exists.
   if (asked === null && task.isAsked) return await goneListed(listReading(run, stream), key)
   if (asked === null)
     // The list named it a moment ago. The next sweep decides whether it is gone.

@@ -1,6 +1,7 @@
-// Before the details of a run are planned: which reads tell something that lists and collections do not? Some records,
-// drawn at random, are read and compared first; what nobody needs is then left out. Of records that depart and return the
-// draw has two parts, each as large as its share: those that are coming, and, when these have all that is theirs, the others.
+// Before the details of a run are planned: which reads show data that lists and collections do not? Some records,
+// drawn at random, are read and compared first; redundant reads are then skipped. For records that depart and return,
+// the draw has two parts in proportion to their number: first the coming ones, then, when these have their full
+// share, the others.
 
 import { holderOf } from '../../state/due/candidates.ts'
 import { countListed, type DueKey, drawnKeys, dueKeys, firstRankOver } from '../../state/due/due.ts'
@@ -31,12 +32,12 @@ import { isRestPlan, type Learned } from './learned.ts'
 /** Does this run leave reads out where it can? */
 export const leavesOut = ({ context, task }: TaskRun): boolean => context.settings.readEconomy && !task.fullRead
 
-/** Reads what is to be compared before the others of its kind; of records that are over it is read later, with their plan. */
+/** Reads the records to compare before the others of their kind; past records are read later, with their plan. */
 export async function learn(run: TaskRun, { keys, since }: Due): Promise<Learned> {
   const { context, stream } = run
   const isList = stream.reads.kind === 'list'
   const isOver = ({ rank }: DueKey): boolean => rank >= firstRankOver
-  // What was coming when the first plan was made has been read, unless its list tells more.
+  // Records that were coming when the first plan was made have been read, unless their list shows more.
   const due = isRestPlan(run) && !isList ? keys.filter(isOver) : keys
   if (!leavesOut(run) || run.task.hot) return { due }
   const { pool } = context.database
@@ -62,7 +63,7 @@ export async function learn(run: TaskRun, { keys, since }: Due): Promise<Learned
       if (learned.isProvisional) return { ...learned, hasRest: true }
       return { due: await dueKeys(pool, stream, dueSettings(context, { since })) }
     }
-    // A part of what is coming was compared; the rest of the sample is drawn from what is over.
+    // Some coming records were compared; the rest of the sample is drawn from past ones.
     await learnFromList(run, wanted, isRestPlan(run) ? keysOf(shuffled(due.filter(isOver))) : null)
   } else if (reads.every((read) => read.state === 'redundant') && reads.some((read) => isDue(run, read))) {
     if (!isRestPlan(run) && holderOf(stream).eventful !== undefined) return { due: coming, hasRest: true }
@@ -91,7 +92,7 @@ async function learnedOf({ context, stream }: TaskRun, due: readonly DueKey[]): 
 
 const isLearning = ({ state }: RepeatingRead): boolean => state === 'learning'
 
-/** After a verdict the next run looks once more; from then on each day does. */
+/** After a verdict the next run checks again; after that, one run each day does. */
 const isDue = ({ context }: TaskRun, read: RepeatingRead): boolean =>
   read.sampledAt === null || isSampleDue(read, context.clock.now())
 
@@ -149,12 +150,12 @@ async function learnFromCollections(run: TaskRun, due: readonly DueKey[], share 
     }
     const each = compared / read
     wanted = Math.ceil(share * learningSample(Math.max(before, (each * due.length) / share)))
-    // Those under way may bring what is missing.
+    // The running reads may bring what is missing.
     return isLearned() || compared + underWay * each >= wanted
   }
   let left: readonly string[] = shuffled(due.map(({ key }) => key))
   while (left.length > 0 && !isLearned()) {
-    // As many begin at once as may be under way: no more than bring what is still missing.
+    // As many start at once as may run: no more than bring what is still missing.
     const missing = compared === 0 ? drawnAtOnce : Math.ceil(((wanted - compared) * read) / compared)
     const portion = Math.min(drawnAtOnce, Math.max(1, missing))
     const unread = await readDetails(run, left.slice(0, portion), { isEnough })

@@ -1,22 +1,25 @@
-// What a plan hands on when some of its reads repeat others: to its details, and to the plan of what is over. Pure.
+// What a plan passes on when some of its reads are redundant: to its details, and to the plan of past records. Pure.
 
 import type { DueKey } from '../../state/due/due.ts'
 import type { Task } from '../../state/runs/tasks.ts'
 
 /** What a plan does next, and what it leaves to a later one. */
 export type Learned = {
-  /** Whose details are to be read now. */
+  /** The records whose details to read now. */
   readonly due: readonly DueKey[]
-  /** A share of what is coming told no more than what it repeats: of the rest of that such reads are left out from now on. */
+  /**
+   * A share of the coming records showed no more than what it repeats: for the rest of them, these reads are skipped
+   * from now on.
+   */
   readonly isProvisional?: true
-  /** What is over is planned, and learned from, once nothing of what is coming waits. */
+  /** Past records are planned, and learned from, once no coming record waits. */
   readonly hasRest?: true
 }
 
-/** Is this the plan of what is over, after that of what is coming? */
+/** Whether this is the plan of past records, after that of coming ones. */
 export const isRestPlan = ({ task }: { readonly task: Pick<Task, 'payload'> }): boolean =>
   (task.payload as { readonly rest?: boolean } | null)?.rest === true
 
-/** Were the details of a task planned before what is over was learned from? */
+/** Whether the details of a task were planned before past records were learned from. */
 export const isProvisional = (payload: unknown): boolean =>
   (payload as { readonly isProvisional?: boolean } | null)?.isProvisional === true

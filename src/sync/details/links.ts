@@ -21,10 +21,10 @@ import { failedRead, readOutcome } from './single.ts'
 
 /** A filter that was not honoured is tried again after this long, in milliseconds. */
 const retryMs = 7 * 24 * 3_600_000
-/** Records of a task that are read singly before its answers count, while nobody knows about the filter and afterwards. */
+/** Records of a task that are read singly before its answers count, while the filter is unknown and afterwards. */
 const compared = { unknown: 3, known: 1 }
 
-/** The stream whose links this one's reads fill, where its list can be asked for them. */
+/** The stream whose links this stream's reads fill, if its list can be filtered by them. */
 export const linkedStream = ({ name }: StreamDef): StreamDef | undefined =>
   streams.find(({ filledBy }) => filledBy?.stream === name && filledBy.filter !== undefined)
 

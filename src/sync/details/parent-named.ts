@@ -1,5 +1,5 @@
-// Whose an answer is that stands below a record: of a cache that mixes up its answers, some name the record that they
-// belong to. Pure.
+// Which record an answer below a record belongs to: from a cache that mixes up its answers, some name their record.
+// Pure.
 
 import { type Json, textOf } from '../../api/wire/json.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -9,8 +9,8 @@ import { valueAt } from '../records/project.ts'
 const membersOf = (param: string): readonly string[] => [param, `${param.replace(/Id$/, '')}.id`]
 
 /**
- * How records of `stream` say that they belong to another record than the one that was asked for. Undefined: none says so;
- * most do not say whose they are.
+ * How records of `stream` show that they belong to another record than the requested one. Undefined: none does; most
+ * do not name their record.
  * @param params the path parameters of the request
  */
 export function otherParentIn(

@@ -15,7 +15,7 @@ import { readRecord } from './readers/record.ts'
 import { readSlots } from './readers/slots.ts'
 import type { TaggedAnswers } from './tagged-answers.ts'
 
-/** Reads the details of one record; `answers`: those that may be asked for with an entity tag, and come with one. */
+/** Reads the details of one record; `answers`: those that may be requested with an entity tag, and come with one. */
 export type Reader = (key: string, answers: TaggedAnswers) => Promise<DetailRead>
 
 type Kind = StreamReads['kind']
@@ -25,8 +25,8 @@ const durationsOf = ({ context }: Reading, keys: readonly string[]): Promise<Rea
   firstDurations(context.database.pool, keys, context.settings.slotDurations)
 
 /**
- * Reads with the durations of a resource that were looked up before, and once more when they are others by now: another run
- * may have read what belongs to the new ones, and this one would take it away.
+ * Reads with the durations of a resource looked up before, and again if they differ by now: another run may have read
+ * data of the new ones, which this one would delete.
  */
 async function readSteadily(
   run: Reading,
@@ -57,7 +57,7 @@ const readers: { readonly [K in Kind]: Prepare<K> } = {
   availability: async (run, keys) => {
     const durations = await durationsOf(run, keys)
     const batches = new AvailabilityBatches(run)
-    // What the batches found is told with the first resource.
+    // The findings of the batches are reported with the first resource.
     let shared = await batches.prefetch(durations)
     return async (key) => {
       const before = shared

@@ -23,18 +23,21 @@ export type Outcome<T> =
   | { readonly kind: 'gone' }
   /** 204, an empty body or null. */
   | { readonly kind: 'absent' }
-  /** Refused or failed after all retries; the reason is for a person. `isOdd`: an answer came, and cannot be about what was asked for. */
+  /**
+   * Refused or failed after all retries; the reason is text for operators. `isOdd`: an answer came, and cannot be
+   * about the requested record.
+   */
   | { readonly kind: 'failed'; readonly reason: string; readonly retry: boolean; readonly isOdd?: true }
 
 /** What came of a read, and what it found on the way. */
 export type Answered<T> = { readonly outcome: Outcome<T>; readonly found: Found }
 
 export type ReadValue = Tagged & {
-  /** Decoded when it is asked for, where the answer was to stay undecoded. */
+  /** Decoded on demand if the answer was left undecoded. */
   readonly body: Json
   readonly startedAt: Date
   readonly undecoded?: Elements | undefined
-  /** It is as it was when it had the tag it was asked for with: `body` is null. */
+  /** Unchanged since the tag sent with the request: `body` is null. */
   readonly isSame?: boolean
 }
 
@@ -83,13 +86,13 @@ function errorOf(stream: StreamDef, body: Json): string | undefined {
   return error === undefined || hasOwnField(stream, body) ? undefined : error
 }
 
-/** The outcome of an answer of 2xx that cannot be what was asked for. */
+/** The outcome of a 2xx answer that cannot be the requested record. */
 export const notTaken = (endpoint: string, problem: string): Extract<Outcome<never>, { readonly kind: 'failed' }> => ({
   ...{ kind: 'failed', retry: false, isOdd: true },
   reason: `${endpoint} was answered with something else than was asked for: ${problem}.`,
 })
 
-/** What a failed read means for the record. @throws the error itself when it concerns everything. */
+/** What a failed read means for the record. @throws the error itself when it concerns all reads. */
 export function failedRead(
   error: unknown,
 ): Answered<never> & { readonly outcome: { readonly kind: 'gone' | 'failed' } } {
@@ -104,7 +107,7 @@ export const singleParams = ({ stream, reads }: Reading<'list'>, key: string): R
   [reads.single.param]: keyParts(stream, key)[0] ?? key,
 })
 
-/** What the list said of a record whose single is read, and what is learned from that. */
+/** What the list showed of a record whose single is read, and what is learned from that. */
 export type Known = { readonly listed?: Listed | undefined; readonly economy: Economy }
 
 /**
@@ -151,7 +154,7 @@ async function recordFound(
   const { timeZone } = context.settings
   const received = { stream, record, endpoint, timeZone }
   const { row, found } = projected({ ...received, ...(record === body && { payload: text }) })
-  // As in a list: a quarantined record is told by what we write for it.
+  // As in a list: a quarantined record is identified by the JSON we write for it.
   if (row === undefined) return [projected(received).found]
   const answered = keyText(row.key)
   if (answered !== key) {
@@ -163,7 +166,7 @@ async function recordFound(
   return [found, { tables: [table], records: [state] }, compared, differing, ...foundInside(received, key, startedAt)]
 }
 
-/** The topmost parent of a key that has a single read of its own: whom to ask when the read of a child answers 404. */
+/** The topmost parent of a key with its own single read: the one to request when the read of a child answers 404. */
 export function askableParent(
   stream: StreamDef,
   parentKey: string,

@@ -1,4 +1,4 @@
-// The answers that make up the details of one record: asked for with the entity tags that are kept of them, and told apart by
+// The answers that make up the details of one record: requested with their stored entity tags, and compared by
 // whether they are the same. No I/O.
 
 import type { KeptAnswer, KeptAnswers } from '../../state/remembered/detail-tags.ts'
@@ -54,7 +54,7 @@ export class TaggedAnswers {
     return Object.keys(this.#received).length > 0
   }
 
-  /** What is to be kept. */
+  /** The answers to store. */
   get received(): KeptAnswers {
     return this.#received
   }

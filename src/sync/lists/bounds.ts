@@ -1,5 +1,5 @@
-// What the days of a window mean: whether records of its first and of its last day are among those that the list answers for it.
-// Nobody says so, and each hot run asks for such a window: its answers prove it.
+// The meaning of a window's days: whether the list's answer includes records of the first and of the last day. It is
+// undocumented, and each hot run sends these windows: its answers prove it.
 
 import type { Queryable } from '../../database/sql.ts'
 import { contradictDetected, readDetected, saveDetected } from '../../state/shared/detected-settings.ts'

@@ -1,6 +1,7 @@
-// Commits of one task that end in their order: while one is under way the next writes its rows, and waits for it at the end.
+// Commits of one task that end in their order: while one is running the next writes its rows, and waits for it at the
+// end.
 
-/** At most two commits under way. */
+/** At most two running commits. */
 export class CommitsInTurn {
   #last: Promise<void> = Promise.resolve()
 
@@ -11,7 +12,7 @@ export class CommitsInTurn {
   async begin(commit: (after: Promise<void>) => Promise<void>): Promise<void> {
     const before = this.#last
     this.#last = commit(before)
-    // Whoever waits for it next is thrown its error, which may be after it has failed.
+    // The next caller that waits for it gets its error, maybe after it has failed.
     this.#last.catch(() => undefined)
     await before
   }

@@ -5,7 +5,7 @@ import type { TaskRun } from '../context.ts'
 import { addUpRanges } from './end-steps.ts'
 import { type Checkpoint, judgePass, nextPass, nextVariant, passNumber } from './progress.ts'
 
-/** Judges a pass whose pages are all committed. Returns where to go on. */
+/** Evaluates a pass whose pages are all committed. Returns where to continue. */
 export async function endPass(run: TaskRun, at: Checkpoint): Promise<Checkpoint> {
   const { context, task } = run
   const pass = passNumber(at)

@@ -1,5 +1,5 @@
-// The end of a pass or of a sweep in steps: each is a transaction of bounded size with a checkpoint of its own, so that
-// whoever resumes the task goes on where it stopped.
+// The end of a pass or of a sweep in steps: each is a transaction of bounded size with its own checkpoint, so that a
+// worker that resumes the task continues where it stopped.
 
 import type { Queryable } from '../../database/sql.ts'
 import { beforePages, type Division, dividePages, stepSize } from '../../state/runs/sweep-ranges.ts'
@@ -17,7 +17,7 @@ type Steps<Name extends string> = {
   readonly factsOf: (db: Queryable, range: number | null) => Promise<Facts<Name>>
 }
 
-/** Adds up the facts of all ranges. What fits into one range is one statement, and no step. @throws LEASE_LOST */
+/** Adds up the facts of all ranges. A single range is one statement without a step. @throws LEASE_LOST */
 export async function addUpRanges<Name extends string>(
   run: TaskRun,
   at: Checkpoint,

@@ -32,7 +32,7 @@ type Decoded = {
   readonly hash: string
   readonly key: string | null
   readonly changed: boolean
-  /** A row is there, or nobody can tell. */
+  /** A row exists, or it is unknown. */
   readonly isThere: boolean
 }
 
@@ -57,10 +57,11 @@ export function* pageBatches(pages: readonly Page[], limit: number): Generator<r
 }
 
 /**
- * What pages lead to: bad records to quarantine, unchanged ones to nothing, the others to rows, stubs and due details.
- * @param list.summary the list's records are summaries: they are laid over what the detail said.
+ * What the records of pages lead to: bad ones to quarantine, unchanged ones to nothing, the others to rows, stubs and
+ * due details.
+ * @param list.summary the list's records are summaries: they are laid over the stored detail.
  * @param list.comparesAged rows are compared with the list because of their age.
- * @returns the changes, and the keys of each part; a record without one is told by its content.
+ * @returns the changes, and the keys of each part; a record without a key is identified by its content.
  */
 export async function changesOfPages(
   run: TaskRun<'list'>,
@@ -114,7 +115,7 @@ function parted(all: readonly Decoded[]): { readonly there: readonly Decoded[]; 
 /** Between pages the sockets have their turn: ten in one go would keep COPY and requests waiting for a tenth of a second. */
 const othersTurn = (): Promise<void> => setImmediate()
 
-/** Keys are told by the heads of the records where the heads hold them; a false one would not go with its hash. */
+/** Keys come from the heads of the records if the heads contain them; a wrong key would not match its hash. */
 function entriesOf(items: Elements, stream: StreamDef, timeZone: string): readonly Entry[] {
   const inHead = stream.key.every((key) => key === 'id' || key === 'code')
   const entries: Entry[] = []
@@ -147,7 +148,7 @@ function decodeChanged(entries: readonly Entry[], known: ReadonlyMap<string, Kno
 type OfPage = {
   readonly readAt: Date
   readonly newKeys: boolean
-  /** What singles said of records that the list only summarizes, by key. */
+  /** The singles of records that the list only summarizes, by key. */
   readonly payloads: ReadonlyMap<string, Payload>
   readonly redact: (record: Json) => Json
 }
@@ -172,7 +173,7 @@ function changedRecords(
       record === entry.record ? { ...of, record, payload: entry.text } : { ...of, record },
     )
     if (row === undefined) {
-      // A quarantined record is told by what we write for it, where each member stands once.
+      // A quarantined record is identified by the JSON we write for it, in which each member occurs once.
       found.push(projected({ ...of, record }).found)
       continue
     }

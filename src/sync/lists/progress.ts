@@ -15,7 +15,7 @@ export type Checkpoint = {
   readonly totals: readonly number[]
   /** Keys on the pages of this pass. */
   readonly keys: number
-  /** Why nothing proves that the list ended where this pass did; null: it is proven, or the pass goes on. */
+  /** Why nothing proves that the list ended where this pass did; null: it is proven, or the pass continues. */
   readonly unproven?: string | null
   /** How far the end of the pass or of the sweep has come, where it takes several steps. */
   readonly end?: EndProgress | null
@@ -38,7 +38,7 @@ const beginning = { ...start, pass: 1, next: null, ended: false } as const
 /** Where a sweep begins. */
 export const firstCheckpoint: Checkpoint = { ...beginning, variant: 0, doubts: [] }
 
-/** Where a sweep goes on after a pass: the next variant, or the same one again. */
+/** Where a sweep continues after a pass: the next variant, or the same one again. */
 export const nextVariant = (at: Checkpoint): Checkpoint => ({ ...at, ...beginning, variant: at.variant + 1 })
 export const nextPass = (at: Checkpoint): Checkpoint => ({ ...at, ...beginning, pass: at.pass + 1 })
 
@@ -46,8 +46,9 @@ export const nextPass = (at: Checkpoint): Checkpoint => ({ ...at, ...beginning, 
 export const passNumber = (at: Checkpoint): number => at.variant * 10 + at.pass
 
 /**
- * Where a pass stands whose end nothing proves.
- * @param why for people. One record cannot be asked for in fewer: what its list does past its end was seen in the variant before.
+ * The checkpoint of a pass whose end nothing proves.
+ * @param why text for operators. One record cannot be requested in a smaller page: what its list does past its end
+ * was seen in the variant before.
  */
 export const unprovenEnd = (at: Checkpoint, why: string): Checkpoint => {
   const isSeenBefore = at.variant > 0 && at.doubts.length === 0 && at.keys === 1
@@ -93,7 +94,7 @@ function problemOf({ answered, distinct, keyless, keylessDistinct, totals }: Pas
   if (totals.some((total) => total !== first))
     return `The total moved from ${first} to ${last} while the list was read. ${wrongTotal}`
   if (answered > distinct) return `${answered - distinct} records came twice: the list moved while it was read.`
-  // They are records of the list, too. Of equal ones nobody can tell whether one came twice: either count may be right.
+  // They are records of the list, too. Of equal ones it is unknown whether one came twice: either count may be right.
   if (last !== undefined && (last < distinct + keylessDistinct || last > distinct + keyless))
     return `The API names a total of ${last}, and answered ${distinct + keyless} records. ${wrongTotal}`
   return null

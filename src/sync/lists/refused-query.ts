@@ -1,5 +1,5 @@
-// A list that refuses what it is asked for besides its pages (its order, its deactivated records) is read without that: the
-// first refusal is followed by the same question without, and only its answer proves that the parameters were refused.
+// A list that refuses its extra parameters (order, deactivated records) is read without them: after the first refusal
+// the same request is sent without, and only its answer proves that the parameters were refused.
 
 import { ApiError } from '../../errors.ts'
 import {
@@ -16,15 +16,15 @@ import type { Pass } from './windows.ts'
 export const refusedBy = ({ context, stream }: Pick<Reading, 'context' | 'stream'>): Promise<ReadonlySet<string>> =>
   refusedParameters(context.database.pool, stream.name, context.clock)
 
-/** What makes a pass another one than the list as a whole, or, where nothing does, what the list is always asked for. */
+/** The parameters that make a pass differ from the whole list, or, if there are none, those the list always gets. */
 function partedBy({ query: asked }: Pass, always: Readonly<Record<string, string>> = {}): ReadonlySet<string> {
   const own = Object.keys(asked).filter((name) => always[name] !== asked[name])
   return new Set(own.length > 0 ? own : Object.keys(asked))
 }
 
 /**
- * Looks into the refusal of a pass's first page: is the list answered without the pass's own parameters?
- * @returns true: it is, and they are remembered as refused
+ * Examines the refusal of a pass's first page: is the list answered without the pass's own parameters?
+ * @returns true: it is, and they are stored as refused
  */
 export async function leaveOut(run: TaskRun<'list'>, pass: Pass, error: unknown): Promise<boolean> {
   const { context, stream, reads } = run

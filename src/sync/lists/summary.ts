@@ -1,5 +1,5 @@
-// Whether the records of a list are only summaries of their singles: asked of the API, remembered for a day; and how the two
-// are put together.
+// Whether the records of a list are only summaries of their singles: probed, stored for a day; and how the two are
+// combined.
 
 import type { Page } from '../../api/client.ts'
 import { isHeldBack } from '../../api/retry.ts'
@@ -20,9 +20,9 @@ const probedRecords = 3
 const settingOf = ({ name }: StreamDef): string => `summary:${name}`
 
 /**
- * Are the records of this list only summaries of their singles? Probed with the first records, again each day. What
- * nobody knows yet is not worth keeping the list waiting (`probeFirst`): until then its records count as summaries, which
- * loses nothing of what singles said.
+ * Whether the records of this list are only summaries of their singles. Probed with the first records, again each
+ * day. While it is unknown the list does not wait (`probeFirst`): its records count as summaries until then, which
+ * loses no data of singles.
  */
 export async function isSummary(run: TaskRun<'list'>, pages: readonly Page[]): Promise<boolean> {
   const { context, stream, task } = run
@@ -33,7 +33,7 @@ export async function isSummary(run: TaskRun<'list'>, pages: readonly Page[]): P
   return isRecent && !task.fullRead ? summary : await probe(run, recordsOf(run, pages), summary)
 }
 
-/** Probes what nobody knows yet, with records that the list brought to the mirror. */
+/** Probes what is still unknown, with records that the list brought to the mirror. */
 export async function probeFirst(run: TaskRun<'list'>): Promise<void> {
   const { context, stream, reads } = run
   const { pool } = context.database
@@ -113,9 +113,9 @@ async function readSingle(
     const answer = await context.api.read({ endpoint: single.endpoint, params: { [single.param]: key }, signal })
     return answer.body
   } catch (error) {
-    // A single that is refused tells nothing about the list; the details will report it.
+    // A refused single proves nothing about the list; the details will report it.
     if (error instanceof ApiError && error.kind === 'skip') return undefined
-    // One record that cannot be read must not keep all the others from the mirror; where nobody is asked, all wait.
+    // One unreadable record must not keep all the others from the mirror; when all requests are held back, all wait.
     if (error instanceof ApiError && error.kind === 'retry' && !isHeldBack(error)) return error
     throw error
   }
@@ -135,8 +135,8 @@ export function missingInList(listed: Json, single: Json, prefix = ''): readonly
 }
 
 /**
- * Lays a summary over what the detail said: what the summary names wins, what it leaves out stays, as does the record whose
- * id or code alone it gives.
+ * Lays a summary over the stored detail: fields of the summary win, missing ones stay, and so does a record of which
+ * the summary holds only id or code.
  */
 export function overlay(detail: Json | undefined, summary: Json): Json {
   if (isObject(detail) && isName(summary))

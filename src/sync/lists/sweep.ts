@@ -38,7 +38,7 @@ const refusals: ReadonlySet<string> = new Set(['API_REJECTED', 'API_NOT_FOUND'])
 /** What was read is kept, and its details are read: only absence is not proven. */
 const unprovenEnds: ReadonlySet<string> = new Set(['PAGING_UNPROVEN', 'PAGING_ENDLESS'])
 
-/** What a run says of a list that is read wrongly: the cure as well, because only settings help. */
+/** The warning about a misread list includes the remedy, because only settings help. */
 const withCure = ({ message, remedy = '' }: ApiError): string => `${message} ${remedy}`.trim()
 
 /** Runs the sweep of a list stream from its checkpoint to its end. */
@@ -63,7 +63,7 @@ function resumed(task: Task): Checkpoint {
     : stored
 }
 
-/** One pass through one variant of the list. Returns where to go on: the next variant, or the same one again. */
+/** One pass through one variant of the list. Returns where to continue: the next variant, or the same one again. */
 async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayProbeAgain = true): Promise<Checkpoint> {
   const { context, reads, signal } = run
   const { query } = pass
@@ -77,7 +77,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     pageBase,
     signal,
     mayBeRefused: Object.keys(query).length > 0,
-    // Whether the newest come first is judged by the records.
+    // Whether the newest come first is determined from the records.
     ...(pass.part === 'newest' ? {} : { kept: await keptPages(run, start) }),
     ...(start.next === null ? {} : { from: start.next }),
     ...(ahead !== undefined && { ahead }),
@@ -88,7 +88,7 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
   try {
     const commits = new CommitsInTurn()
     try {
-      // While Postgres writes one batch, the next is made ready and begun, and the pages after it are read.
+      // While Postgres writes one batch, the next is prepared and started, and the pages after it are read.
       for await (const [batch] of batches(prepared(run, arrived), { limit: 1, lingerMs: 0 })) {
         if (batch === undefined) continue
         const from = at
@@ -107,7 +107,8 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
     if (!(error instanceof ApiError)) throw error
     if (start.next === null && at === start && (await leaveOut(run, pass, error))) return start
     if (unprovenEnds.has(error.code)) return endPass(run, pass, unprovenEnd(at, withCure(error)))
-    // An API that lied while its numbering was found out would be asked for a page that it never has, for good.
+    // If the API answered wrongly while its numbering was probed, it would be asked forever for a page that it never
+    // has.
     const firstRefused = start.next === null && at === start && refusals.has(error.code)
     if (error.code === 'PAGING_IGNORED' || firstRefused) {
       if (probed) await doubtPageBase(context, messageOf(error))
@@ -121,8 +122,9 @@ async function runPass(run: TaskRun<'list'>, pass: Pass, start: Checkpoint, mayP
 }
 
 /**
- * What to expect of a pass from its checkpoint on, for `ListCall.ahead`: of a list that is in the mirror as many records as
- * there, of another or of a variant nobody knows. A part of a list may end with each page: nothing is asked for ahead.
+ * How many records to expect of a pass from its checkpoint on, for `ListCall.ahead`: for a mirrored list, the
+ * mirror's count; for others and for variants it is unknown. A part of a list may end with each page: nothing is
+ * requested ahead.
  */
 async function recordsAhead(
   { context, stream }: TaskRun<'list'>,
@@ -142,12 +144,12 @@ const endPass = async (run: TaskRun<'list'>, { part }: Pass, at: Checkpoint): Pr
 type PageBatch = {
   readonly changes: ChangeSet
   readonly summary: boolean
-  /** The pages that end with it. Of a large one there is nothing to go on from before its last record is written. */
+  /** The pages that end with it. A large page offers no place to resume from before its last record is written. */
   readonly pages: readonly {
     readonly keys: readonly string[]
     readonly next: string | null
     readonly total: number | null
-    /** What is to be kept of a page with an entity tag. */
+    /** What to store of a page with an entity tag. */
     readonly kept: ListPage | null
   }[]
 }

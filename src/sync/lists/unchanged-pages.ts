@@ -12,7 +12,7 @@ import type { Checkpoint } from './progress.ts'
 /** One hash for the hashes of a page's records. */
 const hashOfPage = (hashes: readonly (string | null)[]): string => hashOf(hashes.join(' '))
 
-/** What is to be kept of a page. Where the last one ends its headers may say, too: it is received anew each time. */
+/** What to store of a page. Headers, too, may show where the last one ends: it is received again each time. */
 export function pageToKeep({ name, tag, next, items, unchanged }: Page, keys: readonly string[]): ListPage | null {
   if (name === undefined || tag === undefined || next === null || unchanged !== undefined) return null
   return { name, tag, keys, hash: hashOfPage(keys.map((_, index) => items.hash(index))), next }

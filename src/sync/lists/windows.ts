@@ -1,5 +1,5 @@
-// The passes of a sweep: all of a list, or, in a hot run, the parts of it that are most likely to have changed. Whether the
-// API honours their filter and order is judged by each of their answers, and remembered.
+// The passes of a sweep: the whole list, or, in a hot run, the parts of it that are most likely to have changed.
+// Whether the API honours their filter and order is determined from each of their answers, and stored.
 
 import type { Page } from '../../api/client.ts'
 import { isObject } from '../../api/wire/json.ts'
@@ -64,8 +64,8 @@ const askedDays = ({ from, to }: Window): { readonly from: string; readonly to: 
 
 /**
  * The passes of a sweep.
- * @param refused parameters that the API refuses: a pass that is another one because of them is none. The windows are judged
- * by their own answers.
+ * @param refused parameters that the API refuses: a pass that differs only by these is dropped. The windows are
+ * evaluated by their own answers.
  */
 export function passesOf(run: TaskRun<'list'>, refused: ReadonlySet<string>): readonly Pass[] {
   const { query, extraPasses = [], windows } = run.reads
@@ -136,7 +136,7 @@ function readColumn<T>(
 function daysInWindow(run: TaskRun<'list'>, page: Page): readonly string[] {
   const window = windowOf(run)
   if (window === undefined) return []
-  // What was asked for, and a day more: the text is the day at the harbour.
+  // The requested days and one more: the text is the day at the harbour.
   const [from, to] = [addDays(window.from, -2), addDays(window.to, 2)]
   const days = readColumn(run.stream, page, window.column, dayOf)
   const outside = days.find((day) => day < from || day > to)
@@ -181,7 +181,7 @@ export async function trustWindows(run: TaskRun): Promise<void> {
   if (!(await isTrusted(run))) await saveDetected(run.context.database.pool, windowsSetting(run.stream.name), value)
 }
 
-/** Remembers that windows are not honoured, and tells people. */
+/** Stores that windows are not honoured, and warns. */
 export async function doubtWindows({ context, stream }: TaskRun, reason: string): Promise<void> {
   const value: WindowsHonoured = { honoured: false, reason }
   await saveDetected(context.database.pool, windowsSetting(stream.name), value)
@@ -192,9 +192,9 @@ export async function doubtWindows({ context, stream }: TaskRun, reason: string)
 }
 
 /**
- * Judges what the single reads said of records that a window left out.
+ * Evaluates the single reads of records that were missing from a window.
  * @param there those that answered
- * @returns why the window is not to be trusted; null: none of them lies in it
+ * @returns why the window is not reliable; null: none of them lies in it
  */
 export async function judgeLeftOut(run: TaskRun, there: readonly string[]): Promise<string | null> {
   const window = windowOf(run)

@@ -13,7 +13,10 @@ const yes = good('true')
 const no = good('false')
 const bad = (expected: string): Converted => ({ ok: false, expected })
 
-/** What may be a number, without white space around it; of true, false and objects nothing that looks like one. */
+/**
+ * Text that may be a number, without white space around it; for true, false and objects, text that never looks like
+ * one.
+ */
 const numberText = (value: Json): string => String(textOf(value)).trim()
 
 const wholeNumber = 'a whole number of at most 64 bits'

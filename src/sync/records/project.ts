@@ -17,7 +17,7 @@ type Projected =
   | { readonly ok: true; readonly row: Row }
   | { readonly ok: false; readonly reason: string; readonly key: string }
 
-/** Values of columns that do not stand in the record: path parameters, the asked date, the place in the answer. */
+/** Values of columns that are not in the record: path parameters, the requested date, the position in the answer. */
 export type RequestValues = Readonly<Record<string, string | null>>
 
 /** The value at a dotted path, as `fieldAt` finds it; undefined where there is none. */
@@ -34,14 +34,20 @@ function stepsOf(path: string): readonly string[] {
   return steps
 }
 
-/** A short hash of a record's content, as text. Key order matters: a reordered record costs a comparison, never a write. */
+/**
+ * A short hash of a record's content, as text. Key order counts: a reordered record costs a comparison, never a
+ * write.
+ */
 export const hashOf = (text: string): string => createHash('md5').update(text).digest('base64url')
 
 /** The present value of a column without a path, or of its path. */
 const sourceOf = (column: Column, record: Json, request: RequestValues): Json | undefined =>
   column.path === null ? request[column.name] : valueAt(record, column.path)
 
-/** A column as each record of its stream is asked for it: the members of its path, and its place in the key, -1 for none. */
+/**
+ * A column as it is looked up in each record of its stream: the members of its path, and its position in the key, -1
+ * for none.
+ */
 type Lookup = { readonly column: Column; readonly steps: readonly string[] | null; readonly place: number }
 
 const lookups = new Map<StreamDef, readonly Lookup[]>()
@@ -61,7 +67,7 @@ function lookupsOf(stream: StreamDef): readonly Lookup[] {
 
 const keyLookups = new Map<StreamDef, readonly Lookup[] | null>()
 
-/** The columns of the key, in its order; null where a part of it does not stand in the record. */
+/** The columns of the key, in its order; null where a part of it is not in the record. */
 function keyLookupsOf(stream: StreamDef): readonly Lookup[] | null {
   const known = keyLookups.get(stream)
   if (known !== undefined) return known
@@ -77,7 +83,7 @@ const shown = (value: Json | undefined): string => stringifyJson(value ?? null).
 
 const ownPaths = ({ columns }: StreamDef): readonly string[] => columns.flatMap(({ path }) => path ?? [])
 
-/** A document's key comes from the request: only its fields tell it from whatever else was answered in its place. */
+/** A document's key comes from the request: only its fields distinguish it from any other answer. */
 export const hasOwnField = (stream: StreamDef, record: Json): boolean =>
   ownPaths(stream).some((path) => valueAt(record, path) !== undefined)
 
@@ -87,9 +93,9 @@ export const projectRecord = (stream: StreamDef, record: Json, request: RequestV
 
 /**
  * Projects one record to its row.
- * @param received the record and its JSON text; anything but an object cannot be mirrored, except where columns come from
+ * @param received the record and its JSON text; only an object can be mirrored, except where columns come from
  *   the request.
- * @param request values for the columns that do not stand in the record.
+ * @param request values for the columns that are not in the record.
  * @returns the row, or the reason (naming field, value and what was expected) with a key for the quarantine.
  */
 export function projectReceived(
@@ -125,13 +131,14 @@ export function projectReceived(
   return { ok: true, row: { key, values, payload } }
 }
 
-/** Whether a value is a field's own, and does not stand in place of an object whose id it would be. */
+/** Whether a value is the field itself, and not the id in place of an object. */
 const standsAlone = (record: Json, steps: readonly string[] | null): boolean =>
   steps === null || steps.length === 1 || isObject(fieldAt(record, steps.slice(0, -1)))
 
 /**
- * The key under which a record that cannot be mirrored is kept: the one a good version of it will have, so that that one
- * clears it. Undefined where a part is missing or no good version could have it: such records must not share a key.
+ * The key under which a record that cannot be mirrored is stored: that of its future good version, which then clears
+ * it. Undefined where a part is missing or no good version could have it, because unrelated records must not share a
+ * key.
  */
 function quarantineKey(stream: StreamDef, record: Json, request: RequestValues, timeZone: string): string | undefined {
   const columns = stream.key.flatMap((name) => stream.columns.filter((column) => column.name === name))
@@ -156,8 +163,8 @@ export function keyOf(stream: StreamDef, record: Json, timeZone: string): readon
 }
 
 /**
- * Keys for records without a published key: the own id where there is one, else a hash of the content; equal ones are
- * told apart by a counter.
+ * Keys for records without a published key: their id if they have one, else a hash of the content; equal ones get a
+ * counter.
  */
 export function contentKeys(records: readonly Json[]): readonly string[] {
   const seen = new Map<string, number>()

@@ -6,7 +6,7 @@ import { streamNamed, streams } from '../../catalog/catalog.ts'
 import type { ColumnType, StreamDef } from '../../catalog/types.ts'
 import { convertValue } from './convert.ts'
 
-/** What is known of a record: `leaf` ends the walk (everything below is known), `members` go on. */
+/** The known part of a record: `leaf` ends the walk (everything below is known), `members` continue. */
 type Shape = {
   leaf: boolean
   /** Of a leaf: a column shows its values, whatever their shape. */
@@ -15,7 +15,7 @@ type Shape = {
   list: boolean
   /** Of a leaf: the type that its values must fit, or no column shows them. */
   fits: ColumnType | null
-  /** The type of the id or code by which a record stands here, or which may stand here in its place. */
+  /** The type of the id or code that may replace a record here. */
   name: ColumnType | null
   readonly members: Map<string, Shape>
 }
@@ -114,7 +114,7 @@ const fitsColumn = (type: ColumnType, value: Json): boolean => convertValue(type
 
 const nothing: Fields = { unknown: new Map(), misshapen: new Map() }
 
-/** The fields of a record that no column shows. A stream whose shape nobody published has no unknown fields. */
+/** The fields of a record that no column shows. A stream without a published shape has no unknown fields. */
 export function unshownFields(stream: StreamDef, record: Json): Fields {
   if (stream.reads.kind === 'calendar') return nothing
   const found: Fields = { unknown: new Map(), misshapen: new Map() }

@@ -26,7 +26,7 @@ const valuesNote = {
   on: "Values are shown before a decision, and on the command line; the API's own words on the command line alone.",
 } as const
 
-/** What a person can do about a change in this state. */
+/** What you can do about a change in this state. */
 const remedies: Readonly<Record<string, (id: string) => readonly string[]>> = {
   queued: (id) => [`changes cancel ${id}`],
   failed: (id) => [`changes retry ${id}`],

@@ -1,5 +1,5 @@
-// The page that shows what a decision does, before it is made: both sides of a conflict, what is sent again, which records go.
-// It alone shows values, and only to a session that was signed in with the token. Pure.
+// The page that shows the effect of a decision before it is made: both sides of a conflict, what is sent again, which
+// records are deleted. It is the only page that shows values, and only to a session signed in with the token. Pure.
 
 import { descendantsOf } from '../../catalog/catalog.ts'
 import type { StreamDef } from '../../catalog/types.ts'
@@ -20,7 +20,7 @@ export type Subject = {
   readonly back: string
   readonly title: string
   readonly sections: readonly Html[]
-  /** What is asked for besides the name. */
+  /** The input required besides the name. */
   readonly resultId?: 'asked' | 'needed'
 }
 
@@ -131,7 +131,7 @@ export function changeSubject(name: ActionName, { change, neighbours, preview, m
   }
 }
 
-/** A record whose deletion waits, with the values by which a person knows it. */
+/** A record whose deletion is held, with the values by which you recognize it. */
 export type HeldRecord = { readonly key: string; readonly values: Readonly<Record<string, string | null>> }
 
 type ReleaseSubject = {
@@ -228,7 +228,7 @@ export function renderDecisionPage({ subject, title, does, tone, form }: Shown, 
 
 type Refused = { readonly title: string; readonly why: string; readonly back: string }
 
-/** The page where there is nothing to decide, or nobody who may. */
+/** The page where there is nothing to decide, or deciding is not allowed. */
 export function renderRefusal({ title, why, back }: Refused, { now, version, signedIn }: PageContext): string {
   const sections = [
     headline({ tone: 'mute', title, detail: why, facts: [] }),

@@ -63,7 +63,7 @@ export function fleetSection({ fleet, today }: PageFacts): Html {
     (level) =>
       html`<svg width="14" height="14" aria-hidden="true"><rect class="heat-${level}" width="14" height="14" rx="3"/></svg>`,
   )
-  return html`<section aria-labelledby="fleet"><h2 id="fleet">Fleet: how much is taken</h2>
+  return html`<section aria-labelledby="fleet"><h2 id="fleet">Fleet occupancy</h2>
 <p class="note">Calendars of ${count(known)} resources. <span class="legend">${percent(scale.least, 1)} ${legend} ${percent(scale.most, 1)} taken</span></p>
 <div class="wide" tabindex="0" role="region" aria-label="Availability by day">${heatMap(
     grouped.map((month) => heatRow(month, today, scale)),

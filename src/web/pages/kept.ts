@@ -42,7 +42,7 @@ function barsOf(days: readonly KeptDay[], now: Date): readonly DayBar[] {
   })
 }
 
-/** The strip, with a label that says in words what is to be seen. */
+/** The strip, with a label that describes it in words. */
 export function keptStrip(days: readonly KeptDay[], now: Date): Html {
   const worst = [...days].sort((a, b) => a.share - b.share)[0]
   const label =
@@ -57,7 +57,7 @@ export function keptText(days: readonly KeptDay[]): string {
   const minutes = days.reduce((sum, day) => sum + day.minutes, 0)
   const minutesWithinTarget = days.reduce((sum, day) => sum + day.minutesWithinTarget, 0)
   return minutes === 0
-    ? 'Not measured yet: a worker looks once a minute.'
+    ? 'Not measured yet: a worker checks once a minute.'
     : `Within target ${percent({ minutes, minutesWithinTarget })} of the time measured in the last ${historyShown} days (UTC). Amber: below ${good * 100} % of a day; red: below ${fair * 100} %.`
 }
 

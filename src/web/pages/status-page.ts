@@ -4,8 +4,9 @@
 import { bytes, count, counted, relative } from '../../format.ts'
 import { firstSyncText } from '../../inspect/estimate.ts'
 import { usedText } from '../../inspect/quota.ts'
+import { verdictOf } from '../../inspect/verdict.ts'
 import type { PageFacts } from '../page-facts.ts'
-import { frame, type Tone } from '../parts/frame.ts'
+import { frame } from '../parts/frame.ts'
 import { type Html, html, layout } from '../parts/html.ts'
 import { fleetSection } from './fleet.ts'
 import { keptSection } from './kept.ts'
@@ -16,44 +17,22 @@ import { trafficSection } from './traffic.ts'
 import { attentionSection, nowSection, outboxSection } from './work.ts'
 import { workersSection } from './workers.ts'
 
-type Summary = {
-  readonly tone: Tone
-  readonly headline: string
-  readonly detail: string
-}
-
-/** The one sentence an operator wants: is everything fresh? */
-function summarize({ status, freshness, running, waiting }: PageFacts): Summary {
-  const { attention } = status
+/** What is fresh and what runs, behind the sentence that says whether anything is wrong. */
+function detailOf({ status, freshness, running }: PageFacts): string {
   const of = (state: string): number => freshness.filter((each) => each.state === state).length
-  const [fresh, late, failing, reading] = [of('fresh'), of('late'), of('failing'), of('reading')]
-  const scheduled = fresh + late + failing + reading
-  const paused = of('off')
-  const read = freshness.length - paused
-  const people = attention.length
-  const busy = running.length + waiting.length
+  const [fresh, paused] = [of('fresh'), of('off')]
   const first = firstSyncText(status.streams, status.estimate)
-  const detail = [
-    `${fresh} of ${counted(read, 'stream')} fresh`,
+  return [
+    `${fresh} of ${counted(freshness.length - paused, 'stream')} ${fresh === 1 ? 'is' : 'are'} fresh`,
     ...(paused > 0 ? [`${count(paused)} paused`] : []),
-    ...(busy > 0 ? [`${counted(running.length, 'run')} under way`] : []),
-    ...(people > 0 ? [`${counted(people, 'matter')} for a person`] : []),
+    ...(running.length > 0 ? [`${counted(running.length, 'run')} in progress`] : []),
     ...(first === null ? [] : [first]),
   ].join(' · ')
-  if (attention.some(({ kind }) => kind === 'credentials'))
-    return { tone: 'bad', headline: 'The API refuses the credentials', detail }
-  if (failing > 0) return { tone: 'bad', headline: `${counted(failing, 'stream')} failing`, detail }
-  if (scheduled === 0 && busy > 0) return { tone: 'busy', headline: 'The first sync is under way', detail }
-  if (scheduled === 0) return { tone: 'warn', headline: 'Nothing has been read yet', detail }
-  if (late > 0) return { tone: 'warn', headline: `${counted(late, 'stream')} late`, detail }
-  if (reading > 0) return { tone: 'busy', headline: `Catching up with ${counted(reading, 'stream')}`, detail }
-  if (fresh < read && busy > 0) return { tone: 'busy', headline: 'The first sync is under way', detail }
-  return {
-    tone: people > 0 ? 'warn' : 'ok',
-    headline: people > 0 ? 'Fresh, and something waits for you' : 'Everything is fresh',
-    detail,
-  }
 }
+
+/** A text whose backticks become code. */
+const withCode = (text: string): readonly Html[] =>
+  text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))
 
 function placesList({ status, now }: PageFacts): Html {
   const { api, database, queue, quota } = status
@@ -64,10 +43,10 @@ function placesList({ status, now }: PageFacts): Html {
         ? `down; next try ${relative(api.nextProbeAt, now) ?? 'with the next request'}`
         : api.pausedUntil === null
           ? 'answering'
-          : `asked us to wait; goes on ${relative(api.pausedUntil, now)}`
+          : `asked us to wait; resumes ${relative(api.pausedUntil, now)}`
   return html`<dl class="places">
 <div><dt>API</dt><dd>${api.url === '' ? 'not started' : api.url}${api.sandbox ? ' (sandbox)' : ''} <span class="note">${apiState}</span></dd></div>
-${quota === null ? '' : html`<div><dt>Quota</dt><dd>${usedText(quota)} <span class="note">${quota.readsStopped ? 'reads wait: the rest is for changes' : 'reads go on'}</span></dd></div>`}
+${quota === null ? '' : html`<div><dt>Quota</dt><dd>${usedText(quota)} <span class="note">${quota.readsStopped ? 'reads wait: the rest is reserved for changes' : 'reads continue'}</span></dd></div>`}
 <div><dt>Database</dt><dd>Postgres ${database.version}${database.embedded ? ', embedded' : ''} <span class="note">${bytes(database.size)}</span></dd></div>
 <div><dt>Queue</dt><dd>${queue.backend === 'redis' ? 'Redis' : 'Postgres'}</dd></div>
 </dl>`
@@ -75,9 +54,10 @@ ${quota === null ? '' : html`<div><dt>Quota</dt><dd>${usedText(quota)} <span cla
 
 /** The whole page. `signedIn`: a session can be ended. */
 export function renderPage(facts: PageFacts, { signedIn, decides }: Pick<PageContext, 'signedIn' | 'decides'>): string {
-  const { tone, headline: title, detail } = summarize(facts)
+  const { tone, sentence } = verdictOf(facts.status)
+  const title = sentence.replaceAll('`', '').replace(/\.$/, '')
   const sections = [
-    html`<section class="summary ${tone}" aria-label="Summary"><h1 role="status">${title}</h1><p>${detail}</p>
+    html`<section class="summary ${tone}" aria-label="Summary"><h1 role="status">${withCode(sentence)}</h1><p>${detailOf(facts)}</p>
 ${placesList(facts)}</section>`,
     attentionSection(facts, decides),
     nowSection(facts),

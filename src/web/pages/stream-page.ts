@@ -31,9 +31,9 @@ ${cell('Changes', count(changesOf(run)))}${cell('Requests', count(Number(run.req
 ${cell('Error', run.error === null ? '' : oneLine(run.error, 160))}</tr>`
 }
 
-/** What is wrong with a record of a person may quote it: then the command says it. */
+/** The reason for a quarantined record of a person may quote it: the page then names the command that shows it. */
 export function reasonOf({ stream, reason, id }: QuarantineFacts): string {
-  const known = findStream(stream) // a stream that another version had may hold persons, too
+  const known = findStream(stream) // a stream of another version may hold persons, too
   return known === undefined || holdsPerson(known)
     ? `may quote a person: boat-mirror quarantine show ${id}`
     : oneLine(reason, 240)
@@ -88,7 +88,7 @@ export function renderStreamPage(
   const sections = [
     summary(facts, details),
     matters.length > 0 &&
-      html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>${attentionItems(matters, now)}</section>`,
+      html`<section aria-labelledby="people"><h2 id="people">Needs attention</h2>${attentionItems(matters, now)}</section>`,
     ...decisionSections({ path: `/streams/${stream.name}`, names, decisions: details.decisions }, { decides, now }),
     html`<section aria-labelledby="commands"><h2 id="commands">Commands</h2>${commandRow([
       `refresh ${stream.name}`,

@@ -128,6 +128,6 @@ export function streamsSection({ status, freshness, runs, running, now }: PageFa
   const folded = rows.filter(isFolded)
   const shown = rows.filter((each) => !isFolded(each))
   return html`<section aria-labelledby="streams"><h2 id="streams">Streams</h2>
-<p class="note">${counted(rowsOf(rows), 'row')} in ${counted(rows.length, 'table')}. Of each stream the last ${runsShown} runs: how long they took, and how many changes they brought.</p>
+<p class="note">${counted(rowsOf(rows), 'row')} in ${counted(rows.length, 'table')}. Last ${runsShown} runs per stream: duration and number of changes.</p>
 ${tableOf(shown, 'Streams', now)}${folded.length > 0 && foldedLists(folded, now)}</section>`
 }

@@ -92,7 +92,7 @@ const readRow = (read: RepeatingRead, now: Date): Html => html`<tr><th scope="ro
 <td data-label="State"><span class="state ${readTones[read.state]}">${read.state}</span> <span class="note">${relative(read.since, now)}</span></td>
 <td data-label="Compared" class="number">${count(read.compared)}</td>
 <td data-label="Differed" class="number">${count(read.differed)}</td>
-<td data-label="Left out" class="number">${count(read.skipped)}</td></tr>`
+<td data-label="Skipped" class="number">${count(read.skipped)}</td></tr>`
 
 /** Endpoints with their calls and the last result. */
 export const endpointsTable = (endpoints: readonly EndpointFacts[], now: Date): Html =>
@@ -102,8 +102,8 @@ export const endpointsTable = (endpoints: readonly EndpointFacts[], now: Date): 
 
 /** Reads that may repeat others, and what is known of that. */
 export const readsTable = (reads: readonly RepeatingRead[], now: Date): Html =>
-  html`<div class="wide" tabindex="0" role="region" aria-label="Reads that repeat others"><table><caption class="hidden">Reads that may repeat others, whether they are left out, and what that saved</caption>
-<thead><tr><th scope="col">Read</th><th scope="col">Same as</th><th scope="col">State</th><th scope="col" class="number">Compared</th><th scope="col" class="number">Differed</th><th scope="col" class="number">Left out</th></tr></thead>
+  html`<div class="wide" tabindex="0" role="region" aria-label="Reads that repeat others"><table><caption class="hidden">Reads that may repeat others, whether they are skipped, and what that saved</caption>
+<thead><tr><th scope="col">Read</th><th scope="col">Same as</th><th scope="col">State</th><th scope="col" class="number">Compared</th><th scope="col" class="number">Differed</th><th scope="col" class="number">Skipped</th></tr></thead>
 <tbody>${reads.map((each) => readRow(each, now))}</tbody></table></div>`
 
 /** Plots of the last hours, all endpoints, and the reads that repeat others. */
@@ -116,7 +116,7 @@ export function trafficSection({ status, traffic, now }: PageFacts): Html {
   const endpoints = [...status.endpoints].sort((a, b) => Number(isFailing(b)) - Number(isFailing(a)))
   return html`<section aria-labelledby="api"><h2 id="api">API, last ${trafficShown.hours} hours</h2>
 <div class="figures">${figures}</div>
-<details id="endpoints"><summary>${count(answered)} of ${counted(status.endpoints.length, 'read endpoint')} called with success</summary>
+<details id="endpoints"><summary>${count(answered)} of ${counted(status.endpoints.length, 'read endpoint')} answered successfully</summary>
 ${endpointsTable(endpoints, now)}</details>
 <details id="reads"><summary>${readsSummary(status.reads)}</summary>
 ${readsTable(status.reads, now)}</details></section>`

@@ -1,4 +1,4 @@
-// Sections of the status page about work: what waits for a person, what runs now, the outbox. Pure.
+// Sections of the status page about work: what needs attention, what runs now, the outbox. Pure.
 
 import { findStream } from '../../catalog/catalog.ts'
 import { count, counted, duration, relative } from '../../format.ts'
@@ -12,29 +12,29 @@ import { type Html, html } from '../parts/html.ts'
 import { changeTones } from '../parts/tones.ts'
 import type { PageContext } from './page-context.ts'
 
-/** What waits for a person, with the commands that help; nothing when nothing waits. */
+/** What needs attention, with the commands that help; empty when there is nothing. */
 export const attentionSection = ({ status: { attention }, now }: PageFacts, decides: PageContext['decides']): Html =>
-  html`<section aria-labelledby="people"><h2 id="people">Waits for a person</h2>
-${attention.length === 0 ? html`<p class="quiet">Nothing. Everything goes on by itself.</p>` : attentionItems(attention, now)}${attention.some(({ kind }) => decidable.has(kind)) && decisionHint(decides)}</section>`
+  html`<section aria-labelledby="people"><h2 id="people">Needs attention</h2>
+${attention.length === 0 ? html`<p class="quiet">Nothing. Everything continues by itself.</p>` : attentionItems(attention, now)}${attention.some(({ kind }) => decidable.has(kind)) && decisionHint(decides)}</section>`
 
-/** Matters that are decided on the page of the change or the run. */
+/** Items that are decided on the page of the change or the run. */
 const decidable: ReadonlySet<AttentionItem['kind']> = new Set(['held', 'conflict', 'unknown', 'failed'])
 
 const gravest: ReadonlySet<AttentionItem['kind']> = new Set(['failing', 'breaker', 'credentials'])
 
-/** Streams that one matter links to. */
+/** The number of streams that one item links to. */
 const linked = 4
 
 const isStream = (name: string): boolean => findStream(name) !== undefined
 
-/** Each matter with what helps, and where more is to be seen. */
+/** Each item with its remedy, and where to find more. */
 export const attentionItems = (attention: readonly AttentionItem[], now: Date): Html =>
   html`<ul class="attention">${attention.map(
     ({ kind, about, since, message, commands }) =>
       html`<li class="${gravest.has(kind) ? 'bad' : 'warn'}"><p>${message}${since !== null && html` <span class="note">${relative(since, now)}</span>`}</p>${commandsHtml(commands, about.filter(isStream).slice(0, linked))}</li>`,
   )}</ul>`
 
-/** How far a run is, as far as it can be told: records of the list first, then pieces of work. */
+/** The progress of a run, as far as it is known: records of the list first, then pieces of work. */
 export function progressOf(
   run: RunningRun,
 ): { readonly done: number; readonly all: number; readonly text: string } | null {
@@ -45,7 +45,7 @@ export function progressOf(
       text: `${count(run.read)} of ${count(run.total)} records, ${Math.floor((100 * Math.min(run.read, run.total)) / run.total)} %`,
     }
   if (run.tasks > 1)
-    return { done: run.tasksDone, all: run.tasks, text: `${count(run.tasksDone)} of ${count(run.tasks)} pieces` }
+    return { done: run.tasksDone, all: run.tasks, text: `${count(run.tasksDone)} of ${count(run.tasks)} tasks` }
   return null
 }
 
@@ -70,7 +70,7 @@ function lastRuns({ runs, now }: PageFacts): Html {
     (run) =>
       html`<li><a class="name" href="/runs/${run.id}">${run.stream}</a><span class="note">${relative(run.at, now)}</span><span class="note">${run.status} in ${duration(run.seconds)}, ${counted(run.changes, 'change')}</span></li>`,
   )
-  return html`<p class="quiet">Nothing runs at this moment.${last.length > 0 && ' Last finished:'}</p><ul class="running">${items}</ul>`
+  return html`<p class="quiet">Nothing is running.${last.length > 0 && ' Last finished:'}</p><ul class="running">${items}</ul>`
 }
 
 /** What is being done at this moment. */
@@ -83,7 +83,7 @@ export function nowSection(facts: PageFacts): Html {
     ...(more > 0 ? [html`<li class="note">and ${counted(more, 'more stream')}</li>`] : []),
     ...(waiting.length > 0
       ? [
-          html`<li class="note">${counted(waiting.length, 'stream')} asked for and not begun: ${waiting.slice(0, 6).join(', ')}${waiting.length > 6 && ' …'}</li>`,
+          html`<li class="note">${counted(waiting.length, 'stream')} waiting to start: ${waiting.slice(0, 6).join(', ')}${waiting.length > 6 && ' …'}</li>`,
         ]
       : []),
   ]
@@ -91,28 +91,28 @@ export function nowSection(facts: PageFacts): Html {
 ${
   items.length === 0
     ? lastRuns(facts)
-    : html`<p class="note">${counted(tasks.running, 'piece')} in work, ${count(tasks.waiting)} waiting${left !== null && `, ${left}`}</p><ul class="running">${items}</ul>`
+    : html`<p class="note">${counted(tasks.running, 'task')} running, ${count(tasks.waiting)} waiting${left !== null && `, ${left}`}</p><ul class="running">${items}</ul>`
 }</section>`
 }
 
 const states: readonly (readonly [string, string, string])[] = [
-  ['queued', 'Queued', 'wait for their turn or the next attempt'],
-  ['sending', 'Sending', 'on their way, or sent and not yet known'],
-  ['blocked', 'Blocked', 'build on a change that did not succeed'],
-  ['conflict', 'Conflict', 'met another value upstream'],
-  ['unknown', 'Unknown', 'nobody can tell whether they took effect'],
+  ['queued', 'Queued', 'waiting for their turn or the next attempt'],
+  ['sending', 'Sending', 'being sent, or sent and not confirmed yet'],
+  ['blocked', 'Blocked', 'depend on a change that did not succeed'],
+  ['conflict', 'Conflict', 'the API holds another value'],
+  ['unknown', 'Unknown', 'may or may not have taken effect'],
   ['failed', 'Failed', 'refused by the API'],
   ['expired', 'Expired', 'too late'],
-  ['canceled', 'Canceled', 'called off'],
+  ['canceled', 'Canceled', 'canceled before they were sent'],
   ['done', 'Done', 'took effect'],
 ]
 
 const toneOf = (state: string, number: number): string =>
   number === 0 ? 'none' : state === 'failed' || state === 'conflict' || state === 'unknown' ? 'warn' : 'plain'
 
-/** The changes that are on their way or wait for a person. */
+/** The changes that are being sent or need a decision. */
 const changesTable = (changes: PageFacts['changes'], now: Date): Html =>
-  html`<div class="wide" tabindex="0" role="region" aria-label="Open changes"><table><caption class="hidden">Changes on their way, and those that wait for a person</caption>
+  html`<div class="wide" tabindex="0" role="region" aria-label="Open changes"><table><caption class="hidden">Changes that are being sent, and those that need a decision</caption>
 <thead><tr><th scope="col">Change</th><th scope="col">State</th><th scope="col">Operation</th><th scope="col">Of</th><th scope="col">Queued</th></tr></thead>
 <tbody>${changes.map(
     (each) => html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>

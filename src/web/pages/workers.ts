@@ -10,7 +10,7 @@ const row = ({ host, pid, version, startedAt, seenAt, doing, isSilent }: WorkerS
   html`<tr><th scope="row">${host}:${pid}</th>
 ${cell('State', html`<span class="state ${isSilent ? 'warn' : doing === null ? 'mute' : 'ok'}">${isSilent ? 'silent' : doing === null ? 'idle' : 'at work'}</span>`)}
 ${cell('Version', version)}${cell('Up for', about((now.getTime() - startedAt.getTime()) / 1_000))}
-${cell('Last seen', relative(seenAt, now))}${cell('Doing', doing ?? 'nothing at this moment')}</tr>`
+${cell('Last seen', relative(seenAt, now))}${cell('Doing', doing ?? 'nothing right now')}</tr>`
 
 /** Every worker that was heard of within ten minutes. */
 export const workersSection = ({ status, now }: PageFacts): Html =>

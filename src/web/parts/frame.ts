@@ -14,7 +14,7 @@ type PageFrame = {
   readonly sections: readonly Html[]
   /** It is the status page, to which the others lead back. */
   readonly isHome?: boolean
-  /** False: the script does not keep it true, as somebody types into it. */
+  /** False: the script does not refresh it, because it has inputs. */
   readonly isLive?: boolean
 }
 
@@ -45,7 +45,7 @@ type Headline = {
   readonly facts: readonly (readonly [name: string, value: Html | string | number | null])[]
 }
 
-/** The first section of a page about one thing; what is null is left out. */
+/** The first section of a page about one thing; null members are omitted. */
 export const headline = ({ tone, title, detail, facts }: Headline): Html =>
   html`<section class="summary ${tone}" aria-label="Summary"><h1>${title}</h1><p>${detail}</p>
 <dl class="facts">${facts.map(([name, value]) => value !== null && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl></section>`
@@ -66,6 +66,6 @@ export function listing({ id, title, columns, rows, none }: Listing): Html {
   return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>${rows.length === 0 ? html`<p class="quiet">${none}</p>` : table}</section>`
 }
 
-/** A cell; on a phone its name stands before it. */
+/** A cell; on a phone its name is shown in front of it. */
 export const cell = (name: string, value: Html | string | number | null): Html =>
   html`<td data-label="${name}">${value ?? '–'}</td>`

@@ -30,7 +30,7 @@ export function html(strings: TemplateStringsArray, ...values: readonly Part[]):
   return { markup: strings.map((text, index) => text + render(values[index])).join('') }
 }
 
-/** What stands around every page; commands on it are as this process was called, so that they work where they are pasted. */
+/** The frame of every page; commands on it are as this process was called, so that they work where they are pasted. */
 export function layout(options: { readonly title: string; readonly body: Html; readonly live: boolean }): string {
   const { markup } = html`<!doctype html>
 <html lang="en">

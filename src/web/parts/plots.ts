@@ -14,7 +14,7 @@ export type Bar = {
 
 const round = (value: number): number => Math.round(value * 10) / 10
 
-/** Small bars side by side, as many as fit in `slots`, the newest at the right. `label` says in words what is to be seen. */
+/** Small bars side by side, at most `slots` of them, the newest at the right. `label` describes them in words. */
 export function sparkBars(
   bars: readonly Bar[],
   { slots, label }: { readonly slots: number; readonly label: string },
@@ -85,7 +85,7 @@ export type DayBar = {
   readonly title: string
 }
 
-/** Days side by side, each filled from below as far as its share. `label` says in words what is to be seen. */
+/** Days side by side, each filled from below according to its share. `label` describes them in words. */
 export function dayStrip(days: readonly DayBar[], label: string): Html {
   const [step, height] = [10, 34]
   const drawn = days.map(({ share, tone, title }, index) => {

@@ -28,6 +28,8 @@ a:focus-visible,button:focus-visible,summary:focus-visible,input:focus-visible,.
 .skip:focus{left:12px;top:8px;background:var(--card);padding:6px 12px;z-index:1}
 .hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 h1{margin:0;font-size:28px;line-height:1.2;font-weight:650}
+h1[role=status]{font-size:22px;line-height:1.35}
+h1 code{font-size:.8em}
 h2{margin:0 0 6px;font-size:17px;font-weight:650}
 p{margin:0}
 section{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:18px 20px;margin:14px 0}
@@ -146,7 +148,7 @@ button{font:inherit;color:var(--link);background:none;border:1px solid var(--lin
 header,main{padding:0 12px}
 header{padding-top:12px}
 section{padding:14px}
-h1{font-size:23px}
+h1{font-size:23px}h1[role=status]{font-size:18px}
 .places{flex-direction:column}
 .now{min-height:206px}
 .running li{grid-template-columns:1fr 100px}

@@ -38,7 +38,7 @@ export class AvailabilityBatches {
       keyBatches(ids, batchSize, batchSize).map((batch) => ({ duration, ids: batch })),
     )
     for (const date of slotDates(this.#reading.context)) {
-      // One element a day is asked for singly, so that a change of the order shows.
+      // One element a day is requested singly, so that a change of the order shows.
       const spot = Math.floor(Math.random() * batches.length)
       for (const [index, { duration, ids }] of batches.entries())
         found.push(...(await this.#readBatch({ ids, date, duration, isChecked: index === spot })))

@@ -48,14 +48,17 @@ export function parentValues(
   }
 }
 
-/** Fewer elements are no full page, after which a header may begin to name another one without the body being changed. */
+/**
+ * Fewer elements are not a full page, after which a header may begin to name another page while the body stays the
+ * same.
+ */
 const fewestOfFullPage = 10
 
 /** The items of a list of children; `name` and `tag` where one short page held all of them. */
 type Items = Tagged & {
   readonly items: readonly Json[]
   readonly startedAt: Date
-  /** They are as they were with the tag they were asked for with: `items` are empty. */
+  /** Unchanged since the tag sent with the request: `items` are empty. */
   readonly isSame?: boolean
 }
 

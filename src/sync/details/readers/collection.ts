@@ -16,7 +16,7 @@ import { type DetailRead, detailRead, notRead, parentValues, readItems } from '.
 
 type CollectionRead = { readonly economy: Economy; readonly answers: TaggedAnswers }
 
-/** Reads a collection, and its singles but those that are left out. */
+/** Reads a collection, and its singles except the skipped ones. */
 export async function readCollection(
   reading: Reading<'collection'>,
   parentKey: string,
@@ -56,11 +56,11 @@ export async function readCollection(
   const replace = all.complete ? [scope] : []
   const writes: readonly TableWrite[] = [{ stream, mode: 'record', source, readAt: startedAt, rows: all.rows, replace }]
   const findings = [found, ...singles.map((single) => single.found), all.found, { counts: { read: singles.length } }]
-  // What the elements themselves say is kept, and all of it is read again.
+  // The elements' own data is kept, and all of it is read again.
   return failure === undefined ? detailRead(startedAt, writes, findings) : notRead(failure, findings, writes)
 }
 
-/** A collection that is as it was, whose singles are left out. */
+/** An unchanged collection whose singles are skipped. */
 function sameCollection({ reads }: Reading<'collection'>, startedAt: Date, rows: number, found: Found): DetailRead {
   const skipped = reads.single === undefined ? {} : { reads: [{ endpoint: reads.single.endpoint, skipped: rows }] }
   return detailRead(startedAt, [], [found, { counts: { read: rows } }, skipped])
@@ -83,8 +83,8 @@ type WithSingle = {
 }
 
 /**
- * The element's own single, laid over the element; the element itself where there is no single, or it is left out or not to
- * be had.
+ * The element's own single, laid over the element; the element itself if it has no single, or if that is skipped or
+ * unavailable.
  */
 async function withSingle(
   reading: Reading<'collection'>,

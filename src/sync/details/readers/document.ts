@@ -14,8 +14,8 @@ import type { TaggedAnswers } from '../tagged-answers.ts'
 import { type DetailRead, detailRead, notRead, parentValues } from './children.ts'
 
 /**
- * Reads the document; how the API says that there is none is not documented, so 204, an empty body and null mean it, and
- * so does an empty object where there may be none.
+ * Reads the document. How the API reports that there is none is undocumented, so 204, an empty body and null mean it,
+ * and so does an empty object where there may be none.
  */
 export async function readDocument(
   reading: Reading<'document'>,

@@ -15,7 +15,7 @@ import { type DetailRead, detailRead, notRead, parentValues } from './children.t
 const rangeDays = 31
 /** Of reads at once so many are compared with the same, asked a month at a time. */
 const comparedShare = 0.02
-/** When so many resources of a task have too few prices to tell, its others are read by months. */
+/** After this many resources of a task with too few prices to decide, the task's others are read by months. */
 const triedResources = 3
 /** The name of the detected setting: what was found out about longer ranges. */
 export const atOnceSetting = 'prices_at_once'
@@ -41,7 +41,10 @@ export function priceRanges(today: string, days: number): readonly Range[] {
 const without = (record: JsonObject, member: string): { [key: string]: Json } =>
   Object.fromEntries(Object.entries(record).filter(([name]) => name !== member))
 
-/** One flat record per day and duration; what stands beside the lists is kept with each. Null when the shape is not the published one. Pure. */
+/**
+ * One flat record per day and duration; the fields beside the lists are kept with each. Null when the shape is not
+ * the published one. Pure.
+ */
 export function priceEntries(body: Json): readonly Json[] | null {
   const results = elementsIn(body) ?? elementsIn(valueAt(body, 'results'))
   if (results === undefined) return null
@@ -107,7 +110,7 @@ const rowsOf = ({ writes }: DetailRead): readonly SourcedRow[] => writes.flatMap
 const reaches = ({ writes }: DetailRead, day: string): boolean =>
   writes.some(({ stream, rows }) => rows.some(({ key }) => (key[stream.key.indexOf('date')] ?? '') >= day))
 
-/** Whether both brought the same prices; null where that proves nothing, for want of prices or of an answer. */
+/** Whether both brought the same prices; null where that proves nothing, because prices or an answer are missing. */
 function isSame(atOnce: DetailRead, byMonths: DetailRead, months: number): boolean | null {
   const isProof = byMonths.writes.length === months && byMonths.writes.every(({ rows }) => rows.length > 0)
   if (!isProof || (atOnce.outcome.kind === 'failed' && atOnce.outcome.retry)) return null

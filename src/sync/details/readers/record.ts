@@ -11,7 +11,7 @@ import { comparedRead, isSame } from '../comparison.ts'
 import { type Known, readOutcome, readSingleRecord, singleParams } from '../single.ts'
 import { type DetailRead, detailRead, notRead } from './children.ts'
 
-/** Reads the single, and the related records but those that are left out. */
+/** Reads the single, and the related records except the skipped ones. */
 export async function readRecord(run: TaskRun<'list'>, key: string, known: Known): Promise<DetailRead> {
   const [{ outcome, found }, related] = await Promise.all([
     readSingleRecord(run, key, known),
@@ -23,7 +23,7 @@ export async function readRecord(run: TaskRun<'list'>, key: string, known: Known
   const compared = related.flatMap(({ endpoint, path, stream, record }) => {
     if (record === undefined || !known.economy.compares(endpoint)) return []
     const embedded = valueAt(body, path) ?? null
-    // One who is gone may still stand inside the record: that tells nothing.
+    // A deleted user may still be inside the record, which proves nothing.
     const isUnknown = record === null && embedded !== null
     return [comparedRead(endpoint, isUnknown ? null : isSame(stream, embedded, record))]
   })
@@ -56,7 +56,7 @@ async function readRelated(run: TaskRun<'list'>, key: string, { economy }: Known
     const findings: Found[] = [found]
     if (outcome.kind === 'failed') findings.push({ problems: [`${endpoint}: ${outcome.reason}`] })
     if (outcome.kind === 'there') {
-      // Not counted as read: what becomes of a record of another table is counted by that table's runs.
+      // Not counted as read: a record of another table is counted by that table's runs.
       const { body: record, startedAt: readAt } = outcome.value
       const own = projected({ stream, record, endpoint, timeZone })
       findings.push(own.found)

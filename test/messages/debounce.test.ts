@@ -1,12 +1,12 @@
-// When a matter is told, and in which words: pure. And that the rules of Prometheus speak of the same matters.
+// When a condition is told, and in which words: pure. And that the rules of Prometheus speak of the same conditions.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { streams } from '../../src/catalog/catalog.ts'
 import type { AttentionItem } from '../../src/inspect/status.ts'
-import { decide, type Matter, type Subject } from '../../src/messages/alerts/begun-over.ts'
 import { createDatabaseWatch } from '../../src/messages/alerts/database-watch.ts'
+import { type Condition, decide, type Subject } from '../../src/messages/alerts/debounce.ts'
 import { alertKinds, titles } from '../../src/messages/alerts/kinds.ts'
 import { bodyFor, messagesOf, testMessage } from '../../src/messages/alerts/message.ts'
 
@@ -14,17 +14,17 @@ const start = Date.parse('2030-01-01T12:00:00Z')
 const at = (seconds: number): Date => new Date(start + seconds * 1_000)
 const rentals: Subject = { kind: 'failing', about: 'rentals' }
 
-describe('a matter', () => {
+describe('a condition', () => {
   /** What is told, look by look: `there` says at which seconds a look finds it. */
   const play = (subject: Subject, looks: readonly (readonly [number, boolean])[]): readonly string[] => {
-    let known: readonly Matter[] = []
+    let known: readonly Condition[] = []
     return looks.map(([seconds, there]) => {
       const decision = decide(known, there ? [subject] : [], at(seconds))
       // The receiver takes everything.
       const over = new Set(decision.over)
       known = decision.known
-        .filter((matter) => !over.has(matter))
-        .map((matter) => ({ ...matter, told: matter.told || decision.begun.includes(matter) }))
+        .filter((condition) => !over.has(condition))
+        .map((condition) => ({ ...condition, told: condition.told || decision.begun.includes(condition) }))
       return `${decision.begun.length > 0 ? 'begun' : ''}${decision.over.length > 0 ? 'over' : ''}`
     })
   }
@@ -92,8 +92,8 @@ describe('a matter', () => {
   it('that no database can remember is told by the same rule', async () => {
     const told: string[] = []
     let taken = false
-    const watch = createDatabaseWatch(async ([matter], state) => {
-      told.push(`${matter?.kind} ${state}`)
+    const watch = createDatabaseWatch(async ([condition], state) => {
+      told.push(`${condition?.kind} ${state}`)
       return taken
     })
     for (const seconds of [0, 130, 140]) await watch(true, at(seconds))
@@ -105,7 +105,7 @@ describe('a matter', () => {
 })
 
 describe('a message', () => {
-  const matter = (kind: Matter['kind'], about: string, seconds = 0): Matter => ({
+  const condition = (kind: Condition['kind'], about: string, seconds = 0): Condition => ({
     kind,
     about,
     since: at(seconds),
@@ -131,13 +131,13 @@ describe('a message', () => {
   const situation = { place: 'api.test', attention, now: at(600) }
 
   it('is one for all of a kind that begin together, with commands that can be typed as they stand', () => {
-    const matters = [
-      matter('failing', 'rentals', 5),
-      matter('failing', 'users'),
-      matter('held', 'users'),
-      matter('queue', ''),
+    const conditions = [
+      condition('failing', 'rentals', 5),
+      condition('failing', 'users'),
+      condition('held', 'users'),
+      condition('queue', ''),
     ]
-    expect(messagesOf(matters, 'begun', situation).map(({ message }) => message)).toEqual([
+    expect(messagesOf(conditions, 'begun', situation).map(({ message }) => message)).toEqual([
       {
         text: 'Boat Mirror (api.test): rentals, users: the last run did not read everything. Try: `boat-mirror runs rentals`, `boat-mirror check`',
         kind: 'failing',
@@ -158,22 +158,22 @@ describe('a message', () => {
   })
 
   it('says when it is over, and after how long', () =>
-    expect(messagesOf([matter('late', 'rentals')], 'over', situation)[0]?.message).toMatchObject({
+    expect(messagesOf([condition('late', 'rentals')], 'over', situation)[0]?.message).toMatchObject({
       text: 'Boat Mirror (api.test), over after 10 min: rentals: older than the target.',
       details: { about: ['rentals'], commands: [] },
     }))
 
   it('names few of many, and of a new field the stream alone', () => {
-    const many = streams.map(({ name }) => matter('late', name))
+    const many = streams.map(({ name }) => condition('late', name))
     expect(messagesOf(many, 'begun', situation)[0]?.message.text).toContain(`, ${many.length - 8} more: older`)
-    const field = messagesOf([matter('fields', 'users.0123abcd')], 'begun', situation)[0]
+    const field = messagesOf([condition('fields', 'users.0123abcd')], 'begun', situation)[0]
     expect(field?.message.details.about).toEqual(['users'])
     expect(JSON.stringify(field?.message)).not.toContain('0123abcd')
   })
 
   it('is a card for the workflows of Teams, and plain JSON for everybody else', () => {
     const message =
-      messagesOf([matter('failing', 'rentals')], 'begun', situation)[0]?.message ?? testMessage('x', at(0))
+      messagesOf([condition('failing', 'rentals')], 'begun', situation)[0]?.message ?? testMessage('x', at(0))
     const cards = ['https://prod-1.westeurope.logic.azure.com/x', 'https://a.b.environment.api.powerplatform.com/x']
     for (const address of cards)
       expect(JSON.parse(bodyFor(address, message)), address).toMatchObject({

@@ -1,5 +1,5 @@
-// What Node and packages say by themselves, on the console or as a warning of the process: lines of the log as all else, each
-// text once an hour, as a package says it of every connection.
+// Warnings that Node and packages print on the console or emit on the process: they become lines of the log, each
+// text once an hour, because a package may repeat it for every connection.
 
 import { format } from 'node:util'
 import { atMostEvery, type Logger } from '../log.ts'
@@ -7,7 +7,7 @@ import { atMostEvery, type Logger } from '../log.ts'
 const quietMs = 3_600_000
 
 /** Logs them from now on. Returns what gives console and process back. */
-export function logForeignWarnings(log: Logger): () => void {
+export function logThirdPartyWarnings(log: Logger): () => void {
   const { warn, error } = console
   const before = process.listeners('warning')
   const isNews = atMostEvery(quietMs)

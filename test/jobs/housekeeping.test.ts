@@ -2,7 +2,7 @@
 
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import { keepHouse } from '../../src/jobs/keep-house.ts'
+import { runHousekeeping } from '../../src/jobs/housekeeping.ts'
 import { openMirror } from '../helpers/rows.ts'
 
 it('does everything else, whichever part of it fails, and names that one', async () => {
@@ -13,7 +13,7 @@ it('does everything else, whichever part of it fails, and names that one', async
     warned.length = 0
     await mirror.all(`update sync.streams set rows_proven_at = null; truncate outbox.done_counts, mirror.change_log;
       insert into mirror.change_log (stream, key, operation, diff, changed_at) values ('x', '{}', 'insert', '{}', now() - interval '40 days')`)
-    await keepHouse(mirror.db, { historyDays: 30, log })
+    await runHousekeeping(mirror.db, { historyDays: 30, log })
     return warned.map(({ event, table, what }) => [event, table ?? what])
   }
   const done = async (): Promise<readonly unknown[]> =>

@@ -2,21 +2,25 @@
 
 import { hashOf } from '../records/project.ts'
 
-/** Some more than the different users of a few thousand rentals; what was seen longest ago is compared once more. */
+/**
+ * A little more than the different users of a few thousand rentals; the stub not seen for longest is compared again.
+ */
 const mostSeen = 20_000
 
 type Look = { readonly hash: string; readonly readAt: Date }
 
-/** The latest look at each stub. A task begins with none, so that each run compares each stub with the mirror once. */
-export class SeenStubs {
+/**
+ * The latest content of each stub. A task starts with none, so that each run compares each stub with the mirror once.
+ */
+export class StubCache {
   readonly #looks = new Map<string, Look>()
 
-  /** Was the record not looked at before? */
+  /** Whether the record was not seen before. */
   isNew(id: string): boolean {
     return !this.#looks.has(id)
   }
 
-  /** Does the latest look say the same? If not, and this one is no older, it is the latest now. */
+  /** Whether the latest content is the same. If not, and this one is no older, it becomes the latest. */
   saysNothingNew(id: string, payload: string, readAt: Date): boolean {
     const hash = hashOf(payload)
     const before = this.#looks.get(id)

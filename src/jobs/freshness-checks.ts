@@ -1,5 +1,5 @@
-// Looks once a minute whether each stream is within its target, as long as a worker runs. It has a loop of its own: whatever
-// else the worker does for minutes must not pass for data that is late.
+// Checks once a minute whether each stream is within its target, as long as a worker runs. It has a separate loop: if
+// other work of the worker takes minutes, that must not count as late data.
 
 import { streams } from '../catalog/catalog.ts'
 import { sleep } from '../clock.ts'
@@ -8,27 +8,27 @@ import type { Database } from '../database/database.ts'
 import { messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { pausedStreams } from '../state/due/stream-state.ts'
-import { lookAtFreshness } from '../state/freshness-days.ts'
+import { checkFreshness } from '../state/freshness-days.ts'
 import { isEnabled } from '../sync/plan.ts'
 
 const minuteMs = 60_000
 /** In the middle of each minute: the host's clock may differ from that of Postgres, whose minutes are counted, by seconds. */
-const lookAtMs = 30_000
+const checkAtMs = 30_000
 const tryAgainMs = 5_000
 
-type LooksOptions = { readonly database: Database; readonly config: Config; readonly log: Logger }
+type ChecksOptions = { readonly database: Database; readonly config: Config; readonly log: Logger }
 
-/** Looks at once, then once a minute; disposing ends it. */
-export function startFreshnessLooks({ database, config, log }: LooksOptions): AsyncDisposable {
+/** Checks immediately, then once a minute; disposing ends it. */
+export function startFreshnessChecks({ database, config, log }: ChecksOptions): AsyncDisposable {
   const switchedOff = streams.filter((stream) => !isEnabled(stream, config)).map(({ name }) => name)
   const stopping = new AbortController()
   let failures = 0
-  const look = async (): Promise<number> => {
+  const check = async (): Promise<number> => {
     try {
       const paused = await pausedStreams(database.pool)
-      await lookAtFreshness(database, [...switchedOff, ...paused.map(({ stream }) => stream)])
+      await checkFreshness(database, [...switchedOff, ...paused.map(({ stream }) => stream)])
       failures = 0
-      return minuteMs - ((Date.now() - lookAtMs + minuteMs) % minuteMs)
+      return minuteMs - ((Date.now() - checkAtMs + minuteMs) % minuteMs)
     } catch (error) {
       if (failures++ === 0)
         log.warn(
@@ -39,7 +39,7 @@ export function startFreshnessLooks({ database, config, log }: LooksOptions): As
     }
   }
   const loop = async (): Promise<void> => {
-    while (!stopping.signal.aborted) await sleep(await look(), stopping.signal).catch(() => undefined) // stopped
+    while (!stopping.signal.aborted) await sleep(await check(), stopping.signal).catch(() => undefined) // stopped
   }
   const looping = loop()
   return {

@@ -8,8 +8,8 @@ import { makeLogMonths } from '../mirror/log-months.ts'
 import { keepDoneCount } from '../state/done-count.ts'
 import { proveRowCounts } from '../state/row-counts.ts'
 
-/** Does each of these. What fails is logged, and keeps nothing else from being done. */
-export async function keepHouse(
+/** Does each of these. Failures are logged, and do not stop the rest. */
+export async function runHousekeeping(
   database: Database,
   { historyDays, log }: { readonly historyDays: number; readonly log: Logger },
 ): Promise<void> {

@@ -1,4 +1,4 @@
-// Calls that are called off: who waits on a signal, and the error they end with.
+// Cancelled calls: waiting on a signal, and the error they end with.
 
 import { ApiError, BoatMirrorError } from '../../errors.ts'
 
@@ -21,7 +21,7 @@ export function onAbort(signal: AbortSignal | undefined, stop: () => void): () =
   return () => void all.delete(stop)
 }
 
-/** The error for a call whose signal was aborted; keeps the code of the reason where it is one of ours. */
+/** The error for a call whose signal was aborted; keeps the code of the reason if it is a BoatMirrorError. */
 export function abortedCall(signal: AbortSignal, endpoint: string, sent: boolean): ApiError {
   const reason: unknown = signal.reason
   const code = reason instanceof BoatMirrorError ? reason.code : 'ABORTED'

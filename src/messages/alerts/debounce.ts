@@ -1,0 +1,50 @@
+// When a condition is sent as started, and when as ended: both after two minutes without change, so that flicker is
+// never sent. Pure.
+
+import type { AlertKind } from './kinds.ts'
+
+/** How long a condition must be present, or absent, before a message is sent. */
+const steadyMs = 120_000
+
+/** One condition: a kind, and the name of its subject (empty: the mirror as a whole). */
+export type Subject = { readonly kind: AlertKind; readonly about: string }
+
+export type Condition = Subject & {
+  readonly since: Date
+  /** The receiver accepted the message about its start. */
+  readonly told: boolean
+  /** Since when it is not there any more; null: it is there. */
+  readonly goneSince: Date | null
+}
+
+export type Decision = {
+  /** The conditions to store; those sent as ended are deleted when the message is accepted. */
+  readonly known: readonly Condition[]
+  readonly begun: readonly Condition[]
+  readonly over: readonly Condition[]
+}
+
+/** Equal for two records of the same condition. */
+export const subjectKey = ({ kind, about }: Subject): string => `${kind} ${about}`
+
+/** What follows from what was known and what is there now. */
+export function decide(known: readonly Condition[], present: readonly Subject[], now: Date): Decision {
+  const there = new Set(present.map(subjectKey))
+  const before = new Set(known.map(subjectKey))
+  const kept = known.flatMap((condition): Condition[] => {
+    if (there.has(subjectKey(condition))) return [{ ...condition, goneSince: null }]
+    // New fields are an event that never ends. A condition whose start was not sent does not end either.
+    if (!condition.told || condition.kind === 'fields') return []
+    return [{ ...condition, goneSince: condition.goneSince ?? now }]
+  })
+  const added = present
+    .filter((subject) => !before.has(subjectKey(subject)))
+    .map(({ kind, about }): Condition => ({ kind, about, since: now, told: false, goneSince: null }))
+  const next = [...kept, ...added]
+  const isSteady = (since: Date): boolean => now.getTime() - since.getTime() >= steadyMs
+  return {
+    known: next,
+    begun: next.filter(({ told, since }) => !told && isSteady(since)),
+    over: next.filter(({ goneSince }) => goneSince !== null && isSteady(goneSince)),
+  }
+}

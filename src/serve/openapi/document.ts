@@ -1,0 +1,66 @@
+// The OpenAPI document of what is served, made from the catalog. Pure.
+
+import type { Json } from '../../api/wire/json.ts'
+import { streams } from '../../catalog/catalog.ts'
+import type { ApiSettings, AuthSetting } from '../../config.ts'
+import type { PrivacySettings } from '../../state/privacy/rules.ts'
+import { pagingOf } from '../../sync/lists/paging.ts'
+import { answerComponents, answerSchemas } from './answers.ts'
+import { operations } from './operations.ts'
+import { recordName, recordSchema, type Schema } from './schemas.ts'
+
+/** What the document depends on. */
+export type Described = {
+  readonly api: Pick<ApiSettings, 'auth' | 'paging' | 'lists'>
+  readonly privacy: PrivacySettings
+  /** May this machine read without a token? */
+  readonly isOpenToLocal: boolean
+}
+
+/** Where the token is sent: as the API takes its secret, and always as a bearer. */
+function securitySchemes(auth: AuthSetting): Readonly<Record<string, Schema>> {
+  const bearer = { bearer: { type: 'http', scheme: 'bearer' } }
+  switch (auth.kind) {
+    case 'basic':
+      return { basic: { type: 'http', scheme: 'basic' }, ...bearer }
+    case 'header':
+    case 'query':
+      return { apiKey: { type: 'apiKey', in: auth.kind, name: auth.name }, ...bearer }
+    case 'bearer':
+    case 'none':
+      return bearer
+    default:
+      return auth satisfies never
+  }
+}
+
+/** The document, in OpenAPI 3.1. */
+export function openApiDocument({ api, privacy, isOpenToLocal }: Described): Schema {
+  const schemes = securitySchemes(api.auth)
+  const withToken: Json[] = Object.keys(schemes).map((name) => ({ [name]: [] }))
+  const paths: Record<string, Schema> = {}
+  for (const { path, method, operation } of operations((stream) => pagingOf(stream, api))) {
+    const security = method === 'get' && isOpenToLocal ? [...withToken, {}] : withToken
+    paths[path] = { ...paths[path], [method]: { security, ...operation } }
+  }
+  // A price table and a calendar are described where they are answered.
+  const recorded = streams.filter(({ reads }) => reads.kind !== 'pricetable' && reads.kind !== 'calendar')
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Boat Mirror',
+      version: 'v3',
+      description: 'The boat-rental API from its mirror. Every member of a record may be absent or null.',
+    },
+    servers: [{ url: '/' }],
+    paths,
+    components: {
+      ...answerComponents(),
+      schemas: {
+        ...Object.fromEntries(recorded.map((stream) => [recordName(stream), recordSchema(stream, privacy)])),
+        ...answerSchemas(),
+      },
+      securitySchemes: schemes,
+    },
+  }
+}

@@ -1,0 +1,25 @@
+// `GET /openapi.json`: the description of what this server serves.
+
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { stringifyJson } from '../../api/wire/json.ts'
+import type { Caller } from '../types.ts'
+import { type Described, openApiDocument } from './document.ts'
+
+export type OpenapiDeps = {
+  readonly described: Described
+  /** Who sends a request. What it throws is answered as for every other read. */
+  callerOf(request: FastifyRequest): Promise<Caller>
+}
+
+/** Puts the document on a server that does not listen yet. It holds no records: every caller that may send requests may read it. */
+export function registerOpenapi(app: FastifyInstance, { described, callerOf }: OpenapiDeps): void {
+  const body = stringifyJson(openApiDocument(described))
+  const tag = `"${createHash('sha256').update(body).digest('base64url')}"`
+  app.get('/openapi.json', async (request, reply) => {
+    await callerOf(request)
+    reply.headers({ etag: tag, 'cache-control': 'private, no-cache' })
+    if (request.headers['if-none-match'] === tag) return reply.code(304).send()
+    return reply.type('application/json; charset=utf-8').send(body)
+  })
+}

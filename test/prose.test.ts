@@ -1,0 +1,124 @@
+// Documents, help, messages and comments are written as CONTRIBUTING.md, section "How we write", asks: without the phrases
+// of test/helpers/prose.ts, and in documents with sentences that are not too long.
+
+import { describe, expect, it } from 'vitest'
+import { readTexts } from './helpers/citations.ts'
+import { projectRoot } from './helpers/import-graph.ts'
+import { faultsOfProse, longSentences } from './helpers/prose.ts'
+import { proseOfDocument, proseOfSource } from './helpers/prose-parts.ts'
+
+const all = readTexts(projectRoot, ['docs'], ['CONTRIBUTING.md', 'SECURITY.md'])
+/** docs/schema.md is generated from the comments on tables and columns, which are checked as messages. */
+const documents = new Map([...all].filter(([path]) => path !== 'docs/schema.md'))
+const sources = readTexts(projectRoot, ['src'], [])
+
+/** The guide asks for 25 words; a sentence, or a part of it up to a colon or semicolon, with more than this is refused. */
+const mostWords = 30
+
+/** Folders and files of `src` whose messages and other texts are clean. This list only grows. */
+const cleanMessages: readonly string[] = [
+  'src/addresses.ts',
+  'src/app.ts',
+  'src/client.ts',
+  'src/clock.ts',
+  'src/config',
+  'src/database',
+  'src/date-time.ts',
+  'src/embedded',
+  'src/errors.ts',
+  'src/format.ts',
+  'src/hints.ts',
+  'src/hosts.ts',
+  'src/index.ts',
+  'src/lazy.ts',
+  'src/library.ts',
+  'src/log.ts',
+  'src/near-names.ts',
+  'src/process-name.ts',
+  'src/serve',
+  'src/text.ts',
+]
+/** Folders and files whose comments are clean. This list only grows. */
+const cleanComments: readonly string[] = ['src']
+
+/** Without the guide, which quotes what not to write. */
+const withoutGuide = (text: string): string =>
+  text.replace(/^## How we write\n[\s\S]*?(?=^## )/m, (guide) => guide.replace(/.+/g, ''))
+
+const isBelow = (path: string, places: readonly string[]): boolean =>
+  places.some((place) => path === place || path.startsWith(`${place}/`))
+
+describe('prose', () => {
+  it.each([...documents.keys()])('of %s has no phrase with a better wording', (path) => {
+    expect(faultsOfProse(path, proseOfDocument(withoutGuide(documents.get(path) ?? '')))).toEqual([])
+  })
+
+  it.each([...documents.keys()])('of %s has short sentences', (path) => {
+    expect(longSentences(path, proseOfDocument(withoutGuide(documents.get(path) ?? '')), mostWords)).toEqual([])
+  })
+
+  it.each([
+    ['messages', cleanMessages],
+    ['comments', cleanComments],
+  ] as const)('of %s in the clean folders of src has no phrase with a better wording', (part, clean) => {
+    for (const place of clean)
+      expect(
+        [...sources.keys()].some((path) => isBelow(path, [place])),
+        place,
+      ).toBe(true)
+    const faults = [...sources]
+      .filter(([path]) => isBelow(path, clean))
+      .flatMap(([path, text]) => faultsOfProse(path, proseOfSource(path, text, part)))
+    expect(faults).toEqual([])
+  })
+})
+
+describe('the linter of prose', () => {
+  it('names file, line, phrase and better wording', () => {
+    expect(faultsOfProse('README.md', proseOfDocument('# Head\n\nAll is\nwell.\n'))).toEqual([
+      'README.md:3: "is well": write "is healthy", "check the health"',
+    ])
+  })
+
+  it('ignores code, inline code, addresses and the arguments of HTML in documents', () => {
+    const text = '```sh\ntold\n```\nThe `told` [link](told.html) <a id="told"></a> https://told.example\n'
+    expect(faultsOfProse('README.md', proseOfDocument(text))).toEqual([])
+    expect(faultsOfProse('README.md', proseOfDocument(`${text}It was told.`))).toHaveLength(1)
+  })
+
+  it('finds messages in strings and templates of TypeScript, and ignores names, SQL and comments', () => {
+    const text = [
+      '// You are told.',
+      "const told = 'told'",
+      "const pattern = /it's told/.test('a') ? 1 : 2 / 3",
+      'const query = sql`select told from a where b is told`',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text
+      "throw new Error(`Run ${f({ a: `x ${'is told'} y` })} is told ${n} times`)",
+    ].join('\n')
+    expect(faultsOfProse('a.ts', proseOfSource('a.ts', text, 'messages')).map((fault) => fault.slice(0, 14))).toEqual([
+      'a.ts:5: "told"',
+      'a.ts:5: "told"',
+    ])
+  })
+
+  it('finds phrases of comments over two lines, in TypeScript and in SQL', () => {
+    const typescript = "const a = 'by itself'\n/**\n * Runs by\n * itself.\n */\n  // Runs by\n  // itself.\n"
+    expect(faultsOfProse('a.ts', proseOfSource('a.ts', typescript, 'comments'))).toHaveLength(2)
+    expect(
+      faultsOfProse('a.sql', proseOfSource('a.sql', "select 'by itself' -- Runs by\n  -- itself.", 'comments')),
+    ).toEqual(['a.sql:1: "by itself": write automatically'])
+  })
+
+  it('counts the words of a sentence to its end, or to that of its paragraph, item or cell', () => {
+    expect(longSentences('README.md', proseOfDocument('One two three\nfour `five six`. One two.\n'), 4)).toEqual([
+      'README.md:1: 5 words: "One two three four  …"',
+    ])
+    expect(
+      longSentences(
+        'README.md',
+        proseOfDocument('# One two\n\n- three four\n- five\n\n| six | seven |\n|---|---|\n'),
+        2,
+      ),
+    ).toEqual([])
+  })
+})
