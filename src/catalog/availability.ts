@@ -109,6 +109,7 @@ export const resourceSlots: StreamDef = {
     currency('currency', 'Currency, as text or as an object. Read only.'),
     bigint('nbResourcesAvailable', 'Boats free for this slot. Read only.'),
   ],
+  switches: ['test', 'withMandatoryOptions'],
   reads: { kind: 'slots', list: 'GET /v3/resources/{resourceId}/slots' },
   freshness: 'always',
   horizon: 'date',

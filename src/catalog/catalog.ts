@@ -212,9 +212,6 @@ export function embeddedPerson({ embeds, columns }: StreamDef): EmbeddedPerson |
   return { path, column: columns.find((column) => column.path === `${path}.id`)?.name ?? '', texts }
 }
 
-/** Is it a resource, or below one? Reads of these take the parameter `test` (docs/sources.md, 7.2). */
-export const isOfResource = (stream: StreamDef): boolean => withAncestors(stream)[0] === resources
-
 /** True for persons and the streams below them, which belong to no company. */
 export const isOfPerson = (stream: StreamDef): boolean => withAncestors(stream)[0]?.person === true
 

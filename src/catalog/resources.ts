@@ -23,6 +23,7 @@ export const belowResource = {
   parent: 'resources',
   parentParams: ['resourceId'],
   parentKey: ['resource_id'],
+  switches: ['test'],
 } as const
 
 export const resources: StreamDef = {
@@ -32,6 +33,7 @@ export const resources: StreamDef = {
   source: 'docs/sources.md, 2.3, 4.3, guides/FAQ',
   key: ['id'],
   companyColumn: 'company_id',
+  switches: ['test'],
   columns: [
     text('id', 'Resource ID. Read only.'),
     bigint('boatId', 'Boat ID; deprecated in favor of the full resource ID format. Read only.'),

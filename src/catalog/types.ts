@@ -134,6 +134,8 @@ export type StreamDef = {
   readonly dueBy?: { readonly stream: string; readonly column: string; readonly otherwise: string }
   /** `content`: the `key` column is the record's own id, else a hash of its content with a counter. */
   readonly keyed?: 'content'
+  /** Query parameters that change what its reads answer where they are true: that is never read. */
+  readonly switches?: readonly string[]
   /** Rows of past days stay until HISTORY_DAYS; only the asked range is replaced. */
   readonly horizon?: 'date' | 'year'
   /**

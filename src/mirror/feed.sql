@@ -48,7 +48,7 @@ create or replace function mirror.next_positions(of_epoch bigint, after_xid xid8
 -- committed long ago and are numbered as transaction 0, then those of this one.
 create or replace function mirror.positions_after(position_text text, row_limit int)
   returns table (xid xid8, seq bigint, changed_at timestamptz)
-  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   #variable_conflict use_column
   declare
     this_epoch constant bigint := mirror.feed_epoch();
@@ -108,7 +108,7 @@ create or replace function mirror.read_change_log(position_text text, row_limit 
 -- functions it calls are not compiled with it. One branch is planned at a time. A role that may read the view may
 -- call it, through the view: no other role may use its schema.
 create or replace function mirror_log.first_diff(stream text, key jsonb, seq bigint, diff jsonb) returns jsonb
-  language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
   #variable_conflict use_column
   <<c>>
   declare
@@ -139,7 +139,7 @@ create or replace function mirror.changes_since(cursor text default null, max_ro
 
 -- The end of the feed: what has been given when everything has. Null before the first change.
 create or replace function mirror.last_cursor() returns text
-  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   this_epoch constant bigint := mirror.feed_epoch();
 begin

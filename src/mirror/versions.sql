@@ -17,7 +17,7 @@ end $$;
 
 create or replace function mirror.history(stream text, key jsonb)
   returns table (valid_from timestamptz, valid_to timestamptz, operation text, record jsonb)
-  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   shape constant jsonb := case stream {{shapes}} end;
   entry record;

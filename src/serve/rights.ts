@@ -30,8 +30,13 @@ const personalMembers = new Map<StreamDef, readonly (readonly [path: string | nu
   }),
 )
 
-const without = (record: Json, names: readonly string[]): Json =>
-  isObject(record) ? Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name))) : record
+/** The record without these members; itself where it has none of them. */
+function without(record: Json, names: readonly string[]): Json {
+  if (!isObject(record) || !names.some((name) => record[name] !== undefined)) return record
+  const left: JsonObject = {}
+  for (const name of Object.keys(record)) if (!names.includes(name)) left[name] = record[name] as Json
+  return left
+}
 
 /** The record without everything personal. What is empty says something, too: it is cut by its name. */
 function cut(stream: StreamDef, record: Json): Json {
@@ -65,27 +70,38 @@ function withoutHashes(value: Json): Json | undefined {
   return Object.fromEntries(shown) as JsonObject
 }
 
+/** The record without what this caller may not see. Values that stand in place of others are still in it. */
+const withRights = ({ personal }: Caller, stream: StreamDef, record: Json): Json =>
+  personal ? record : cut(stream, record)
+
 /** A record of a stream as this caller may see it; null: nothing of it. */
 export function present(caller: Caller, stream: StreamDef, record: Json): Json {
   if (refusalFor(caller, stream) !== null) return null
   if (!holdsPerson(stream)) return record
-  return withoutHashes(caller.personal ? record : cut(stream, record)) ?? null
+  return withoutHashes(withRights(caller, stream, record)) ?? null
 }
 
-/** Whether a payload, or several, is sent as it is stored: nothing of it is cut. */
-const isSentAsStored = (caller: Caller, stream: StreamDef, text: string): boolean =>
-  !holdsPerson(stream) || (caller.personal && !text.includes(hashPrefix) && !text.includes(exactMember))
+/** JSON text of records as this caller may see them; `read` applies `show` to each of them. */
+function presented(
+  caller: Caller,
+  stream: StreamDef,
+  text: string,
+  read: (value: Json, show: (record: Json) => Json) => Json,
+): string {
+  if (!holdsPerson(stream)) return text
+  const hashed = text.includes(hashPrefix) || text.includes(exactMember)
+  if (caller.personal && !hashed) return text
+  const show = (record: Json): Json => (hashed ? present : withRights)(caller, stream, record)
+  return stringifyJson(read(parseJson(text).value, show))
+}
 
 /** JSON text of a record as this caller may see it, from its payload. */
 export const presentText = (caller: Caller, stream: StreamDef, payload: string): string =>
-  isSentAsStored(caller, stream, payload) ? payload : stringifyJson(present(caller, stream, parseJson(payload).value))
+  presented(caller, stream, payload, (record, show) => show(record))
 
 /** The same of an array of records. */
-export function presentArray(caller: Caller, stream: StreamDef, payloads: string): string {
-  if (isSentAsStored(caller, stream, payloads)) return payloads
-  const { value } = parseJson(payloads)
-  return stringifyJson(Array.isArray(value) ? value.map((record) => present(caller, stream, record)) : [])
-}
+export const presentArray = (caller: Caller, stream: StreamDef, payloads: string): string =>
+  presented(caller, stream, payloads, (records, show) => (Array.isArray(records) ? records.map(show) : []))
 
 /** What two callers must share to see the same. Part of tags, because a cached answer belongs to one caller. */
 const rightsOf = ({ role, companies, personal, write }: Caller): string =>

@@ -2,8 +2,11 @@
 
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { parseJson } from '../../src/api/wire/json.ts'
+import { streamNamed } from '../../src/catalog/catalog.ts'
 import { createLogger } from '../../src/log.ts'
 import { createServeApp } from '../../src/serve/app.ts'
+import { present, recordTag } from '../../src/serve/rights.ts'
 import { contextOf, openReads, type ReadsRig } from './reads-rig.ts'
 
 let rig: ReadsRig
@@ -175,6 +178,19 @@ describe('every answer', () => {
       expect((await rig.get(path, { headers: { 'if-none-match': '"other"' } })).status).toBe(200)
     }
   })
+})
+
+it('a record has the tag that a write compares with If-Match', async () => {
+  const { writer } = rig.callers
+  if (writer === undefined) throw new Error('There is no caller of this name.')
+  for (const name of ['rentals', 'users']) {
+    const [row] = await all<{ id: string; payload: string }>(
+      `select id, _payload::text as payload from mirror.${name} limit 1`,
+    )
+    const served = present(writer, streamNamed(name), parseJson(row?.payload ?? '').value)
+    const { headers } = await rig.get(`/v3/${name}/${row?.id}`, { token: 'writer' })
+    expect(headers.get('etag')).toBe(`"${recordTag(writer, streamNamed(name), served)}"`)
+  }
 })
 
 describe('the guard', () => {

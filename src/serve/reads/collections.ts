@@ -1,7 +1,7 @@
 // Reads that answer everything that hangs below one record: options, payments, crew, prices of a resource and the like.
 
 import { stringifyJson } from '../../api/wire/json.ts'
-import { isOfResource, parentOf } from '../../catalog/catalog.ts'
+import { parentOf } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { dateIn } from '../../clock.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
@@ -130,7 +130,7 @@ export function collectionHandler(deps: Deps, stream: StreamDef, endpoint: ReadE
     const { caller, params, query } = request
     assertMayRead(caller, stream)
     assertOn(stream, settings)
-    if (isOfResource(stream)) query.off('test')
+    query.off(stream)
     const day = dayParam === undefined ? undefined : query.date(dayParam)
     query.end()
     const key = parentKeyOf(stream, params)

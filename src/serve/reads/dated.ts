@@ -116,7 +116,7 @@ function calendarHandler(deps: Deps, stream: StreamDef, parent: StreamDef, endpo
     const thisYear = Number(today(deps).slice(0, 4))
     const most = thisYear + calendarYears - 1
     const year = query.whole('year', { least: thisYear, most }) ?? thisYear
-    query.off('test')
+    query.off(stream)
     query.end()
     const key = parentKeyOf(stream, params)
     const wanted = { where: `t.year = $${key.length + 1}::bigint`, values: [String(year)] }
@@ -133,10 +133,10 @@ function calendarHandler(deps: Deps, stream: StreamDef, parent: StreamDef, endpo
 type Departure = { readonly date: string; readonly duration: string }
 
 /** The day and the duration that a request asks for. @throws Refusal 400 */
-function departureOf(deps: Deps, { query }: ReadRequest): Departure {
+function departureOf(deps: Deps, stream: StreamDef, { query }: ReadRequest): Departure {
   const date = query.requiredDate('date')
   const duration = query.required('duration')
-  query.off('test')
+  query.off(stream)
   assertMirrored(deps, 'date', date, 'slotDays')
   return { date, duration }
 }
@@ -187,8 +187,7 @@ function departureRead(
 function slotsHandler(deps: Deps, stream: StreamDef, parent: StreamDef, endpoint: ReadEndpoint): Handler {
   return async (request) => {
     const { caller, params, query } = request
-    query.off('withMandatoryOptions')
-    const departure = departureOf(deps, request)
+    const departure = departureOf(deps, stream, request)
     query.end()
     const read = departureRead(deps, { stream, parent, endpoint }, parentKeyOf(stream, params), departure)
     const known = await lookUpDeparture(deps, request, read, departure.duration)
@@ -223,7 +222,7 @@ function batchHandler(deps: Deps, stream: StreamDef, parent: StreamDef): Handler
     const { query, caller } = request
     const ids = query.required('resourceIds').split(',')
     if (ids.length > mostResources) throw refuse('resourceIds', `must be at most ${mostResources} here`)
-    const departure = departureOf(deps, request)
+    const departure = departureOf(deps, stream, request)
     query.end()
     const all: Served[] = []
     for (const id of ids) all.push(await availability(deps, request, { stream, parent, departure, id }))
@@ -235,7 +234,7 @@ function batchHandler(deps: Deps, stream: StreamDef, parent: StreamDef): Handler
 
 function singleHandler(deps: Deps, stream: StreamDef, parent: StreamDef): Handler {
   return async (request) => {
-    const departure = departureOf(deps, request)
+    const departure = departureOf(deps, stream, request)
     request.query.end()
     const [id = ''] = parentKeyOf(stream, request.params)
     return await availability(deps, request, { stream, parent, departure, id })

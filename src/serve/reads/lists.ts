@@ -1,7 +1,7 @@
 // Lists: a page of the records in a fixed order, with the number of all of them.
 
 import { styles } from '../../api/paging/styles.ts'
-import { isOfResource, parentOf } from '../../catalog/catalog.ts'
+import { parentOf } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
@@ -137,7 +137,7 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
     return async (request) => {
       const { caller, query } = request
       assertMayRead(caller, stream)
-      if (isOfResource(stream)) query.off('test')
+      query.off(stream)
       const asked = listQuery(stream, query)
       const list = JSON.stringify([stream.name, asked.where, asked.values, asked.order, asked.descending])
       const pageBase = await baseOf(paging)

@@ -1,6 +1,7 @@
 // The query parameters of a read: those that it can answer, each once. Everything else is refused by name, because an answer
 // that ignores a parameter looks like one that honours it.
 
+import type { StreamDef } from '../../catalog/types.ts'
 import { fieldProblem, Refusal } from '../problem.ts'
 
 export type RawQuery = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -75,10 +76,12 @@ export class Query {
     return value
   }
 
-  /** A switch that may be there as long as it changes nothing. */
-  off(name: string): void {
-    const value = this.take(name)
-    if (value !== undefined && value !== 'false') throw refuse(name, switches[name] ?? 'must be false here')
+  /** Switches of the API that may be there as long as they change nothing. */
+  off({ switches: names = [] }: Pick<StreamDef, 'switches'>): void {
+    for (const name of names) {
+      const value = this.take(name)
+      if (value !== undefined && value !== 'false') throw refuse(name, switches[name] ?? 'must be false here')
+    }
   }
 
   /** To be called when all known parameters were taken. */

@@ -1,7 +1,7 @@
 // Reads that answer one record: of a list, of a collection, a document, and the user of a rental.
 
 import { parseJson, stringifyJson } from '../../api/wire/json.ts'
-import { isOfResource, parentOf, streamNamed } from '../../catalog/catalog.ts'
+import { parentOf, streamNamed } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
 import { keyText } from '../../state/remembered/records.ts'
@@ -161,7 +161,7 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     const { caller, params, query } = request
     assertMayRead(caller, stream)
     assertOn(stream, settings)
-    if (isOfResource(stream)) query.off('test')
+    query.off(stream)
     query.end()
     const key = read.keyOf(params)
     const what = named(stream, key)
