@@ -2,14 +2,14 @@
 // is wrong.
 
 import type { AddressInfo } from 'node:net'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { sqlStateOf, translateDatabaseError } from '../database/sql-states.ts'
 import { BoatMirrorError, messageOf } from '../errors.ts'
 import { isKnownHost, isLoopback } from '../hosts.ts'
 import type { ServeContext } from './context.ts'
 import { type Answer, problem, Refusal } from './problem.ts'
-import { ageOf, registerReads } from './reads/routes.ts'
-import { bodyText } from './writes/answer.ts'
+import { ageOf, callerOf, registerReads } from './reads/routes.ts'
+import { send } from './writes/http.ts'
 
 /** Longer ids are none of the API's. */
 const maxParamLength = 500
@@ -30,11 +30,6 @@ function refusalOf(request: FastifyRequest, host: string): Answer | null {
 
 const isOwnOrigin = (origin: string, host: string | undefined): boolean =>
   URL.canParse(origin) && new URL(origin).host === host
-
-function send(reply: FastifyReply, answer: Answer): FastifyReply {
-  reply.code(answer.status).headers({ 'cache-control': 'no-store', ...answer.headers })
-  return reply.type(`${answer.contentType}; charset=utf-8`).send(bodyText(answer))
-}
 
 /** An error as an answer. Unexpected ones are logged, and the caller gets no details. */
 function failureAnswer({ log }: ServeContext, thrown: unknown, route: string | undefined): Answer {
@@ -112,10 +107,13 @@ export function createServeApp(context: ServeContext): FastifyInstance {
   app.setErrorHandler((thrown, request, reply) => send(reply, failureAnswer(context, thrown, request.routeOptions.url)))
   registerReads(app, context)
   context.register?.(app)
-  // Only this machine sees how much is requested.
+  // Only this machine sees how much is requested: what a proxy on it passes on needs a token.
   if (isLoopback(context.host)) {
     const { registry } = context.metrics
-    app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
+    app.get('/metrics', async (request, reply) => {
+      await callerOf(context, request)
+      return reply.type(registry.contentType).send(await registry.metrics())
+    })
   }
   return app
 }

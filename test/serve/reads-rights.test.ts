@@ -180,3 +180,15 @@ it('a wrong token is refused, and one that is revoked from that moment on', asyn
   expect(await ask('nonsense')).toBe(401)
   expect(await ask('')).toBe(200)
 })
+
+describe('metrics on loopback', () => {
+  it('are shown to this machine, and not to those for whom a proxy on it asks without a token', async () => {
+    await get('/v3/countries', 'plain')
+    const own = await fetchJson(`${server.url}/metrics`, { token: '' })
+    expect(own.text).toContain('boat_mirror_serve_requests_total{route="/v3/countries",status="200"}')
+    const passedOn = { 'x-forwarded-for': '203.0.113.7' }
+    const foreign = await fetchJson(`${server.url}/metrics`, { token: '', headers: passedOn })
+    expect(foreign.status).toBe(401)
+    expect(foreign.text).not.toContain('boat_mirror')
+  })
+})

@@ -2,13 +2,14 @@
 // opens one calendar; it is part of the address, so nothing here logs an address.
 
 import { createHash } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Clock, dateIn } from '../../clock.ts'
 import type { Database } from '../../database/database.ts'
 import { opensCalendar } from '../../state/access/calendar-keys.ts'
 import { createTokenLimit } from '../access/token-limit.ts'
 import type { WrongTokens } from '../access/wrong-tokens.ts'
+import { problem } from '../problem.ts'
+import { send as sendAnswer } from '../writes/http.ts'
 import { busyTimes, knownUntil } from './busy-times.ts'
 import { calendarText } from './calendar-text.ts'
 import { type Boat, readBoat } from './read-boat.ts'
@@ -37,11 +38,7 @@ const suffix = '.ics'
 
 /** An answer without a calendar, as problem+json (RFC 9457). */
 const refuse = (reply: FastifyReply, status: number, detail: string): FastifyReply =>
-  reply
-    .code(status)
-    .header('cache-control', 'no-store')
-    .type('application/problem+json; charset=utf-8')
-    .send(JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail }))
+  sendAnswer(reply, problem(status, detail))
 
 /** Puts calendars on a server. They ask for no token: the key in the address is what opens one. */
 export function registerCalendars(app: FastifyInstance, parts: CalendarParts): void {
