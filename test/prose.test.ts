@@ -2,14 +2,15 @@
 // of test/helpers/prose.ts, and in documents with sentences that are not too long.
 
 import { describe, expect, it } from 'vitest'
+import type { RepeatableStep } from '../src/database/repeatable-step.ts'
+import { repeatableSteps } from '../src/schema/repeatable-steps.ts'
 import { readTexts } from './helpers/citations.ts'
 import { projectRoot } from './helpers/import-graph.ts'
 import { faultsOfProse, longSentences } from './helpers/prose.ts'
 import { proseOfDocument, proseOfSource } from './helpers/prose-parts.ts'
 
-const all = readTexts(projectRoot, ['docs'], ['CONTRIBUTING.md', 'SECURITY.md'])
-/** docs/schema.md is generated from the comments on tables and columns, which are checked as messages. */
-const documents = new Map([...all].filter(([path]) => path !== 'docs/schema.md'))
+/** Among them docs/schema.md, whose texts are also the comments on tables and columns of the database. */
+const documents = readTexts(projectRoot, ['docs'], ['CONTRIBUTING.md', 'SECURITY.md'])
 const sources = readTexts(projectRoot, ['src'], [])
 
 /** The guide asks for 25 words; a sentence, or a part of it up to a colon or semicolon, with more than this is refused. */
@@ -70,6 +71,32 @@ describe('prose', () => {
       .filter(([path]) => isBelow(path, clean))
       .flatMap(([path, text]) => faultsOfProse(path, proseOfSource(path, text, part)))
     expect(faults).toEqual([])
+  })
+})
+
+/** The comments that a step writes into the database: [what it is about, text]. */
+function databaseComments({ sql, views = [] }: RepeatableStep): readonly (readonly [string, string])[] {
+  const written = [...sql.matchAll(/comment on (.+?) is\s+'((?:[^']|'')*)'/g)].map(
+    ([, about = '', text = '']) => [about, text.replaceAll("''", "'")] as const,
+  )
+  const ofViews = views.flatMap(({ schema, name, comment, columns }) => [
+    [`view ${schema}.${name}`, comment] as const,
+    ...Object.entries(columns).map(([column, [, text = '']]) => [`column ${schema}.${name}.${column}`, text] as const),
+  ])
+  return [...written, ...ofViews]
+}
+
+describe('comments in the database', () => {
+  // Those of the views of `report` are checked as messages of src/reports.
+  const found = repeatableSteps.filter(({ name }) => name !== 'reports').flatMap(databaseComments)
+
+  it('have no phrase with a better wording', () => {
+    expect(found.length).toBeGreaterThan(1000)
+    expect(found.flatMap(([about, text]) => faultsOfProse(about, text))).toEqual([])
+  })
+
+  it('have short sentences', () => {
+    expect(found.flatMap(([about, text]) => longSentences(about, text, mostWords))).toEqual([])
   })
 })
 
