@@ -13,8 +13,8 @@ import { proseOfDocument, proseOfSource } from './helpers/prose-parts.ts'
 const documents = readTexts(projectRoot, ['docs'], ['CONTRIBUTING.md', 'SECURITY.md'])
 const sources = readTexts(projectRoot, ['src'], [])
 
-/** The guide asks for 25 words; a sentence, or a part of it up to a colon or semicolon, with more than this is refused. */
-const mostWords = 30
+/** A sentence, or a part of it up to a colon or semicolon, has at most as many words as the guide asks for. */
+const mostWords = 25
 
 /** Folders and files of `src` whose messages and other texts are clean. This list only grows. */
 const cleanMessages: readonly string[] = [
@@ -140,6 +140,8 @@ describe('the linter of prose', () => {
     expect(longSentences('README.md', proseOfDocument('One two three\nfour `five six`. One two.\n'), 4)).toEqual([
       'README.md:1: 5 words: "One two three four  …"',
     ])
+    expect(longSentences('README.md', proseOfDocument('**One two.** Three four.\n'), 2)).toEqual([])
+    expect(longSentences('README.md', proseOfDocument('**One two** three.\n'), 2)).toHaveLength(1)
     expect(
       longSentences(
         'README.md',
