@@ -55,6 +55,13 @@ it('the file for a Postgres of your own demands what has no default, and publish
   for (const port of services.worker?.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/)
 })
 
+it('the manifests and the newest release of CHANGELOG.md have the version of the package', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string }
+  const images = [...read('deploy/kubernetes/boat-mirror.yaml').matchAll(/image: boat-mirror:(.+)/g)]
+  expect(images.map(([, tag]) => tag)).toEqual([version, version])
+  expect(/^## \[(\d.*)\] - \d{4}-\d{2}-\d{2}$/m.exec(read('CHANGELOG.md'))?.[1]).toBe(version)
+})
+
 it('the variables of the compose files are settings', () => {
   const names = new Set(Object.values(settings).map(({ name }) => name))
   for (const file of ['docker-compose.yml', 'deploy/compose.own-database.yml']) {

@@ -10,7 +10,7 @@ import { faultsOfProse, longSentences } from './helpers/prose.ts'
 import { proseOfDocument, proseOfSource } from './helpers/prose-parts.ts'
 
 /** Among them docs/schema.md, whose texts are also the comments on tables and columns of the database. */
-const documents = readTexts(projectRoot, ['docs'], ['CONTRIBUTING.md', 'SECURITY.md'])
+const documents = readTexts(projectRoot, ['docs'], ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'])
 const sources = readTexts(projectRoot, ['src'], [])
 
 /** A sentence, or a part of it up to a colon or semicolon, has at most as many words as the guide asks for. */
