@@ -1,5 +1,5 @@
-// What is there for whoever deploys: image, compose files, Kubernetes manifests, the service of systemd; and the workflow
-// of the hosted CI. They are read here; docs/operations.md says what was run.
+// Files for deployments: image, compose files, Kubernetes manifests, the service of systemd; and the workflow of the
+// hosted CI. They are read here; docs/operations.md says what was run.
 
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'

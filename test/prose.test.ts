@@ -11,7 +11,11 @@ import { proseOfDocument, proseOfSource } from './helpers/prose-parts.ts'
 
 /** Among them docs/schema.md, whose texts are also the comments on tables and columns of the database. */
 const documents = readTexts(projectRoot, ['docs'], ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'])
-const sources = readTexts(projectRoot, ['src'], [])
+const sources = new Map(
+  [...readTexts(projectRoot, ['bench', 'deploy', 'scripts', 'src', 'test'], [])].filter(([path]) =>
+    /\.(?:m?ts|mjs|sql)$/.test(path),
+  ),
+)
 
 /** A sentence, or a part of it up to a colon or semicolon, has at most as many words as the guide asks for. */
 const mostWords = 25
@@ -40,7 +44,7 @@ const cleanMessages: readonly string[] = [
   'src/text.ts',
 ]
 /** Folders and files whose comments are clean. This list only grows. */
-const cleanComments: readonly string[] = ['src']
+const cleanComments: readonly string[] = ['bench', 'deploy', 'scripts', 'src', 'test']
 
 /** Without the guide, which quotes what not to write. */
 const withoutGuide = (text: string): string =>
@@ -61,7 +65,7 @@ describe('prose', () => {
   it.each([
     ['messages', cleanMessages],
     ['comments', cleanComments],
-  ] as const)('of %s in the clean folders of src has no phrase with a better wording', (part, clean) => {
+  ] as const)('of %s in the clean folders has no phrase with a better wording', (part, clean) => {
     for (const place of clean)
       expect(
         [...sources.keys()].some((path) => isBelow(path, [place])),
