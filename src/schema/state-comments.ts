@@ -362,7 +362,7 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.gate.state': 'State of the gate.',
   'column sync.gate.updated_at': 'When it last changed.',
   'function sync.lend_requests(int, text, int, int, boolean, int[], timestamptz)':
-    'Lends a share of the request budget to a worker: how many requests it may send, and after how many milliseconds. A quota (an hour, 24 hours, a month) limits the share to what is left. If nothing is left, it returns when there may be some.',
+    'Lends a share of the request budget to a worker: how many requests it may send, and after how many milliseconds the first. A quota (an hour, 24 hours, a month) limits the share to what is left. If nothing is left, it returns when there may be some.',
   'function sync.take_from_quota(int[], text, int, int, timestamptz, timestamptz)':
     'Counts lent requests as used before they are sent. sync.lend_requests calls it.',
   'function sync.quota_windows(int[], timestamptz)':
