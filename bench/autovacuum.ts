@@ -15,7 +15,7 @@ export type AutovacuumResult = {
   readonly cpuS: number
   /** Rows of tables and entries of indexes that Postgres read for it. */
   readonly rowsRead: number
-  /** Pages of 8 kB that it looked at, in its memory or not. */
+  /** Pages of 8 kB that it read, in its memory or not. */
   readonly buffers: number
 }
 

@@ -15,7 +15,7 @@ export type Place = { readonly databases: Databases; readonly programs: Programs
 /** One round: everything once. Times in milliseconds. */
 export type Round = {
   readonly first: SyncResult
-  /** The first sync by a process that has done such work before; null: was not asked for. */
+  /** The first sync by a process that has synced before; null: not measured. */
   readonly worker: SyncResult | null
   readonly again: SyncResult
   readonly changed: SyncResult

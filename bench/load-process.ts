@@ -1,4 +1,4 @@
-// Sends reads to a server for some seconds, in a process of its own: as many as it answers, or so many a second, evenly spread.
+// Sends reads to a server for some seconds, in a process of its own: at full speed, or so many a second, evenly spread.
 
 import { Pool } from 'undici'
 import { options, tell } from './measure.ts'
@@ -11,7 +11,7 @@ export type LoadOptions = {
   readonly paths: readonly string[]
   readonly connections: number
   readonly seconds: number
-  /** Requests a second over all connections; null: as many as are answered. */
+  /** Requests a second over all connections; null: at full speed. */
   readonly perSecond: number | null
 }
 

@@ -1,5 +1,5 @@
-// What a bench process tells of itself. Each piece of work is measured inside its own process, from the moment it is ready
-// to start, so that nobody's start-up is compared with anybody's work.
+// What a bench process reports of itself. Each piece of work is measured inside its own process, from the moment it is ready
+// to start, so that no start-up is compared with work.
 
 export type Measured = {
   /** Wall time in milliseconds. */

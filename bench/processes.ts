@@ -1,4 +1,4 @@
-// Starts bench processes and reads what they tell.
+// Starts bench processes and reads what they report.
 
 import { type ChildProcess, type ChildProcessByStdio, type StdioOptions, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -52,7 +52,7 @@ export function start(
   return started
 }
 
-/** Runs a bench process to its end and returns the one thing it tells. */
+/** Runs a bench process to its end and returns the one thing it reports. */
 export async function runOnce<T>(file: string, options: object, flags: readonly string[] = []): Promise<T> {
   const child = start(file, [JSON.stringify(options)], flags)
   try {

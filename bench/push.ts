@@ -1,4 +1,4 @@
-// The way back: how soon a queued change reaches an idle API, and how many changes a second go through.
+// Write-back: how soon a queued change reaches an idle API, and how many changes a second go through.
 
 import { Client } from 'pg'
 import { sleep } from '../src/clock.ts'

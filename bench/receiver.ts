@@ -4,12 +4,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A change as a call tells it; more of it than is named here. */
+/** A change as a call contains it; it has more members than are named here. */
 type ToldChange = { readonly stream: string; readonly key: { readonly id?: number }; readonly changedAt: string }
 
 export type BenchReceiver = {
   readonly url: string
-  /** Told of each change, and when its call had arrived whole, by the host's clock in milliseconds. */
+  /** Called for each change, with the time when its call had arrived whole, by the host's clock in milliseconds. */
   onChange: (change: ToldChange, at: number) => void
   close(): Promise<void>
 }

@@ -17,7 +17,7 @@ import { halfLoad, type ReadKind, type TokenKind, tokenKinds } from './targets.t
 const program = resolve('dist/src/cli/main.js')
 const execute = promisify(execFile)
 
-/** What each kind of read came to: as many as are answered, and the 99th percentile at half load in milliseconds. */
+/** What each kind of read came to: reads answered at full speed, and the 99th percentile at half load in milliseconds. */
 export type ServeResult = Readonly<Record<ReadKind, { readonly perSecond: number; readonly p99: number }>>
 
 /** Results by token. */

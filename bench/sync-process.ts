@@ -1,5 +1,5 @@
 // One worker of the product in a process of its own, wired as `sync` wires it: asks for a sync and works on it until it is
-// done (`ask`), or only helps another one (`help`) until it is told to stop.
+// done (`ask`), or only helps another one (`help`) until stopped.
 
 import { subscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'

@@ -12,13 +12,13 @@ import type { WorkersResult } from './workers.ts'
 export type Ratio = {
   readonly name: string
   readonly value: number
-  /** Null: it is stated, and nothing is asked of it. */
+  /** Null: it is stated, and has no target. */
   readonly target: { readonly kind: 'at most' | 'at least'; readonly value: number } | null
   /** One of the targets that docs/performance.md states. */
   readonly isGoal?: true
 }
 
-/** True when the ratio is where it should be; null where nothing is asked of it. */
+/** True when the ratio is where it should be; null without a target. */
 export const isMet = ({ value, target }: Ratio): boolean | null =>
   target === null ? null : target.kind === 'at most' ? value <= target.value : value >= target.value
 
@@ -122,7 +122,7 @@ export function growthRatios(small: readonly Round[], large: readonly Round[]): 
 /** Throughput of a full queue. */
 export const changesPerSecond = ({ full }: PushResult): number => (full.changes / full.ms) * 1000
 
-/** Ratios of the way back. */
+/** Ratios of write-back. */
 export function pushRatios(results: readonly PushResult[]): readonly Ratio[] {
   const p99 = quantile(
     results.flatMap(({ latenciesMs }) => latenciesMs),
@@ -150,7 +150,7 @@ export const feedRatios = (results: readonly FeedResult[]): readonly Ratio[] => 
   ]
 }
 
-/** Reads a second of each kind at which times are measured: half of those that are to be answered. */
+/** Reads a second of each kind at which times are measured: half of the target. */
 export const halfLoad = { singles: 1_000, lists: 100 } as const
 export type ReadKind = keyof typeof halfLoad
 

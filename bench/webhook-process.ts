@@ -1,4 +1,4 @@
-// The webhook of the product in a process of its own, wired as `worker` wires it, until it is told to stop.
+// The webhook of the product in a process of its own, wired as `worker` wires it, until stopped.
 
 import { once } from 'node:events'
 import { openApp } from '../src/app.ts'

@@ -23,7 +23,7 @@ export type Databases = {
   /** A copy of a database that nobody is connected to. Returns its address. */
   copy(url: string): Promise<string>
   drop(url: string): Promise<void>
-  /** Whether the server looks after its tables by itself. */
+  /** Whether autovacuum of the server is on. */
   setAutovacuum(isOn: boolean): Promise<void>
   close(): Promise<void>
 }
@@ -79,9 +79,9 @@ export type World = {
   readonly url: string
   /** Changes `share` of the rentals (0 to 1), spread over all of them. Returns their number. */
   change(size: number, share: number, seed: number): Promise<number>
-  /** Changes records as the sandbox is told to. */
+  /** Changes records of the sandbox. */
   mutate(changes: readonly object[]): Promise<void>
-  /** The largest resident set of the sandbox so far, in MB; NaN where the system does not tell. */
+  /** The largest resident set of the sandbox so far, in MB; NaN if the system does not report it. */
   peakMb(): Promise<number>
   close(): Promise<void>
 }

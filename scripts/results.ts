@@ -1,5 +1,5 @@
 // What long runs found, as Markdown in the folder `results`, which git ignores. The documents keep only what a reader
-// decides by; whoever repeats a run finds its tables here.
+// decides by; after you repeat a run, its tables are here.
 
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'

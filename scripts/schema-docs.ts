@@ -16,17 +16,17 @@ This page lists every schema, table, column and function of the database. \`npm 
 when it is out of date. The same texts are comments in the database: \`\\d+ mirror.rentals\` in psql shows them.
 
 - \`mirror\`: every record of the API, one table for each record type. Names follow the API's fields in snake_case.
-- \`mirror_views\`: the same tables without documents, personal columns and payloads that hold a person, for
+- \`mirror_views\`: the same tables without documents, personal columns and payloads with personal data, for
   \`boat_mirror_reader\`.
-- \`live\`: the tables of \`mirror\` by the same names, without what is gone (and so without \`_deleted_at\`), and with
-  \`${currencies.join('`, `')}\` as codes. \`boat_mirror_reader\` may read the columns that hold no person.
-- \`report\`: [views for people](queries.md).
-- \`company_access\`: which roles see [some companies alone](security.md#access-by-company); for the owner.
-- \`sync\`: what is known about reading: runs, freshness, quarantine.
-- \`mirror.change_log\`, read by \`mirror.changes_since\`: what changed when.
+- \`live\`: the tables of \`mirror\` under the same names, without deleted records and without \`_deleted_at\`. These columns are
+  currency codes: \`${currencies.join('`, `')}\`. \`boat_mirror_reader\` may read the columns without personal data.
+- \`report\`: [views for analysts](queries.md).
+- \`company_access\`: which roles may see [only some companies](security.md#access-by-company); for the owner.
+- \`sync\`: the state of syncing: runs, freshness, quarantine.
+- \`mirror.change_log\`: what changed and when. Read it with \`mirror.changes_since\`.
 
-There are no foreign keys between mirrored records (the API decides what exists), but an index on every reference.
-SQL null stands for a null and for an absent field; \`_payload\` keeps the difference.`
+Every reference has an index, but mirrored records have no foreign keys, because the API decides what exists. SQL null stands for a
+null and for an absent field; \`_payload\` shows which.`
 
 const bookkeepingTypes: Readonly<Record<string, string>> = {
   _payload: 'jsonb',
@@ -56,8 +56,8 @@ function streamSection(stream: StreamDef): string {
     stream.parent === undefined ? '' : `Below ${code(`mirror.${stream.parent}`)}.`,
     describeReads(stream).replace(/GET \/v3\/[^\s,]*[^\s,.]/g, code),
     `Source: ${stream.source}.`,
-    stream.document === true ? 'Only with `MIRROR_DOCUMENTS=on`, and never shown to `boat_mirror_reader`.' : '',
-    stream.document !== true && holdsPerson(stream) ? 'Shown to `boat_mirror_reader` without what is personal.' : '',
+    stream.document === true ? 'Filled only with `MIRROR_DOCUMENTS=on`, and never shown to `boat_mirror_reader`.' : '',
+    stream.document !== true && holdsPerson(stream) ? '`boat_mirror_reader` sees it without personal columns.' : '',
   ]
   const rows = stream.columns.map((column) => [
     code(column.name),
@@ -105,7 +105,7 @@ export function schemaDocument(): string {
     table(['column', 'type', 'meaning'], bookkeeping),
     '## Tables of the mirror',
     ...streams.map(streamSection),
-    '## The change log and the state of reading',
+    '## The change log and the state of syncing',
     ...otherSections(),
     '## Functions',
     functionSection(),

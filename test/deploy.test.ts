@@ -1,5 +1,5 @@
-// What is there for whoever deploys: image, compose files, Kubernetes manifests, the service of systemd; and the workflow
-// of the hosted CI. They are read here; docs/operations.md says what was run.
+// Files for deployments: image, compose files, Kubernetes manifests, the service of systemd; and the workflow of the
+// hosted CI. They are read here; docs/operations.md says what was run.
 
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
@@ -53,6 +53,13 @@ it('the file for a Postgres of your own demands what has no default, and publish
   }
   expect(services.worker?.environment?.ADMIN_TOKEN).toMatch(/^\$\{ADMIN_TOKEN:\?/)
   for (const port of services.worker?.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/)
+})
+
+it('the manifests and the newest release of CHANGELOG.md have the version of the package', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string }
+  const images = [...read('deploy/kubernetes/boat-mirror.yaml').matchAll(/image: boat-mirror:(.+)/g)]
+  expect(images.map(([, tag]) => tag)).toEqual([version, version])
+  expect(/^## \[(\d.*)\] - \d{4}-\d{2}-\d{2}$/m.exec(read('CHANGELOG.md'))?.[1]).toBe(version)
 })
 
 it('the variables of the compose files are settings', () => {

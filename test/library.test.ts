@@ -3,7 +3,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import project from '../package.json' with { type: 'json' }
@@ -97,6 +97,19 @@ describe('the package', () => {
     const files = await readdir(join(folder, 'node_modules/boat-mirror/dist'), { recursive: true })
     expect(files.filter((file) => file.endsWith('.map'))).toEqual([])
     expect(files).toContain('src/cli/main.js')
+  })
+
+  it('holds what its documents link to, and nothing beside the program and what describes it', async () => {
+    const home = join(folder, 'node_modules/boat-mirror')
+    const files = await readdir(home, { recursive: true })
+    expect(new Set(files.map((file) => file.split('/')[0]))).toEqual(
+      new Set(['package.json', 'LICENSE', 'README.md', ...project.files.filter((name) => !name.startsWith('!'))]),
+    )
+    for (const name of files.filter((file) => /\.(md|txt)$/.test(file))) {
+      const text = await readFile(join(home, name), 'utf8')
+      for (const [link, path = ''] of text.matchAll(/\]\((?!\w+:)([^)#\s]+)(?:#[^)\s]*)?\)/g))
+        expect(files, `${name}: ${link}`).toContain(join(dirname(name), path))
+    }
   })
 
   /** The packages that a program in `folder` loads, by name. */

@@ -2,18 +2,23 @@
 // of test/helpers/prose.ts, and in documents with sentences that are not too long.
 
 import { describe, expect, it } from 'vitest'
+import type { RepeatableStep } from '../src/database/repeatable-step.ts'
+import { repeatableSteps } from '../src/schema/repeatable-steps.ts'
 import { readTexts } from './helpers/citations.ts'
 import { projectRoot } from './helpers/import-graph.ts'
 import { faultsOfProse, longSentences } from './helpers/prose.ts'
 import { proseOfDocument, proseOfSource } from './helpers/prose-parts.ts'
 
-const all = readTexts(projectRoot, ['docs'], ['CONTRIBUTING.md', 'SECURITY.md'])
-/** docs/schema.md is generated from the comments on tables and columns, which are checked as messages. */
-const documents = new Map([...all].filter(([path]) => path !== 'docs/schema.md'))
-const sources = readTexts(projectRoot, ['src'], [])
+/** Among them docs/schema.md, whose texts are also the comments on tables and columns of the database. */
+const documents = readTexts(projectRoot, ['docs'], ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'])
+const sources = new Map(
+  [...readTexts(projectRoot, ['bench', 'deploy', 'scripts', 'src', 'test'], [])].filter(([path]) =>
+    /\.(?:m?ts|mjs|sql)$/.test(path),
+  ),
+)
 
-/** The guide asks for 25 words; a sentence, or a part of it up to a colon or semicolon, with more than this is refused. */
-const mostWords = 30
+/** A sentence, or a part of it up to a colon or semicolon, has at most as many words as the guide asks for. */
+const mostWords = 25
 
 /** Folders and files of `src` whose messages and other texts are clean. This list only grows. */
 const cleanMessages: readonly string[] = [
@@ -39,7 +44,7 @@ const cleanMessages: readonly string[] = [
   'src/text.ts',
 ]
 /** Folders and files whose comments are clean. This list only grows. */
-const cleanComments: readonly string[] = ['src']
+const cleanComments: readonly string[] = ['bench', 'deploy', 'scripts', 'src', 'test']
 
 /** Without the guide, which quotes what not to write. */
 const withoutGuide = (text: string): string =>
@@ -60,7 +65,7 @@ describe('prose', () => {
   it.each([
     ['messages', cleanMessages],
     ['comments', cleanComments],
-  ] as const)('of %s in the clean folders of src has no phrase with a better wording', (part, clean) => {
+  ] as const)('of %s in the clean folders has no phrase with a better wording', (part, clean) => {
     for (const place of clean)
       expect(
         [...sources.keys()].some((path) => isBelow(path, [place])),
@@ -70,6 +75,32 @@ describe('prose', () => {
       .filter(([path]) => isBelow(path, clean))
       .flatMap(([path, text]) => faultsOfProse(path, proseOfSource(path, text, part)))
     expect(faults).toEqual([])
+  })
+})
+
+/** The comments that a step writes into the database: [what it is about, text]. */
+function databaseComments({ sql, views = [] }: RepeatableStep): readonly (readonly [string, string])[] {
+  const written = [...sql.matchAll(/comment on (.+?) is\s+'((?:[^']|'')*)'/g)].map(
+    ([, about = '', text = '']) => [about, text.replaceAll("''", "'")] as const,
+  )
+  const ofViews = views.flatMap(({ schema, name, comment, columns }) => [
+    [`view ${schema}.${name}`, comment] as const,
+    ...Object.entries(columns).map(([column, [, text = '']]) => [`column ${schema}.${name}.${column}`, text] as const),
+  ])
+  return [...written, ...ofViews]
+}
+
+describe('comments in the database', () => {
+  // Those of the views of `report` are checked as messages of src/reports.
+  const found = repeatableSteps.filter(({ name }) => name !== 'reports').flatMap(databaseComments)
+
+  it('have no phrase with a better wording', () => {
+    expect(found.length).toBeGreaterThan(1000)
+    expect(found.flatMap(([about, text]) => faultsOfProse(about, text))).toEqual([])
+  })
+
+  it('have short sentences', () => {
+    expect(found.flatMap(([about, text]) => longSentences(about, text, mostWords))).toEqual([])
   })
 })
 
@@ -113,6 +144,8 @@ describe('the linter of prose', () => {
     expect(longSentences('README.md', proseOfDocument('One two three\nfour `five six`. One two.\n'), 4)).toEqual([
       'README.md:1: 5 words: "One two three four  …"',
     ])
+    expect(longSentences('README.md', proseOfDocument('**One two.** Three four.\n'), 2)).toEqual([])
+    expect(longSentences('README.md', proseOfDocument('**One two** three.\n'), 2)).toHaveLength(1)
     expect(
       longSentences(
         'README.md',

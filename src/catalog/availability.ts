@@ -22,13 +22,13 @@ const byDuration = { ...withSlots, needs: ['resource_durations'] } as const
 const dueByRentals = <const T extends string>(otherwise: T) =>
   ({ hotEvery: '1m', dueBy: { stream: 'rentals', column: 'resource_id', otherwise } }) as const
 
-const askedDate = fromRequest('date', 'date', 'Day of departure that was asked for.')
-const askedDuration = fromRequest('duration', 'text', 'Duration that was asked for, as TYPE,VALUE.')
+const askedDate = fromRequest('date', 'date', 'Requested day of departure.')
+const askedDuration = fromRequest('duration', 'text', 'Requested duration as TYPE,VALUE.')
 
 export const resourceAvailability: StreamDef = {
   name: 'resource_availability',
   comment:
-    'Whether a resource is free for a day and a duration, for SLOT_DAYS from today and the first SLOT_DURATIONS durations.',
+    'Whether a resource is free on a day for a duration: SLOT_DAYS from today, the first SLOT_DURATIONS durations.',
   source: 'docs/sources.md, 4.3, resources/resource-availability',
   key: ['resource_id', 'date', 'duration'],
   ...belowResource,
@@ -37,13 +37,13 @@ export const resourceAvailability: StreamDef = {
     resourceId,
     askedDate,
     askedDuration,
-    boolean('isAvailable', 'Free for that date and duration. Read only.'),
+    boolean('isAvailable', 'True if free for that date and duration. Read only.'),
     numeric('price', 'Computed price. Read only.'),
     currency('currency', 'Currency, as text or as an object. Read only.'),
-    text('rentalDelayMin', 'Shortest notice before departure. Read only.'),
-    boolean('rentalDelayIsTooSmall', 'The request comes too late for that date. Read only.'),
-    text('rentalDurationMin', 'Shortest rental. Read only.'),
-    boolean('rentalDurationIsTooSmall', 'The asked duration is too short. Read only.'),
+    text('rentalDelayMin', 'Minimum notice before departure. Read only.'),
+    boolean('rentalDelayIsTooSmall', 'True if the request comes too late for that date. Read only.'),
+    text('rentalDurationMin', 'Minimum rental duration. Read only.'),
+    boolean('rentalDurationIsTooSmall', 'True if the requested duration is too short. Read only.'),
   ],
   reads: {
     kind: 'availability',
@@ -93,7 +93,7 @@ export const resourceUnavailabilities: StreamDef = {
 export const resourceSlots: StreamDef = {
   name: 'resource_slots',
   comment:
-    'Slots of a resource, without mandatory options in the price, for SLOT_DAYS from today and the first SLOT_DURATIONS durations.',
+    'Slots of a resource: SLOT_DAYS from today, the first SLOT_DURATIONS durations. The price excludes mandatory options.',
   source: 'docs/sources.md, 4.3, resources/resource-slot',
   key: ['resource_id', 'id'],
   ...belowResource,
@@ -105,9 +105,9 @@ export const resourceSlots: StreamDef = {
     askedDuration,
     timestamp('departureDatetime', 'Departure. Read only.'),
     timestamp('arrivalDatetime', 'Arrival. Read only.'),
-    numeric('price', 'Slot price, without mandatory options. Read only.'),
+    numeric('price', 'Slot price, excluding mandatory options. Read only.'),
     currency('currency', 'Currency, as text or as an object. Read only.'),
-    bigint('nbResourcesAvailable', 'Boats free for this slot. Read only.'),
+    bigint('nbResourcesAvailable', 'Number of boats free for this slot. Read only.'),
   ],
   switches: ['test', 'withMandatoryOptions'],
   reads: { kind: 'slots', list: 'GET /v3/resources/{resourceId}/slots' },
@@ -136,11 +136,11 @@ export const resourceSlotOptions: StreamDef = {
     slotId,
     bigint('id', 'Slot option ID. Read only.'),
     reference('option.id', 'Option: resource_options.id. Read only.'),
-    boolean('isIncluded', 'True if the option is included (in practice: its price is 0). Read only.'),
+    boolean('isIncluded', 'True if the option is included (in practice, its price is 0). Read only.'),
     boolean('isStockLimited', 'True if the number of options is limited. Read only.'),
     numeric('price', 'Price. Read only.'),
-    bigint('quantityMin', 'Smallest quantity. Read only.'),
-    bigint('quantityMax', 'Largest quantity. Read only.'),
+    bigint('quantityMin', 'Minimum quantity. Read only.'),
+    bigint('quantityMax', 'Maximum quantity. Read only.'),
   ],
   reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/slots/{slotId}/options' },
   freshness: 'always',

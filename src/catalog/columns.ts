@@ -50,15 +50,15 @@ export const fromRequest = (name: string, type: ColumnType, comment: string): Co
 /** `id`, `key` and `name` where present: all that is likely of a record whose shape is not published (docs/sources.md, 2.7). */
 export const unknownShape = (id: Column): readonly Column[] => [
   id,
-  text('key', 'Code, where the API gives one.', { lenient: true }),
-  text('name', 'Name, where the API gives one.', { lenient: true }),
+  text('key', 'Code, if the API returns one.', { lenient: true }),
+  text('name', 'Name, if the API returns one.', { lenient: true }),
 ]
 
 /** Columns of records of a collection whose shape is not published, after the keys of what they belong to. */
 export const keyedByContent: readonly Column[] = [
-  fromRequest('key', 'text', "The record's own id, else a hash of its content."),
-  text('id', "The record's own id, where it has one.", { lenient: true }),
-  text('name', 'Name, where the API gives one.', { lenient: true }),
+  fromRequest('key', 'text', "The record's own id, or else a hash of its content."),
+  text('id', "The record's own id, if it has one.", { lenient: true }),
+  text('name', 'Name, if the API returns one.', { lenient: true }),
 ]
 
 /** The type of a stream's column by its name; text where it has none of that name. */
@@ -67,9 +67,12 @@ export const columnType = (stream: StreamDef, column: string): ColumnType =>
 
 /** Meaning of the five columns that every mirror table has. */
 export const bookkeepingComments: Readonly<Record<string, string>> = {
-  _payload: 'The last authoritative read, whole: the single read where lists are summaries, else whichever came last.',
-  _source: 'The endpoint that answered; with # and a place: known only from inside that record (a stub).',
-  _read_at: 'Database clock when that request started. A write never replaces a row read later than itself.',
+  _payload:
+    'The whole record as last received: by its own endpoint if lists are summaries, otherwise by whichever read came last.',
+  _source:
+    'The endpoint that returned it. With # and a place, the record is known only from inside another one (a stub).',
+  _read_at:
+    'When that request started, by the clock of the database. A write never replaces a row that was read later.',
   _changed_at: 'When this row was last written.',
-  _deleted_at: 'When the record was found gone upstream; null: alive.',
+  _deleted_at: 'When the record was found to be deleted in the API; null: it exists.',
 }

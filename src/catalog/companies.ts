@@ -17,7 +17,7 @@ export const companies: StreamDef = {
     text('addressStreet2', 'Address street 2. Read only.'),
     text('companyBrandName', 'Brand name. Read only.'),
     text('companyContactEmail', 'Contact email. Read only.'),
-    json('companyContactPhone', 'Contact phone; its contents are not published. Read only.'),
+    json('companyContactPhone', 'Contact phone; its content is not published. Read only.'),
     reference('companyLegalForm.id', 'Company type: company_legal_forms.id. Read only.'),
     text('companyLegalReason', 'Legal reason. Read only.'),
     text('companyLogo', 'Logo file path. Read only.'),

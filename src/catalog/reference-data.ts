@@ -31,7 +31,7 @@ const lists: readonly ReferenceList[] = [
     columns: [
       id('Administrative area'),
       name,
-      text('country.code', 'Country the area lies in: countries.code. Read only.', { reference: true }),
+      text('country.code', 'Country of the area: countries.code. Read only.', { reference: true }),
     ],
     embeds: [{ path: 'country', stream: 'countries' }],
   },
@@ -57,7 +57,7 @@ const lists: readonly ReferenceList[] = [
     columns: [
       id('Navigation area'),
       name,
-      text('country.code', 'Country the area belongs to: countries.code. Read only.', { reference: true }),
+      text('country.code', 'Country of the area: countries.code. Read only.', { reference: true }),
     ],
     embeds: [{ path: 'country', stream: 'countries' }],
   },

@@ -53,7 +53,7 @@ export const rentals = {
     text('message', 'Client message for the company. Read only.', { personal: true }),
     text(
       'status',
-      'VALIDATED, CANCELED_BY_CLIENT, CANCELED_BAD_WEATHER, CANCELED_BREAKDOWN, CANCELED_PAYMENT; also PENDING and values not published.',
+      'VALIDATED, CANCELED_BY_CLIENT, CANCELED_BAD_WEATHER, CANCELED_BREAKDOWN, CANCELED_PAYMENT; also PENDING and unpublished values.',
     ),
     text('depositStatus', "PENDING, RECEIVED, KEPT, RETURNED; depends on the company's usage. Read only."),
     numeric('depositPrice', 'Deposit the customer leaves before the rental starts. Read only.'),
@@ -63,11 +63,11 @@ export const rentals = {
     numeric('totalToPay', 'Total amount to pay. Read only.'),
     numeric(
       'rentalPrice',
-      "Price of the rental, excluding products. When unspecified, the initial price is applied. The API's papers do not say whether it is before or after the discount; in the sandbox it is before.",
+      "Price of the rental, excluding products. If unspecified, the initial price applies. The API's documentation does not say whether it is before or after the discount. In the sandbox it is before.",
     ),
     numeric(
       'discountPrice',
-      'Discount price; zero when unspecified. In the sandbox total_to_pay is rental_price less this, and the options.',
+      'Discount; zero if unspecified. In the sandbox total_to_pay is rental_price less this, plus the options.',
     ),
     numeric('commissionPrice', 'Commission taken by the client system.'),
     text('contractLink', 'Link to the rental contract in the client system.'),
@@ -78,7 +78,7 @@ export const rentals = {
       ...fromRequest(
         'resource_id',
         'text',
-        "Resource: resources.id. Filled from the rental's resource (the rental itself does not name it).",
+        "Resource: resources.id. Taken from the rental's resource, because the rental itself does not name it.",
       ),
       reference: true,
     },
@@ -86,7 +86,7 @@ export const rentals = {
       ...fromRequest(
         'company_id',
         'bigint',
-        "Company: companies.id. Filled from the rental's resource (the rental itself does not name it).",
+        "Company: companies.id. Taken from the rental's resource, because the rental itself does not name it.",
       ),
       reference: true,
     },

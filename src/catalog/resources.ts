@@ -29,7 +29,7 @@ export const belowResource = {
 export const resources: StreamDef = {
   name: 'resources',
   comment:
-    'Resources: a boat in a harbour. One boat offered in several harbours is several resources with one boat_id.',
+    'Resources: a boat in a harbour. A boat offered in several harbours is several resources with the same boat_id.',
   source: 'docs/sources.md, 2.3, 4.3, guides/FAQ',
   key: ['id'],
   companyColumn: 'company_id',
@@ -95,7 +95,7 @@ const entryColumns = (what: string): readonly Column[] => [
 
 export const resourceCharacteristics: StreamDef = {
   name: 'resource_characteristics',
-  comment: 'Characteristics of a resource, from inside its record.',
+  comment: 'Characteristics of a resource, taken from its record.',
   source: 'docs/sources.md, 2.1, 2.3',
   key: ['resource_id', 'id'],
   ...belowResource,
@@ -107,7 +107,7 @@ export const resourceCharacteristics: StreamDef = {
 
 export const resourceEquipments: StreamDef = {
   name: 'resource_equipments',
-  comment: 'Equipment of a resource, from inside its record.',
+  comment: 'Equipment of a resource, taken from its record.',
   source: 'docs/sources.md, 2.1, 2.3',
   key: ['resource_id', 'id'],
   ...belowResource,
@@ -119,7 +119,7 @@ export const resourceEquipments: StreamDef = {
 
 export const resourceDurations: StreamDef = {
   name: 'resource_durations',
-  comment: 'Durations a resource can be rented for, as answered for today.',
+  comment: 'Durations that a resource can be rented for, as returned for today.',
   source: 'docs/sources.md, 2.1, 4.3, reference/retrieve-resource-details/get-resource-durations',
   key: ['resource_id', 'type', 'value'],
   ...belowResource,
@@ -130,7 +130,7 @@ export const resourceDurations: StreamDef = {
     fromRequest(
       'position',
       'bigint',
-      'Place in the answer, from 0: the first ones are those that slots and availability are read for.',
+      'Position in the answer, from 0. Slots and availability are read for the first ones.',
     ),
   ],
   reads: { kind: 'collection', list: 'GET /v3/resources/{resourceId}/durations', dayParam: 'date' },
@@ -168,7 +168,7 @@ export const resourceOptions: StreamDef = {
 
 export const resourcePricetable: StreamDef = {
   name: 'resource_pricetable',
-  comment: 'Price of a resource per day and duration, for PRICE_DAYS from today; past days stay for HISTORY_DAYS.',
+  comment: 'Price of a resource per day and duration, for PRICE_DAYS from today. Past days are kept for HISTORY_DAYS.',
   source: 'docs/sources.md, 4.3, resources/pricetable',
   key: ['resource_id', 'date', 'duration'],
   ...belowResource,

@@ -51,7 +51,7 @@ const userBody = [
 
 export const users = {
   name: 'users',
-  comment: 'Users: the customers in the address book, deactivated ones too.',
+  comment: 'Users: the customers in the address book, including deactivated ones.',
   source: 'docs/sources.md, 2.6, 4.1',
   key: ['id'],
   columns: [

@@ -15,17 +15,17 @@ export const consumersView: RepeatableStep = {
     {
       schema: 'sync',
       name: 'consumers',
-      comment: 'Who follows the changes by mirror.next_changes, and how far each has acknowledged.',
+      comment: 'The consumers of mirror.next_changes, and what each has acknowledged.',
       columns: {
         name: ['c.name', 'Name of the consumer.'],
         cursor: [`'1.' || c.epoch || '.' || c.xid || '.' || c.seq`, 'The last change acknowledged; null: the start.'],
-        registered_at: ['c.registered_at', 'When it was first named.'],
-        acked_at: ['c.acked_at', 'When it last acknowledged something.'],
+        registered_at: ['c.registered_at', 'When it was registered.'],
+        acked_at: ['c.acked_at', 'When it last acknowledged changes.'],
         behind: [
           `coalesce(clock_timestamp() - mirror.waiting_since('1.' || c.epoch || '.' || c.xid || '.' || c.seq), '0')`,
           'Age of the oldest change that waits for it.',
         ],
-        lost: ['c.lost', 'Changes that it had not acknowledged are older than HISTORY_DAYS and gone.'],
+        lost: ['c.lost', 'True if changes older than HISTORY_DAYS were removed before it acknowledged them.'],
       },
       source: `from sync.consumer_positions c where (select company_access.refuse('consumers'))`,
     },

@@ -145,16 +145,16 @@ export const feedView: RepeatableStep = {
       schema: 'mirror',
       name: 'changes',
       comment:
-        'mirror.change_log with each diff as mirror.changes_since gives it. In order of writing (seq), not of commit: follow changes by mirror.changes_since.',
+        'mirror.change_log with complete diffs, as mirror.changes_since returns them. seq is the order of writing, not of commit: follow changes with mirror.changes_since.',
       columns: {
-        seq: ['c.seq', 'Number in order of writing; not in order of commit.'],
+        seq: ['c.seq', 'Sequence number, in order of writing, not of commit.'],
         stream: ['c.stream', 'The table, without its schema.'],
         key: ['c.key', 'The key columns, as an object.'],
-        operation: ['c.operation', 'insert (a revival too), update or delete.'],
-        changed_at: ['c.changed_at', 'Database clock when the entry was written.'],
+        operation: ['c.operation', 'insert (also when a deleted record returns), update or delete.'],
+        changed_at: ['c.changed_at', 'When the entry was written, by the clock of the database.'],
         diff: [
           told('mirror_log.first_diff(c.stream, c.key, c.seq, c.diff)'),
-          '{column: [old, new]}; _payload only where no column changed. The values of an erased person are gone.',
+          '{column: [old, new]}; _payload only if no column changed. Values of erased persons are removed.',
         ],
       },
       source: `from mirror.change_log c where (select company_access.refuse('the change log'))`,

@@ -6,4 +6,4 @@ as $$
 {{calendar}}
 $$;
 comment on function report.calendar(date, date) is
-  'report.calendar for the days asked for, both included; one day if the second is left out.';
+  'Returns report.calendar for a range of days, both inclusive. Without the second day, for one day.';

@@ -8,13 +8,13 @@ as $$
     when 'object' then coalesce(currency ->> 'code', currency ->> 'iso', currency ->> 'id') end), '')
 $$;
 comment on function report.currency_code(jsonb) is
-  'The code of a currency that is a text, or an object with code, iso or id; null for anything else.';
+  'Returns the code of a currency that is a text, or an object with code, iso or id. Null for anything else.';
 
 -- `current_date` is that of the connection's zone. With its owner's rights, as views have them.
 create or replace function report.today() returns date
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$ select {{today}} $$;
-comment on function report.today() is 'The present day in TIME_ZONE.';
+comment on function report.today() is 'Returns the current day in TIME_ZONE.';
 
 -- The time that an unavailability takes. Its shape is not published, so any text may stand there: one that is no date ends as null.
 create or replace function report.unavailability_span(payload jsonb) returns tstzrange
@@ -41,7 +41,7 @@ exception when datetime_field_overflow or invalid_datetime_format or invalid_tim
   return null;
 end $$;
 comment on function report.unavailability_span(jsonb) is
-  'The time that an unavailability takes, from its payload; the last day counts. Null where it names none that can be read.';
+  'Returns the period of an unavailability from its payload, including the last day. Null if the payload names no valid period.';
 
 create or replace function report.is_block_of_rental(payload jsonb) returns boolean
 language sql immutable parallel safe
@@ -50,4 +50,4 @@ as $$
     '$.* ? (@.type() == "string" && @ like_regex "^(rental|booking)$" flag "i")')
 $$;
 comment on function report.is_block_of_rental(jsonb) is
-  'True for an unavailability that says that it is a rental.';
+  'Returns true if an unavailability says that it is a rental.';

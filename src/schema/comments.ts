@@ -27,7 +27,7 @@ export const tableComment = (stream: StreamDef): string =>
 /** The comment of a column: meaning, place in the record, whether it is personal. */
 export function columnComment(column: Column): string {
   const place = column.path === null ? '' : ` Field ${column.path}.`
-  const personal = column.personal === true ? ' Personal: dropped when the person is gone.' : ''
+  const personal = column.personal === true ? ' Personal: removed when the person is erased.' : ''
   return `${column.comment}${place}${personal}`
 }
 

@@ -51,7 +51,7 @@ function liveColumn(column: Column): readonly [sql: string, comment: string] {
 const liveView = (stream: StreamDef): ViewDef => ({
   schema: 'live',
   name: stream.name,
-  comment: `Without what is gone: ${tableComment(stream)}`,
+  comment: `Without deleted records: ${tableComment(stream)}`,
   columns: {
     ...Object.fromEntries(stream.columns.map((column) => [column.name, liveColumn(column)])),
     ...bookkeeping(['_deleted_at']),

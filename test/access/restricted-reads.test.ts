@@ -123,7 +123,7 @@ describe('each table and view of a restricted role', () => {
     const alsoOpen = ['gate', 'pinned', 'repeatable', 'migrations']
     for (const { schema, name } of found) {
       const where = `${schema}.${name}`
-      // What is empty answers so, before anybody is asked who he is.
+      // An empty view answers so before it checks the role.
       if (schema === 'sync' && ![...open, ...alsoOpen].includes(name))
         expect([denied, []], where).toContainEqual(seen[where])
       if (schema === 'outbox' || schema === 'company_access') expect(seen[where], where).toBe(denied)

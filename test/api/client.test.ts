@@ -1,4 +1,4 @@
-// What holds for every call: it can be called off, it is told of, and its connection is kept.
+// What holds for every call: it can be cancelled, it is reported, and its connection is kept.
 
 import { describe, expect, it } from 'vitest'
 import type { PagingSettings } from '../../src/config.ts'

@@ -33,7 +33,7 @@ export type World = {
   readonly pages: boolean
   /** 206, without a total. */
   readonly part: boolean
-  /** Records that are left out after pages were cut: every so manieth. */
+  /** Records that are missing after pages were cut: every n-th. */
   readonly hides: number | null
   /** With each of so many requests the first record goes. */
   readonly shrinks: number
@@ -215,7 +215,7 @@ export function hidesInSilence(world: World, client: Client): boolean {
   if (depth !== null && isEmptyPast && total !== 'right' && !pages) return true
   // It acts in all as if the list had no further record.
   if (depth !== null && counts !== 'page' && !saysWhatIsMissing(world)) return true
-  // Whoever steps by records where pages are numbered leaps over pages: a wrong setting, which `check` finds.
+  // A client that steps by records although pages are numbered skips pages: a wrong setting, which `check` finds.
   if (client.style === 'offset' && counts === 'page' && total !== 'right') return true
   // Lists without pages are asked for once; a single record cannot be asked for in fewer.
   if (saysWhatIsMissing(world)) return false

@@ -32,7 +32,7 @@ const opened = async (options: { store?: GateStore; patienceMs?: number } = {}) 
   await pass(gate, 'failure', failuresToOpen)
   return { gate, lines }
 }
-/** Whether somebody who enters now has passed after `ms`. */
+/** Whether a caller that enters now has passed after `ms`. */
 const passesWithin = async (gate: Gate, ms: number): Promise<boolean> => {
   let passed = false
   const stop = new AbortController()

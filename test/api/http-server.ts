@@ -73,7 +73,7 @@ export function json(
   response.end(JSON.stringify(body))
 }
 
-/** A label of 64 characters is no name: the resolver says so without asking anybody. */
+/** A label of 64 characters is no name: the resolver says so without asking a server. */
 export const unknownHost = `http://${'x'.repeat(64)}.invalid`
 
 /** A port that nobody listens on. */
@@ -93,7 +93,7 @@ export type TestApi = AsyncDisposable & {
   readonly gate: Gate
 }
 
-/** A client with no limit, no jitter, and everything it tells recorded. */
+/** A client with no limit, no jitter, and everything it reports recorded. */
 export function openApi(
   baseUrl: string,
   changes: Partial<ApiOptions['settings']> & Partial<Omit<ApiOptions, 'settings'>> = {},

@@ -322,7 +322,7 @@ describe('refused', () => {
     )
     await expect(reading).rejects.toMatchObject({ code: 'PAGING_UNPROVEN' })
     expect([idsOf(pages), pages[0]?.next]).toEqual([allIds(7), ''])
-    // Taken up there, it is read as from its beginning.
+    // Resumed there, it is read as from its beginning.
     await expect(read(() => ({ body: records(7) }), callOf('cursor', { from: '' }))).rejects.toThrow()
   })
 

@@ -1,4 +1,4 @@
-// Pages are asked for ahead where it is known where they stand: as many as the list is long, and nothing else changes.
+// Pages are asked for ahead where it is known where they stand: up to the length of the list, and nothing else changes.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'

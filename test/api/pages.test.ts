@@ -84,7 +84,7 @@ describe('any list', () => {
       fc.asyncProperty(server, async ({ total, pageSize, base, style, ...options }) => {
         const make = style === 'page' ? numbered : byOffset
         const perPage = Math.min(pageSize, options.mostPerPage)
-        // One record, or pages of one, cannot be asked for in fewer: nothing tells them from an ignored parameter.
+        // One record, or pages of one, cannot be asked for in fewer: nothing distinguishes them from an ignored parameter.
         fc.pre(!(options.past === 'last' && total > 0 && (perPage === 1 || total === 1)))
         const { pages, asked } = await read(
           make(total, { base, ...options }),

@@ -1,4 +1,4 @@
-// Whether pages count from 0 or from 1 is told from the first two of them.
+// The first two pages show whether pages count from 0 or from 1.
 
 import { describe, expect, it } from 'vitest'
 import { decidePageBase, type ProbedPage, probePageBase } from '../../src/api/paging/paging-probe.ts'

@@ -1,4 +1,4 @@
-// What headers tell of a quota.
+// What headers say about a quota.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

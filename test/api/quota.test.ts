@@ -1,4 +1,4 @@
-// API_QUOTA: what Postgres lends of it, whenever it is asked, and whoever dies meanwhile.
+// API_QUOTA: what Postgres lends of it at any time, and after any worker dies.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'

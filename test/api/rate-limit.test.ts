@@ -183,7 +183,7 @@ async function drawHungrily(workers: readonly Worker[], ms: number): Promise<{ l
   return { left, seconds }
 }
 
-// Shares even out over loans of some ten requests: a tenth of a minute is too short to tell.
+// Shares even out over loans of some ten requests: a tenth of a minute is too short to show it.
 it('eight hungry workers together keep the rate, and each has its share', { timeout: 90_000 }, async () => {
   const { left, seconds } = await drawHungrily(await open(8, 200), 30_000)
   const all = left.reduce((sum, one) => sum + one, 0)

@@ -1,4 +1,4 @@
-// A real logger, with the product's serializers, whose lines can be looked at.
+// A real logger, with the product's serializers, whose lines can be examined.
 
 import { Writable } from 'node:stream'
 import { pino } from 'pino'

@@ -1,4 +1,4 @@
-// Kills syncs with SIGKILL at random moments and looks at what is left: the mirror must equal the truth, and nothing may
+// Kills syncs with SIGKILL at random moments and checks what is left: the mirror must equal the truth, and nothing may
 // have been counted twice. Seeded, so that a run can be repeated.
 
 import { type ChildProcess, spawn } from 'node:child_process'

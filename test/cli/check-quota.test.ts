@@ -1,4 +1,4 @@
-// `check` under API_QUOTA: its requests count, the limits that the API tells are the line to set, and when the quota is used
+// `check` under API_QUOTA: its requests count, the limits that the API states are the line to set, and when the quota is used
 // nothing leaves.
 
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
@@ -66,7 +66,7 @@ it.each([
   const looser = await check({ ...asked, API_RATE_LIMIT: '1000', API_QUOTA: '1000000/month' })
   expect(looser.limits).toMatchObject({ status: 'warn', remedy: `Set: ${line}` })
   expect(looser).toMatchObject({ code: 0, ok: true })
-  // Whoever sets it is told no more.
+  // Once it is set, the hint is gone.
   expect((await check({ ...asked, API_RATE_LIMIT, API_QUOTA })).limits).toMatchObject({ status: 'ok', remedy: null })
 })
 

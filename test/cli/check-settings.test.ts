@@ -1,4 +1,4 @@
-// The lines that `check --write` makes of settings: whoever reads them gets back what was written.
+// The lines that `check --write` makes of settings: reading them gives back what was written.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

@@ -14,7 +14,7 @@ type Surroundings = {
 
 let before: Promise<unknown> = Promise.resolve()
 
-/** Runs a command to its end. It must end by itself: no signal reaches it. */
+/** Runs a command to its end. It must end without a signal: none reaches it. */
 export function runInProcess(args: readonly string[], surroundings: Surroundings): Promise<Ended> {
   const turn = before.then(() => runAlone(args, surroundings))
   before = turn.catch(() => {})

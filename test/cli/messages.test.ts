@@ -231,7 +231,7 @@ describe('check', () => {
       await expect.poll(() => worker.text(), { timeout: 60_000 }).toMatch(/"event":"queue_risk".*allkeys-lru/)
       worker.process.kill('SIGTERM')
       const { stderr } = await worker.ended
-      // Also what the queue's package says of it by itself.
+      // Also what the queue's own package says about it.
       const events = stderr
         .trimEnd()
         .split('\n')

@@ -128,7 +128,7 @@ describe('changes', () => {
     const [seen, cancel] = [await planShown(), ['changes', 'cancel', id, '--expected'] as const]
     expect((await cli.run([...cancel, seen])).code).toBe(0)
     expect(await decided()).toEqual({ status: 'canceled', decisions: 1 })
-    // Somebody queues it again; whoever still looks at the first page is refused, whatever they decide.
+    // Another user queues it again. A decision on the first page is then refused, whatever it is.
     expect((await cli.run(['changes', 'retry', id, '--expected', await planShown()])).code).toBe(0)
     const before = await decided()
     expect(before).toEqual({ status: 'queued', decisions: 2 })

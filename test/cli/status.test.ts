@@ -1,4 +1,4 @@
-// What `status` says in words: a sync under way, how late a stream is, what the API is doing, what needs a person.
+// What `status` says in words: a sync under way, how late a stream is, what the API is doing, what needs attention.
 
 import { describe, expect, it } from 'vitest'
 import { describe as describeStatus } from '../../src/cli/commands/status.ts'

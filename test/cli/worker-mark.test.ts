@@ -28,7 +28,7 @@ it('names the database of the worker for as long as it runs, and never its passw
     expect(await readFile(join(dataDir, 'worker.json'), 'utf8')).not.toContain('geheim')
     await noteOtherDatabase({ databaseUrl: null, dataDir }, log)
     expect(lines.at(-1)).toMatchObject({ level: 40, event: 'other_database' })
-    // Whoever says which database is meant, is told nothing.
+    // No hint if the command names its database.
     expect(await otherDatabase({ databaseUrl: own, dataDir })).toBeNull()
   }
   expect(await otherDatabase({ databaseUrl: null, dataDir })).toBeNull()

@@ -1,4 +1,4 @@
-// Reading times are told by the database's clock: a vague look at it must not move them.
+// Reading times follow the database's clock: an imprecise reading of it must not move them.
 
 import { createServer, Socket } from 'node:net'
 import fc from 'fast-check'

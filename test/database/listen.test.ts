@@ -1,4 +1,4 @@
-// A connection that listens comes back by itself, and says that something may have been missed.
+// A connection that listens reconnects automatically, and says that something may have been missed.
 
 import { once } from 'node:events'
 import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'

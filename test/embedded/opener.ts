@@ -1,5 +1,5 @@
 // The process that tests of the embedded Postgres start, kill and interrupt: opens the database of the folder it is
-// given, prints one line of JSON, and closes it when told by "close" on stdin, or by SIGINT or SIGTERM.
+// given, prints one line of JSON, and closes it on "close" from stdin, or on SIGINT or SIGTERM.
 
 import { once } from 'node:events'
 import { openEmbeddedPostgres } from '../../src/embedded/embedded-postgres.ts'

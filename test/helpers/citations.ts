@@ -1,5 +1,5 @@
-// Which documents a text cites, and whether each can be opened in this project and has the part that is cited. Pure but
-// for `readTexts`.
+// Which documents a text cites, and whether each can be opened in this project and has the part that is cited. Pure except
+// `readTexts`.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix, relative, sep } from 'node:path'

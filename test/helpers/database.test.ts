@@ -1,4 +1,4 @@
-// Databases of tests are separate, migrated unless told otherwise, and leave nothing behind.
+// Databases of tests are separate, migrated unless a test says otherwise, and leave nothing behind.
 
 import { Client } from 'pg'
 import { expect, inject, it } from 'vitest'

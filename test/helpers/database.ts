@@ -17,7 +17,7 @@ export type TestDatabase = AsyncDisposable & {
  * Creates a database of its own name and a pool on it (at most 10 connections).
  * `migrated` (default): with our tables and the queue's, as `migrate` leaves them; false: empty. `copyOf`: with all that
  * another one holds, whose connections end.
- * Disposing ends the pool and drops the database, whoever is still connected.
+ * Disposing ends the pool and drops the database, even with open connections.
  */
 export async function createTestDatabase(
   options: { readonly migrated?: boolean; readonly copyOf?: TestDatabase } = {},
@@ -74,7 +74,7 @@ const templateOf = (adminUrl: string): Promise<string> => {
   return template
 }
 
-/** The migrated database that others are copied from; made by whoever needs it first in this run. */
+/** The migrated database that others are copied from; made when a test first needs it in this run. */
 async function findTemplate(adminUrl: string): Promise<string> {
   const name = `${inject('databasePrefix')}template`
   const draft = `${name}_draft`

@@ -1,4 +1,4 @@
-// Which file imports which, and which of these imports the layers allow. Pure but for `readImports`.
+// Which file imports which, and which of these imports the layers allow. Pure except `readImports`.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, relative, sep } from 'node:path'

@@ -1,5 +1,5 @@
 // The order of test files: those that say they need longest begin first, so that no long one is left alone at the end; the
-// others by chance, told by the seed.
+// others by chance, from the seed.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'

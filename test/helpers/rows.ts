@@ -40,7 +40,7 @@ export async function openMirror(): Promise<Mirror> {
 /** Minute `n` of a day: reading times that are easy to compare. */
 export const at = (n: number): Date => new Date(Date.UTC(2026, 6, 14, 0, n))
 
-/** A row of a stream from values of its columns; columns that are left out are null, the payload defaults to the values. */
+/** A row of a stream from values of its columns; omitted columns are null, the payload defaults to the values. */
 export function rowOf(
   name: string,
   values: Readonly<Record<string, string | number | null>>,

@@ -137,7 +137,7 @@ export const works: readonly (readonly [string, (client: PoolClient) => Promise<
       await dueKeys(db, calendars, { ...due, scope: 'hot', since: await hotSince(db, calendars) })
       await countListed(db, rentals, { ...due, since: null }, new Date(Date.now() - 60_000))
       const rows = await liveRows(db, 'rentals')
-      // As many blocks as happen to fall to it: some draws tell what is usual.
+      // As many blocks as happen to fall to it: a few draws show what is usual.
       for (let draw = 0; draw < 5; draw++) await drawnKeys(db, rentals, { ...due, since: null }, { count: 200, rows })
       await linkKeys(db, rentals)
     },

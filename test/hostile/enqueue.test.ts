@@ -59,7 +59,7 @@ describe('outbox.enqueue', () => {
     client = await database.pool.connect()
     await client.query(helper)
     before = (await client.query(shape)).rows
-    // Changes that others may refer to: one of somebody else, and done ones whose result no id should ever look like.
+    // Changes that others may refer to: one of another role, and done ones whose result no id should ever look like.
     await client.query(`insert into outbox.queue (operation, target, body, aggregate, enqueued_by, status, result)
       select operation, '{}', '{}', 'change:0', coalesce(owner, current_user)::name, 'done', result::jsonb from (values
         ('rental.create', 'somebody_else', '{"id": 1}'), ('user.create', null, '{"id": "x'' or true"}'),

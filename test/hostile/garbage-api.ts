@@ -60,7 +60,7 @@ const isListOf = ({ reads }: StreamDef, path: string): boolean => reads.kind ===
 
 /**
  * Which answers are no JSON: the first to every list and to some other addresses, and every one to a few others. The
- * address decides, so that the order in which they are asked for does not matter.
+ * address decides, so that the order of the requests has no effect.
  */
 function malformedAnswers(seed: number, isList: (url: URL) => boolean): (url: URL) => string | null {
   // What is nested too deep is read once only, and a list that begins so is not read: not what is looked for here.

@@ -82,7 +82,7 @@ function applied(source: string, { kind, at, name, value }: Change): string {
   return isJson(mutated) ? mutated : source
 }
 
-/** Whether we read it: a member inside a text looks like one to the pattern, and what that breaks is left out. */
+/** Whether we read it: a member inside a text looks like one to the pattern, and what that breaks is excluded. */
 export function isJson(source: string): boolean {
   try {
     parseJson(source)

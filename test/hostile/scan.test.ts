@@ -35,7 +35,7 @@ const envelopeOf = (body: Json): ReturnType<typeof readEnvelope> | string => {
   }
 }
 
-/** What tells a record from others: its `id` and `code`, or all of it. */
+/** What distinguishes a record from others: its `id` and `code`, or all of it. */
 const toldBy = (record: Json): readonly (string | null)[] =>
   isObject(record)
     ? ['id', 'code'].map((name) => (Object.hasOwn(record, name) ? stringifyJson(record[name] ?? null) : null))
@@ -78,7 +78,7 @@ function compare(text: string): boolean {
   return true
 }
 
-/** Records as lists have them, some with names that matter, some twice, with any white space. */
+/** Records as lists have them, some with names that have a meaning, some twice, with any white space. */
 const record = fc.oneof(
   objectText,
   jsonText,
@@ -116,7 +116,7 @@ const page = fc.oneof(
   { weight: 2, arbitrary: brokenJsonText },
 )
 
-/** A page with a byte put in, left out or changed. */
+/** A page with a byte added, removed or changed. */
 const damaged = fc
   .tuple(
     page,
@@ -153,7 +153,7 @@ const tokens = [
   '\\ud8',
 ]
 
-/** Pages of which pieces were left out, doubled, put in from others or replaced by what JSON consists of: fast, to draw millions. */
+/** Pages of which pieces were removed, doubled, put in from others or replaced by what JSON consists of: fast, to draw millions. */
 function* mixed(seed: number, count: number): Generator<string> {
   const drawn = fc.sample(page, { seed, numRuns: 3_000 }).filter((text) => text.length < 2_000)
   let state = (seed % 2_147_483_646) + 1

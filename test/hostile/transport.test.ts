@@ -123,7 +123,7 @@ describe('an answer on the wire', () => {
         } catch (error) {
           if (!(error instanceof ApiError)) throw error
           assert.equal(error.endpoint, 'GET /v3/rentals')
-          // Refused credentials are the same news whichever endpoint says so, and are told once.
+          // Refused credentials are the same news whichever endpoint reports them, and are logged once.
           if (error.code !== 'API_UNAUTHORIZED') assert(error.message.startsWith('GET /v3/rentals'), error.message)
           assert(error.message.length < 500 && (error.body ?? '').length <= 500 && (error.reason ?? '').length <= 200)
           assert(error.retryAfterMs === undefined || (error.retryAfterMs >= 0 && error.retryAfterMs <= 3_600_000))

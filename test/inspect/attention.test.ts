@@ -1,4 +1,4 @@
-// What waits for a person comes with commands that can be typed as they stand.
+// What needs attention comes with commands that can be typed as shown.
 
 import { describe, expect, it } from 'vitest'
 import { whatNeedsPeople } from '../../src/inspect/attention.ts'

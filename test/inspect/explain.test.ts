@@ -81,7 +81,7 @@ describe('a record', () => {
       'rental_crew_members',
     ])
     const payments = below.find(({ stream }) => stream === 'rental_payments')
-    // Whether each payment was read by itself again follows from what was learned of that read by then.
+    // Whether each payment had its own read again follows from what was learned about that read by then.
     const { rows } = await mirror.app.database.pool.query<{ source: string }>(
       'select distinct _source as source from mirror.rental_payments where rental_id = $1 order by 1',
       [nth(2)],

@@ -21,8 +21,8 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 const apiUrl = 'http://127.0.0.1:9'
 
 /**
- * Shows every open transaction as one that began so long ago, to whoever connects from now on and may see when it began. So
- * nobody has to wait out the minute after which a holder is named, and it is told from less.
+ * Shows every open transaction as this old, to every later connection that may see when it began. So no test has to wait out
+ * the minute after which a holder is named.
  */
 async function agedTransactions(db: Queryable): Promise<(age: string) => Promise<void>> {
   for (const statement of [

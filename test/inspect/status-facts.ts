@@ -1,4 +1,4 @@
-// The facts of a mirror in which nothing is the matter, but for what a test wishes.
+// The facts of a healthy mirror, except for what a test changes.
 
 import type { StatusFacts } from '../../src/inspect/status.ts'
 

@@ -1,4 +1,4 @@
-// What people are told about the webhook, in each of its states, by status and page alike.
+// What status and page both say about the webhook, in each of its states.
 
 import { describe, expect, it } from 'vitest'
 import { type WebhookStatus, webhookText } from '../../src/inspect/webhook.ts'

@@ -1,4 +1,4 @@
-// A backend that is gone for good: whoever has nothing left to do must be able to leave.
+// A backend that is gone for good: a process with nothing left to do must be able to end.
 
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

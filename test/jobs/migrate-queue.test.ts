@@ -27,7 +27,7 @@ describe("the queue's own tables", () => {
         `set application_name = 'another worker'; begin; select pg_advisory_xact_lock(x'42554c4c'::int, hashtext('bullmq'))`,
       )
       const waiting = migrateQueue(database.url, log, stopping.signal)
-      waiting.catch(() => {}) // looked at below
+      waiting.catch(() => {}) // checked below
       await expect
         .poll(() => said.join(''), { timeout: 30_000 })
         .toMatch(/migrate \(queue\) waits for a lock of pid \d+, application another worker/)

@@ -37,7 +37,7 @@ export type AlertsRig = AsyncDisposable & {
   /** Two minutes pass for what is known, and what waits for its next attempt is sent. */
   twoMinutes(): Promise<void>
   messages(): readonly Message[]
-  /** The kinds that were told so, sorted. */
+  /** The kinds that were sent so, sorted. */
   told(state: 'begun' | 'over'): readonly string[]
 }
 

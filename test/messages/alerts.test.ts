@@ -1,6 +1,6 @@
-// Alerts end to end: the sandbox drives a mirror into everything that needs a person, and out of it; the receiver is told each
-// once as begun and once as over, across receivers that fail, restarts and other workers. A transaction that holds the feed
-// back takes a minute to be one: it is told in test/inspect/feed-holders.test.ts.
+// Alerts end to end: the sandbox drives a mirror into everything that needs attention, and out of it; the receiver gets
+// one message when each starts and one when it ends, across receivers that fail, restarts and other workers. A transaction that
+// holds the feed back takes a minute to be one: test/inspect/feed-holders.test.ts covers it.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { failuresToOpen } from '../../src/api/admission/breaker.ts'
@@ -110,7 +110,7 @@ const open = (wishes: { webhookUrl?: string; queueIsUp?: () => Promise<boolean> 
     ...(wishes.queueIsUp && { queueIsUp: wishes.queueIsUp }),
   })
 
-/** What is told by the test itself, and what the other tests tell. */
+/** What this test sends, and what the other tests send. */
 const elsewhere = new Set(['database', 'queue', 'breaker', 'feed'])
 const kinds = alertKinds.filter((kind) => !elsewhere.has(kind)).sort()
 

@@ -1,4 +1,4 @@
-// When a condition is told, and in which words: pure. And that the rules of Prometheus speak of the same conditions.
+// When a condition is sent, and in which words: pure. And that the rules of Prometheus speak of the same conditions.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
@@ -15,7 +15,7 @@ const at = (seconds: number): Date => new Date(start + seconds * 1_000)
 const rentals: Subject = { kind: 'failing', about: 'rentals' }
 
 describe('a condition', () => {
-  /** What is told, look by look: `there` says at which seconds a look finds it. */
+  /** What is sent, check by check: `there` says at which seconds a check finds it. */
   const play = (subject: Subject, looks: readonly (readonly [number, boolean])[]): readonly string[] => {
     let known: readonly Condition[] = []
     return looks.map(([seconds, there]) => {

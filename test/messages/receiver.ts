@@ -1,4 +1,4 @@
-// Somebody who receives messages, and answers as a test says.
+// A receiver of messages, which answers as a test says.
 
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'

@@ -1,4 +1,4 @@
-// Webhooks end to end: what a receiver is told, in which order, and what happens when it fails, hangs, redirects or is gone,
+// Webhooks end to end: what a receiver gets, in which order, and what happens when it fails, hangs, redirects or is gone,
 // when a person is erased meanwhile, and when a worker dies.
 
 import type { PoolClient } from 'pg'
@@ -99,7 +99,7 @@ const verify = (): void => {
     expectDocumented(body)
   }
 }
-/** Waits for so many requests, and for what else is to be; what waits for its next attempt is sent at once. */
+/** Waits for so many requests, and for what else must be true; what waits for its next attempt is sent at once. */
 const calls = (count: number, isEnough: () => boolean | Promise<boolean> = () => true): Promise<void> =>
   vi.waitFor(
     async () => {
@@ -397,7 +397,7 @@ describe('a message on its way', () => {
       tombstones: [{ stream: streamNamed('users'), keys: [['71']], source: 'GET /v3/users/{userId}', readAt: at(2) }],
     })
     expect(await mirror.all('select from sync.webhook_batch')).toEqual([])
-    // Taken after all: what it said is told again all the same.
+    // Accepted after all: its content is sent again all the same.
     receiver.release(200)
     await feedSettled(mirror)
     await acknowledged()
@@ -498,7 +498,7 @@ it('a receiver that fails, hangs and drops, and workers killed with SIGKILL miss
     } finally {
       expect(await worker.end('SIGKILL')).toBe('SIGKILL')
     }
-    // A minute passes: its lease is over.
+    // A minute passes: its lease expires.
     await mirror.all('update sync.senders set lease_until = clock_timestamp()')
   }
   for (let kill = 0; kill < wantedKills; kill++)
@@ -510,7 +510,7 @@ it('a receiver that fails, hangs and drops, and workers killed with SIGKILL miss
     return next === undefined
   })
   verify()
-  // A message that comes again is dropped by its id, as receivers are told to.
+  // A message that comes again is dropped by its id, as the documentation asks of receivers.
   const messages = [...new Map(receiver.received.map((call) => [idOf(call), call])).values()]
   const seqs = messages.flatMap(changesIn).map(({ seq }) => seq)
   const written = await mirror.all<{ seq: string }>('select seq from mirror.change_log order by xid, seq')

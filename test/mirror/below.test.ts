@@ -1,4 +1,4 @@
-// What hangs below a record goes and comes back with it, whatever is under way at that moment; and the log tells the same.
+// What hangs below a record goes and comes back with it, whatever is under way at that moment; and the log says the same.
 
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -43,7 +43,7 @@ const payments = (minute: number, rental: number, ...ids: number[]): MirrorWrite
   ],
 })
 
-/** Keys of live rows by stream; streams without any are left out. */
+/** Keys of live rows by stream; streams without any are omitted. */
 async function livingRows(): Promise<Record<string, string[]>> {
   const found: Record<string, string[]> = {}
   for (const { name, key } of streams) {
@@ -56,7 +56,7 @@ async function livingRows(): Promise<Record<string, string[]>> {
   return found
 }
 
-/** The same from the change log, as somebody sees it who applies it row by row. */
+/** The same from the change log, as a reader that applies it row by row sees it. */
 async function rowsOfTheLog(): Promise<Record<string, string[]>> {
   const copy = new Map<string, Set<string>>()
   for (const { stream, key, operation } of await changeLog(mirror)) {

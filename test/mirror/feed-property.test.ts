@@ -1,4 +1,4 @@
-// The feed tells each first entry as it would have been logged whole, whatever came later: random histories, and a model
+// The feed returns each first entry as if it had been logged whole, whatever came later: random histories, and a model
 // that keeps the rows as they were inserted (by a trigger, which sees them before anything else happens to them).
 
 import fc from 'fast-check'

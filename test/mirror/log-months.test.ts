@@ -1,4 +1,4 @@
-// The months of the change log: every entry finds a place, a month that is old goes as a whole, and what follows the log is told.
+// The months of the change log: every entry finds a place, a month that is old goes as a whole, and consumers of the log are informed.
 
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import type { Queryable } from '../../src/database/sql.ts'

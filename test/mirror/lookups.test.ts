@@ -84,7 +84,7 @@ describe('a few rows are merged by a plan that was made when the table was nearl
         `insert into mirror.harbours (id, _payload, _source, _read_at)
          select id, '{}', 'GET /v3/harbours', now() from generate_series(100, 20000) id`,
       )
-      expect(await merge(11)).toBeLessThanOrEqual(30) // some versions of three rows, each looked at by two steps
+      expect(await merge(11)).toBeLessThanOrEqual(30) // some versions of three rows, each read by two steps
     } finally {
       client.release()
     }

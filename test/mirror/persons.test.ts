@@ -83,7 +83,7 @@ describe('a user who is gone', () => {
         { stream: streamNamed('rentals'), keys: [['14']], source: 'GET /v3/rentals/{rentalId}', readAt: at(2) },
       ],
     })
-    // Rental 12 once belonged to the person, with a change that only the payload shows; then it went to somebody else.
+    // Rental 12 once belonged to the person, with a change that only the payload shows; then it went to another person.
     const changed = rental(12, 1, canary, null)
     await mirror.write({
       tables: [tableOf('rentals', 2, [{ ...changed, payload: changed.payload.replace('}', ',"phone":1}') }])],
@@ -240,13 +240,13 @@ it('whose id alone stands in a rental leaves that id there, and nothing else', a
     { user_id: 50, message: null, payload: { id: 53, user: { id: 50 } } },
   ])
   expect(await occurrences(canary)).toEqual({})
-  // A later look at such a rental brings the text back no more than the person.
+  // A later read of this rental brings back neither the text nor the person.
   const redact = await personRedaction(mirror.db.pool, streamNamed('rentals'), [
     { record: { user: 50 } },
     { record: { user: '50' } },
   ])
   expect(redact({ id: 51, user: 50, message: canary })).toEqual({ id: 51, user: 50, message: null })
   expect(redact({ id: 51, user: { id: '50', name: canary } })).toEqual({ id: 51, user: { id: '50' }, message: null })
-  await mirror.all('delete from mirror.rentals where user_id = 50') // others look at all rentals
+  await mirror.all('delete from mirror.rentals where user_id = 50') // others check all rentals
   await mirror.all(`delete from sync.quarantine where key = '54'`)
 })

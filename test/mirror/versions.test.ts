@@ -112,7 +112,7 @@ it('tells nothing of a person who was erased', async () => {
   const told = await mirror.all(`select * from mirror.history('users', '{"id": 7}')`)
   expect(told.map(({ operation }) => operation)).toContain('delete')
   expect(JSON.stringify([told, await history(20)])).not.toMatch(/Ada|Augusta/)
-  // Where the log no longer has the beginning, what somebody else has is not taken for theirs.
+  // If the log no longer has the beginning, the values of another record are not taken for its own.
   await mirror.all(
     `delete from mirror.change_log where stream = 'rentals' and operation = 'insert' and key = '{"id": 21}'`,
   )

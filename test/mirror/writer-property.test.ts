@@ -1,4 +1,4 @@
-// Properties of the writer: whatever the order, the newest read stands, and the change log tells every change once.
+// Properties of the writer: whatever the order, the newest read stands, and the change log has every change once.
 
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-// Calls that meet go together: what `inBatches` promises, and that changes that settle together end as each by itself.
+// Calls that meet go together: what `inBatches` promises, and that changes that settle together end as each would alone.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { inBatches } from '../../src/outbox/batches.ts'

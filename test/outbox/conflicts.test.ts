@@ -30,7 +30,7 @@ beforeEach(async () => {
   rig.sandbox.resetRequests()
 })
 
-/** Someone else changes the rental at the API. */
+/** Another client changes the rental at the API. */
 const upstream = (set: Record<string, unknown>): unknown =>
   rig.sandbox.mutate([{ record: 'rentals', op: 'update', id: rentalId, set }])
 
@@ -326,7 +326,7 @@ describe('mirror.rentals_local', () => {
 describe('a change that is queued while an earlier one of its record is being settled', () => {
   it('meets no conflict with it, although what it saw is older', async () => {
     const first = await update({ orderLink: 'https://example.com/first' })
-    // Settling writes down that the rental is to be read again: whoever holds that row holds up its commit.
+    // Settling records that the rental must be read again: a lock on that row delays its commit.
     const holder = await rig.database.pool.connect()
     let second: string
     try {

@@ -20,7 +20,7 @@ export function effects(sandbox: Sandbox, { stream, key, effect }: Planned): num
   return here.filter((row) => matches(effect, row.record)).length
 }
 
-/** The same question to the mirror, tombstones left out. */
+/** The same question to the mirror, without tombstones. */
 export async function mirroredEffects(database: Database, { stream, key, effect }: Planned): Promise<number> {
   const conditions = Object.keys(key).map((name, index) => `and ${name} = $${index + 1}`)
   const { rows } = await database.pool.query<{ _payload: unknown }>(

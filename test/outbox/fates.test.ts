@@ -1,4 +1,4 @@
-// What becomes of changes whose answer was lost, whose time is over, or whose record is gone.
+// What becomes of changes whose answer was lost, whose time has passed, or whose record is gone.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { cancelChange, resolveChange, retryChange } from '../../src/outbox/decisions.ts'
@@ -128,7 +128,7 @@ describe('an add whose answer was lost', () => {
 
 describe('a removal whose answer was lost', () => {
   it('leaves again only when the first attempt cannot arrive any more: what was uploaded since would be lost', async () => {
-    // The first one's owner is another test's.
+    // The owner of the first belongs to another test.
     const row = rig.sandbox.truth({ only: ['user_identities'] }).user_identities?.at(-1)
     const userId = Number(row?.key.user_id)
     const slow = contextFor(rig, { timeoutMs, settings: { showDelayMs: 3_000 } })

@@ -23,7 +23,7 @@ afterAll(async () => {
   await testDatabase[Symbol.asyncDispose]()
 })
 
-/** The database of somebody who is halted: nothing is renewed. */
+/** The database of a halted worker: nothing is renewed. */
 function withoutRenewals(database: Database): Database {
   const query = async (text: string, values?: unknown[]): Promise<unknown> => {
     if (/^update "outbox"\."queue" set "lease_until"/.test(text)) throw new BoatMirrorError('ABORTED', 'Halted.')
@@ -35,7 +35,7 @@ function withoutRenewals(database: Database): Database {
   return { ...database, pool }
 }
 
-/** Whoever draws on it first is held until `release`. */
+/** The first caller that draws on it is held until `release`. */
 function openBarrier(): { readonly limiter: Limiter; readonly reached: Promise<void>; release(): void } {
   let [arrive, release] = [(): void => {}, (): void => {}]
   const reached = new Promise<void>((resolve) => {
@@ -52,7 +52,7 @@ function openBarrier(): { readonly limiter: Limiter; readonly reached: Promise<v
   return { limiter: { ...unlimited, acquire }, reached, release }
 }
 
-/** A pusher with one claim of 300 ms that nobody renews; what it takes up waits before it leaves, until `release`. */
+/** A pusher with one claim of 300 ms that nobody renews; what it claims waits before it leaves, until `release`. */
 function openHalted() {
   const { limiter, reached, release } = openBarrier()
   const { context, close } = contextFor(

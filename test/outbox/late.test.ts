@@ -32,7 +32,7 @@ afterEach(() => {
   front.toWrites = false
 })
 
-/** Pushes by way of the front until nothing can settle by itself. */
+/** Pushes through the front until nothing more can settle without a decision. */
 async function push(): Promise<void> {
   const settings = { showDelayMs }
   const { context, close } = contextFor({ database: rig.database, sandbox: front }, { settings, timeoutMs: 1_000 })

@@ -124,7 +124,7 @@ type Step = (model: Model, real: Real) => Promise<void>
 type Check = (model: Readonly<Model>) => boolean
 const hasChange: Check = (model) => model.changes.length > 0
 
-/** A command of fast-check that compares everything once it has run; left out where `check` says no. */
+/** A command of fast-check that compares everything once it has run; skipped where `check` says no. */
 const command = (name: string, step: Step, check: Check = () => true): fc.AsyncCommand<Model, Real> => ({
   check,
   run: async (model, real) => {

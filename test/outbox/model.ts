@@ -107,7 +107,7 @@ export class Model {
     return change
   }
 
-  /** All that can settle by itself does. @returns for each rental, what came of its changes. */
+  /** Lets everything settle that can settle without a decision. @returns for each rental, what came of its changes. */
   push(disturbances: ReadonlyMap<number, Disturbance>): readonly Pushed[] {
     for (const change of this.changes)
       if (change.late && (change.status === 'queued' || change.status === 'blocked')) this.#end(change, 'expired')

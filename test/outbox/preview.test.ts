@@ -28,7 +28,7 @@ beforeEach(async () => {
 })
 afterEach(() => rig.database.pool.query('truncate outbox.queue, outbox.dependencies'))
 
-/** Someone else changes the rental at the API. */
+/** Another client changes the rental at the API. */
 const upstream = (set: Record<string, unknown>): unknown =>
   rig.sandbox.mutate([{ record: 'rentals', op: 'update', id: rentalId, set }])
 

@@ -77,7 +77,7 @@ it('a rental waits until the quota covers what is queued on it; meanwhile anothe
     error: expect.stringMatching(/^API_QUOTA_USED: /),
   })
   expect((await rig.change(person)).status).toBe('done')
-  // It is looked at again in half a minute, and is not due before.
+  // It is checked again in half a minute, and is not due before.
   expect(await push()).toMatchObject({ claimed: 0 })
 
   await leave(3 * requestsAChange)

@@ -1,4 +1,4 @@
-// An API whose records are bytes that a test gives, and in which a PUT replaces every writable field: what it leaves out is
+// An API whose records are bytes that a test gives, and in which a PUT replaces every writable field: what it omits is
 // gone. Keeps every character and digit of what is put; shares no code with the program.
 
 import { isLosslessNumber, LosslessNumber, parse, stringify } from 'lossless-json'
@@ -42,7 +42,7 @@ export async function startRawApi(): Promise<RawApi> {
   const put = (path: string, stored: Stored, body: string): void => {
     const given = exactly(body)
     const kept = Object.entries(exactly(stored.bytes.toString('utf8'))).filter(
-      // A status that is left out stays, as documented; every other field goes.
+      // An omitted status stays, as documented; every other field goes.
       ([name]) => !writable(path).includes(name) || (name === 'status' && path.startsWith('/v3/rentals/')),
     )
     const record = { ...Object.fromEntries(kept), ...given }

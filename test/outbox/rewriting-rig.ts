@@ -26,7 +26,7 @@ export type RewritingRig = AsyncDisposable & {
   readonly database: Database
   readonly api: RewritingApi
   queue(operation: string, target: object, body: object): Promise<string>
-  /** Pushes until nothing can settle by itself. Before each round, `passes` says whether the time has passed by then. */
+  /** Pushes until nothing more can settle without a decision. Before each round, `passes` says whether the time has passed by then. */
   push(passes: () => boolean): Promise<void>
   ended(): Promise<readonly Ended[]>
   /** Slots that the mirror knows. */

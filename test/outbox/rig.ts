@@ -39,7 +39,7 @@ export type Rig = AsyncDisposable & {
   readonly readBack: ReadBack
   /** Calls outbox.enqueue. */
   queue(operation: string, target: object, body?: object, options?: object): Promise<string>
-  /** Pushes until nothing can settle by itself. */
+  /** Pushes until nothing more can settle without a decision. */
   push(): Promise<void>
   change(id: string): Promise<ChangeInfo>
   /** Writes that reached the sandbox, oldest first. */

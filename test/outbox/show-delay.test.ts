@@ -1,4 +1,4 @@
-// How long the API is taken to need until it shows a write, and when it is looked at again.
+// How long the API is taken to need until it shows a write, and when it is checked again.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

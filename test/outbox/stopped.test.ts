@@ -1,4 +1,4 @@
-// A pusher that is told to stop: what has not left goes back, what has left is finished.
+// A pusher that is stopped: what has not left goes back, what has left is finished.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { type Limiter, unlimited } from '../../src/api/admission/rate-limit.ts'
@@ -20,7 +20,7 @@ afterAll(async () => {
   await testDatabase[Symbol.asyncDispose]()
 })
 
-/** Works on what is queued; told to stop once `isTime`, it comes to its end. */
+/** Works on what is queued; stopped once `isTime`, it comes to its end. */
 async function stopWhen(isTime: () => boolean, limiter = unlimited): Promise<void> {
   const { context, close } = contextFor(rig, { limiter, concurrency: 1, settings: { leaseMs: 60_000 } })
   const pusher = createPusher(context)

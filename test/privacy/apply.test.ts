@@ -109,7 +109,7 @@ afterAll(async () => {
   await kept?.[Symbol.asyncDispose]()
 })
 
-/** The tables in which a marker stands but for what is still to be sent. */
+/** The tables that contain a marker, except for what is still to be sent. */
 async function leaks(database: TestDatabase): Promise<Readonly<Record<string, number>>> {
   const { rows } = await database.pool.query<{ waiting: number }>(
     `select count(*)::int as waiting from outbox.queue where status in ('queued', 'conflict') and body::text like $1`,

@@ -1,4 +1,4 @@
-// Nothing that a person could be told by reaches the disk or the log where it is to be hashed or dropped.
+// Nothing that identifies a person reaches the disk or the log if it must be hashed or dropped.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'

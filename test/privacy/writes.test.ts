@@ -1,5 +1,5 @@
 // Changes where the mirror holds hashes, or nothing: whatever is read from it and written back changes nothing at the API
-// that was not meant, and no value is left in the outbox once a change is over.
+// that was not meant, and no value is left in the outbox once a change is settled.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -99,7 +99,7 @@ export const money: Readonly<Record<string, Answer>> = {
     ),
 }
 
-/** How many there are, how many of them are called off, and which share that is. */
+/** How many there are, how many of them are cancelled, and which share that is. */
 function calledOff(rentals: readonly ApiRental[]): Row {
   const canceled = rentals.filter((each) => each.canceled).length
   return [rentals.length, canceled, round((100 * canceled) / rentals.length, 1)]

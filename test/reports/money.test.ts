@@ -107,7 +107,7 @@ describe('report.cancellations', () => {
          total_paid) as line
        from report.cancellations order by company_id, month, status`,
     )
-    // Azur in July: four that take place (1, 2, 3, 4) and four called off; Bora in February 2024: one of two.
+    // Azur in July: four that take place (1, 2, 3, 4) and four cancelled; Bora in February 2024: one of two.
     expect(rows.map(({ line }) => line)).toEqual([
       'Azur | 2026-07 | CANCELED | not said | EUR | 1 | 0.1250 | 9 | 0',
       'Azur | 2026-07 | CANCELED_BAD_WEATHER | bad weather | EUR | 1 | 0.1250 | 8 | 8',

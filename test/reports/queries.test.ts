@@ -84,7 +84,7 @@ const year = new Date().getUTCFullYear()
 
 /**
  * What a careless query would count: other years at both ends of this one by the clock of the place, another currency, two
- * companies of one name, what is pending, called off without a reason, or gone.
+ * companies of one name, what is pending, cancelled without a reason, or gone.
  */
 function makeAwkward(): void {
   const before = mirror.sandbox.truth()

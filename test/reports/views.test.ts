@@ -1,4 +1,4 @@
-// Schema report as a whole: explained, readable without seeing persons, told the zone, and kept when a program is upgraded.
+// Schema report as a whole: explained, readable without seeing persons, in the zone of the settings, and kept by an upgrade.
 
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

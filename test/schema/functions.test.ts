@@ -1,4 +1,4 @@
-// The functions of our schemas: made from `.sql` files, and sound as far as plpgsql_check can tell.
+// The functions of our schemas: made from `.sql` files, and without faults that plpgsql_check can find.
 
 import { expect, it } from 'vitest'
 import { fillSql } from '../../src/database/sql.ts'

@@ -152,7 +152,7 @@ describe('migrate', () => {
     try {
       await holder.query(`set application_name = 'another migrate'; begin; select pg_advisory_xact_lock(7030520240801)`)
       const waiting = migrate(database.url, { log, signal: stopping.signal })
-      waiting.catch(() => {}) // looked at below
+      waiting.catch(() => {}) // checked below
       await expect
         .poll(() => said.join(''), { timeout: 60_000 })
         .toMatch(/migrate waits for a lock of pid \d+, application another migrate, user .+, since \d{4}-/)

@@ -15,7 +15,7 @@ export type LossyFront = AsyncDisposable & {
   lost(): number
 }
 
-/** Passes everything on to `target`, except what is to be lost. `reads`: where GET goes instead. */
+/** Passes everything on to `target`, except what the test loses. `reads`: where GET goes instead. */
 export async function openLossyFront(target: string, reads = target): Promise<LossyFront> {
   const losses = new Map<string, Loss>()
   let lost = 0

@@ -19,7 +19,7 @@ type Second = AsyncDisposable & {
   sync(): Promise<readonly { readonly stream: string; readonly status: string; readonly error: string | null }[]>
 }
 
-/** A second Boat Mirror, whose API is the first one's serve. */
+/** A second Boat Mirror, whose API is the `serve` of the first. */
 async function openSecond(apiUrl: string): Promise<Second> {
   const database = await createTestDatabase()
   const env = {

@@ -54,7 +54,7 @@ export async function fetchJson(url: string, options: GetOptions = {}): Promise<
   return { status: answer.status, headers: answer.headers, text, json: isJson ? JSON.parse(text) : null }
 }
 
-/** The context of a serve that tells callers apart by their tokens. */
+/** The context of a serve that distinguishes callers by their tokens. */
 export function contextOf(
   { app }: Pick<TestMirror, 'app'>,
   known: Readonly<Record<string, Caller>>,

@@ -1,4 +1,4 @@
-// Answers that are lost: no write takes effect twice, and none is answered as done that is not.
+// Answers that are lost: no write takes effect twice, and none is answered as done before it is.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sleep } from '../../src/clock.ts'

@@ -1,4 +1,4 @@
-// The same request again is the same change: no double booking, whoever repeats it and however many come at once.
+// The same request again is the same change: no double booking, whichever client repeats it and however many come at once.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

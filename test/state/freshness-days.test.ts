@@ -1,5 +1,5 @@
-// How long streams met their targets: report.freshness_history against a model that looks at every minute by itself, and what a
-// worker's look finds.
+// How long streams met their targets: report.freshness_history against a model that checks every single minute, and what a
+// worker's check finds.
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'

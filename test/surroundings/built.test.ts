@@ -1,6 +1,6 @@
 // The built program against the command line in the process of a test, which most tests use: each command loads from the
-// bundle, says the same, ends with the same exit code, and by itself. `npm run surroundings` runs all of them; `worker` and
-// `sandbox`, which run until they are told to stop, have tests of their own.
+// bundle, says the same, and ends with the same exit code without a signal. `npm run surroundings` runs all of them; `worker` and
+// `sandbox`, which run until stopped, have tests of their own.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts'

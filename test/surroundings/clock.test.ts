@@ -61,7 +61,7 @@ describe.runIf(isFull)('the clock of a worker is set while it works', () => {
       (await pool.query<{ status: string }>('select status from outbox.changes where id = $1', [rows[0]?.id])).rows[0]
         ?.status
     await expect.poll(state, { timeout: 60_000 }).toBe('done')
-    // Whoever deletes what we have just written is believed by a later sync: it could be a read that came too early.
+    // A deletion of what we have just written counts only in a later sync: it could be a read that came too early.
     mirror.sandbox.mutateRandomly(
       6,
       round,

@@ -1,4 +1,4 @@
-// How much of a group runs: all of it with `npm run surroundings`, a slice with `npm test`. What is left out of a slice goes the
+// How much of a group runs: all of it with `npm run surroundings`, a slice with `npm test`. What a slice omits goes the
 // same way through the program as what is in it, in other clothes (another refusal, another place in the answer, another kind of
 // pooler), or takes a minute of its own.
 

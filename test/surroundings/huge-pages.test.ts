@@ -1,5 +1,5 @@
 // Pages of hundreds of thousands of tiny elements, met by the built program as a process of its own: refused by name, or
-// worked off in portions, with bounded memory and an open ear for SIGTERM.
+// processed in portions, with bounded memory and a prompt answer to SIGTERM.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -11,7 +11,7 @@ import { isFull } from './extent.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
-/** Far more than it takes on a busy machine, and less than such a page takes in one piece. */
+/** Far more than it takes on a busy machine, and less than this page takes in one piece. */
 const promptMs = 20_000
 /** What the program needs for any other page, and several times the 20 MB that an answer may have. */
 const maxMegabytes = 700
@@ -51,7 +51,7 @@ function peakMegabytes({ process: { pid } }: Started): number | null {
 
 type Watched = Ended & { readonly megabytes: number | null }
 
-/** Waits for the end of a process and looks at its memory until then. */
+/** Waits for the end of a process and measures its memory until then. */
 async function watch(started: Started): Promise<Watched> {
   let megabytes: number | null = null
   const timer = setInterval(() => {

@@ -1,5 +1,5 @@
 // A Postgres that compiles (JIT), as distributions package it: nothing that partners and the program ask of it is compiled,
-// whoever asks; in full, it takes as long as without.
+// for any role; in full, it takes as long as without.
 
 import { join } from 'node:path'
 import pg from 'pg'

@@ -43,7 +43,7 @@ function through({ port }: TcpProxy, address: string): string {
 type Driven = {
   /** Has the program make these calls, one after the other; answers what it holds after each. */
   tell(...calls: readonly string[]): Promise<readonly Held[]>
-  /** Closes the mirror; nothing is left then, and the process ends by itself. */
+  /** Closes the mirror; nothing is left then, and the process ends. */
   end(): Promise<void>
 }
 
@@ -64,7 +64,7 @@ async function start(options: object = {}): Promise<Driven> {
     tell,
     end: async () => {
       await tell('close')
-      // What was cut off has timers that end by themselves: a client of Redis two seconds, a worker of BullMQ ten.
+      // What was cut off has timers that still run for a while: a client of Redis two seconds, a worker of BullMQ ten.
       await vi.waitFor(async () => {
         const [held] = await tell('rest')
         expect(held).toMatchObject({ timers: 0, sockets: 0, ...steady })
@@ -102,7 +102,7 @@ async function interruption(driven: Driven, away: TcpProxy): Promise<void> {
   await going
 }
 
-/** Holds no more than before, but for connections that are open at one time and not at another. */
+/** Holds no more than before, except connections that are open at one time and not at another. */
 function expectNoMore(first: Held | undefined, last: Held | undefined): void {
   expect(last).toMatchObject(steady)
   expect(last?.timers).toBeLessThanOrEqual((first?.timers ?? 0) + 6)
@@ -113,7 +113,7 @@ function expectNoMore(first: Held | undefined, last: Held | undefined): void {
 /** A database takes 60 refreshes a minute, and a round asks for three. */
 const roundMs = 5_000
 
-/** Repeats a round until the time is over. */
+/** Repeats a round until the time has passed. */
 async function repeatedly(round: () => Promise<void>): Promise<void> {
   const began = performance.now()
   while (performance.now() - began < lastsMs) await Promise.all([round(), sleep(roundMs)])

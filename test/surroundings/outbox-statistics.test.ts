@@ -69,7 +69,7 @@ const done: Done = {
   rentalStatus: 'VALIDATED',
 }
 
-/** What each may handle at most: some times what it is about, or for a look at all that is open, some times that. */
+/** What each may handle at most: some times what it is about; for a check of all that is open, some times that. */
 const statements: readonly (readonly [string, number, (client: PoolClient) => Promise<unknown>])[] = [
   ['16 are claimed', 2_000, claim],
   [

@@ -1,4 +1,4 @@
-// What partners add to our schemas: it stays, and where it stops what we write it is told whose it is and what to do.
+// What partners add to our schemas: it stays. If it stops what we write, an error names its owner and what to do.
 
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'

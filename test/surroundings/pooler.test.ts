@@ -17,7 +17,7 @@ vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
 const program = findPgBouncer()
 const redisUrl = inject('redisUrl')
-/** The advisory lock of a migrate, which also whoever runs an older version holds. */
+/** The advisory lock of a migrate, which older versions hold, too. */
 const migrateLock = '7030520240801'
 const patience = { timeout: 90_000, interval: 100 }
 
@@ -119,7 +119,7 @@ async function stopWorker(worker: Started): Promise<void> {
 
 const surroundings = [
   { name: 'PgBouncer, session mode', settings: { pool_mode: 'session' }, direct: false, polls: false },
-  // Three server connections for all that a worker opens: whoever held one while waiting for another would stand still.
+  // Three server connections for all that a worker opens: a task that held one while waiting for another would never end.
   {
     name: 'PgBouncer, transaction mode',
     settings: { pool_mode: 'transaction', default_pool_size: '3' },

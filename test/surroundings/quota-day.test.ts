@@ -28,7 +28,7 @@ import { isFull } from './extent.ts'
 
 const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000]
 const days = isFull ? 7 : 1
-/** Details are looked at once in this time: to look at a hundred thousand takes most of the test. */
+/** Details are checked once in this time: checking a hundred thousand takes most of the test. */
 const detailsEveryMs = 5 * minuteMs
 const ratePerSecond = 10
 const quota = { hour: null, day: 120_000, month: null }

@@ -256,7 +256,7 @@ describe.runIf(there)('Redis as it cannot be used: sync and check refuse it by n
   })
   afterAll(() => database[Symbol.asyncDispose]())
 
-  // Every sixth of them in a slice: each is one refusal more of the same look at Redis.
+  // Every sixth of them in a slice: each is one refusal more of the same check of Redis.
   for (const { name, settings, change = {}, secure, toTls, absent, code, says, cure } of refused.filter(
     (_, place) => isFull || place % 6 === 0,
   ))

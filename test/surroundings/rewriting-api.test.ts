@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => rig[Symbol.asyncDispose]())
 
-/** What came of it, where somebody waits for it. */
+/** Its result, if a caller waits for it. */
 const tell = (result: object): void => {
   if (isFull) process.stdout.write(`${JSON.stringify(result)}\n`)
 }

@@ -302,7 +302,7 @@ const statements: readonly (readonly [string, number, (client: PoolClient) => Pr
   ],
   ['what waits for a change is blocked, and revived', 2 * size, blockAndRevive],
   ['the outbox in numbers', 4 * size, outboxFacts],
-  // Read, and passed on by the view without the column that lists leave out.
+  // Read, and passed on by the view without the column that lists omit.
   ['the newest changes', 3 * size, (db) => listChanges(db, { limit: 50 })],
   ['changes that wait for a person', 2 * size, changesForPerson],
   ['how fresh each stream is', 8 * size, freshnessFacts],

@@ -32,7 +32,7 @@ const detailReads = (mirror: TestMirror): readonly string[] =>
 /**
  * The default world, or a smaller one with all its reads, and the most requests of a first sync and of one that changes nothing.
  * Of the default world everything would be 3,653 requests, of which a first sync makes at most seven tenths: the smaller one has
- * too few records for samples to tell which reads repeat others.
+ * too few records for samples to show which reads repeat others.
  */
 const world = isFull ? { size: 200, first: 0.7 * 3_653, unchanged: 445 } : { size: 20, first: 640, unchanged: 130 }
 
@@ -66,7 +66,7 @@ describe(`a complete sync of a world of ${world.size} rentals`, () => {
       expect(unfinished(await mirror.sync())).toEqual([])
       expect(await mirror.differences()).toEqual([])
     }
-    // The change log tells the same story: replayed, it ends in the live rows.
+    // The change log shows the same: replayed, it ends in the live rows.
     const { rows } = await mirror.app.database.pool.query<{ stream: string }>(
       `select stream from (select distinct on (stream, key) stream, key, operation from mirror.change_log order by stream, key, seq desc) last
        where stream = 'rentals' and (operation = 'delete') is distinct from not exists (

@@ -273,7 +273,7 @@ describe('a database that was not upgraded', () => {
 
 /**
  * All that makes up our schemas, a line each: columns in their order, constraints, indexes, functions, triggers, views, policies,
- * comments, grants. Of the partitions of the change log only what they inherit: their names tell months.
+ * comments, grants. Of the partitions of the change log only what they inherit: their names contain months.
  */
 async function schemasOf({ pool }: TestDatabase): Promise<readonly string[]> {
   const { rows } = await pool.query<{ line: string }>(

@@ -1,4 +1,4 @@
-// A list of children that an API pages by itself, as the configuration file may say of any list.
+// A list of children that has its own paging, as the configuration file may set for any list.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

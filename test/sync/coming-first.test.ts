@@ -1,4 +1,4 @@
-// What departs soon has all its details before anything is read of rentals that are over, also for the samples by which a
+// What departs soon has all its details before anything is read of past rentals, also for the samples by which a
 // first sync learns which reads repeat others.
 
 import { expect, it, vi } from 'vitest'
@@ -24,7 +24,7 @@ it.skipIf(inGate)(
     const before = details.slice(0, details.findLastIndex(isComing) + 1)
     expect(before.length).toBeGreaterThan(200)
     expect(before.filter(isComing).length / before.length).toBeGreaterThanOrEqual(0.9)
-    // Of the others a sample was drawn as well, before anything was left out for good.
+    // Of the others a sample was drawn as well, before anything was skipped for good.
     const { rows } = await mirror.app.database.pool.query<{ compared: number; state: string }>(
       `select compared::int, state from sync.reads where endpoint = 'GET /v3/rentals/{rentalId}'`,
     )

@@ -97,7 +97,7 @@ describe('a list whose first commit waits for somebody', () => {
         await insert(other, first)
         const sync = mirror.sync({ streams: ['rentals'] })
         const held = await anyHeld(looking, later)
-        // And we for the second one, which is to be committed after the first: Postgres does not know of that.
+        // And we for the second one, which must be committed after the first: Postgres does not know of that.
         await insert(other, held)
         const { rows } = await pool.query(
           `select (select count(*)::int from mirror.rentals) as rentals, (select count(*)::int from sync.records) as records,

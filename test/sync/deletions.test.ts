@@ -1,4 +1,4 @@
-// Nothing is deleted on a whim, and what is gone is marked at the next sync.
+// Deletes are confirmed, and the next sync marks what is gone.
 
 import { describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'

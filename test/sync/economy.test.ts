@@ -1,4 +1,4 @@
-// How much is compared before and after reads are left out, and what that notices.
+// How much is compared before and after reads are skipped, and what that notices.
 
 import { describe, expect, it } from 'vitest'
 import { createRandom } from '../../src/sandbox/world/random.ts'

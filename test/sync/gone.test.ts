@@ -1,4 +1,4 @@
-// A read below a record is answered 404: what is below stays known until somebody says that the record itself is gone.
+// A read below a record is answered 404: what is below stays known until an answer says that the record itself is gone.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Run } from '../../src/state/runs/runs.ts'
@@ -28,7 +28,7 @@ async function readAgain(id: string = rentalId): Promise<Run | undefined> {
     match: { rentalId: id },
     respond: { status: 404, body: '{}' },
   })
-  // Nobody has looked at the rental lately.
+  // The rental was not read lately.
   await mirror.app.database.pool.query(
     `update sync.records set detail_read_at = detail_read_at - interval '1 day' where stream = 'rentals'`,
   )

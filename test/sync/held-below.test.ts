@@ -1,4 +1,4 @@
-// Rows below records that their answers do not bring any more: few go at once, many wait for a person.
+// Rows below records that their answers do not bring any more: few are deleted at once, many need a decision.
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { listRuns, type Run } from '../../src/state/runs/runs.ts'
@@ -123,7 +123,7 @@ describe('documents of users and what stands inside boats', () => {
     expect(statuses(runs)).toMatchObject({ user_identities: 'held', resources: 'held' })
     expect(await living('user_identities')).toBeGreaterThanOrEqual(identities - always)
     expect(await living('resource_equipments')).toBe(equipments)
-    // What is held is looked at anew, also where a list has not changed since.
+    // What is held is checked again, even if its list has not changed since.
     expect(statuses(await mirror.sync({ streams: ['resources'] }))).toMatchObject({ resources: 'held' })
     const run = await held('resources')
     if (run === undefined) throw new Error('Nothing is held.')

@@ -1,4 +1,4 @@
-// Which rows and tombstones are left out because they were read too early after a change of ours.
+// Which rows and tombstones are skipped because they were read too early after a change of ours.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -79,7 +79,7 @@ describe('absence after a change of ours', () => {
       options,
     )
     const keys = tombstones.flatMap((each) => each.keys).length
-    expect(warnings).toHaveLength(1 - keys) // a deletion that is left out is said
+    expect(warnings).toHaveLength(1 - keys) // a skipped deletion gives a warning
     return { scopes: tables.length, records: records.length, keys }
   }
   const payment = (more: Partial<OwnWrite> = {}): OwnWrite =>

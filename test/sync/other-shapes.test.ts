@@ -1,4 +1,4 @@
-// Another shape is not absence: whatever stands in a record in place of what is known is in a column, is told, or sends the
+// Another shape is not absence: whatever stands in a record in place of what is known is in a column, is reported, or sends the
 // record to quarantine. An id in place of a record is that id; a list may come as an object with numbers for names.
 
 import fc from 'fast-check'
@@ -151,7 +151,7 @@ const isLeftOut = (whole: Json, path: string, shape: Json): boolean =>
   elementsIn(shape) !== undefined &&
   (path.includes('.') || leavesIn(shape).length === 0)
 
-/** Members of an object that is documented, and has no columns but for its id, are no news. */
+/** Members of an object that is documented, and has no columns except its id, are no news. */
 const isKnownObject = (stream: StreamDef, path: string, shape: Json): boolean =>
   isObject(shape) && (stream.alsoKnown ?? []).includes(path)
 

@@ -87,7 +87,7 @@ it('a sync right after changes were pushed leaves what they wrote, and takes wha
   )
   expect(undone).toEqual([])
 
-  // Somebody else's change of the same records is taken as soon as lists are up to date again.
+  // Another client's change of the same records is taken as soon as lists are up to date again.
   mirror.sandbox.mutate([
     { record: 'rentals', op: 'update', id: updated, set: { orderLink: 'https://example.com/theirs' } },
   ])

@@ -1,4 +1,4 @@
-// A stream that is paused: nothing of it is read, it is never late, and whoever asks for it is told.
+// A stream that is paused: nothing of it is read, it is never late, and every request for it is answered so.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { instant } from '../../src/format.ts'

@@ -127,7 +127,7 @@ it('lists come before details; details by rank of use, then what links others, t
   const links = 'rental_resources'
   expect(ofOneRank).toEqual([links, ...streams.map(({ name }) => name).filter((name) => name !== links)])
   expect(priorities.sweep).toBeLessThan(priorities.plan)
-  // What somebody asked for comes before all of them, and makes way for nothing.
+  // What was requested comes before all of them, and makes way for nothing.
   const asked = detailPriority({ stream: 'rentals', isAsked: true }, 2)
   expect(asked).toBeLessThan(priorities.sweep)
   expect(moreUrgentThan(asked)).toBeLessThan(asked)

@@ -39,7 +39,7 @@ it('are read at once as long as that brings what months bring', { timeout: 60_00
   }
   const boats = mirror.sandbox.truth({ only: ['resources'] }).resources?.length ?? 0
 
-  // Without prices nothing can be told: after three boats the others are read by months, and nothing is remembered.
+  // Without prices nothing can be learned: after three boats the others are read by months, and nothing is remembered.
   expect(await read()).toEqual({ requests: 3 * boats + 3, known: undefined, contradicted: false })
   none = false
   const first = await read()

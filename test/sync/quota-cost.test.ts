@@ -42,7 +42,7 @@ describe('under a quota', () => {
     }
     const without = await lent(null)
     expect(without).toBeLessThan(requests / 2)
-    // Not one for each, and as many as without: 69 and 64, measured; the clock decides how many wait when the next is asked for.
+    // Not one for each, and no more than without: 69 and 64, measured; the clock decides how many wait when the next is asked for.
     const within = await lent(parseQuota('100000/hour,1000000/day,10000000/month') as Quota)
     expect(within).toBeLessThan(requests / 2)
     expect(within).toBeLessThanOrEqual(without * 1.5)
@@ -65,7 +65,7 @@ describe('under a quota', () => {
     const within = await synced({ API_QUOTA: '100000/hour' })
     expect(within.requests).toBe(without.requests)
     expect([without.counted, within.counted >= within.requests]).toEqual([0, true])
-    // By the clock a sync looks at its queue once more or less: how often differs from one to the next.
+    // Depending on the clock, a sync checks its queue once more or less: how often differs from one to the next.
     const others = (all: readonly string[]): readonly string[] =>
       all.filter((text) => !text.includes('sync.lend_requests') && /quota|request_counts|details_paced/.test(text))
     expect(others(within.taken)).toEqual(others(without.taken))

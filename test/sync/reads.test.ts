@@ -1,4 +1,4 @@
-// Reads that repeat what lists show: learned to be redundant, left out, and noticed when they tell more.
+// Reads that repeat what lists show: learned to be redundant, skipped, and noticed when they return more.
 
 import { describe, expect, it, vi } from 'vitest'
 import { streamNamed } from '../../src/catalog/catalog.ts'
@@ -43,7 +43,7 @@ describe('singles that repeat their list', () => {
     expect((await calls(mirror, streams))(rental)).toBe(3)
     expect((await calls(mirror, streams))(rental)).toBe(0)
 
-    // Rows that somebody spoilt are compared with the list when their details would have been read again.
+    // Rows that were spoilt by hand are compared with the list when their details would have been read again.
     await pool.query(`update mirror.rentals set message = 'spoilt'`)
     await pool.query(`update sync.records set listed_at = now() - interval '2 days', detail_read_at = null`)
     expect((await calls(mirror, streams))(rental)).toBe(0)
@@ -57,7 +57,7 @@ describe('singles that repeat their list', () => {
     expect((await calls(mirror, streams))(rental)).toBe(0)
     expect(await differences(mirror, 'rentals')).toEqual([])
 
-    // Where one differs, what was left out is due at once.
+    // If one differs, what was skipped is due at once.
     mirror.sandbox.richSingles('rentals', 5)
     expect(await stateOf(mirror, rental)).toBe('redundant')
     expect((await calls(mirror, streams, true))(rental)).toBeGreaterThanOrEqual(150)

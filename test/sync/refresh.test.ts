@@ -1,4 +1,4 @@
-// What somebody asks for now: one record with its details, or a stream; who may ask, how often, and what becomes of it.
+// Requests to read something now: one record with its details, or a stream; who may ask, how often, and what becomes of it.
 
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'

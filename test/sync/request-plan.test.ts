@@ -90,7 +90,7 @@ describe('the plan of requests', () => {
   })
 })
 
-// 10 % of the rentals depart soon, 2 % change within a day, a boat has two slots, a collection two elements, and no single tells
+// 10 % of the rentals depart soon, 2 % change within a day, a boat has two slots, a collection two elements, and no single returns
 // more than its list.
 it('a day of 20,000 rentals, 1,000 boats and 10,000 users stretches no interval at ten requests a second', () => {
   const config = readConfig({ API_RATE_LIMIT: '10' }, '/nonexistent')

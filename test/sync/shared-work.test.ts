@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => mirror?.[Symbol.asyncDispose]())
 
-/** A run without a plan; the one before it is over, and no task waits. */
+/** A run without a plan; the one before it has ended, and no task waits. */
 async function rentalsRun(): Promise<string> {
   const { pool } = mirror.app.database
   await pool.query(
@@ -24,7 +24,7 @@ async function rentalsRun(): Promise<string> {
   return await startRun(pool, { stream: 'rentals', hot: false, trigger: 'test', full: true, requestIds: [] })
 }
 
-/** Carries out a task as a worker does. Returns how it ended, and whether what follows was to be looked at. */
+/** Carries out a task as a worker does. Returns how it ended, and whether the next work must be checked. */
 async function carryOut(id: string): Promise<{ readonly outcome: string; readonly told: boolean }> {
   const told: true[] = []
   const context = { ...mirror.app.syncContext, onTasks: () => void told.push(true) }
@@ -32,7 +32,7 @@ async function carryOut(id: string): Promise<{ readonly outcome: string; readonl
   return { outcome, told: told.length > 0 }
 }
 
-/** Both requests in flight hang until what was read before them is committed, and what waits is looked at. */
+/** Both requests in flight hang until what was read before them is committed, and what waits is checked. */
 function hang(): void {
   mirror.sandbox.clearFaults()
   mirror.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}', after: 30, times: 2, respond: { delayMs: 4_000 } })

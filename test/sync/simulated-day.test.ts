@@ -44,7 +44,7 @@ class Details {
   constructor(stream: StreamDef) {
     this.stream = stream
     const count = Math.round(recordsWithDetails(stream, costs) ?? 0)
-    // Of the two elements of a collection, whose singles are left out, a share is sampled.
+    // Of the two elements of a collection, whose singles are skipped, a share is sampled.
     this.requestsEach = detailRequests(stream, costs) + repeatsOf(stream).length * 2 * 0.02
     const holder = stream.reads.kind === 'list' ? stream : parentOf(stream)
     const soon = holder?.eventful === undefined ? 0 : soonShare

@@ -70,7 +70,7 @@ describe('the first hot run after a complete run', () => {
       `select hot_as_of as "asOf" from sync.streams where stream = 'rentals'`,
     )
     expect(await newestPages()).toBe(1)
-    // As after the complete run, but for ten rentals that something else brought.
+    // As after the complete run, except for ten rentals that something else brought.
     await pool.query(`update sync.streams set hot_as_of = $1 where stream = 'rentals'`, [rows[0]?.asOf])
     await pool.query(`with brought as (update mirror.rentals set _changed_at = clock_timestamp() where id in
       (select id from mirror.rentals order by creation_datetime desc limit 10) returning id::text)

@@ -1,4 +1,4 @@
-// The commands that pages offer are as whoever reads them would have to type them.
+// The commands that pages offer can be typed as shown.
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { commandRow } from '../../src/web/parts/commands.ts'

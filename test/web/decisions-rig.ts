@@ -1,4 +1,4 @@
-// A mirror in which something waits for a person: a conflict, a refused and an unknown change, held deletions.
+// A mirror in which something needs a decision: a conflict, a refused and an unknown change, held deletions.
 
 import type { TestMirror } from '../helpers/mirror.ts'
 
@@ -54,7 +54,7 @@ export async function letWait({ app, sandbox }: TestMirror): Promise<Waiting> {
     ],
   }
   const unknown = await change('rental_payment.add', third, payment, { status: 'unknown', response })
-  // Not to be sent while somebody looks.
+  // Not sent while a test reads the page.
   const queued = await change('rental.update', fourth, { orderLink: link('later') }, {})
   await pool.query(`update outbox.queue set next_attempt_at = now() + interval '1 day' where id = $1`, [queued])
   const { rows: runs } = await pool.query<{ id: string }>(

@@ -1,4 +1,4 @@
-// /healthz and /readyz: what they say while all is well, while the database is gone, and while the port is taken.
+// /healthz and /readyz: what they say while everything is healthy, while the database is gone, and while the port is taken.
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'

@@ -157,7 +157,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     })
   })
 
-  // Not in the gate: most of a minute. The pages of a fresh mirror, and those before a decision, are looked at in it.
+  // Not in the gate: most of a minute. The pages of a fresh mirror, and those before a decision, are checked in it.
   it.skipIf(inGate)('a mirror with failures shows what fails and what waits, readable in light and dark', async () => {
     await using opened = await openMirrorAndPages(46)
     const { mirror, pages } = opened

@@ -30,7 +30,7 @@ async function closeAll(): Promise<void> {
 
 const query = async <R extends object>(sql: string): Promise<R[]> => (await mirror.app.database.pool.query<R>(sql)).rows
 
-/** What all four say, read again when the pages' own memory of a second is over. */
+/** What all four say, read again when the pages' own cache of one second has expired. */
 async function look(): Promise<{
   page: string
   text: string
@@ -59,7 +59,7 @@ async function compareAll(): Promise<Awaited<ReturnType<typeof look>>> {
   const { page, metrics, json } = seen
   const printed = await cli.run(['status', '--json'])
   expect(printed, printed.stderr).toMatchObject({ code: 0, stderr: '' })
-  // The size of the database moves by itself.
+  // The size of the database changes without a write.
   const { database, ...rest } = json
   expect(JSON.parse(printed.stdout)).toEqual({
     ...rest,

@@ -6,12 +6,12 @@ create or replace function outbox.plan_of(change bigint, before bigint default n
   language sql stable set search_path = pg_catalog, pg_temp
   as $$ select {{plan}} from outbox.queue q where q.id = change $$;
 comment on function outbox.plan_of(bigint, bigint) is
-  'The hash that outbox.changes shows, or showed before a decision.';
+  'Returns the hash that outbox.changes shows, or showed before a decision.';
 
 create or replace function outbox.is_operator(role_name name) returns boolean
   language sql stable set search_path = pg_catalog, pg_temp
   as $$ select has_function_privilege(role_name, 'outbox.resolve(bigint, text, bigint, text)', 'execute') $$;
-comment on function outbox.is_operator(name) is 'May it decide about the changes of others?';
+comment on function outbox.is_operator(name) is 'Returns whether a role may decide about the changes of others.';
 
 create or replace function outbox.check_access_again(change outbox.queue) returns void
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -25,7 +25,7 @@ begin
     company_access.of_role(change.enqueued_by));
 end $$;
 comment on function outbox.check_access_again(outbox.queue) is
-  'Refuses to send what the role that queued it could not queue today.';
+  'Refuses to send a change that its role could not queue now.';
 
 create or replace function outbox.decide(what text, change_id bigint, expected text, result_id bigint, who text, via text)
   returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -122,19 +122,19 @@ begin
   return noted;
 end $$;
 comment on function outbox.decide(text, bigint, text, bigint, text, text) is
-  'What outbox.retry, outbox.cancel and outbox.resolve call: in the name of the caller, or of who is named.';
+  'Carries out outbox.retry, outbox.cancel and outbox.resolve, in the name of the caller or of the given name.';
 
 create or replace function outbox.retry(id bigint, expected text default null) returns bigint
   language sql volatile security definer set search_path = pg_catalog, pg_temp
   as $$ select outbox.decide('retry', id, expected, null, null, null) $$;
 comment on function outbox.retry(bigint, text) is
-  'Queues a failed, expired, canceled or conflicting change again; the role that queued it must be allowed to queue it today. Returns sync.decisions.id. expected: outbox.changes.plan.';
+  'Queues a failed, expired, canceled or conflicting change again. The role that queued it must still be allowed to queue it. Returns sync.decisions.id. expected: outbox.changes.plan.';
 
 create or replace function outbox.cancel(id bigint, expected text default null) returns bigint
   language sql volatile security definer set search_path = pg_catalog, pg_temp
   as $$ select outbox.decide('cancel', id, expected, null, null, null) $$;
 comment on function outbox.cancel(bigint, text) is
-  'Cancels a change that is not on its way; what refers to it is blocked. Returns sync.decisions.id. expected: outbox.changes.plan.';
+  'Cancels a change that is not being sent. Changes that refer to it are blocked. Returns sync.decisions.id. expected: outbox.changes.plan.';
 
 create or replace function outbox.resolve(id bigint, choice text, result_id bigint default null, expected text default null) returns bigint
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -145,4 +145,4 @@ begin
   return outbox.decide(choice, id, expected, result_id, null, null);
 end $$;
 comment on function outbox.resolve(bigint, text, bigint, text) is
-  'Ends a conflict (local: the change goes over what is there; remote: the fields in conflict stay as they are), or an unknown change (took_effect: a worker reads back what is there, and the change is done; did_not: it is sent again). result_id: the record that it made. Returns sync.decisions.id. expected: outbox.changes.plan.';
+  'Resolves a conflict or an unknown change. Conflict: local overwrites what is there, remote keeps the conflicting fields as they are. Unknown: after took_effect a worker reads the record back and the change is done, after did_not it is sent again. result_id: the record that it created. Returns sync.decisions.id. expected: outbox.changes.plan.';

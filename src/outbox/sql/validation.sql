@@ -5,7 +5,7 @@ create or replace function outbox.caller() returns name
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select coalesce(nullif(current_setting('role', true), 'none'), session_user::text)::name $$;
 comment on function outbox.caller() is
-  'The role that called: current_user would be the owner inside security definer functions.';
+  'Returns the calling role. Inside security definer functions, current_user would be the owner.';
 
 create or replace function outbox.refuse(message text) returns void
 language plpgsql set search_path = pg_catalog, pg_temp

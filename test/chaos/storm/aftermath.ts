@@ -38,7 +38,7 @@ const stuckChecks: readonly Check[] = [
 ]
 
 const historyChecks: readonly Check[] = [
-  // A hot and a complete run may go on side by side as soon as the sweep of the first is over.
+  // A hot and a complete run may go on side by side as soon as the sweep of the first has ended.
   [
     'two runs of a stream overlapped',
     `select a.stream || ' (runs ' || a.id || ' and ' || b.id || ')' as what from sync.runs a
@@ -65,7 +65,7 @@ export async function findStuck(pool: pg.Pool, patienceMs: number): Promise<read
   }
 }
 
-/** What the tables tell of the storm. */
+/** What the tables show of the storm. */
 export const findOverlaps = (pool: pg.Pool): Promise<readonly string[]> => find(pool, historyChecks)
 
 /** Connections of the program that are left after it has ended. */

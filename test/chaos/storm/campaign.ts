@@ -196,7 +196,7 @@ async function storm(stage: Stage, options: StormOptions, tell: (line: string) =
     settledInMs = Date.now() - calmAt
     tell(`${at()} settled`)
     const last = await runCommand(['sync', '--full'], env)
-    // 3: done, and something is left for a person, such as a lie in quarantine.
+    // 3: done, and something needs attention, such as a false record in quarantine.
     if (last.code !== 0 && last.code !== 3) violate([`the last sync ended with ${last.code}: ${last.text}`])
     tell(`${at()} synced`)
     violate(await findStuck(stage.control, 30_000))

@@ -1,4 +1,4 @@
-// A consumer of the change feed during a storm: it polls all along, applies what it is told to a copy of its own, and
+// A consumer of the change feed during a storm: it polls all along, applies the changes to a copy of its own, and
 // compares the copy with the mirror at the end.
 
 import { streams } from '../../../src/catalog/catalog.ts'

@@ -48,7 +48,7 @@ export type Fleet = {
   pause(dice: number, ms: number): Promise<void>
   /** SIGTERM to all. Returns what went wrong with that. */
   stop(): Promise<readonly string[]>
-  /** What went wrong so far: workers that ended without being told to. */
+  /** What went wrong so far: workers that ended although nothing stopped them. */
   readonly crashes: readonly string[]
   /** Times a worker refused to start, with the error said, because the database or the queue was out. */
   readonly refusals: () => number

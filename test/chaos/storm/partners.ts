@@ -30,14 +30,14 @@ type Change = {
 export type Partners = {
   /** Rentals of the beginning that nobody else may touch. */
   readonly rentals: ReadonlySet<string>
-  /** Queues no more; resolves when the story under way is told. */
+  /** Queues no more; resolves when the current story has ended. */
   stop(): Promise<void>
   /**
-   * Waits until no change can move on by itself. Returns null, or those that are open still when none of them moved for
+   * Waits until no change can move on without a decision. Returns null, or those that are open still when none of them moved for
    * `quietMs`, or after `longestMs`.
    */
   settled(patience: { readonly quietMs: number; readonly longestMs: number }): Promise<string | null>
-  /** Looks at the truth, and at the writes that reached the API, oldest first. */
+  /** Reads the truth, and the writes that reached the API, oldest first. */
   judge(writes: readonly LoggedRequest[]): Promise<Judgement>
 }
 
@@ -121,7 +121,7 @@ async function openChanges(pool: pg.Pool): Promise<string> {
   return rows.map(({ what }) => what).join('; ')
 }
 
-/** Starts telling stories. */
+/** Starts to play stories. */
 export function startPartners({ databaseUrl, sandbox, seed, everyMs }: PartnersOptions): Partners {
   const random = createRandom(seed, 'partners').next
   const cast = chooseCast(sandbox, new Set())
@@ -203,7 +203,7 @@ type Truth = Readonly<Record<string, readonly TruthRow[]>>
 const countOf = (truth: Truth, { stream, shows }: Expectation): number =>
   (truth[stream] ?? []).filter(({ record }) => matches(shows, record)).length
 
-/** A slot that somebody else took meanwhile, or that went with its boat or its day: the API refuses, and rightly so. */
+/** A slot that another client took meanwhile, or that went with its boat or its day: the API refuses, and rightly so. */
 const slotTaken = ({ operation, status, error, response }: Change): boolean =>
   operation === 'rental.create' && status === 'failed' && /409|slot|resourceId/i.test(`${error} ${response}`)
 

@@ -27,7 +27,7 @@ export type Stage = {
   /** As superuser, to look and to end connections: there is room for it when everything else is refused. */
   readonly control: pg.Pool
   readonly controlUrl: string
-  /** What the workers are told. */
+  /** The settings of the workers. */
   readonly env: Readonly<Record<string, string>>
   close(): Promise<void>
 }

@@ -152,7 +152,7 @@ describe('the calendar of a boat', () => {
   })
 
   it('carries any name, and nothing of a name becomes an event', () => {
-    // The parser undoes what a text escapes only where it is told that it is a text.
+    // The parser undoes what a text escapes only if the value is declared as a text.
     const read = (name: string) => {
       const text = calendarText(name, [], null).replace('X-WR-CALNAME:', 'X-WR-CALNAME;VALUE=TEXT:')
       const component = new ICAL.Component(ICAL.parse(text))

@@ -25,7 +25,7 @@ const reports = ['docs/reliability.md', 'docs/performance.md']
 
 /**
  * A short name of the committed project, without its reports.
- * @throws Error when something is not committed: what was shown must be there to look at.
+ * @throws Error when something is not committed: what was shown must be there to examine.
  */
 async function codeName(): Promise<string> {
   const paths = ['.', ...reports.map((path) => `:(exclude)${path}`)]

@@ -51,7 +51,7 @@ export async function runSuite({ node, seed, files, report, env, signal }: Suite
   return { ...(await outcomeOf(report, code)), minutes }
 }
 
-/** What the suites start as `node` is the same Node; servers are the run's own; no suite may be left out for want of a program. */
+/** What the suites start as `node` is the same Node; servers are the run's own; a missing program may skip no suite. */
 function environment({ folder }: Node): NodeJS.ProcessEnv {
   const { TEST_DATABASE_URL: _database, TEST_REDIS_URL: _redis, ...rest } = process.env
   const path = `${folder}${delimiter}${process.env.PATH ?? ''}`
