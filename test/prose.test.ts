@@ -37,6 +37,7 @@ const cleanMessages: readonly string[] = [
   'src/process-name.ts',
   'src/serve',
   'src/text.ts',
+  'src/web',
 ]
 /** Folders and files whose comments are clean. This list only grows. */
 const cleanComments: readonly string[] = ['src']

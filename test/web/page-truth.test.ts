@@ -199,7 +199,7 @@ describe('page, metrics and status say what the database says', () => {
     expect(fresh.text).toContain(
       `${readEndpoints.length} of ${readEndpoints.length} read endpoints answered successfully`,
     )
-    expect(fresh.text).toContain('Nothing. Everything continues by itself.')
+    expect(fresh.text).toContain('Nothing needs your attention.')
 
     // Late: one stream should have been younger.
     await query(`update sync.streams set target_s = 0.001 where stream = 'harbours'`)
@@ -263,7 +263,7 @@ describe('of a mirror that was read once', () => {
     const { page, metrics } = await look()
     expect(metrics.get('boat_mirror_outbox_changes{status="queued"}')).toBe(1)
     expect(metrics.get('boat_mirror_outbox_oldest_queued_age_seconds')).toBeGreaterThan(0)
-    expect(textOf(page)).toMatch(/1 change on the way, the oldest queued \d+ s ago\./)
+    expect(textOf(page)).toMatch(/1 change to send, the oldest queued \d+ s ago\./)
   })
 
   it('the plots of the last hours hold every call of the API', async () => {
