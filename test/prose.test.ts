@@ -30,6 +30,7 @@ const cleanMessages: readonly string[] = [
   'src/hints.ts',
   'src/hosts.ts',
   'src/index.ts',
+  'src/inspect',
   'src/lazy.ts',
   'src/library.ts',
   'src/log.ts',

@@ -248,7 +248,7 @@ describe('sync', () => {
       const held = runOf(value, 'rentals')
       expect(held).toMatchObject({ status: 'held', held: before.length })
       const shown = await cli.run(['runs', 'show', String(held?.id)])
-      expect(shown.stdout).toMatch(/Held because: .*\n(.*\n)*Still there: \d+/)
+      expect(shown.stdout).toMatch(/Held because: .*\n(.*\n)*Still exist: \d+/)
       expect(shown.stdout).toMatch(/boat-mirror runs release \d+/)
       const plan = /^Plan: (\w+)$/m.exec(shown.stdout)?.[1] ?? ''
       expect((await json('runs', 'show', String(held?.id))).value).toMatchObject({ heldPlan: plan })

@@ -127,7 +127,7 @@ export function renderStreamPage(
       called.length === 0
         ? html`<p class="quiet">This stream has no endpoints of its own.</p>`
         : endpointsTable(called, now)
-    }${reads.length > 0 && html`<p class="note">Reads that may return data already read</p>${readsTable(reads, now)}`}</section>`,
+    }${reads.length > 0 && html`<p class="note">Endpoints that may return data that the mirror already has</p>${readsTable(reads, now)}`}</section>`,
   ]
   return frame({ title: stream.name, signedIn, now, version, sections: sections.filter((each) => each !== false) })
 }
