@@ -19,6 +19,7 @@ const mostWords = 30
 const cleanMessages: readonly string[] = [
   'src/addresses.ts',
   'src/app.ts',
+  'src/cli',
   'src/client.ts',
   'src/clock.ts',
   'src/config',

@@ -204,7 +204,7 @@ describe('sync', () => {
       expect(larger.first).toBeGreaterThan(2 * plan.first)
       expect(larger.perDay).toBeGreaterThan(plan.perDay)
       const { stdout } = await cli.run(['schedule', '--plan'])
-      expect(stdout).toMatch(/^First sync: [\d,]+ requests; of them \d+ requests for the lists\.$/m)
+      expect(stdout).toMatch(/^First sync: [\d,]+ requests, including \d+ requests for the lists\.$/m)
       const wrong = await cli.run(['schedule', '--plan', '--rows', 'rental=1'])
       expect(wrong.code).toBe(2)
       expect(errorOf(wrong)).toContain('There is no stream "rental" (did you mean rentals?).')
