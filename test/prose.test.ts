@@ -24,6 +24,7 @@ const mostWords = 25
 const cleanMessages: readonly string[] = [
   'src/addresses.ts',
   'src/app.ts',
+  'src/cli',
   'src/client.ts',
   'src/clock.ts',
   'src/config',
@@ -35,6 +36,7 @@ const cleanMessages: readonly string[] = [
   'src/hints.ts',
   'src/hosts.ts',
   'src/index.ts',
+  'src/inspect',
   'src/lazy.ts',
   'src/library.ts',
   'src/log.ts',
@@ -42,6 +44,7 @@ const cleanMessages: readonly string[] = [
   'src/process-name.ts',
   'src/serve',
   'src/text.ts',
+  'src/web',
 ]
 /** Folders and files whose comments are clean. This list only grows. */
 const cleanComments: readonly string[] = ['bench', 'deploy', 'scripts', 'src', 'test']

@@ -34,7 +34,7 @@ export async function assertViewsGuarded(db: Queryable): Promise<void> {
     `The view ${view} does not belong to role boat_mirror_views, so it would show all companies.`,
     {
       remedy:
-        'As who may create roles run: create role boat_mirror_views nologin; grant boat_mirror_views to the owner of the tables; then boat-mirror migrate as the owner.',
+        'As a role that may create roles, run: create role boat_mirror_views nologin; grant boat_mirror_views to the owner of the tables. Then run as the owner: boat-mirror migrate',
     },
   )
 }

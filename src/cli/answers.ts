@@ -14,14 +14,19 @@ import { printNote } from './terminal/output.ts'
 const asked = {
   API_BASE_URL: {
     setting: settings.baseUrl,
-    question: 'Address of the API, such as https://api.example.com',
+    question: 'Address of the API, for example https://api.example.com',
     without: 'the built-in sandbox',
     isSecret: false,
   },
-  API_TOKEN: { setting: settings.token, question: 'Token of the API, not shown', without: 'none', isSecret: true },
+  API_TOKEN: {
+    setting: settings.token,
+    question: 'Token of the API (not shown as you type)',
+    without: 'none',
+    isSecret: true,
+  },
   DATABASE_URL: {
     setting: settings.databaseUrl,
-    question: 'Database, such as postgres://user:password@host/db, not shown',
+    question: 'Address of the database, for example postgres://user:password@host/db (not shown as you type)',
     without: 'the embedded Postgres',
     isSecret: true,
   },
@@ -58,7 +63,7 @@ export async function collectAnswers({ environment, kept, signal }: Sources): Pr
   const other = names.find((name) => answers[name] && given[name] && answers[name] !== given[name])
   if (other !== undefined)
     throw new BoatMirrorError('USAGE', `The environment and standard input give two values for ${other}.`, {
-      remedy: `Remove one of them. The environment would win whenever ${other} is read.`,
+      remedy: `Remove one of them. Otherwise the environment takes precedence over ${other}.`,
     })
   return { ...given, ...answers }
 }
@@ -138,7 +143,7 @@ function openTerminal(signal: AbortSignal): Terminal {
       const { value, done } = await lines.next()
       if (isSecret) process.stderr.write('\n')
       if (done !== true) return String(value[0])
-      throw new BoatMirrorError('ABORTED', 'The terminal gave no answer.', {
+      throw new BoatMirrorError('ABORTED', 'The input ended before all questions were answered.', {
         remedy: 'Run boat-mirror init again, or give the settings as lines NAME=value on standard input.',
       })
     },

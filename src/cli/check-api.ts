@@ -79,5 +79,5 @@ function wayTo(apiUrl: string, { api: { proxies } }: ProbeOptions['config']): st
   const proxy = proxyFor(origin, proxies)
   if (proxy !== null) return `, through the proxy ${proxy.origin} (${proxy.variable})`
   const isSet = (protocol === 'https:' ? proxies.https : proxies.http) !== null
-  return isSet ? ', without the proxy: NO_PROXY names it, or it is loopback' : ''
+  return isSet ? ', without the proxy, because NO_PROXY names the host or it is a loopback address' : ''
 }

@@ -65,7 +65,7 @@ export async function checkDatabase(config: Config, log: Logger, findings: Findi
 
 const feedFindings = async ({ pool }: Database): Promise<readonly Finding[]> =>
   (await feedHolders(pool)).map((holder) =>
-    warn('change feed', describeHolder(holder), 'Readers of the feed wait; the mirror itself goes on.'),
+    warn('change feed', describeHolder(holder), 'Readers of the feed wait. The mirror itself continues.'),
   )
 
 /** Which reads are skipped because they are redundant. */
@@ -73,7 +73,7 @@ async function readsFinding({ readEconomy }: Config, { pool }: Database): Promis
   const reads = await repeatingReads(pool)
   const leftOut = reads.filter(({ state }) => state === 'redundant').map(({ endpoint }) => endpoint)
   const names = leftOut.length === 0 ? '' : ` (${leftOut.join(', ')})`
-  return ok('reads', readEconomy ? `${readsSummary(reads)}${names}` : 'all are made: READ_ECONOMY is off')
+  return ok('reads', readEconomy ? `${readsSummary(reads)}${names}` : 'no read is skipped, because READ_ECONOMY is off')
 }
 
 async function schemaFinding(config: Config, database: Database, schema: MigrationStatus): Promise<Finding> {
@@ -81,9 +81,13 @@ async function schemaFinding(config: Config, database: Database, schema: Migrati
   if (schema.unknown.length > 0)
     return failed(
       'schema',
-      new BoatMirrorError('DATABASE_SCHEMA', `A newer program has migrated it: ${schema.unknown.join(', ')}.`, {
-        remedy: 'Use the newer version of boat-mirror with this database.',
-      }),
+      new BoatMirrorError(
+        'DATABASE_SCHEMA',
+        `A newer version of boat-mirror has migrated the database: ${schema.unknown.join(', ')}.`,
+        {
+          remedy: 'Use the newer version of boat-mirror with this database.',
+        },
+      ),
     )
   const missing = missingOf(schema)
   const allowed = await mayCreate(database.pool)
@@ -91,7 +95,7 @@ async function schemaFinding(config: Config, database: Database, schema: Migrati
     return warn(
       'schema',
       `missing: ${missing}`,
-      'Nothing to do: worker, sync and push migrate first. Or run: boat-mirror migrate',
+      'Nothing to do: worker, sync and push migrate when they start. Or run: boat-mirror migrate',
     )
   return failed(
     'schema',
@@ -106,17 +110,17 @@ async function schemaFinding(config: Config, database: Database, schema: Migrati
 /** Roles for readers and partners may be created after the schema, by a role that may create them. */
 async function rolesFinding(database: Database): Promise<Finding> {
   const { missing, ungranted } = await roleGaps(database.pool)
-  if (missing.length + ungranted.length === 0) return ok('roles', 'readers and partners have their roles')
+  if (missing.length + ungranted.length === 0) return ok('roles', 'the roles for readers and partners exist')
   const detail = [...missing.map((role) => `${role} is missing`), ...ungranted.map((role) => `${role} has no grants`)]
   const create = missing.map((role) => `create role ${role} nologin; `).join('')
-  return warn('roles', detail.join(', '), `To give others access run: ${create}then boat-mirror migrate as the owner.`)
+  return warn('roles', detail.join(', '), `To give others access, run: ${create}then boat-mirror migrate as the owner.`)
 }
 
 /** Columns that a partner added to our tables must accept rows that do not name them. */
 async function columnsFinding({ pool }: Database): Promise<Finding> {
   try {
     await assertColumnsOptional(pool)
-    return ok('columns', 'no column of others is in the way')
+    return ok('columns', 'no column added by others rejects rows of the mirror')
   } catch (error) {
     return failed('columns', translateDatabaseError(error))
   }
@@ -124,10 +128,10 @@ async function columnsFinding({ pool }: Database): Promise<Finding> {
 
 async function clockFinding(database: Database, config: Config): Promise<Finding> {
   const skewMs = Math.round((await measureSkew(database.pool)).ms)
-  const detail = `this host and Postgres differ by ${Math.abs(skewMs)} ms`
+  const detail = `the clocks of this host and Postgres differ by ${Math.abs(skewMs)} ms`
   if (Math.abs(skewMs) <= maxSkewMs) return ok('clocks', detail)
-  const remedy = 'Set the clocks (NTP), or run the queue on Redis with REDIS_URL.'
+  const remedy = 'Synchronize the clocks (NTP), or run the queue on Redis with REDIS_URL.'
   return config.redisUrl === null
     ? failed('clocks', new BoatMirrorError('CLOCK_SKEW', detail, { remedy }))
-    : warn('clocks', detail, 'Set the clocks (NTP).')
+    : warn('clocks', detail, 'Synchronize the clocks (NTP).')
 }

@@ -36,7 +36,7 @@ function refused({ key, value, probedAt }: DetectedSetting): readonly Finding[] 
   if (!key.startsWith(refusedPrefix)) return []
   const name = key.slice(refusedPrefix.length)
   const day = probedAt.toISOString().slice(0, 10)
-  return [ok(`parameter ${name}`, `refused on ${day}, and not sent for seven days: ${value}`)]
+  return [ok(`parameter ${name}`, `refused on ${day}, so it is not sent for seven days: ${value}`)]
 }
 
 const told = (detail: string): Omit<Finding, 'name'> => ({ status: 'ok', detail, remedy: null })
@@ -60,23 +60,23 @@ function detectables({ priceDays }: Settings): readonly Detectable[] {
     const about: Detectable['about'] = (value) =>
       told(
         value === true
-          ? `${filter.param} works: one request for each of ${filter.stream} links its ${stream.name}`
-          : `${filter.param} does not work: each of the ${stream.name} is linked by its own read; retried after seven days`,
+          ? `${filter.param} works: one request per record of ${filter.stream} links its ${stream.name}`
+          : `${filter.param} does not work: each record of ${stream.name} is linked by its own read; retried after seven days`,
       )
     return [
       {
         ...{ key: filterSetting(stream), name: `filter ${stream.name}`, about },
-        untried: `a sync tries it if more ${stream.name} have no link than there are ${filter.stream}`,
+        untried: `a sync tries it if more ${stream.name} lack a link than there are ${filter.stream}`,
       },
     ]
   })
   const aboutPrices: Detectable['about'] = (value) => {
     const { days, whole } = value as PricesAtOnce
-    if (days !== priceDays) return told(`detected for ${days} days, and compared again for PRICE_DAYS=${priceDays}`)
+    if (days !== priceDays) return told(`detected for ${days} days; will be compared again for PRICE_DAYS=${priceDays}`)
     return told(
       whole
         ? `${days} days fit one request`
-        : `one request for ${days} days is not answered completely: one request per month`,
+        : `the API answers one request for ${days} days incompletely, so each month is one request`,
     )
   }
   const prices = {
@@ -90,7 +90,7 @@ function detectables({ priceDays }: Settings): readonly Detectable[] {
 
 function aboutWindows(stream: string, every: string | undefined, value: WindowsHonoured): Omit<Finding, 'name'> {
   if (value.honoured) return told(`filter and order work: new and upcoming ${stream} are listed every ${every}`)
-  const remedy = `Nothing is lost: ${stream} are always read as a whole. A worker tries again within the hour.`
+  const remedy = `Nothing is lost: the whole list of ${stream} is always read. A worker tries again within the hour.`
   return { status: 'warn', detail: `the API does not filter or order as requested: ${value.reason}`, remedy }
 }
 

@@ -52,7 +52,7 @@ async function lookAtApi(
       findings: [
         warn(
           'API',
-          'not asked: API_QUOTA is set, and without its schema the database counts no requests',
+          'not checked: API_QUOTA is set, and the database cannot count requests before it is migrated',
           remedyUncounted,
         ),
       ],
@@ -71,11 +71,11 @@ const remedyUncounted = 'Run: boat-mirror migrate. Or unset API_QUOTA for this o
 
 async function configuration(config: Config): Promise<Finding> {
   const parts = [
-    `API ${config.api.baseUrl === null ? 'the built-in sandbox' : 'of your own'}`,
-    `database ${config.databaseUrl === null ? `embedded in ${config.dataDir}` : 'of your own'}`,
-    `queue on ${config.redisUrl === null ? 'Postgres' : 'Redis'}`,
+    `the API is ${config.api.baseUrl === null ? 'the built-in sandbox' : 'your own'}`,
+    `the database is ${config.databaseUrl === null ? `embedded in ${config.dataDir}` : 'your own'}`,
+    `the queue is on ${config.redisUrl === null ? 'Postgres' : 'Redis'}`,
   ]
-  const detail = `every setting can be read: ${parts.join(', ')}`
+  const detail = `all settings are valid: ${parts.join(', ')}`
   const other = await otherDatabase(config)
   return other === null ? ok('configuration', detail) : warn('configuration', detail, other)
 }
@@ -83,7 +83,7 @@ async function configuration(config: Config): Promise<Finding> {
 /** What `worker` will report about the pages; the other commands serve none. */
 function pages(config: Config): Finding {
   const open = unguarded(config)
-  if (open !== null) return warn('pages', open.message, `worker will not start: ${open.remedy}`)
+  if (open !== null) return warn('pages', open.message, `worker will not start. ${open.remedy}`)
   const token = config.adminToken === null ? '' : ', with a token'
   return ok('pages', `served by worker at ${config.host}, port ${config.port}${token}`)
 }
@@ -92,7 +92,8 @@ const queuePatienceMs = 5_000
 
 async function checkQueue(context: CommandContext, direct: Direct, current: Database | null): Promise<Finding> {
   const { config, log, signal } = context
-  const where = config.redisUrl === null ? 'Postgres, beside the mirror' : `Redis at ${shownAddress(config.redisUrl)}`
+  const where =
+    config.redisUrl === null ? 'Postgres, in the same database' : `Redis at ${shownAddress(config.redisUrl)}`
   const backend = openBackend({
     ...direct,
     redisUrl: config.redisUrl,
@@ -107,7 +108,7 @@ async function checkQueue(context: CommandContext, direct: Direct, current: Data
     return risk === null ? ok('queue', where) : warn('queue', `${where}: ${risk.detail}`, risk.remedy)
   } catch (error) {
     if (config.redisUrl === null && current === null)
-      return warn('queue', `${where}: not set up yet`, 'Nothing to do: it is made with the schema.')
+      return warn('queue', `${where}: not set up yet`, 'Nothing to do: it is created with the schema.')
     return failed('queue', error)
   } finally {
     await backend.close()

@@ -6,6 +6,7 @@ import type { Page } from '../api/types.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import type { Database } from '../database/database.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { counted } from '../format.ts'
 import { pageBaseSetting, readDetected } from '../state/shared/detected-settings.ts'
 import { mayConcernParameters } from '../state/shared/refused-parameters.ts'
 import { pagingOf } from '../sync/lists/paging.ts'
@@ -56,7 +57,7 @@ export async function checkList(
         warn(
           name,
           'not checked: the limit of requests per check was reached',
-          'Set the detected settings, and run boat-mirror check again.',
+          'Set the detected settings and run boat-mirror check again.',
         ),
       )
     const { remedy, ...finding } = failed(name, error)
@@ -67,7 +68,10 @@ export async function checkList(
 /** What a list says that is read without some of its parameters. */
 const withRefused = ({ finding, ...rest }: CheckedStream, names: readonly string[]): CheckedStream => ({
   ...rest,
-  finding: { ...finding, detail: `${finding.detail}; ${names.join(', ')} is refused, and no longer sent` },
+  finding: {
+    ...finding,
+    detail: `${finding.detail}; the API refuses ${names.join(', ')}, so ${names.length === 1 ? 'it is' : 'they are'} no longer sent`,
+  },
 })
 
 /** Two pages, which show whether the paging parameter is understood; one where there is no second. */
@@ -102,5 +106,5 @@ function describeList(name: string, style: string, base: string, pages: readonly
   const paging = style === 'none' ? 'one call' : `paging by ${style} ${base}`.trim()
   const total = first.total === null ? 'no total' : `a total of ${first.total}`
   const more = second === undefined || second.items.length === 0 ? '' : `, ${second.items.length} on the second page`
-  return ok(name, `${envelope}, ${paging}, ${total}; ${first.items.length} records on the first page${more}`)
+  return ok(name, `${envelope}, ${paging}, ${total}; ${counted(first.items.length, 'record')} on the first page${more}`)
 }

@@ -5,7 +5,7 @@ import type { DatabaseServer } from '../embedded/embedded-postgres.ts'
 import { type Finding, ok, warn } from './findings.ts'
 
 const withoutNotifications =
-  'notifications do not pass it, so queue and outbox are polled every second; everything else works'
+  'notifications do not pass through it, so queue and outbox are polled every second; everything else works'
 
 /**
  * Checks both addresses of the database.
@@ -23,12 +23,12 @@ export async function checkPooler(server: DatabaseServer): Promise<{ finding: Fi
     return {
       finding: warn(
         'pooler',
-        `DATABASE_DIRECT_URL leads to a transaction pooler: ${withoutNotifications}`,
+        `DATABASE_DIRECT_URL points to a transaction pooler: ${withoutNotifications}`,
         'Set DATABASE_DIRECT_URL to the address of Postgres itself.',
       ),
       direct,
     }
-  const before = pooling === 'none' ? 'none before DATABASE_URL' : `DATABASE_URL leads to a ${pooling} pooler`
+  const before = pooling === 'none' ? 'DATABASE_URL uses no pooler' : `DATABASE_URL points to a ${pooling} pooler`
   const detail = `${before}; migrations, LISTEN and the queue on Postgres use DATABASE_DIRECT_URL`
   return { finding: ok('pooler', detail), direct }
 }

@@ -1,7 +1,7 @@
 // The result of a sync: a table per stream, what you must do, and the exit code.
 
 import { streams } from '../catalog/catalog.ts'
-import { count } from '../format.ts'
+import { count, counted } from '../format.ts'
 import { type Outcome, quarantinedOf, runSeconds } from '../inspect/outcome.ts'
 import type { Run } from '../state/runs/runs.ts'
 import type { ExitCode } from './context.ts'
@@ -65,7 +65,7 @@ function adviceOf(run: Run): string[] {
       ]
     case 'held':
       return [
-        `${run.stream}: ${count(Number(run.held))} deletions are held until you release them. See the plan with: boat-mirror runs show ${run.id}. Release them with: boat-mirror runs release ${run.id}`,
+        `${run.stream}: ${counted(Number(run.held), 'deletion')} ${Number(run.held) === 1 ? 'is' : 'are'} held until you release ${Number(run.held) === 1 ? 'it' : 'them'}. See the plan with: boat-mirror runs show ${run.id}. Release them with: boat-mirror runs release ${run.id}`,
       ]
     default:
       return run.warnings.map((warning) => {

@@ -65,9 +65,7 @@ const commands: Readonly<Record<CommandName, (program: Command) => void>> = {
 /** Returns the program with all its commands, as help shows it. */
 export function createProgram(): Command {
   const program = new Command('boat-mirror')
-    .description(
-      'Keeps a Postgres database equal to what a boat-rental API shows, and carries queued changes back to it.',
-    )
+    .description('Keeps a Postgres copy of a boat-rental API in sync, and sends queued changes back to the API.')
     .version(packageVersion())
     .showHelpAfterError('Add --help to see the usage.')
     .exitOverride()

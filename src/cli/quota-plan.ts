@@ -92,6 +92,6 @@ export function printQuotaPlan(plan: QuotaPlan, first: number): void {
   )
   print(`First sync: ${count(Math.round(first))} requests, about ${duration(Math.round(plan.firstSyncHours * 3_600))}.`)
   print(
-    `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back. "Soon" means: departs within 30 days, or came back within a week. Their details are read as soon as the list shows a change.`,
+    `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back. "Soon" means: departs within 30 days, or came back within the last week. Their details are read as soon as the list shows a change.`,
   )
 }

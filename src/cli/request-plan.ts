@@ -96,7 +96,7 @@ export function printRequestPlan(planned: PlanFacts, json: boolean): void {
         ]),
       ),
     )
-    print(`\nFirst sync: ${takes(first, ratePerSecond)}; of them ${takes(listed, ratePerSecond)} for the lists.`)
+    print(`\nFirst sync: ${takes(first, ratePerSecond)}, including ${takes(listed, ratePerSecond)} for the lists.`)
     print(dayText(perDay, ratePerSecond, stretch))
     print(assumptions)
   }
@@ -104,7 +104,7 @@ export function printRequestPlan(planned: PlanFacts, json: boolean): void {
 
 const dayS = 86_400
 
-const assumptions = `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back (the hot window), ${changedADay * 100} % change within a day. A collection has two elements if the mirror shows none. Reads that only repeat others are skipped unless one has shown more.`
+const assumptions = `Assumed: ${soonShare * 100} % of the rentals depart soon or are just back (the hot window), ${changedADay * 100} % change within a day. A collection has two elements if the mirror shows none. Reads that only repeat others are skipped, unless they have returned more data before.`
 
 const takes = (requests: number, ratePerSecond: number): string =>
   `${count(requests)} requests${ratePerSecond === 0 ? '' : ` (${duration(requests / ratePerSecond)})`}`

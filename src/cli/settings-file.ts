@@ -142,7 +142,7 @@ async function writeWhole(path: string, { text, whole, settings }: Written): Pro
 function assertReadBack(text: string, wanted: Readonly<Record<string, string>>): void {
   const read = parse(text)
   const lost = Object.keys({ ...wanted, ...read }).find((name) => read[name] !== wanted[name])
-  if (lost !== undefined) throw new Error(`${lost} could not be read from the file. Check it for an open quote.`)
+  if (lost !== undefined) throw new Error(`${lost} could not be read from the file. Check it for an unclosed quote.`)
 }
 
 /** The owner of the file stays its owner, also when root added to it. */

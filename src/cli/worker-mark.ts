@@ -56,7 +56,7 @@ async function readMark(dataDir: string): Promise<Mark | null> {
 export async function otherDatabase({ databaseUrl, dataDir }: Places): Promise<string | null> {
   const mark = databaseUrl === null ? await readMark(dataDir) : null
   if (mark === null || !isAlive(mark.owner)) return null
-  return `This command opened the embedded database in ${dataDir}, because DATABASE_URL is not set here. The worker of this folder uses ${mark.database}. Set DATABASE_URL to it, or store it in .env with: boat-mirror init`
+  return `This command opened the embedded database in ${dataDir}, because DATABASE_URL is not set here. The worker of this folder uses ${mark.database}. Set DATABASE_URL to that address, or store it in .env with: boat-mirror init`
 }
 
 /** Says it: on a terminal as a note, else as a warning of the log. */

@@ -34,5 +34,5 @@ export function alertsText(
   const sent = `${counted(delivered, 'message')} sent, ${counted(open, 'alert')} open`
   return failingSince === null
     ? sent
-    : `failing: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${sent}`
+    : `failing: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'immediately'}; ${sent}`
 }

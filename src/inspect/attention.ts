@@ -91,14 +91,14 @@ function apiTrouble(status: Facts): Attention[] {
   const refused: Attention = {
     kind: 'credentials',
     about: [],
-    text: 'The API refuses the credentials (401): nothing is read or sent until API_TOKEN and API_AUTH are right.',
+    text: 'The API refuses the credentials (401). Nothing is read or sent until API_TOKEN and API_AUTH are correct.',
     since: refusedSince(status),
     commands: ['check'],
   }
   const down: Attention = {
     kind: 'breaker',
     about: [],
-    text: 'The API failed so often that requests wait, but for one probe at a time.',
+    text: 'The API failed so often that requests wait, except one probe at a time.',
     commands: ['check'],
   }
   return [...(areCredentialsRefused(status) ? [refused] : []), ...(status.api.breaker === 'open' ? [down] : [])]
@@ -113,7 +113,7 @@ function quotaTrouble({ quota }: Facts): Attention[] {
       ...{
         kind: 'quota',
         about: ['reads'],
-        text: `Reads wait: what is left of API_QUOTA is for changes (${usedText(quota)}).`,
+        text: `Reads wait because the rest of API_QUOTA is reserved for changes (${usedText(quota)}).`,
       },
       commands: ['status', 'schedule --plan'],
     })
@@ -126,7 +126,7 @@ function quotaTrouble({ quota }: Facts): Attention[] {
     for (const level of reachedEarly(window))
       matters.push({
         ...{ kind: 'quota', about: [`${window.window} at ${level} %`], commands: ['status', 'schedule --plan'] },
-        text: `${level} % of API_QUOTA for the ${window.window} is used before its time: ${count(window.used)} of ${count(window.allowed)} requests.`,
+        text: `${level} % of API_QUOTA for the ${window.window} is already used: ${count(window.used)} of ${count(window.allowed)} requests.`,
       })
   if (quota.notKept.length > 0)
     matters.push({
@@ -145,7 +145,7 @@ function failingStreams(status: Facts, freshness: readonly StreamFreshness[]): A
   const byError = new Map<string, string[]>()
   for (const { stream, state, lastError } of freshness) {
     if (state !== 'failing') continue
-    const error = oneLine(lastError ?? 'no reason was noted', 240)
+    const error = oneLine(lastError ?? 'no reason was recorded', 240)
     byError.set(error, [...(byError.get(error) ?? []), stream])
   }
   const refused = new Set<string>(
@@ -163,7 +163,7 @@ function failingStreams(status: Facts, freshness: readonly StreamFreshness[]): A
     .map(([error, streams]) => ({
       kind: 'failing',
       about: streams,
-      text: `${listed(streams)}: the last run did not read everything: ${error}`,
+      text: `The last ${streams.length === 1 ? 'run' : 'runs'} of ${listed(streams)} did not read everything: ${error}`,
       since: readLast(status, streams),
       commands: [`runs ${streams[0]}`, 'check'],
     }))
@@ -180,7 +180,7 @@ function failingHot({ failingHotRuns, ...status }: Facts, freshness: readonly St
       kind: 'failing',
       about: [stream],
       id: runId,
-      text: `${stream}: what is new or soon comes late, as the last hot runs failed: ${oneLine(error ?? 'no reason was noted', 240)}`,
+      text: `New and upcoming records of ${stream} arrive late because the last hot runs failed: ${oneLine(error ?? 'no reason was recorded', 240)}`,
       commands: [`runs show ${runId}`, 'check'],
     }))
 }
@@ -211,7 +211,11 @@ function lateStreams(status: Facts, freshness: readonly StreamFreshness[]): Atte
   if (late.length === 0) return []
   return [
     {
-      ...{ kind: 'late', about: late, text: `${listed(late)}: older than the target.` },
+      ...{
+        kind: 'late',
+        about: late,
+        text: `${listed(late)} ${late.length === 1 ? 'is older than its' : 'are older than their'} target.`,
+      },
       ...{ since: readLast(status, late), commands: ['status', 'schedule'] },
     },
   ]
@@ -219,8 +223,8 @@ function lateStreams(status: Facts, freshness: readonly StreamFreshness[]): Atte
 
 function missingText(name: string, held: number): string {
   const parent = findStream(name)?.parent
-  if (parent === undefined) return `${counted(held, 'record')} missing from the list`
-  return `${counted(held, 'row')} missing below ${parent} that are still there`
+  if (parent === undefined) return `${counted(held, 'record')} ${held === 1 ? 'is' : 'are'} missing from the list`
+  return `${counted(held, 'row')} ${held === 1 ? 'is' : 'are'} missing below ${parent} that still exist`
 }
 
 function heldDeletions({ heldRuns, streams }: Facts, freshness: readonly StreamFreshness[]): Attention[] {
@@ -230,7 +234,7 @@ function heldDeletions({ heldRuns, streams }: Facts, freshness: readonly StreamF
       id,
       since: startedAt,
       about: [stream],
-      text: `${stream}: ${missingText(stream, held)}: your word is needed before they count as deleted.`,
+      text: `${stream}: ${missingText(stream, held)}. Review ${held === 1 ? 'it' : 'them'} and run boat-mirror runs release ${id} to delete ${held === 1 ? 'it' : 'them'}.`,
       commands: [`runs show ${id}`, `runs release ${id}`],
     }),
   )
@@ -239,7 +243,7 @@ function heldDeletions({ heldRuns, streams }: Facts, freshness: readonly StreamF
     .filter(({ stream, lastRunStatus }) => lastRunStatus === 'held' && heldRuns.every((run) => run.stream !== stream))
     .map(({ stream }): Attention => {
       const run = streams.find((each) => each.stream === stream)?.lastRunId
-      const text = `${stream}: the list shrank although its records still answer. Nothing was deleted.`
+      const text = `${stream}: the list shrank, but the missing records still exist. Nothing was deleted.`
       return {
         kind: 'held',
         about: [stream],
@@ -252,7 +256,7 @@ function heldDeletions({ heldRuns, streams }: Facts, freshness: readonly StreamF
 
 function untoldChanges({ webhook }: Facts): Attention[] {
   if (webhook?.state !== 'failing') return []
-  const text = `The receiver of the webhook at ${webhook.url} takes nothing: ${webhook.lastError}`
+  const text = `The webhook receiver at ${webhook.url} accepts nothing: ${webhook.lastError}`
   return [{ kind: 'webhook', about: [], text, since: webhook.failingSince, commands: ['status'] }]
 }
 
@@ -260,13 +264,14 @@ function untoldChanges({ webhook }: Facts): Attention[] {
 const waiting = [
   {
     kind: 'conflict',
-    says: (number: number) => `${counted(number, 'change')} met another value upstream: decide which one stays.`,
+    says: (number: number) =>
+      `${counted(number, 'change')} ${number === 1 ? 'conflicts' : 'conflict'} with values upstream. Decide which values to keep.`,
     settle: (id: number) => `changes resolve ${id} --take local`,
   },
   {
     kind: 'unknown',
     says: (number: number) =>
-      `${counted(number, 'change')} may or may not have taken effect upstream: look, and say which.`,
+      `${counted(number, 'change')} may or may not have taken effect upstream. Check there and record the result.`,
     settle: (id: number) => `changes resolve ${id} --took-effect`,
   },
   {
@@ -323,12 +328,12 @@ function bad({ quarantine }: Facts): Attention[] {
   ]
 }
 
-/** Fields that the API began to show within a week; what is older, people have heard of. */
+/** Fields that the API began to show within a week; older ones have been reported before. */
 function newFields({ unknownFields }: Facts): Attention[] {
   const fresh = unknownFields.filter(({ isNew }) => isNew)
   if (fresh.length === 0) return []
   const streams = listed([...new Set(fresh.map(({ stream }) => stream))])
-  const text = `${counted(fresh.length, 'field')} that this version does not know, new within a week (${streams}); kept in _payload.`
+  const text = `The API shows ${counted(fresh.length, 'field')} that this version does not know, new in the last 7 days (${streams}). ${fresh.length === 1 ? 'Its values are' : 'Their values are'} kept in _payload.`
   return [
     {
       kind: 'fields',

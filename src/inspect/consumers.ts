@@ -37,8 +37,8 @@ export async function consumerStatus(db: Queryable, historyDays: number): Promis
 
 /** What a late or lost consumer needs, in words. */
 export function describeConsumer({ name, behindS, state }: ConsumerStatus): string {
-  const forget = `or forget it: select mirror.drop_consumer('${name}')`
+  const drop = `or delete the consumer with: select mirror.drop_consumer('${name}')`
   return state === 'lost'
-    ? `The consumer ${name} is lost: changes that it had not acknowledged are gone. Begin again: select mirror.reset_consumer('${name}', 'now'), then copy the tables it needs; ${forget}`
-    : `The consumer ${name} has not acknowledged changes for ${duration(behindS)}; they go after HISTORY_DAYS. Start what follows by this name, ${forget}`
+    ? `The consumer ${name} lost changes: they were deleted before it acknowledged them. Restart it with: select mirror.reset_consumer('${name}', 'now'), and copy the tables it needs; ${drop}`
+    : `The consumer ${name} has not acknowledged changes for ${duration(behindS)}. They are deleted after HISTORY_DAYS. Start the reader of this consumer, ${drop}`
 }

@@ -94,7 +94,7 @@ export async function explainRecord(
 }
 
 const aheadOfClock = (stream: StreamDef): string =>
-  `It was read at a time that lies ahead of the database's clock; the next run of ${runningStream(stream)} repairs that and reads it anew.`
+  `Its read time is ahead of the database's clock. The next run of ${runningStream(stream)} corrects that and reads it again.`
 
 /** Why and when details are read next, in a sentence. Pure. */
 export function whenNext(
@@ -104,19 +104,19 @@ export function whenNext(
 ): string {
   switch (reason) {
     case 'always':
-      return `At each run, because others change it without a trace; ${readAt === null ? 'not read yet' : `last read ${shown(readAt)}`}.`
+      return `At every run, because changes to it leave no trace; ${readAt === null ? 'not read yet' : `last read ${shown(readAt)}`}.`
     case 'new':
-      return 'At the next run: its details were never read.'
+      return 'At the next run, because its details have never been read.'
     case 'changed':
-      return `At the next run: a change was seen ${shown(changedAt)}, after its details were read ${shown(readAt)}.`
+      return `At the next run, because a change was seen ${shown(changedAt)}, after its details were read ${shown(readAt)}.`
     case 'skipped':
-      return 'At the next run: reads that repeated others were skipped, and are needed by now.'
+      return 'At the next run, because reads that were skipped as redundant are needed now.'
     case 'listed':
-      return 'Its list says what its own read would, which is made for a sample.'
+      return 'Only as a sample, because its list shows all that its own read would return.'
     case 'old':
       return oldAt !== null && oldAt <= now
-        ? `At the next run: its details were read ${shown(readAt)}, longer ago than DETAIL_MAX_AGE allows.`
-        : `From ${shown(oldAt)} on, or as soon as a change is seen: its details were read ${shown(readAt)}.`
+        ? `At the next run, because its details were read ${shown(readAt)}, longer ago than DETAIL_MAX_AGE allows.`
+        : `From ${shown(oldAt)}, or as soon as a change is seen. Its details were last read ${shown(readAt)}.`
     default:
       return reason satisfies never
   }
@@ -155,7 +155,7 @@ export function whyDeleted(stream: StreamDef, state: RecordState, facts: RecordF
       return [whyGone(stream, facts)]
     case 'stub':
       return [
-        `It is known only from inside another record (${facts.row?.source ?? ''}): refreshed by that, and no candidate for deletion until it is read itself.`,
+        `It is known only from another record (${facts.row?.source ?? ''}), which also refreshes it. It is not considered for deletion until it has been read itself.`,
       ]
     case 'alive':
       return [whyAlive(stream, facts)]
@@ -166,16 +166,16 @@ export function whyDeleted(stream: StreamDef, state: RecordState, facts: RecordF
 
 function whyAbsent({ quarantine, parent, history }: RecordFacts): string {
   if (quarantine !== null)
-    return `The API answered it, and it could not be mirrored: entry ${quarantine.id} of the quarantine says why.`
+    return `The API returned it, but it could not be mirrored. Quarantine entry ${quarantine.id} shows why.`
   if (parent !== null && parent.state === 'absent')
-    return `The record above it, ${parent.stream} ${parent.key}, is not in the mirror either.`
-  if (history.total > 0) return 'It was mirrored once; days that have passed go after HISTORY_DAYS.'
-  return 'The API did not show it in anything that was read.'
+    return `Its parent record, ${parent.stream} ${parent.key}, is not in the mirror either.`
+  if (history.total > 0) return 'It was mirrored earlier. Past days are deleted after HISTORY_DAYS.'
+  return 'Nothing that was read from the API contained it.'
 }
 
 function whyGone(stream: StreamDef, { parent, changes, deletingRun }: RecordFacts): string {
   if (parent !== null && parent.state === 'deleted')
-    return `It went with the record above it: ${parent.stream} ${parent.key} is deleted.`
+    return `It was deleted with its parent record: ${parent.stream} ${parent.key} is deleted.`
   const own = changes.find(({ operation, status }) => status === 'done' && /\.(delete|remove)$/.test(operation))
   if (own !== undefined && deletingRun === null) return `Change ${own.id} (${own.operation}) deleted it.`
   return `${deletingRun === null ? 'It' : `During run ${deletingRun.id} it`} ${howGone(stream)}.`
@@ -187,16 +187,16 @@ function howGone({ reads }: StreamDef): string {
     case 'list':
       return 'was missing from a complete sweep or from its own endpoint, and that endpoint answered 404 or 410'
     case 'inside':
-      return 'was no longer inside the record above it'
+      return 'was no longer inside its parent record'
     case 'collection':
     case 'slots':
-      return 'was no longer in the complete collection below the record above it'
+      return 'was no longer in the complete collection of its parent record'
     case 'document':
-      return 'was answered with 404 while the record above it is there'
+      return 'was answered with 404 while its parent record exists'
     case 'pricetable':
     case 'calendar':
     case 'availability':
-      return 'was no longer in what the API answered for its day'
+      return 'was no longer in the API response for its day'
     default:
       return reads satisfies never
   }
@@ -204,12 +204,13 @@ function howGone({ reads }: StreamDef): string {
 
 function whyAlive(stream: StreamDef, { heldBy: run, lastSweep: sweep, row }: RecordFacts): string {
   if (run !== null)
-    return `Run ${run} did not find it in the list and holds its deletion back: boat-mirror runs show ${run}, then boat-mirror runs release ${run}.`
-  if (stream.reads.kind !== 'list') return 'The last answer that covers it held it.'
-  if (sweep === null) return 'No complete sweep since then missed it and had its own endpoint answer 404 or 410.'
+    return `Run ${run} did not find it in the list and holds its deletion. Review it with: boat-mirror runs show ${run}. Then run: boat-mirror runs release ${run}.`
+  if (stream.reads.kind !== 'list') return 'The last API response that covers it contained it.'
+  if (sweep === null)
+    return 'No complete sweep has found it missing and confirmed that with a 404 or 410 from its own endpoint.'
   if (sweep.seen) return `Run ${sweep.id} found it in the list.`
   const since = row !== null && row.readAt > sweep.startedAt
   return since
-    ? `Run ${sweep.id} did not find it in the list, but it was read after that run began.`
+    ? `Run ${sweep.id} did not find it in the list, but it was read after that run started.`
     : `Run ${sweep.id} did not find it in the list, but its own endpoint did not answer 404 or 410.`
 }

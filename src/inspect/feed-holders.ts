@@ -46,5 +46,5 @@ export function describeHolder({ pid, gid, application, user, database, since }:
   )
   const end =
     gid === null ? `select pg_terminate_backend(${pid})` : `rollback prepared '${oneLine(gid)}' in that database`
-  return `mirror.changes_since stands still: an open transaction of ${who} (${details.join(', ')}) holds it back since ${since.toISOString()}. End it there, or with: ${end}`
+  return `mirror.changes_since returns nothing new: an open transaction of ${who} (${details.join(', ')}) has held it back since ${since.toISOString()}. End the transaction there, or run: ${end}`
 }

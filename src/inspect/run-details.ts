@@ -24,12 +24,12 @@ const planWords: Readonly<Record<string, string>> = {
   live: 'Records in the mirror',
   seen: 'Records in the list',
   missing: 'Not in the list',
-  deletedWithin24Hours: 'Deleted within 24 hours',
-  parents: 'Records that lost rows',
-  rows: 'Rows missing below them',
-  asked: 'Asked for singly',
-  gone: 'Gone',
-  stillThere: 'Still there',
+  deletedWithin24Hours: 'Deleted in the last 24 hours',
+  parents: 'Parent records that lost rows',
+  rows: 'Rows missing from them',
+  asked: 'Requested individually',
+  gone: 'No longer exist',
+  stillThere: 'Still exist',
   notAnswered: 'Not answered',
 }
 

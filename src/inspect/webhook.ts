@@ -57,5 +57,5 @@ export function webhookText({ state, behindS, delivered, lastError, nextAttemptA
   if (state === 'waiting') return 'starts with the next worker'
   if (state === 'lost') return `lost changes; ${sent}`
   if (state === 'following') return `${behind}; ${sent}`
-  return `failing: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'at once'}; ${behind}; ${sent}`
+  return `failing: ${lastError} Next attempt ${relative(nextAttemptAt, now) ?? 'immediately'}; ${behind}; ${sent}`
 }

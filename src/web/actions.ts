@@ -27,35 +27,35 @@ export const actions: Readonly<Record<ActionName, Action>> = {
   retry: {
     what: 'retry',
     button: 'Send again',
-    does: 'The change is queued again, and sent as below unless the API shows something else by then.',
+    does: 'The change is queued again. It is sent as shown below, unless the API shows other values by then.',
   },
-  cancel: { what: 'cancel', button: 'Cancel the change', does: 'The change is not sent. It can be sent again later.' },
+  cancel: { what: 'cancel', button: 'Cancel the change', does: 'The change is not sent. You can send it again later.' },
   local: {
     what: 'local',
     button: 'Take this change',
-    does: 'The change goes over what the API shows. If that has changed by then, it is a conflict again.',
+    does: 'The change overwrites what the API shows. If the API shows other values by then, the change is in conflict again.',
   },
   remote: {
     what: 'remote',
     button: 'Keep what the API shows',
-    does: 'The fields in conflict stay as the API shows them; the other fields of the change are sent.',
+    does: 'The fields in conflict keep the values that the API shows. The other fields of the change are sent.',
   },
   'took-effect': {
     what: 'took_effect',
     button: 'It took effect',
-    does: 'The change counts as done. A worker reads back what the API shows of it into the mirror.',
+    does: 'The change counts as done. A worker reads its result back from the API into the mirror.',
   },
   'did-not': {
     what: 'did_not',
     button: 'It had no effect: send again',
-    does: 'The change is sent again. If it took effect after all, the API gets it twice.',
+    does: 'The change is sent again. If it did take effect, the API receives it twice.',
   },
   release: {
     what: 'release',
     button: 'Release the deletions',
-    does: 'A worker confirms each deletion with the API, and carries out those that it confirms.',
+    does: 'A worker checks each deletion with the API and carries out those that the API confirms.',
   },
-  pause: { what: 'pause', button: 'Pause', does: 'The stream is not read for a while.' },
+  pause: { what: 'pause', button: 'Pause', does: 'The stream is not read until you resume it.' },
   resume: { what: 'resume', button: 'Resume', does: 'The stream is read again.' },
 }
 

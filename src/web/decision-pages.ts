@@ -6,6 +6,7 @@ import { findStream } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { writeNamed } from '../catalog/writes.ts'
 import { BoatMirrorError } from '../errors.ts'
+import { counted } from '../format.ts'
 import { databaseClock } from '../inspect/queries.ts'
 import { recordRow } from '../inspect/record-queries.ts'
 import { type ChangeDecision, decideChange } from '../outbox/decisions.ts'
@@ -95,7 +96,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
     const stream = run && findStream(run.stream)
     if (run === null || stream === null || stream === undefined) return null
     const { count: held, keys } = await heldKeyPage(pool, id, { after, limit: recordsShown })
-    if (held === 0) return { subject: null, why: `Run ${id} holds no deletion back.` }
+    if (held === 0) return { subject: null, why: `Run ${id} holds no deletions.` }
     const records: HeldRecord[] = []
     for (const key of keys) records.push(await heldRecord(stream, key))
     const last = keys.length === recordsShown ? (keys.at(-1) ?? null) : null
@@ -176,14 +177,14 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
         ...kept,
         status: 403,
         asksToken: true,
-        problem: 'This form was not made for this session. Look again, and type the token.',
+        problem: 'This form was not made for this session. Review the page again and enter the token.',
       }
     if (posted.kind === 'old')
       return {
         ...kept,
         status: 401,
         asksToken: true,
-        problem: 'This page is older than five minutes. Look again, and type the token.',
+        problem: 'This page is older than five minutes. Review it again and enter the token.',
       }
     if (posted.asksToken) {
       const given = typed('token')
@@ -193,19 +194,19 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
           ...kept,
           status: 429,
           asksToken: true,
-          problem: `Too many wrong tokens. Wait ${verdict.seconds} seconds.`,
+          problem: `Too many wrong tokens. Try again in ${counted(verdict.seconds, 'second')}.`,
         }
-      if (verdict.kind === 'wrong') return { ...kept, status: 401, asksToken: true, problem: 'This is not the token.' }
+      if (verdict.kind === 'wrong') return { ...kept, status: 401, asksToken: true, problem: 'The token is wrong.' }
     }
     const who = typedName(kept.who)
-    if (who === '') return { ...kept, status: 422, asksToken: posted.asksToken, problem: 'Type your name.' }
+    if (who === '') return { ...kept, status: 422, asksToken: posted.asksToken, problem: 'Enter your name.' }
     try {
       await decide(asked, { via: 'page', who, expected: posted.plan }, kept.resultId)
-      context.log.info({ event: 'decided', what: asked.name, path: asked.path }, `${asked.path} was decided on a page`)
+      context.log.info({ event: 'decided', what: asked.name, path: asked.path }, `decided ${asked.path} on a page`)
       return `/${asked.area}/${asked.id}`
     } catch (error) {
       if (!(error instanceof BoatMirrorError) || error.code.startsWith('DATABASE_')) throw error
-      const changed = `${error.message.split(':')[0]}. What is shown here is as it is now.`
+      const changed = `${error.message.split(':')[0]}. This page shows the current state.`
       const refused = `${error.message}${error.remedy === undefined ? '' : ` ${error.remedy}`}`
       const problem = error.code === 'PLAN_CHANGED' ? changed : refused
       return { ...kept, status: error.code === 'PLAN_CHANGED' ? 409 : 422, asksToken: posted.asksToken, problem }
@@ -235,7 +236,7 @@ export function registerDecisionPages(server: FastifyInstance, context: Operator
       // The token as a bearer opens the pages; who decides has signed in.
       const session = sessionOf(request.headers.cookie)
       if (session !== undefined && session !== '') return await work(session, asked)
-      return reply.code(403).type('text/plain; charset=utf-8').send('Decisions need a session: sign in at /sign-in.\n')
+      return reply.code(403).type('text/plain; charset=utf-8').send('Sign in at /sign-in to make decisions.\n')
     }
     server.get<Route>(`/${area}/:id/:action`, (request, reply) =>
       answer(request, reply, (session, asked) =>

@@ -46,7 +46,7 @@ export function unguarded({ host, adminToken }: Pick<GuardOptions, 'host' | 'adm
   if (isLoopback(host) || adminToken !== null) return null
   return new BoatMirrorError(
     'CONFIG_INVALID',
-    `HOST is ${JSON.stringify(host.slice(0, 100))}, which is not loopback: the operator pages need ADMIN_TOKEN.`,
+    `HOST is ${JSON.stringify(host.slice(0, 100))}, which is not a loopback address. The operator pages then need ADMIN_TOKEN.`,
     { remedy: 'Set ADMIN_TOKEN (at least 16 characters), or HOST=127.0.0.1.' },
   )
 }
@@ -56,12 +56,12 @@ async function refusal(request: FastifyRequest, options: GuardOptions): Promise<
   if (!isKnownHost(request.headers.host, options.host))
     return {
       status: 421,
-      text: 'This address does not answer to that name. Use localhost, an address, or the name in HOST.',
+      text: 'The Host header names a host that this server does not accept. Use localhost, an IP address, or the name in HOST.',
     }
   const reads = request.method === 'GET' || request.method === 'HEAD'
-  if (!reads && !isForm(request)) return { status: 405, text: 'These pages change nothing. Use the command line.' }
+  if (!reads && !isForm(request)) return { status: 405, text: 'These pages are read-only. Use the command line.' }
   if (!reads && !isOwnForm(request.headers))
-    return { status: 403, text: 'This form does not come from a page of ours.' }
+    return { status: 403, text: 'This form was not sent from a page of this server.' }
   if (request.routeOptions.config?.open === true) return null
   return await refusalOfCredential(request, options)
 }
@@ -75,10 +75,10 @@ async function refusalOfCredential(
   const verdict = shown === null ? null : await guesses(request.ip, shown, () => isRight(adminToken, shown, new Date()))
   if (verdict?.kind === 'right') return null
   if (verdict?.kind === 'wait')
-    return { status: 429, text: 'Too many wrong tokens came from here.', retryAfterS: verdict.seconds }
+    return { status: 429, text: 'Too many wrong tokens were sent from your address.', retryAfterS: verdict.seconds }
   return {
     status: 401,
-    text: 'The token of ADMIN_TOKEN is needed: as "Authorization: Bearer …", or sign in at /sign-in.',
+    text: 'This page needs the token in ADMIN_TOKEN. Send it as "Authorization: Bearer …", or sign in at /sign-in.',
   }
 }
 

@@ -69,17 +69,14 @@ function registerPages(server: FastifyInstance, context: OperatorContext, jobs: 
   server.get('/api/status', () => context.readStatus())
   server.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()))
   server.setNotFoundHandler((_request, reply) =>
-    reply.code(404).type('text/plain; charset=utf-8').send('There is no such page.\n'),
+    reply.code(404).type('text/plain; charset=utf-8').send('Page not found.\n'),
   )
   server.setErrorHandler((thrown, request, reply) => {
     const error = translateDatabaseError(thrown)
     const status = (thrown as { statusCode?: number }).statusCode ?? 503
     if (status >= 500)
-      context.log.warn(
-        { event: 'page_failed', route: request.routeOptions.url, err: error },
-        'a page could not be served',
-      )
-    const message = status >= 500 ? messageOf(error) : 'This request cannot be read.'
+      context.log.warn({ event: 'page_failed', route: request.routeOptions.url, err: error }, 'failed to serve a page')
+    const message = status >= 500 ? messageOf(error) : 'The request is malformed.'
     if (request.routeOptions.url === '/' || isDetailRoute(request.routeOptions.url))
       return reply.code(status).type('text/html; charset=utf-8').send(renderTrouble(message))
     return reply.code(status).send({ error: message })
@@ -103,7 +100,7 @@ export async function startOperatorServer(context: OperatorContext): Promise<Ope
     await server.listen({ host: config.host, port: config.port })
   } catch (error) {
     const taken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
-    const why = taken ? `port ${config.port} is taken (PORT=0 takes a free one)` : messageOf(error)
+    const why = taken ? `port ${config.port} is already in use (PORT=0 uses a free port)` : messageOf(error)
     log.warn({ event: 'pages_not_served', reason: messageOf(error) }, `no operator pages from this process: ${why}`)
     return { url: null, close, [Symbol.asyncDispose]: close }
   }

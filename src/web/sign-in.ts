@@ -1,6 +1,7 @@
 // Signing in and out: a form that takes the token and sets a cookie. Guesses are limited.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { counted } from '../format.ts'
 import type { Guesses } from './guesses.ts'
 import { html, layout } from './parts/html.ts'
 import { returnPath, signInPath } from './return-path.ts'
@@ -44,9 +45,13 @@ export function registerSignIn(server: FastifyInstance, token: string | null, gu
     const verdict = await guesses(request.ip, { kind: 'token', text: given }, () => isSecret(token, given))
     if (verdict.kind === 'wait') {
       reply.header('retry-after', String(verdict.seconds))
-      return show(reply, { status: 429, problem: `Too many wrong tokens. Wait ${verdict.seconds} seconds.`, back })
+      return show(reply, {
+        status: 429,
+        problem: `Too many wrong tokens. Try again in ${counted(verdict.seconds, 'second')}.`,
+        back,
+      })
     }
-    if (verdict.kind === 'wrong') return show(reply, { status: 401, problem: 'This is not the token.', back })
+    if (verdict.kind === 'wrong') return show(reply, { status: 401, problem: 'The token is wrong.', back })
     reply.header('set-cookie', sessionCookie(issueSession(token, new Date()), isSecure(request)))
     return reply.redirect(back, 303)
   })

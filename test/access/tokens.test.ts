@@ -85,13 +85,13 @@ describe('a token', () => {
     expect(await rolesNamed(listed.role)).toBe(0)
     expect((await cli.run(['access', 'token', 'list'])).stdout).toMatch(/booking +revoked +all +no +yes/)
     const again = await cli.run(['access', 'token', 'revoke', listed.id])
-    expect([again.code, errorOf(again)]).toEqual([1, expect.stringContaining('There is no token')])
+    expect([again.code, errorOf(again)]).toEqual([1, expect.stringContaining('There is no valid token')])
   })
 
   it('has a name that no other valid token has, and that is no number', async () => {
     const { id } = await create('twice')
     const again = await cli.run(['access', 'token', 'create', 'twice'])
-    expect([again.code, errorOf(again)]).toEqual([2, expect.stringContaining('There is a token twice already.')])
+    expect([again.code, errorOf(again)]).toEqual([2, expect.stringContaining('A token named twice already exists.')])
     await cli.run(['access', 'token', 'revoke', id])
     expect((await create('twice')).id).not.toBe(id)
     for (const args of [['17'], ['x', '--companies', 'a'], ['x', '--expires', 'soon'], ['x', '--expires', '0d']])

@@ -23,17 +23,17 @@ afterAll(async () => {
 it('grants, lists and revokes, and warns of a company that the mirror does not have', async () => {
   expect(await cli.run(['access', 'list'])).toMatchObject({
     code: 0,
-    stdout: 'No role is restricted: each sees whatever it was granted.\n',
+    stdout: 'No role is restricted. Each sees everything that it was granted.\n',
   })
   expect(await cli.run(['access', 'grant', role, '--companies', '1, 2,1'])).toMatchObject({
     code: 0,
-    stdout: `${role} and its members see companies 1, 2 alone.\n`,
+    stdout: `${role} and its members now see only companies 1, 2.\n`,
     stderr: 'The mirror has no company 2 yet.\n',
   })
   const again = await cli.run(['access', 'grant', role, '--companies', '1', '--json'])
   expect(JSON.parse(again.stdout)).toEqual({ role, companies: ['1'], unknown: [] })
   expect((await cli.run(['access', 'list'])).stdout).toMatch(
-    new RegExp(`ROLE +COMPANIES +SINCE \\(UTC\\) +FAULT\n${role} +1 `),
+    new RegExp(`ROLE +COMPANIES +SINCE \\(UTC\\) +PROBLEM\n${role} +1 `),
   )
   await mirror.all(`grant ${admin} to ${role}`)
   const [listed] = JSON.parse((await cli.run(['access', 'list', '--json'])).stdout)

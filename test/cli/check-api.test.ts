@@ -28,7 +28,7 @@ it('says which parameters a list refuses and is read without', async () => {
   await using front = await openStrictFront(sandbox.url)
   const found = named(await findingsOf(front.url), 'list rentals')
   expect(found).toMatchObject({ status: 'ok', detail: expect.stringContaining('12 records on the first page') })
-  expect(found?.detail).toMatch(/; order is refused, and no longer sent$/)
+  expect(found?.detail).toMatch(/; the API refuses order, so it is no longer sent$/)
 })
 
 describe('a total', () => {

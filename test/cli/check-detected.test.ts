@@ -15,7 +15,7 @@ const told = (pins: readonly DetectedSetting[], priceDays = 90): readonly string
 it('says of windows, filters and prices at once whether they were tried, and are honoured', () => {
   expect(told([])).toEqual([
     'ok windows rentals: not tried yet: a worker tries it after its first complete sweep',
-    'ok filter rentals: not tried yet: a sync tries it if more rentals have no link than there are resources',
+    'ok filter rentals: not tried yet: a sync tries it if more rentals lack a link than there are resources',
     'ok prices at once: not tried yet: a sync of resource_pricetable tries it',
   ])
   const honoured = [
@@ -25,7 +25,7 @@ it('says of windows, filters and prices at once whether they were tried, and are
   ]
   expect(told(honoured)).toEqual([
     'ok windows rentals: filter and order work: new and upcoming rentals are listed every 1m',
-    'ok filter rentals: resourceId works: one request for each of resources links its rentals',
+    'ok filter rentals: resourceId works: one request per record of resources links its rentals',
     'ok prices at once: 90 days fit one request',
   ])
   const refused = [
@@ -35,12 +35,12 @@ it('says of windows, filters and prices at once whether they were tried, and are
   ]
   expect(told(refused)).toEqual([
     'warn windows rentals: the API does not filter or order as requested: It answers 400.',
-    'ok filter rentals: resourceId does not work: each of the rentals is linked by its own read; retried after seven days',
-    'ok prices at once: one request for 90 days is not answered completely: one request per month',
+    'ok filter rentals: resourceId does not work: each record of rentals is linked by its own read; retried after seven days',
+    'ok prices at once: the API answers one request for 90 days incompletely, so each month is one request',
   ])
   expect(told(refused, 31)).toHaveLength(2)
   expect(told([pin('refused:rentals.order', 'GET /v3/rentals was answered 400.')])).toContain(
-    'ok parameter rentals.order: refused on 2026-07-02, and not sent for seven days: GET /v3/rentals was answered 400.',
+    'ok parameter rentals.order: refused on 2026-07-02, so it is not sent for seven days: GET /v3/rentals was answered 400.',
   )
   expect(told(honoured, 60)[2]).toContain('compared again for PRICE_DAYS=60')
 })

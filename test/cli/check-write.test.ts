@@ -132,7 +132,7 @@ it('writes what a second terminal needs, and passwords only if that is asked for
   const again = await cli.run(['check', '--write', 'second.env'], settings)
   expect(again.stdout).toContain('Nothing to add to second.env.')
   const alone = await cli.run(['check', '--with-secrets'], settings)
-  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('belongs to --write') })
+  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('needs --write') })
 }, 120_000)
 
 it('writes names with brackets so that they are read again', async () => {

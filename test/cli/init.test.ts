@@ -50,7 +50,7 @@ describe('on a terminal', () => {
         ['Address of the API', 'ftp://boats\r'],
         ['takes an http(s) address', ''],
         ['built-in sandbox]: ', `${sandbox.url}\r`],
-        ['Token of the API, not shown [Enter: none]: ', `${token}\r`],
+        ['Token of the API (not shown as you type) [Enter: none]: ', `${token}\r`],
         ['embedded Postgres]: ', `${database.url}\r`],
       ],
     })

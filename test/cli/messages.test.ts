@@ -59,7 +59,10 @@ const cases: readonly Case[] = [
     args: ['worker'],
     env: () => ({ HOST: '0.0.0.0' }),
     code: 2,
-    says: [/HOST is "0\.0\.0\.0", which is not loopback: the operator pages need ADMIN_TOKEN/, /Set ADMIN_TOKEN/],
+    says: [
+      /HOST is "0\.0\.0\.0", which is not a loopback address\. The operator pages then need ADMIN_TOKEN/,
+      /Set ADMIN_TOKEN/,
+    ],
   },
   {
     name: 'no API, and no place for the sandbox that stands in',

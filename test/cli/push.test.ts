@@ -166,7 +166,7 @@ describe('changes', () => {
     { args: ['resolve', '1'], says: 'Give one of --take local' },
     { args: ['resolve', '1', '--take', 'both'], says: 'It must be local or remote' },
     { args: ['list', '--status', 'lost'], says: 'It must be one of queued, sending' },
-    { args: ['retry'], says: 'Give numbers of changes, or --all' },
+    { args: ['retry'], says: 'Give the numbers of changes, or --all' },
     { args: ['show', 'x'], says: 'It must be a number' },
   ])('refuses wrong usage with 2: $args', async ({ args, says }) => {
     const ended = await cli.run(['changes', ...args])

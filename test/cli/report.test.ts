@@ -99,7 +99,7 @@ describe('report', () => {
     { args: ['report', 'fleet', '--from', '2026-01-01'], says: /for calendar; fleet has no days/ },
     { args: ['report', 'calendar', '--from', '2026-02-30'], says: /must be a day as YYYY-MM-DD/ },
     { args: ['report', 'calendar', '--to', '2026-02-20'], says: /--to needs --from/ },
-    { args: ['report', 'calendar', '--from', '2026-02-20', '--to', '2026-02-19'], says: /must be after/ },
+    { args: ['report', 'calendar', '--from', '2026-02-20', '--to', '2026-02-19'], says: /must not be before/ },
     { args: ['report', 'fleet', '--csv', '--json'], says: /not both/ },
     { args: ['report', 'fleet', '--limit', 'all'], says: /whole number/ },
     { args: ['explain', 'boats', '1'], says: /no stream "boats"/ },

@@ -116,12 +116,12 @@ describe('the API', () => {
       {
         name: 'that is down',
         api: { breaker: 'open', nextProbeAt: inSeconds(5), pausedUntil: inSeconds(9) },
-        says: 'https://api.test – down; next try in 5 s',
+        says: 'https://api.test – down; next attempt in 5 s',
       },
       {
         name: 'that was down when somebody last called it',
         api: { breaker: 'open', nextProbeAt: ago(90_000) },
-        says: 'https://api.test – down; next try with the next request',
+        says: 'https://api.test – down; next attempt with the next request',
       },
       { name: 'that is the sandbox', api: { sandbox: true }, says: 'https://api.test (the built-in sandbox)' },
       { name: 'that is not there yet', api: { url: '', sandbox: true }, says: 'the built-in sandbox, not started yet' },

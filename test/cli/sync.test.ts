@@ -204,7 +204,7 @@ describe('sync', () => {
       expect(larger.first).toBeGreaterThan(2 * plan.first)
       expect(larger.perDay).toBeGreaterThan(plan.perDay)
       const { stdout } = await cli.run(['schedule', '--plan'])
-      expect(stdout).toMatch(/^First sync: [\d,]+ requests; of them \d+ requests for the lists\.$/m)
+      expect(stdout).toMatch(/^First sync: [\d,]+ requests, including \d+ requests for the lists\.$/m)
       const wrong = await cli.run(['schedule', '--plan', '--rows', 'rental=1'])
       expect(wrong.code).toBe(2)
       expect(errorOf(wrong)).toContain('There is no stream "rental" (did you mean rentals?).')
@@ -248,7 +248,7 @@ describe('sync', () => {
       const held = runOf(value, 'rentals')
       expect(held).toMatchObject({ status: 'held', held: before.length })
       const shown = await cli.run(['runs', 'show', String(held?.id)])
-      expect(shown.stdout).toMatch(/Held because: .*\n(.*\n)*Still there: \d+/)
+      expect(shown.stdout).toMatch(/Held because: .*\n(.*\n)*Still exist: \d+/)
       expect(shown.stdout).toMatch(/boat-mirror runs release \d+/)
       const plan = /^Plan: (\w+)$/m.exec(shown.stdout)?.[1] ?? ''
       expect((await json('runs', 'show', String(held?.id))).value).toMatchObject({ heldPlan: plan })

@@ -88,7 +88,7 @@ describe('the commands beside what waits for a person', () => {
       ['users', 'runs users', 'check'],
       ['rentals', 'runs show 7', 'check'],
     ])
-    expect(told[1]?.text).toMatch(/^rentals: .*hot runs failed: answered 500$/)
+    expect(told[1]?.text).toMatch(/ records of rentals .*hot runs failed: answered 500$/)
   })
 
   it('are one for all late streams, and for fields that are new', () => {
@@ -104,14 +104,14 @@ describe('the commands beside what waits for a person', () => {
       {
         kind: 'late',
         about: ['rentals', 'users'],
-        text: 'rentals, users: older than the target.',
+        text: 'rentals, users are older than their target.',
         since: null,
         commands: ['status', 'schedule'],
       },
       {
         kind: 'fields',
         about: ['users.shoeSize'],
-        text: '1 field that this version does not know, new within a week (users); kept in _payload.',
+        text: 'The API shows 1 field that this version does not know, new in the last 7 days (users). Its values are kept in _payload.',
         since: field.firstSeenAt,
         commands: ['drift'],
       },
@@ -175,7 +175,10 @@ describe('late streams', () => {
   it('come as what they are while one runs', () => {
     const [first, second] = told({ workers: [{ ...worker, isSilent: false }] })
     expect([first?.kind, second?.kind]).toEqual(['breaker', 'late'])
-    expect(second).toMatchObject({ text: 'types, rentals: older than the target.', commands: ['status', 'schedule'] })
+    expect(second).toMatchObject({
+      text: 'types, rentals are older than their target.',
+      commands: ['status', 'schedule'],
+    })
   })
   it('are none while a worker catches up with them', () => {
     const reading = late.map((each) => ({ ...each, state: 'reading' as const }))

@@ -57,16 +57,16 @@ describe('a record', () => {
     }
     const set = (columns: string) =>
       pool.query(`update sync.records set ${columns} where stream = $1 and key = $2`, [stream, id])
-    expect(await next()).toMatch(/^From then on, or as soon as a change is seen/)
+    expect(await next()).toMatch(/^From then, or as soon as a change is seen/)
     await set(`detail_read_at = now() - interval '2 days'`)
-    expect(await next()).toMatch(/^At the next run: a change was seen then, after its details were read then/)
+    expect(await next()).toMatch(/^At the next run, because a change was seen then, after its details were read then/)
     await pool.query(`update sync.records set changed_at = now() - interval '3 days' where key = $1`, [id])
-    expect(await next()).toMatch(/^At the next run: its details were read then, longer ago/)
+    expect(await next()).toMatch(/^At the next run, because its details were read then, longer ago/)
     await set('detail_read_at = null')
-    expect(await next()).toMatch(/^At the next run: its details were never read/)
+    expect(await next()).toMatch(/^At the next run, because its details have never been read/)
     await set('detail_read_at = now(), partly = true')
     await pool.query(`update sync.reads set state = 'needed'`)
-    expect(await next()).toMatch(/^At the next run: reads that repeated others were skipped/)
+    expect(await next()).toMatch(/^At the next run, because reads that were skipped as redundant/)
     await set('partly = false')
     expect((await explain('rentals', nth(0))).next, 'deleted').toBeNull()
     expect((await explain('resource_availability_years', 'none', '2026')).next, 'unknown').toBeNull()
@@ -110,7 +110,7 @@ describe('a record', () => {
     )
     const payment = await explain('rental_payments', nth(0), rows[0]?.id ?? '')
     expect(payment.state).toBe('deleted')
-    expect(payment.why).toEqual([`It went with the record above it: rentals ${nth(0)} is deleted.`])
+    expect(payment.why).toEqual([`It was deleted with its parent record: rentals ${nth(0)} is deleted.`])
   })
 
   it('whose last version could not be mirrored: the entry of the quarantine, and the last good values', async () => {
@@ -131,17 +131,17 @@ describe('a record', () => {
     const user = await explain('users', rows[0]?.id ?? '')
     expect(user.row?.source).toContain('#')
     expect(user.state).toBe('stub')
-    expect(user.why[0]).toContain('no candidate for deletion')
+    expect(user.why[0]).toContain('not considered for deletion')
   })
 
   it('that was never seen', async () => {
     expect(await explain('rentals', '1')).toMatchObject({
       state: 'absent',
       row: null,
-      why: ['The API did not show it in anything that was read.'],
+      why: ['Nothing that was read from the API contained it.'],
     })
     expect((await explain('rental_options', '1', '2')).why).toEqual([
-      'The record above it, rentals 1, is not in the mirror either.',
+      'Its parent record, rentals 1, is not in the mirror either.',
     ])
   })
 
@@ -189,7 +189,7 @@ describe('why a record is not deleted', () => {
   const sweep = { id: '7', startedAt: new Date('2026-07-14T11:00:00Z'), status: 'done', seen: false } as const
   const cases = [
     { name: 'a person has to decide', more: { heldBy: '9' }, says: /boat-mirror runs release 9/ },
-    { name: 'it was read after the sweep began', more: { lastSweep: sweep }, says: /read after that run began/ },
+    { name: 'it was read after the sweep began', more: { lastSweep: sweep }, says: /read after that run started/ },
     {
       name: 'its endpoint still answered',
       more: { lastSweep: { ...sweep, startedAt: new Date('2026-07-14T13:00:00Z') } },

@@ -145,7 +145,7 @@ it('is described with what ends it, and without control sequences of its name', 
     since: new Date('2026-07-01T09:00:00Z'),
   }
   expect(describeHolder(holder)).toBe(
-    'mirror.changes_since stands still: an open transaction of process 4711 (psql [2J, user etl, database billing) holds it back since 2026-07-01T09:00:00.000Z. End it there, or with: select pg_terminate_backend(4711)',
+    'mirror.changes_since returns nothing new: an open transaction of process 4711 (psql [2J, user etl, database billing) has held it back since 2026-07-01T09:00:00.000Z. End the transaction there, or run: select pg_terminate_backend(4711)',
   )
   expect(describeHolder({ ...holder, pid: null, gid: 'job 7' })).toContain(`rollback prepared 'job 7' in that database`)
 })

@@ -217,7 +217,7 @@ describe('a webhook', () => {
       {
         kind: 'webhook',
         about: [],
-        text: `The receiver of the webhook at ${new URL(receiver.url).origin} takes nothing: the receiver answered 503.`,
+        text: `The webhook receiver at ${new URL(receiver.url).origin} accepts nothing: the receiver answered 503.`,
         since: webhook?.failingSince,
         commands: ['status'],
       },

@@ -110,11 +110,13 @@ describe('pages on which a person decides', () => {
     expect(retried).toMatch(/What is sent .*orderLink .*"https:\/\/example.com\/refused"/)
     const unknown = textOf(await look(`/changes/${waiting.unknown}/took-effect`))
     expect(unknown).toContain('{"id":501,"price":10}')
-    expect(unknown).toContain('Id of the record that the change made')
+    expect(unknown).toContain('Id of the record that the change created')
     const held = textOf(await look(`/runs/${waiting.run}/release`))
     for (const key of waiting.keys) expect(held).toContain(key)
-    expect(held).toContain('4 records of rentals wait.')
-    expect(textOf(await look('/streams/rentals/pause'))).toContain('Nothing of rentals, rental_')
+    expect(held).toContain('4 records of rentals are on hold.')
+    expect(textOf(await look('/streams/rentals/pause'))).toMatch(
+      /rentals, rental_\w+, .* are not read until you resume rentals\./,
+    )
   })
 
   it('make each decision once, in the name that was typed, and lead back to what it is about', async () => {
@@ -143,7 +145,7 @@ describe('pages on which a person decides', () => {
   it('hand what needs the API to a worker', async () => {
     const answer = await decide(`/changes/${waiting.unknown}/took-effect`, { resultId: '' })
     expect(answer.status).toBe(303)
-    expect(textOf(await look(`/changes/${waiting.unknown}`))).toContain('a worker is to carry it out')
+    expect(textOf(await look(`/changes/${waiting.unknown}`))).toContain('waits for a worker')
     const pusher = createPusher(mirror.app.pushContext)
     await pusher.drain(AbortSignal.timeout(20_000))
     await pusher.close()
@@ -226,7 +228,7 @@ describe('pages on which a person decides', () => {
   it('are not there without ADMIN_TOKEN, and the others say how to turn them on', async () => {
     for (const path of ['/', `/changes/${waiting.conflict}`, `/runs/${waiting.run}`, '/streams/rentals']) {
       const page = await (await open.get(path)).text()
-      expect(textOf(page), path).toContain('To decide on these pages, set ADMIN_TOKEN')
+      expect(textOf(page), path).toContain('To make decisions on these pages, set ADMIN_TOKEN')
       expect(page, path).not.toContain('class="action"')
       expect(page, path).not.toContain('example.com')
     }

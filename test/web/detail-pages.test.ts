@@ -51,15 +51,17 @@ it('of a stream show its state, every run, its quarantine, and the commands that
   const harbours = await page('/streams/harbours')
   const [bad] = await query(`select id, reason from sync.quarantine where stream = 'harbours'`)
   expect(harbours).toContain(` ${bad?.id} 990001 ${bad?.reason}`)
-  expect(await page('/streams/resource_equipments')).toContain('It stands inside the records of resources')
+  expect(await page('/streams/resource_equipments')).toContain(
+    'This stream has no runs of its own. It is read with resources.',
+  )
   expect(await page('/streams/equipments')).toMatch(/failing .* 403/)
 })
 
 it('of a run, a change and a quarantined record show what is theirs', async () => {
   const run = await page(`/runs/${held}`)
   expect(run).toContain(`Run ${held} rentals · held`)
-  expect(run).toContain('25 deletions wait for a person')
-  expect(run).toMatch(/Asked for by test .*Why deletions are held What Found Held because \S/)
+  expect(run).toContain('25 deletions need your decision')
+  expect(run).toMatch(/Trigger test .*Why deletions are held What Found Held because \S/)
   const [first] = await query(`select min(key) as key from sync.held where run_id = ${held}`)
   expect(run).toContain(String(first?.key))
   expect(await page(`/changes/${change}`)).toMatch(
@@ -82,14 +84,14 @@ it('of a run, a change and a quarantined record show what is theirs', async () =
 
 it('of the webhook shows whether the receiver accepts calls, and each attempt', async () => {
   const { pool } = mirror.app.database
-  expect(await page('/webhook')).toContain('is not set: nothing is sent')
+  expect(await page('/webhook')).toContain('Nothing is sent because WEBHOOK_URL is not set.')
   const env = {
     ...{ API_BASE_URL: mirror.sandbox.url, API_AUTH: 'none', WEBHOOK_URL: 'https://hooks.example/secret-path' },
     WEBHOOK_SECRET: `whsec_${Buffer.alloc(32).toString('base64')}`,
   }
   await using configured = await openPages(mirror, env)
   const shown = async (path: string): Promise<string> => textOf(await (await configured.get(path)).text())
-  expect(await shown('/webhook')).toContain('No call was sent within a week.')
+  expect(await shown('/webhook')).toContain('No calls were sent in the last 7 days.')
   const sent = { id: 'msg_1', changes: 7, durationMs: 1_035, afterCursor: null }
   await noteDelivery(pool, { ...sent, status: null, error: 'https://hooks.example did not answer within 20 s.' })
   await noteDelivery(pool, { ...sent, status: 204, error: null })
@@ -134,7 +136,7 @@ it('lie behind a status page that tells refused credentials as one matter, and e
     .toMatch(/needs? your attention: the API refuses the credentials.* boat-mirror check \. 0 of 35 streams are fresh/)
   const text = await told()
   expect(text).not.toContain('countries, cities: the last run')
-  expect(text).toMatch(/boats:7 idle 9\.9\.9 \d+ s \d+ s ago nothing right now/)
+  expect(text).toMatch(/boats:7 idle 9\.9\.9 \d+ s \d+ s ago idle/)
   mirror.sandbox.clearFaults()
   await mirror.sync({ streams: ['countries', 'cities'] })
 })

@@ -57,7 +57,7 @@ it('without its database it lives, is not ready, and every page says so instead 
   })
   const page = await pages.get('/')
   expect(page.status).toBeGreaterThanOrEqual(500)
-  expect(await page.text()).toContain('The status cannot be read')
+  expect(await page.text()).toContain('Cannot read the status')
   const metrics = await pages.get('/metrics')
   expect(metrics.status).toBe(200)
   const values = readMetrics(await metrics.text())

@@ -308,7 +308,7 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     expect(await poorContrast(page)).toEqual([])
     await page.getByLabel('Token (ADMIN_TOKEN)').fill('not the token at all')
     await page.keyboard.press('Enter')
-    await expect.poll(() => page.getByRole('alert').textContent()).toBe('This is not the token.')
+    await expect.poll(() => page.getByRole('alert').textContent()).toBe('The token is wrong.')
     await picture(page, 'sign-in')
     await page.getByLabel('Token (ADMIN_TOKEN)').fill(token)
     await page.keyboard.press('Enter')

@@ -199,7 +199,7 @@ describe('page, metrics and status say what the database says', () => {
     expect(fresh.text).toContain(
       `${readEndpoints.length} of ${readEndpoints.length} read endpoints answered successfully`,
     )
-    expect(fresh.text).toContain('Nothing. Everything continues by itself.')
+    expect(fresh.text).toContain('Nothing needs your attention.')
 
     // Late: one stream should have been younger.
     await query(`update sync.streams set target_s = 0.001 where stream = 'harbours'`)
@@ -215,7 +215,7 @@ describe('page, metrics and status say what the database says', () => {
     expect(failing.text).toContain(
       '1 thing needs your attention: runs of equipments fail; run boat-mirror runs equipments',
     )
-    expect(failing.text).toMatch(/equipments: the last run did not read everything: .*403/)
+    expect(failing.text).toMatch(/The last run of equipments did not read everything: .*403/)
     expect(failing.text).toContain('boat-mirror runs equipments')
     mirror.sandbox.clearFaults()
     await mirror.sync({ streams: ['equipments'] })
@@ -226,7 +226,7 @@ describe('page, metrics and status say what the database says', () => {
     mirror.sandbox.clearFaults()
     const doubtful = await compareAll()
     expect(doubtful.text).toContain(
-      'companies: the list shrank although its records still answer. Nothing was deleted.',
+      'companies: the list shrank, but the missing records still exist. Nothing was deleted.',
     )
     await mirror.sync({ streams: ['companies'] })
 
@@ -237,7 +237,7 @@ describe('page, metrics and status say what the database says', () => {
     const held = await compareAll()
     const [run] = await query<{ id: string }>(`select max(id) as id from sync.runs where status = 'held'`)
     expect(held.metrics.get('boat_mirror_held_deletions{stream="rentals"}')).toBe(24)
-    expect(held.text).toContain('rentals: 24 records missing from the list')
+    expect(held.text).toContain('rentals: 24 records are missing from the list')
     expect(held.text).toContain(`boat-mirror runs show ${run?.id} boat-mirror runs release ${run?.id}`)
     expect(held.text).toContain('1 thing needs your attention: deletes in rentals are on hold')
 
@@ -263,7 +263,7 @@ describe('of a mirror that was read once', () => {
     const { page, metrics } = await look()
     expect(metrics.get('boat_mirror_outbox_changes{status="queued"}')).toBe(1)
     expect(metrics.get('boat_mirror_outbox_oldest_queued_age_seconds')).toBeGreaterThan(0)
-    expect(textOf(page)).toMatch(/1 change on the way, the oldest queued \d+ s ago\./)
+    expect(textOf(page)).toMatch(/1 change to send, the oldest queued \d+ s ago\./)
   })
 
   it('the plots of the last hours hold every call of the API', async () => {

@@ -19,7 +19,7 @@ export async function runCalendar(
   const address = `http://${shown}:${port}/calendars/${encodeURIComponent(resource)}.ics?key=${key}`
   if (json) return printJson({ resource, address, key })
   print(address)
-  printNote('The key is not shown again. Keys from before open this calendar no more.')
+  printNote('The key is not shown again. Earlier keys no longer open this calendar.')
 }
 
 async function runRevoke(context: CommandContext, resource: string, json: boolean): Promise<void> {
@@ -28,5 +28,5 @@ async function runRevoke(context: CommandContext, resource: string, json: boolea
       remedy: `Create one with: boat-mirror access calendar ${resource}`,
     })
   if (json) return printJson({ resource, address: null, key: null })
-  print(`The calendar of resource ${resource} has no key any more.`)
+  print(`The calendar of resource ${resource} no longer has a key.`)
 }

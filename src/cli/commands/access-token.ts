@@ -20,7 +20,7 @@ type CreateFlags = Json & {
 /** Prints a task left for an administrator; 3 if there is one. */
 function noteTask(task: RoleTask | null, what: string): ExitCode {
   if (task === null) return 0
-  printNote(`${what} (${task.reason}). Run as a database role that may:`)
+  printNote(`${what} (${task.reason}). Run these statements as a database role that may do so:`)
   for (const statement of task.sql) printNote(`  ${statement};`)
   return 3
 }
@@ -41,22 +41,22 @@ export async function runCreate(context: CommandContext, name: string, flags: Cr
     printNote(`This is token ${id}, ${name}. It is not shown again.`)
   }
   const groups = task?.sql.some((statement) => statement.includes('role "boat_mirror_serve"')) ?? false
-  const left = `The token works once its database role ${role} exists, which could not be created`
+  const left = `The token works once its database role ${role} exists. It could not be created`
   const code = noteTask(task, left)
   if (groups) printNote('Then run: boat-mirror migrate')
   return code
 }
 
 const nameTaken = (name: string): BoatMirrorError =>
-  new BoatMirrorError('USAGE', `There is a token ${name} already.`, {
-    remedy: `Take another name, or revoke it first with: boat-mirror access token revoke ${name}`,
+  new BoatMirrorError('USAGE', `A token named ${name} already exists.`, {
+    remedy: `Choose another name, or revoke that token first with: boat-mirror access token revoke ${name}`,
   })
 
 export async function runRevoke(context: CommandContext, which: string, { json }: Json): Promise<ExitCode> {
   const revoked = await changing(context, (db) => revokeToken(db, which))
   if (revoked === null)
-    throw new BoatMirrorError('NOT_FOUND', `There is no token ${which} that could be revoked.`, {
-      remedy: 'See which there are with: boat-mirror access token list',
+    throw new BoatMirrorError('NOT_FOUND', `There is no valid token ${which} to revoke.`, {
+      remedy: 'List the tokens with: boat-mirror access token list',
     })
   const { id, name, task } = revoked
   if (json) printJson({ id, name, sql: task?.sql ?? [] })
@@ -69,7 +69,7 @@ export async function runList(context: CommandContext, { json }: Json): Promise<
   const { pool } = opened.database
   const tokens = await listTokens(pool)
   if (json) return printJson(tokens)
-  if (tokens.length === 0) return print('There is no token. Create one with: boat-mirror access token create NAME')
+  if (tokens.length === 0) return print('There are no tokens. Create one with: boat-mirror access token create NAME')
   print(
     table(
       ['ID', 'NAME', 'STATE', 'COMPANIES', 'PERSONAL', 'WRITE', 'CREATED (UTC)', 'EXPIRES (UTC)'],

@@ -18,20 +18,24 @@ import { print, printJson, printNote, table } from '../terminal/output.ts'
 
 async function assertRestrictable(db: Queryable, role: string): Promise<void> {
   if (await isTokenRole(db, role))
-    throw new BoatMirrorError('USAGE', `Role ${role} belongs to an access token, which says what it sees.`, {
-      remedy: 'Create another token with: boat-mirror access token create NAME --companies IDS',
-    })
+    throw new BoatMirrorError(
+      'USAGE',
+      `Role ${role} belongs to an access token, which defines what the role can see.`,
+      {
+        remedy: 'Create another token with: boat-mirror access token create NAME --companies IDS',
+      },
+    )
   const { exists, bypasses } = await findRole(db, role)
   if (!exists)
     throw new BoatMirrorError('NOT_FOUND', `There is no role ${role}.`, {
-      remedy: `Make it with: create role "${role}" login; grant boat_mirror_partner to "${role}"`,
+      remedy: `Create it with: create role "${role}" login; grant boat_mirror_partner to "${role}"`,
     })
   if (bypasses !== null)
     throw new BoatMirrorError(
       'USAGE',
-      `Role ${role} cannot be restricted: ${bypasses}, whom row level security does not hold.`,
+      `Role ${role} cannot be restricted: ${bypasses}, so row level security does not apply.`,
       {
-        remedy: 'Take another role for whom is to see some companies alone.',
+        remedy: 'Use another role for access to only some companies.',
       },
     )
   await assertViewsGuarded(db)
@@ -49,32 +53,32 @@ export async function runGrant(
   })
   if (unknown.length > 0) printNote(`The mirror has no company ${unknown.join(', ')} yet.`)
   if (json) return printJson({ role, companies, unknown })
-  print(`${role} and its members see companies ${companies.join(', ')} alone.`)
+  print(`${role} and its members now see only companies ${companies.join(', ')}.`)
 }
 
 export async function runRevoke(context: CommandContext, role: string, { json }: Json): Promise<void> {
   if (!(await changing(context, (db) => revokeCompanies(db, role))))
     throw new BoatMirrorError('NOT_FOUND', `Role ${role} is not restricted.`, {
-      remedy: 'See which are with: boat-mirror access list',
+      remedy: 'List the restricted roles with: boat-mirror access list',
     })
   if (json) return printJson({ role, companies: null })
-  print(`${role} is not restricted any more: it sees whatever it was granted.`)
+  print(`${role} is no longer restricted: it sees everything that it was granted.`)
 }
 
 /** Why a restriction does not hold; null: it does. */
 function faultOf({ exists, bypasses }: CompanyGrant): string | null {
   if (exists) return bypasses === null ? null : `sees everything: ${bypasses}`
-  return 'there is no role of this name'
+  return 'the role does not exist'
 }
 
 export async function runList(context: CommandContext, { json }: Json): Promise<void> {
   await using opened = await context.openDatabase()
   const grants = await listCompanyGrants(opened.database.pool)
   if (json) return printJson(grants)
-  if (grants.length === 0) return print('No role is restricted: each sees whatever it was granted.')
+  if (grants.length === 0) return print('No role is restricted. Each sees everything that it was granted.')
   print(
     table(
-      ['ROLE', 'COMPANIES', 'SINCE (UTC)', 'FAULT'],
+      ['ROLE', 'COMPANIES', 'SINCE (UTC)', 'PROBLEM'],
       grants.map((grant) => [grant.role, grant.companies.join(', '), instant(grant.grantedAt), faultOf(grant)]),
     ),
   )

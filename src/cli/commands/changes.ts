@@ -34,7 +34,7 @@ export async function runList(context: CommandContext, options: ListOptions & Js
     ...(options.aggregate === undefined ? {} : { aggregate: options.aggregate }),
   })
   if (options.json) printJson([...changes].reverse().map(changeFacts))
-  else if (changes.length === 0) print('No change matches.')
+  else if (changes.length === 0) print('No changes match.')
   else print(changesTable(changes))
 }
 
@@ -132,7 +132,7 @@ export async function runRetry(
   ids: readonly string[],
   { all, json, expected }: { readonly all: boolean } & Json & Expected,
 ): Promise<void> {
-  if (ids.length === 0 && !all) throw new BoatMirrorError('USAGE', 'Give numbers of changes, or --all.')
+  if (ids.length === 0 && !all) throw new BoatMirrorError('USAGE', 'Give the numbers of changes, or --all.')
   await using opened = await context.openDatabase()
   const { database } = opened
   const chosen = all
@@ -170,7 +170,7 @@ async function decideEach(
   for (const id of ids) await decide(id)
   const changes = await Promise.all(ids.map((id) => existing(opened.database, id)))
   if (json) printJson(changes.map(({ id, operation, status }) => ({ id, operation, status })))
-  else if (changes.length === 0) print('No change matches.')
+  else if (changes.length === 0) print('No changes match.')
   else print(changesTable([...changes].reverse()))
 }
 

@@ -16,11 +16,11 @@ export async function runCheck(
 ): Promise<ExitCode> {
   const { config } = context
   if (write !== undefined && config.api.baseUrl === null)
-    throw new BoatMirrorError('USAGE', 'There is nothing to find: API_BASE_URL is not set.', {
+    throw new BoatMirrorError('USAGE', 'There is nothing to detect, because API_BASE_URL is not set.', {
       remedy: 'Set API_BASE_URL and API_TOKEN.',
     })
   if (withSecrets && write === undefined)
-    throw new BoatMirrorError('USAGE', '--with-secrets belongs to --write: nothing is written without it.')
+    throw new BoatMirrorError('USAGE', '--with-secrets needs --write. Without --write, nothing is written.')
   const isToWrite = write !== undefined
   const { found, ...seen } = await checkEverything(context, { isToWrite, tryQuery })
   const findings = [...seen.findings]
@@ -38,7 +38,7 @@ export async function runCheck(
         : settings.length > 0 && findings.some(({ name, status }) => name.startsWith('settings') && status !== 'ok')
           ? linesText(settings)
           : null
-    const verdict = bad ? 'Something is wrong.' : 'All that is needed works.'
+    const verdict = bad ? 'Something is wrong.' : 'Everything needed works.'
     printText([findingsText(findings), ...(lines === null ? [] : [lines]), verdict].join('\n\n'))
   }
   return bad ? 1 : contradicted ? 3 : 0

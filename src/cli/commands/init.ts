@@ -24,8 +24,8 @@ export async function runInit(context: CommandContext): Promise<ExitCode> {
   const answers = await collectAnswers({ environment: process.env, kept, signal: context.signal })
   const environment = { ...context.environment, ...answers }
   if (answers.API_TOKEN !== undefined && !environment.API_BASE_URL)
-    throw new BoatMirrorError('USAGE', 'API_TOKEN is given, and API_BASE_URL is not.', {
-      remedy: 'Give the address of the API, too.',
+    throw new BoatMirrorError('USAGE', 'API_TOKEN is given, but API_BASE_URL is not.', {
+      remedy: 'Give the address of the API as well.',
     })
   if (!environment.API_BASE_URL && !environment.DATABASE_URL) {
     printText(withDefaults)
@@ -62,6 +62,6 @@ const tracked = (): BoatMirrorError =>
 /** What git may do with the file one day. */
 function noteOf(state: GitState): readonly string[] {
   if (state === 'open') return [`${name} is not ignored by git. Add it to .gitignore, or its secrets may be committed.`]
-  if (state === 'unknown') return [`git could not say whether it tracks ${name}. Make sure that it does not.`]
+  if (state === 'unknown') return [`Could not find out whether git tracks ${name}. Make sure that it does not.`]
   return []
 }

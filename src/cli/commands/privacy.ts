@@ -2,7 +2,7 @@
 
 import { type Database, openDatabase } from '../../database/database.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { count, instant } from '../../format.ts'
+import { count, counted, instant } from '../../format.ts'
 import { crewOf, erasePerson, exportPerson, unerasePerson } from '../../mirror/persons.ts'
 import { mirrorRewrites } from '../../mirror/rewrites.ts'
 import { outboxRewrites } from '../../outbox/rewrites.ts'
@@ -62,10 +62,10 @@ export async function runPrivacy(context: CommandContext, { json }: Json): Promi
   )
   print(`\nPERSONAL_DATA is ${stored.mode}${stored.setAt === null ? '' : `, since ${instant(stored.setAt)}`}.`)
   print('The same applies to copies in payloads, change log, quarantine, feed and outbox.')
-  if (users.size + crew.size > 0) print(`Erased: ${users.size} users, ${crew.size} crew members.`)
+  if (users.size + crew.size > 0) print(`Erased: ${counted(users.size, 'user')}, ${counted(crew.size, 'crew member')}.`)
   if (difference !== null)
     printText(
-      `Your settings differ, so no worker starts with them: ${difference}. Apply them: boat-mirror privacy apply`,
+      `Your settings differ, so no worker starts with them: ${difference}. Apply them with: boat-mirror privacy apply`,
     )
   if (stored.applying !== null)
     printText('`privacy apply` has not finished, so no worker starts. Run it again: boat-mirror privacy apply')

@@ -32,7 +32,10 @@ function requestOf(view: ReportView, { from, to, ...options }: Options): ReportR
   const last = to ?? from
   const days = (Date.parse(last) - Date.parse(from)) / 86_400_000 + 1
   if (days < 1 || days > maxDays)
-    throw new BoatMirrorError('USAGE', `--to ${last} must be after --from ${from}, by ten years at most.`)
+    throw new BoatMirrorError(
+      'USAGE',
+      `--to is ${last}. It must not be before --from ${from}, nor more than ten years after it.`,
+    )
   return { ...request, days: { from, to: last } }
 }
 

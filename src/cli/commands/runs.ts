@@ -3,7 +3,7 @@
 import { existingStream, findStream } from '../../catalog/catalog.ts'
 import { sleep } from '../../clock.ts'
 import { BoatMirrorError } from '../../errors.ts'
-import { count, instant, relative } from '../../format.ts'
+import { count, counted, instant, relative } from '../../format.ts'
 import { runFacts, runLine, runSeconds } from '../../inspect/outcome.ts'
 import { heldKeyFacts, taskFacts } from '../../inspect/queries.ts'
 import { planFacts } from '../../inspect/run-details.ts'
@@ -106,7 +106,9 @@ export async function runShow(context: CommandContext, id: string, { json }: Jso
     )
   if (held.count > 0) {
     const more = held.count > held.keys.length ? ` and ${count(held.count - held.keys.length)} more` : ''
-    print(`\n${count(held.count)} deletions are held: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`)
+    print(
+      `\n${counted(held.count, 'deletion')} ${held.count === 1 ? 'is' : 'are'} held: ${held.keys.map((key) => oneLine(key, 40)).join(', ')}${more}`,
+    )
     print(`Plan: ${heldPlan}`)
     printText(`Release them with: boat-mirror runs release ${run.id}`)
   }
@@ -128,7 +130,7 @@ export async function runRelease(
   const decision = await decideStream(app.database.pool, 'release', id, decidedBy({ expected }))
   const parent = findStream(held.stream)?.parent
   const asked = parent === undefined ? '' : `${parent} for `
-  tell(log, 'release', `Requesting ${asked}${count(keys)} records of ${held.stream} again.`)
+  tell(log, 'release', `Requesting ${asked}${counted(keys, 'record')} of ${held.stream} again.`)
   const run = await carryOut(context, app, { decision, stream: held.stream })
   const code = exitCodeOfSync({ runs: [run], quarantine: {} })
   if (json) printJson({ exitCode: code, run: runFacts(run) })

@@ -18,5 +18,5 @@ export async function runServe(context: CommandContext): Promise<void> {
   printText(`Database  ${shownAddress(app.databaseUrl)}   (in full: boat-mirror db)`)
   print(`Served    ${server.url}/v3`)
   if (!signal.aborted) await once(signal, 'abort')
-  log.info({ event: 'stopping' }, 'stopping: requests under way are ended')
+  log.info({ event: 'stopping' }, 'stopping: connections are closed')
 }

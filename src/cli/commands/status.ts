@@ -58,12 +58,12 @@ export function describe(facts: StatusFacts, options: { readonly now: Date; read
 }
 
 const unexpectedText = ({ stream, share }: StatusFacts['unexpected'][number]): string =>
-  `${stream}: ${count(share * 100)} % of the records read within a week had changed without a change of a rental of their boat. So ${stream} is read as often as if it did not depend on rentals.`
+  `${stream}: ${count(share * 100)} % of the records read in the last 7 days had changed although no rental of their boat had. ${stream} is therefore read as often as if it did not depend on rentals.`
 
 function placesText({ api, quota, database, queue, webhook, alerts }: StatusFacts, now: Date): string {
   const state =
     api.breaker === 'open'
-      ? `down; next try ${nextTry(api.nextProbeAt, now)}`
+      ? `down; next attempt ${nextTry(api.nextProbeAt, now)}`
       : api.pausedUntil === null
         ? ''
         : `asked us to wait; resumes ${relative(api.pausedUntil, now)}`
@@ -77,7 +77,7 @@ function placesText({ api, quota, database, queue, webhook, alerts }: StatusFact
       ? []
       : [`Quota     ${usedText(quota)}${quota.readsStopped ? ' – reads wait: the rest is reserved for changes' : ''}`]),
     `Database  ${database.url}   Postgres ${database.version}, ${bytes(database.size)}${database.embedded ? ', embedded' : ''}`,
-    `Queue     ${queue.url === null ? 'Postgres, beside the mirror' : `Redis ${queue.url}`}`,
+    `Queue     ${queue.url === null ? 'Postgres, in the same database' : `Redis ${queue.url}`}`,
     ...(webhook === null ? [] : [`Webhook   ${webhook.url} – ${webhookText(webhook, now)}`]),
     ...(alerts === null ? [] : [`Alerts    ${alerts.url} – ${alertsText(alerts, now)}`]),
   ].join('\n')

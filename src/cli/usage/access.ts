@@ -9,21 +9,18 @@ import { withJson } from './arguments.ts'
 export function registerAccess(program: Command): void {
   const access = program
     .command('access')
-    .description('restrict roles of the database to the rows of some companies; tokens and calendars of `serve`')
+    .description('restrict database roles to the rows of some companies; manage the tokens and calendars of `serve`')
   withJson(
     access
       .command('grant')
       .description('restrict a role and its members to these companies; replaces an earlier restriction')
-      .argument(
-        '<role>',
-        'role of the database; it may be a member of boat_mirror_partner or another role of Boat Mirror',
-      )
+      .argument('<role>', 'database role; it may be a member of boat_mirror_partner or another role of Boat Mirror')
       .requiredOption('--companies <ids>', 'companies.id, separated by commas', companyIds),
   ).action(action(() => import('../commands/access.ts'), 'runGrant', quiet))
   withJson(
     access
       .command('revoke')
-      .description('lift the restriction: the role sees everything that it is granted otherwise')
+      .description('lift the restriction: the role sees everything that it was granted')
       .argument('<role>', 'role as `access list` shows it'),
   ).action(action(() => import('../commands/access.ts'), 'runRevoke', quiet))
   withJson(access.command('list').description('list the restricted roles and their companies')).action(
@@ -33,9 +30,9 @@ export function registerAccess(program: Command): void {
   withJson(
     access
       .command('calendar')
-      .description("print the address of a boat's calendar with a new key; the key before it is revoked")
+      .description("print the address of a boat's calendar with a new key, and revoke the previous key")
       .argument('<resource>', 'resources.id')
-      .option('--revoke', 'only revoke the key: nobody can read the calendar', false),
+      .option('--revoke', 'revoke the key without creating one; then nobody can read the calendar', false),
   ).action(action(() => import('../commands/access-calendar.ts'), 'runCalendar', quiet))
 }
 
@@ -49,10 +46,10 @@ function registerTokens(access: Command): void {
       .description('create a token and its database role, and print the token once')
       .argument('<name>', 'name of the token', tokenName)
       .option('--companies <ids>', 'companies.id that it sees, separated by commas; default: all', companyIds)
-      .option('--personal', 'it also sees personal members, users and documents', false)
+      .option('--personal', 'it may also read personal members, users and documents', false)
       .option('--write', 'it may also write', false)
       .option('--expires <duration>', 'how long it is valid, such as 90d; default: until it is revoked', validity)
-      .option('--server <role>', 'the database role of `serve`, where DATABASE_URL of this command names another role'),
+      .option('--server <role>', 'the database role of `serve`, if DATABASE_URL of this command names another role'),
   ).action(action(load, 'runCreate', quiet))
   withJson(token.command('list').description('list the tokens and what each may do, newest first')).action(
     action(load, 'runList', quiet),

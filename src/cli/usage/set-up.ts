@@ -13,8 +13,8 @@ export function registerInit(program: Command): void {
     )
     .addHelpText(
       'after',
-      '\nAPI_BASE_URL, API_TOKEN and DATABASE_URL of the environment are taken as they are. Without a terminal, lines NAME=value' +
-        '\non standard input set the others. A secret is never a flag, and never on the screen.' +
+      '\nAPI_BASE_URL, API_TOKEN and DATABASE_URL of the environment are used as they are. Without a terminal, lines NAME=value' +
+        '\non standard input set the others. Secrets are never given as flags, and never shown on the screen.' +
         '\nExit code: 0 .env is written, 1 the check failed and nothing is written, 2 wrong usage or .env is tracked by git,' +
         '\n3 .env is written, and the environment contradicts it.',
     )

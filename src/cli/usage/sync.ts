@@ -25,10 +25,10 @@ export function registerWorker(program: Command): void {
 export function registerServe(program: Command): void {
   program
     .command('serve')
-    .description("answer the API's own reads from the mirror, and its writes through the outbox, until told to stop")
+    .description('serve the API itself: reads from the mirror, writes through the outbox; until you stop it')
     .addHelpText(
       'after',
-      '\nSERVE_LISTEN says where. A worker must run, here or elsewhere: it reads the API and sends the writes.\nWith SERVE=on, `worker` serves as well.',
+      '\nSERVE_LISTEN sets the address. A worker must also run, here or elsewhere: it reads the API and sends the writes.\nWith SERVE=on, `worker` serves as well.',
     )
     .action(action(() => import('../commands/serve.ts'), 'runServe', { stoppedCode: 0 }))
 }

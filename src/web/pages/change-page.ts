@@ -22,8 +22,8 @@ export type ChangeDetails = {
 }
 
 const valuesNote = {
-  off: "Values and the API's own words are shown on the command line alone.",
-  on: "Values are shown before a decision, and on the command line; the API's own words on the command line alone.",
+  off: "Only the command line shows values and the API's messages.",
+  on: "Values are shown on the decision pages and on the command line. Only the command line shows the API's messages.",
 } as const
 
 /** What you can do about a change in this state. */
@@ -35,7 +35,7 @@ const remedies: Readonly<Record<string, (id: string) => readonly string[]>> = {
 }
 
 const neighbourRow = (each: ChangeDetails['neighbours']['waitsFor'][number], how: string): Html =>
-  html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>${cell('How', how)}${cell('Operation', each.operation)}${cell('State', each.status)}</tr>`
+  html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>${cell('Relation', how)}${cell('Operation', each.operation)}${cell('State', each.status)}</tr>`
 
 /** The whole page. */
 export function renderChangePage(
@@ -67,13 +67,13 @@ export function renderChangePage(
 <p class="note">${valuesNote[decides === 'off' ? 'off' : 'on']}</p>${commandRow([`changes show ${id}`, ...(remedies[status]?.(id) ?? [])])}</section>`,
     listing({
       id: 'neighbours',
-      title: 'What it waits for, and what waits for it',
-      columns: ['Change', 'How', 'Operation', 'State'],
+      title: 'Related changes',
+      columns: ['Change', 'Relation', 'Operation', 'State'],
       rows: [
-        ...neighbours.waitsFor.map((each) => neighbourRow(each, 'it waits for this')),
-        ...neighbours.neededBy.map((each) => neighbourRow(each, 'waits for it')),
+        ...neighbours.waitsFor.map((each) => neighbourRow(each, 'this change waits for it')),
+        ...neighbours.neededBy.map((each) => neighbourRow(each, 'waits for this change')),
       ],
-      none: 'No other change.',
+      none: 'No other change waits for this one, and it waits for none.',
     }),
   ]
   return frame({ title: `Change ${id}`, signedIn, now, version, sections })

@@ -64,7 +64,7 @@ export function sentSection({ method, path, body, fields, note }: Preview): Html
       ({ field, from, to }) =>
         html`<tr><th scope="row">${field}</th>${cell('The API shows', shown(from))}${cell('Sent', shown(to))}</tr>`,
     ),
-    none: body === null ? 'Nothing would be sent as it stands.' : 'No field would change.',
+    none: body === null ? 'Nothing would be sent.' : 'No field would change.',
   })
   return html`${table}<section aria-label="Request"><p><code>${method} ${path}</code></p>${note !== null && html`<p class="note">${oneLine(note, 500)}</p>`}</section>`
 }
@@ -77,7 +77,7 @@ const valuesSection = (id: string, title: string, values: Readonly<Record<string
     rows: Object.entries(values).map(
       ([field, value]) => html`<tr><th scope="row">${field}</th>${cell('Value', shown(value))}</tr>`,
     ),
-    none: 'It has none.',
+    none: 'The change has no fields.',
   })
 
 type Neighbours = Awaited<ReturnType<typeof neighboursOf>>
@@ -85,13 +85,13 @@ type Neighbours = Awaited<ReturnType<typeof neighboursOf>>
 const blockedSection = ({ neededBy }: Neighbours): Html =>
   listing({
     id: 'blocked',
-    title: 'Changes that are blocked with it',
+    title: 'Changes that wait for this one',
     columns: ['Change', 'Operation', 'State'],
     rows: neededBy.map(
       (each) =>
         html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>${cell('Operation', each.operation)}${cell('State', each.status)}</tr>`,
     ),
-    none: 'None waits for it.',
+    none: 'No change waits for this one.',
   })
 
 type ChangeSubject = {
@@ -117,10 +117,10 @@ export function changeSubject(name: ActionName, { change, neighbours, preview, m
       Array.isArray(candidates) &&
       listing({
         id: 'candidates',
-        title: 'Records that it could be',
+        title: 'Records that the change may have created',
         columns: ['Record'],
         rows: candidates.map((each) => html`<tr>${cell('Record', shown(each))}</tr>`),
-        none: 'None was found.',
+        none: 'No record was found.',
       }),
   ].filter((each) => each !== false)
   return {
@@ -149,16 +149,16 @@ export function releaseSubject({ run, stream, held, records, after }: ReleaseSub
   const names = [...new Set(records.flatMap(({ values }) => Object.keys(values)))]
   const asked =
     stream.parent === undefined
-      ? 'The API is asked for each of them. Those that it answers with 404 or 410 are marked as deleted, the others stay.'
-      : `The API is asked again for the ${stream.parent} above them. Rows that it still does not bring are marked as deleted.`
+      ? 'Each record is requested from the API. Records answered with 404 or 410 are marked as deleted; the others stay.'
+      : `Their parent records (${stream.parent}) are requested from the API again. Rows that are still missing are marked as deleted.`
   const more =
     after !== null &&
     html`<p><a href="/runs/${run.id}/release?${new URLSearchParams({ after }).toString()}">Next records</a></p>`
   return {
     back: `/runs/${run.id}`,
-    title: `what run ${run.id} holds`,
+    title: `deletions held by run ${run.id}`,
     sections: [
-      html`<section aria-label="What happens"><p>${counted(held, 'record')} of ${stream.name} ${held === 1 ? 'waits' : 'wait'}. ${asked}</p>${more}</section>`,
+      html`<section aria-label="What happens"><p>${counted(held, 'record')} of ${stream.name} ${held === 1 ? 'is' : 'are'} on hold. ${asked}</p>${more}</section>`,
       listing({
         id: 'records',
         title: records.length === held ? 'The records' : `${count(records.length)} of ${count(held)} records`,
@@ -167,7 +167,7 @@ export function releaseSubject({ run, stream, held, records, after }: ReleaseSub
           ({ key, values }) =>
             html`<tr><th scope="row">${oneLine(key, 80)}</th>${names.map((name) => cell(name, oneLine(values[name] ?? '', 80)))}</tr>`,
         ),
-        none: 'Nothing is held.',
+        none: 'No record is on hold.',
       }),
     ],
   }
@@ -179,8 +179,8 @@ export function streamSubject(name: ActionName, stream: StreamDef): Subject {
   const all = [stream.name, ...below].join(', ')
   const text =
     name === 'pause'
-      ? `Nothing of ${all} is read until somebody resumes it. A run under way ends first. The rows stay as they are, nothing is late, and changes are sent as before.`
-      : `${all}: what is overdue is read at once.`
+      ? `${all} ${below.length === 0 ? 'is' : 'are'} not read until you resume ${stream.name}. A run in progress ends first. The rows stay as they are, the streams do not count as late, and changes are still sent.`
+      : `${all} ${below.length === 0 ? 'is' : 'are'} read again. Overdue reads start at once.`
   return {
     back: `/streams/${stream.name}`,
     title: stream.name,
@@ -193,11 +193,11 @@ function formSection({ path, form, button, asksToken, problem, who, resultId }: 
   const id = subject.resultId
   return html`<section class="decide" aria-labelledby="decide"><h2 id="decide">Decide</h2>
 <form method="post" action="${path}">
-<label for="who">Your name. It is kept with the decision, marked as unproven.</label>
+<label for="who">Your name. It is stored with the decision, marked as unverified.</label>
 <input id="who" name="who" autocomplete="name" maxlength="${longestName}" required value="${who}">
 ${
   id !== undefined &&
-  html`<label for="result-id">Id of the record that the change made${id === 'asked' && ' (empty: not known)'}</label>
+  html`<label for="result-id">Id of the record that the change created${id === 'asked' && ' (leave empty if unknown)'}</label>
 <input id="result-id" name="resultId" inputmode="numeric" pattern="[0-9]{1,18}" value="${resultId}"${id === 'needed' && html` required`}>`
 }${
   asksToken &&
@@ -205,7 +205,7 @@ ${
 <input id="token" name="token" type="password" autocomplete="current-password" required>`
 }
 <p class="wrong" role="alert">${problem}</p>
-<button name="form" value="${form}">${button}</button> <a href="${subject.back}">Do nothing</a></form></section>`
+<button name="form" value="${form}">${button}</button> <a href="${subject.back}">Cancel</a></form></section>`
 }
 
 type Shown = {

@@ -41,7 +41,7 @@ const heatRow = ({ name, days }: Month, today: string, scale: Scale): HeatRow =>
   name,
   cells: days.map((day) => ({
     level: levelOf(day, scale),
-    title: day.known === 0 ? `${day.date}: not known` : `${day.date}: ${count(day.free)} of ${count(day.known)} free`,
+    title: day.known === 0 ? `${day.date}: unknown` : `${day.date}: ${count(day.free)} of ${count(day.known)} free`,
     marked: day.date === today,
   })),
 })
@@ -49,7 +49,7 @@ const heatRow = ({ name, days }: Month, today: string, scale: Scale): HeatRow =>
 function monthRow({ name, days }: Month): Html {
   const free = days.reduce((sum, day) => sum + day.free, 0)
   const known = days.reduce((sum, day) => sum + day.known, 0)
-  return html`<tr><th scope="row">${name}</th><td class="number">${known === 0 ? 'not known' : percent(free, known)}</td></tr>`
+  return html`<tr><th scope="row">${name}</th><td class="number">${known === 0 ? 'unknown' : percent(free, known)}</td></tr>`
 }
 
 /** Twelve months, a square per day, darker where less is free; the same as a table of months. */
@@ -64,10 +64,10 @@ export function fleetSection({ fleet, today }: PageFacts): Html {
       html`<svg width="14" height="14" aria-hidden="true"><rect class="heat-${level}" width="14" height="14" rx="3"/></svg>`,
   )
   return html`<section aria-labelledby="fleet"><h2 id="fleet">Fleet occupancy</h2>
-<p class="note">Calendars of ${count(known)} resources. <span class="legend">${percent(scale.least, 1)} ${legend} ${percent(scale.most, 1)} taken</span></p>
+<p class="note">Calendars of ${count(known)} resources. <span class="legend">${percent(scale.least, 1)} ${legend} ${percent(scale.most, 1)} occupied</span></p>
 <div class="wide" tabindex="0" role="region" aria-label="Availability by day">${heatMap(
     grouped.map((month) => heatRow(month, today, scale)),
-    'Share of the fleet that is taken, by day; the table below says it by month',
+    'Occupancy of the fleet by day. The table below shows it by month.',
   )}</div>
 <details id="months"><summary>By month</summary><table class="narrow"><caption class="hidden">Share of free days by month</caption>
 <thead><tr><th scope="col">Month</th><th scope="col" class="number">Free</th></tr></thead><tbody>${grouped.map(monthRow)}</tbody></table></details></section>`

@@ -47,8 +47,8 @@ export function keptStrip(days: readonly KeptDay[], now: Date): Html {
   const worst = [...days].sort((a, b) => a.share - b.share)[0]
   const label =
     worst === undefined
-      ? 'Share of minutes within target by day: nothing measured yet'
-      : `Share of minutes within target by day; the lowest of ${counted(days.length, 'day')}: ${percent(worst)} on ${worst.day}`
+      ? 'Share of minutes within target by day: not measured yet'
+      : `Share of minutes within target by day; lowest of ${counted(days.length, 'day')}: ${percent(worst)} on ${worst.day}`
   return html`${dayStrip(barsOf(days, now), label)}<p class="note ends"><span>${addDays(now.toISOString().slice(0, 10), 1 - historyShown)}</span><span>today</span></p>`
 }
 
@@ -70,7 +70,7 @@ export function keptSection({ status: { freshnessHistory }, now }: PageFacts): H
       (each) =>
         html`<tr><th scope="row">${streamLink(each.stream)}</th>${cell('Within target', percent(each))}${cell('Minutes missed', count(each.minutes - each.minutesWithinTarget))}${cell('Longest gap', gap(each))}</tr>`,
     )
-  const table = html`<details id="kept-streams"><summary>By stream</summary><div class="wide" tabindex="0" role="region" aria-label="Freshness kept by stream"><table><caption class="hidden">Share of minutes within target by stream, the lowest first</caption>
+  const table = html`<details id="kept-streams"><summary>By stream</summary><div class="wide" tabindex="0" role="region" aria-label="Freshness kept by stream"><table><caption class="hidden">Share of minutes within target by stream, lowest first</caption>
 <thead><tr><th scope="col">Stream</th><th scope="col">Within target</th><th scope="col">Minutes missed</th><th scope="col">Longest gap</th></tr></thead><tbody>${rows}</tbody></table></div></details>`
   return html`<section aria-labelledby="kept"><h2 id="kept">Freshness kept</h2>
 <p class="note">${keptText(days)}</p>${days.length > 0 && html`${keptStrip(days, now)}${table}`}</section>`

@@ -21,14 +21,14 @@ const countsOf = (run: Run): readonly Html[] =>
 export function kindOf({ hot, full_read, record_key }: Run): string {
   if (record_key !== null) return `record ${oneLine(record_key, 60)}`
   if (hot) return 'hot'
-  return full_read ? 'complete, every detail' : 'complete'
+  return full_read ? 'complete, all details' : 'complete'
 }
 
 const askers: Readonly<Record<string, string>> = {
-  first: 'the first sync',
-  schedule: 'the schedule',
-  command: 'a command',
-  release: 'a release of held deletions',
+  first: 'first sync',
+  schedule: 'scheduled',
+  command: 'manual',
+  release: 'release of held deletions',
 }
 
 /** Who asked for a run. */
@@ -51,9 +51,9 @@ export function renderRunPage(
       facts: [
         ['Stream', streamLink(run.stream)],
         ['Kind', kindOf(run)],
-        ['Asked for by', askerOf(run)],
+        ['Trigger', askerOf(run)],
         ['Started', `${instant(run.started_at)} UTC`],
-        ['Ended', run.finished_at === null ? 'still at it' : `${instant(run.finished_at)} UTC`],
+        ['Ended', run.finished_at === null ? 'still running' : `${instant(run.finished_at)} UTC`],
         ['Error', run.error === null ? null : oneLine(run.error, 500)],
       ],
     }),
@@ -62,9 +62,9 @@ export function renderRunPage(
     listing({
       id: 'counts',
       title: 'What it read and changed',
-      columns: ['Of', 'Count'],
+      columns: ['What', 'Count'],
       rows: countsOf(run),
-      none: 'Nothing yet.',
+      none: 'Nothing so far.',
     }),
     listing({
       id: 'tasks',
@@ -74,7 +74,7 @@ export function renderRunPage(
         (task) =>
           html`<tr><th scope="row">${task.kind}</th>${cell('State', task.status)}${cell('Count', count(task.tasks))}${cell('Attempts', count(task.attempts))}${cell('Error', task.error === null ? '' : oneLine(task.error, 240))}</tr>`,
       ),
-      none: 'They are kept for a day.',
+      none: 'No tasks. Tasks are kept for one day.',
     }),
     listing({
       id: 'warnings',
@@ -96,7 +96,7 @@ export function renderRunPage(
     held.count > 0 &&
       listing({
         id: 'held',
-        title: `${counted(held.count, 'deletion')} wait for a person`,
+        title: `${counted(held.count, 'deletion')} ${held.count === 1 ? 'needs' : 'need'} your decision`,
         columns: ['Key'],
         rows: held.keys.map((key) => html`<tr><th scope="row">${oneLine(key, 100)}</th></tr>`),
         none: '',

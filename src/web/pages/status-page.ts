@@ -40,7 +40,7 @@ function placesList({ status, now }: PageFacts): Html {
     api.url === ''
       ? ''
       : api.breaker === 'open'
-        ? `down; next try ${relative(api.nextProbeAt, now) ?? 'with the next request'}`
+        ? `down; next attempt ${relative(api.nextProbeAt, now) ?? 'with the next request'}`
         : api.pausedUntil === null
           ? 'answering'
           : `asked us to wait; resumes ${relative(api.pausedUntil, now)}`
@@ -75,8 +75,8 @@ ${placesList(facts)}</section>`,
 /** What is shown while the database does not answer; the page keeps trying. */
 export function renderTrouble(message: string): string {
   const body = html`<header><p class="brand">Boat Mirror</p></header>
-<main id="main"><div id="live"><section class="summary bad" aria-label="Summary"><h1 role="status">The status cannot be read</h1>
-<p>${message}</p><p>Try <code>boat-mirror check</code>. This page tries again by itself.</p></section></div>
+<main id="main"><div id="live"><section class="summary bad" aria-label="Summary"><h1 role="status">Cannot read the status</h1>
+<p>${message}</p><p>Run <code>boat-mirror check</code>. This page retries automatically.</p></section></div>
 <p id="connection" role="status" aria-live="polite"></p></main>`
-  return layout({ title: 'The status cannot be read – Boat Mirror', body, live: true })
+  return layout({ title: 'Cannot read the status – Boat Mirror', body, live: true })
 }

@@ -25,7 +25,7 @@ function runRow(run: Run, now: Date): Html {
   const took = run.finished_at === null ? now : run.finished_at
   return html`<tr><th scope="row"><a href="/runs/${run.id}">${run.id}</a></th>
 ${cell('State', html`<span class="state ${runTones[run.status] ?? 'mute'}">${run.status}</span>`)}
-${cell('Kind', `${kindOf(run)}, by ${askerOf(run)}`)}${cell('Started', relative(run.started_at, now))}
+${cell('Kind', `${kindOf(run)} (${askerOf(run)})`)}${cell('Started', relative(run.started_at, now))}
 ${cell('Took', duration((took.getTime() - run.started_at.getTime()) / 1_000))}
 ${cell('Changes', count(changesOf(run)))}${cell('Requests', count(Number(run.requests)))}
 ${cell('Error', run.error === null ? '' : oneLine(run.error, 160))}</tr>`
@@ -35,7 +35,7 @@ ${cell('Error', run.error === null ? '' : oneLine(run.error, 160))}</tr>`
 export function reasonOf({ stream, reason, id }: QuarantineFacts): string {
   const known = findStream(stream) // a stream of another version may hold persons, too
   return known === undefined || holdsPerson(known)
-    ? `may quote a person: boat-mirror quarantine show ${id}`
+    ? `may contain personal data: boat-mirror quarantine show ${id}`
     : oneLine(reason, 240)
 }
 
@@ -59,11 +59,11 @@ function summary(facts: PageFacts, { stream }: StreamDetails): Html {
     detail: `${state}${present === undefined ? '' : ', being read now'} · ${counted(rows, 'row')}${bad > 0 ? ` · ${count(bad)} in quarantine` : ''}`,
     facts: [
       ['Holds', stream.comment],
-      ['Hangs below', stream.parent === undefined ? null : streamLink(stream.parent)],
+      ['Parent', stream.parent === undefined ? null : streamLink(stream.parent)],
       ['As of', known === undefined ? null : freshAsOf(known, now)],
       ['Target', fresh?.targetS == null ? 'none' : about(fresh.targetS)],
       ['Paused', known?.paused == null ? null : `since ${instant(known.paused.since)} UTC, by ${known.paused.who}`],
-      ['Read every', known?.intervalS == null ? 'on no schedule' : about(known.intervalS)],
+      ['Read every', known?.intervalS == null ? 'not scheduled' : about(known.intervalS)],
       ['Next', known?.nextDueAt == null ? null : known.nextDueAt <= now ? 'due' : relative(known.nextDueAt, now)],
       ['Now', present === undefined ? null : html`<a href="/runs/${present.id}">run ${present.id}</a>`],
     ],
@@ -98,34 +98,36 @@ export function renderStreamPage(
     html`<section aria-labelledby="kept"><h2 id="kept">Freshness kept</h2><p class="note">${keptText(history)}</p>${history.length > 0 && keptStrip(history, now)}</section>`,
     listing({
       id: 'runs',
-      title: `Runs, the last ${runs.length}`,
+      title: `Last ${counted(runs.length, 'run')}`,
       columns: ['Run', 'State', 'Kind', 'Started', 'Took', 'Changes', 'Requests', 'Error'],
       rows: runs.map((run) => runRow(run, now)),
       none:
         stream.reads.kind === 'inside' && stream.parent !== undefined
-          ? `It stands inside the records of ${stream.parent}, and is read with them.`
-          : 'None yet.',
+          ? `This stream has no runs of its own. It is read with ${stream.parent}.`
+          : 'No runs yet.',
     }),
     listing({
       id: 'quarantine',
       title: 'Quarantine',
       columns: ['Record', 'Key', 'Reason', 'Times', 'Last seen'],
       rows: quarantine.map((bad) => badRow(bad, now)),
-      none: 'Every record could be mirrored.',
+      none: 'No records are in quarantine.',
     }),
     listing({
       id: 'fields',
-      title: 'Fields that the catalog does not know',
+      title: 'Unknown fields',
       columns: ['Field', 'Times', 'First seen'],
       rows: fields.map(
         (field) =>
           html`<tr><th scope="row">${field.path}</th>${cell('Times', count(field.times))}${cell('First seen', `${instant(field.firstSeenAt)} UTC`)}</tr>`,
       ),
-      none: 'None was seen.',
+      none: 'The catalog knows every field of this stream.',
     }),
     html`<section aria-labelledby="endpoints"><h2 id="endpoints">Endpoints</h2>${
-      called.length === 0 ? html`<p class="quiet">None of its own.</p>` : endpointsTable(called, now)
-    }${reads.length > 0 && html`<p class="note">Reads that may repeat others</p>${readsTable(reads, now)}`}</section>`,
+      called.length === 0
+        ? html`<p class="quiet">This stream has no endpoints of its own.</p>`
+        : endpointsTable(called, now)
+    }${reads.length > 0 && html`<p class="note">Endpoints that may return data that the mirror already has</p>${readsTable(reads, now)}`}</section>`,
   ]
   return frame({ title: stream.name, signedIn, now, version, sections: sections.filter((each) => each !== false) })
 }

@@ -27,11 +27,11 @@ function plots(stream: string, runs: readonly FinishedRun[]): Html {
     bars(runs, (run) => run.seconds),
     {
       slots: runsShown,
-      label: `Duration of the last ${runs.length} runs of ${stream}: the slowest ${duration(slowest)}`,
+      label: `Duration of the last ${runs.length} runs of ${stream}: ${duration(slowest)} at most`,
     },
   )}${sparkBars(
     bars(runs, (run) => run.changes),
-    { slots: runsShown, label: `Changes of the last ${runs.length} runs of ${stream}: ${count(changes)} together` },
+    { slots: runsShown, label: `Changes of the last ${runs.length} runs of ${stream}: ${count(changes)} in total` },
   )}</span>`
 }
 
@@ -64,7 +64,7 @@ function row(each: Row, now: Date): Html {
   const target = fresh?.targetS ?? null
   return html`<tr><th scope="row">${streamLink(stream.stream)}</th>
 <td data-label="State"><span class="state ${isFirstRead ? 'busy' : freshnessTones[state]}">${isFirstRead ? 'reading' : state}</span>${fresh?.lastRunStatus === 'held' && html` <span class="badge">held</span>`}${stream.paused !== null && html` <span class="note">paused</span>`}${
-    bad > 0 && html` <span class="badge">${count(bad)} bad</span>`
+    bad > 0 && html` <span class="badge" title="${counted(bad, 'record')} in quarantine">${count(bad)} bad</span>`
   }</td>
 <td data-label="Rows" class="number">${count(stream.rowsSoFar ?? stream.rows)}</td>
 <td data-label="As of">${freshAsOf(stream, now)} <span class="note">${target === null ? 'no target' : `of ${about(target)}`}</span></td>

@@ -65,9 +65,9 @@ function latencyPlot(points: readonly TrafficPoint[]): Figure {
       { value: point.meanMs ?? 0, tone: 'series' },
       { value: (point.slowestMs ?? 0) - (point.meanMs ?? 0), tone: 'soft' },
     ],
-    title: `${clock(point.at)}: ${point.meanMs === null ? 'no call' : `mean ${seconds(point.meanMs)}, slowest ${seconds(point.slowestMs ?? 0)}`}`,
+    title: `${clock(point.at)}: ${point.meanMs === null ? 'no calls' : `mean ${seconds(point.meanMs)}, slowest ${seconds(point.slowestMs ?? 0)}`}`,
   }))
-  const words = slowest === 0 ? 'no call' : `mean, and above it the slowest: ${seconds(slowest)} at most`
+  const words = slowest === 0 ? 'no calls' : `mean, with the slowest above it; ${seconds(slowest)} at most`
   return {
     title: 'Latency',
     words,
@@ -102,8 +102,8 @@ export const endpointsTable = (endpoints: readonly EndpointFacts[], now: Date): 
 
 /** Reads that may repeat others, and what is known of that. */
 export const readsTable = (reads: readonly RepeatingRead[], now: Date): Html =>
-  html`<div class="wide" tabindex="0" role="region" aria-label="Reads that repeat others"><table><caption class="hidden">Reads that may repeat others, whether they are skipped, and what that saved</caption>
-<thead><tr><th scope="col">Read</th><th scope="col">Same as</th><th scope="col">State</th><th scope="col" class="number">Compared</th><th scope="col" class="number">Differed</th><th scope="col" class="number">Skipped</th></tr></thead>
+  html`<div class="wide" tabindex="0" role="region" aria-label="Endpoints that may repeat others"><table><caption class="hidden">Endpoints that may return data that the mirror already has, whether they are skipped, and how many requests that saved</caption>
+<thead><tr><th scope="col">Endpoint</th><th scope="col">Same as</th><th scope="col">State</th><th scope="col" class="number">Compared</th><th scope="col" class="number">Differed</th><th scope="col" class="number">Skipped</th></tr></thead>
 <tbody>${reads.map((each) => readRow(each, now))}</tbody></table></div>`
 
 /** Plots of the last hours, all endpoints, and the reads that repeat others. */

@@ -18,7 +18,12 @@ const tones: Readonly<Record<WebhookStatus['state'], Tone>> = {
 
 function summary(webhook: WebhookStatus | null, now: Date): Html {
   if (webhook === null)
-    return headline({ tone: 'mute', title: 'Webhook', detail: 'WEBHOOK_URL is not set: nothing is sent.', facts: [] })
+    return headline({
+      tone: 'mute',
+      title: 'Webhook',
+      detail: 'Nothing is sent because WEBHOOK_URL is not set.',
+      facts: [],
+    })
   const { url, state, behindS, delivered, deliveredAt, failingSince, attempts } = webhook
   return headline({
     tone: tones[state],
@@ -26,7 +31,7 @@ function summary(webhook: WebhookStatus | null, now: Date): Html {
     detail: `${state} · ${webhookText(webhook, now)}`,
     facts: [
       ['Receiver', url],
-      ['Behind', behindS === 0 ? 'nothing waits' : duration(behindS)],
+      ['Behind', behindS === 0 ? 'up to date' : duration(behindS)],
       ['Accepted', counted(delivered, 'change')],
       ['Last accepted', relative(deliveredAt, now)],
       [
@@ -74,7 +79,7 @@ export const renderWebhookPage = (
         title: 'Deliveries',
         columns: ['Time (UTC)', 'State', 'Status', 'Changes', 'Took', 'Error', 'Id'],
         rows: deliveries.map(deliveryRow),
-        none: 'No call was sent within a week.',
+        none: 'No calls were sent in the last 7 days.',
       }),
     ],
   })

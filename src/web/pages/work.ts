@@ -15,7 +15,7 @@ import type { PageContext } from './page-context.ts'
 /** What needs attention, with the commands that help; empty when there is nothing. */
 export const attentionSection = ({ status: { attention }, now }: PageFacts, decides: PageContext['decides']): Html =>
   html`<section aria-labelledby="people"><h2 id="people">Needs attention</h2>
-${attention.length === 0 ? html`<p class="quiet">Nothing. Everything continues by itself.</p>` : attentionItems(attention, now)}${attention.some(({ kind }) => decidable.has(kind)) && decisionHint(decides)}</section>`
+${attention.length === 0 ? html`<p class="quiet">Nothing needs your attention.</p>` : attentionItems(attention, now)}${attention.some(({ kind }) => decidable.has(kind)) && decisionHint(decides)}</section>`
 
 /** Items that are decided on the page of the change or the run. */
 const decidable: ReadonlySet<AttentionItem['kind']> = new Set(['held', 'conflict', 'unknown', 'failed'])
@@ -56,7 +56,7 @@ function runningItem(run: RunningRun): Html {
     progress === null
       ? html`<progress aria-label="Progress of ${run.stream}"></progress>`
       : html`<progress aria-label="Progress of ${run.stream}" max="${progress.all}" value="${progress.done}"></progress>`
-  return html`<li><a class="name" href="/runs/${run.id}">${run.stream}</a>${bar}<span class="note">${words} · ${counted(run.changes, 'change')} · ${counted(run.requests, 'request')} · since ${duration(run.seconds)}</span></li>`
+  return html`<li><a class="name" href="/runs/${run.id}">${run.stream}</a>${bar}<span class="note">${words} · ${counted(run.changes, 'change')} · ${counted(run.requests, 'request')} · running for ${duration(run.seconds)}</span></li>`
 }
 
 /** So few that the section keeps its height whatever runs. */
@@ -99,10 +99,10 @@ const states: readonly (readonly [string, string, string])[] = [
   ['queued', 'Queued', 'waiting for their turn or the next attempt'],
   ['sending', 'Sending', 'being sent, or sent and not confirmed yet'],
   ['blocked', 'Blocked', 'depend on a change that did not succeed'],
-  ['conflict', 'Conflict', 'the API holds another value'],
+  ['conflict', 'Conflict', 'the API has another value'],
   ['unknown', 'Unknown', 'may or may not have taken effect'],
   ['failed', 'Failed', 'refused by the API'],
-  ['expired', 'Expired', 'too late'],
+  ['expired', 'Expired', 'not sent in time'],
   ['canceled', 'Canceled', 'canceled before they were sent'],
   ['done', 'Done', 'took effect'],
 ]
@@ -113,10 +113,10 @@ const toneOf = (state: string, number: number): string =>
 /** The changes that are being sent or need a decision. */
 const changesTable = (changes: PageFacts['changes'], now: Date): Html =>
   html`<div class="wide" tabindex="0" role="region" aria-label="Open changes"><table><caption class="hidden">Changes that are being sent, and those that need a decision</caption>
-<thead><tr><th scope="col">Change</th><th scope="col">State</th><th scope="col">Operation</th><th scope="col">Of</th><th scope="col">Queued</th></tr></thead>
+<thead><tr><th scope="col">Change</th><th scope="col">State</th><th scope="col">Operation</th><th scope="col">Record</th><th scope="col">Queued</th></tr></thead>
 <tbody>${changes.map(
     (each) => html`<tr><th scope="row"><a href="/changes/${each.id}">${each.id}</a></th>
-<td data-label="State"><span class="state ${changeTones[each.status] ?? 'mute'}">${each.status}</span></td><td data-label="Operation">${each.operation}</td><td data-label="Of">${each.aggregate}</td><td data-label="Queued">${relative(each.enqueued_at, now)}</td></tr>`,
+<td data-label="State"><span class="state ${changeTones[each.status] ?? 'mute'}">${each.status}</span></td><td data-label="Operation">${each.operation}</td><td data-label="Record">${each.aggregate}</td><td data-label="Queued">${relative(each.enqueued_at, now)}</td></tr>`,
   )}</tbody></table></div>`
 
 /** Depth and age of the outbox. */
@@ -130,6 +130,6 @@ export function outboxSection({ status, changes, now }: PageFacts): Html {
       html`<div class="tile ${toneOf(state, of(state))}"><dt title="${meaning}">${name}</dt><dd>${count(of(state))}</dd></div>`,
   )
   return html`<section aria-labelledby="outbox"><h2 id="outbox">Outbox</h2>
-<p class="note">${open === 0 ? 'No change is on its way' : `${counted(open, 'change')} on the way${age}`}.</p>
+<p class="note">${open === 0 ? 'No changes to send' : `${counted(open, 'change')} to send${age}`}.</p>
 <dl class="tiles">${tiles}</dl>${changes.length > 0 && changesTable(changes, now)}</section>`
 }

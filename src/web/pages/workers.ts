@@ -8,9 +8,9 @@ import { type Html, html } from '../parts/html.ts'
 
 const row = ({ host, pid, version, startedAt, seenAt, doing, isSilent }: WorkerStatus, now: Date): Html =>
   html`<tr><th scope="row">${host}:${pid}</th>
-${cell('State', html`<span class="state ${isSilent ? 'warn' : doing === null ? 'mute' : 'ok'}">${isSilent ? 'silent' : doing === null ? 'idle' : 'at work'}</span>`)}
+${cell('State', html`<span class="state ${isSilent ? 'warn' : doing === null ? 'mute' : 'ok'}">${isSilent ? 'silent' : doing === null ? 'idle' : 'working'}</span>`)}
 ${cell('Version', version)}${cell('Up for', about((now.getTime() - startedAt.getTime()) / 1_000))}
-${cell('Last seen', relative(seenAt, now))}${cell('Doing', doing ?? 'nothing right now')}</tr>`
+${cell('Last seen', relative(seenAt, now))}${cell('Doing', doing ?? 'idle')}</tr>`
 
 /** Every worker that was heard of within ten minutes. */
 export const workersSection = ({ status, now }: PageFacts): Html =>
@@ -19,5 +19,5 @@ export const workersSection = ({ status, now }: PageFacts): Html =>
     title: 'Workers',
     columns: ['Worker', 'State', 'Version', 'Up for', 'Last seen', 'Doing'],
     rows: status.workers.map((worker) => row(worker, now)),
-    none: 'None has been heard of for ten minutes.',
+    none: 'No worker has reported for ten minutes.',
   })

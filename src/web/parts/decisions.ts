@@ -9,12 +9,12 @@ import { type Html, html } from './html.ts'
 
 /** What came of a decision. */
 const outcomeOf = ({ doneAt, error }: Decision): string =>
-  error ?? (doneAt === null ? 'a worker is to carry it out' : 'carried out')
+  error ?? (doneAt === null ? 'waits for a worker' : 'carried out')
 
 const hints = {
-  off: 'To decide on these pages, set ADMIN_TOKEN (16 characters or more) and start the worker again.',
-  'sign-in': 'To decide on these pages, sign in with the token.',
-  here: 'Each shows first what it does.',
+  off: 'To make decisions on these pages, set ADMIN_TOKEN (16 characters or more) and restart the worker.',
+  'sign-in': 'To make decisions on these pages, sign in with the token.',
+  here: 'Each action shows its effect before you confirm it.',
 } as const
 
 /** Says how decisions on the pages are turned on, where they are not. */

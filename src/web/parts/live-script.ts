@@ -56,7 +56,7 @@ async function keepTrue() {
       await refresh()
       say('', true)
     } catch {
-      if (connection.textContent === '') say('No connection: what you see is the last known state. Trying again.', false)
+      if (connection.textContent === '') say('No connection. This page shows the last known state and keeps trying.', false)
     }
   }
   setTimeout(keepTrue, everyMs)
@@ -79,7 +79,7 @@ document.addEventListener('click', async (event) => {
     say('Copied: ' + button.dataset.copy, true)
   } catch {
     select(button.previousElementSibling)
-    say('The command is marked: copy it with the keyboard.', true)
+    say('The command is selected. Copy it with the keyboard.', true)
   }
   button.classList.add('copied')
   setTimeout(() => button.classList.remove('copied'), 1500)
