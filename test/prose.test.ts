@@ -23,6 +23,7 @@ const cleanMessages: readonly string[] = [
   'src/client.ts',
   'src/clock.ts',
   'src/config',
+  'src/config.ts',
   'src/database',
   'src/date-time.ts',
   'src/embedded',
@@ -37,6 +38,7 @@ const cleanMessages: readonly string[] = [
   'src/near-names.ts',
   'src/process-name.ts',
   'src/serve',
+  'src/settings.ts',
   'src/text.ts',
 ]
 /** Folders and files whose comments are clean. This list only grows. */
