@@ -209,9 +209,7 @@ function configFrom(
   const value = takeLogin(parsed, Boolean(env.API_AUTH) || !isUnset(file.API_AUTH), problems)
 
   if (value.databaseDirectUrl !== null && value.databaseUrl === null)
-    problems.push(
-      'DATABASE_DIRECT_URL is set, but DATABASE_URL is not. Set both: they must lead to the same database.',
-    )
+    problems.push('DATABASE_DIRECT_URL is set, but DATABASE_URL is not. Set both: they must lead to the same database.')
   const missing = missingToken(value)
   if (missing !== null && !tokenOptional) problems.push(missing)
   if (value.auth?.kind === 'basic' && value.token !== null && !value.token.includes(':'))

@@ -39,6 +39,7 @@ const cleanMessages: readonly string[] = [
   'src/process-name.ts',
   'src/serve',
   'src/settings.ts',
+  'src/sync',
   'src/text.ts',
 ]
 /** Folders and files whose comments are clean. This list only grows. */

@@ -85,7 +85,7 @@ describe('a sync of garbage', () => {
         const odd = runs.filter(
           (run) =>
             run.error !== null &&
-            !/: GET \/v3\/\S+( answered \d+\.| was answered with something else than was asked for|: (No array of records|The answer has \d|The (text|answer) \(\d+ characters\) is not JSON))/.test(
+            !/: GET \/v3\/\S+( answered \d+\.| returned something other than requested|: (No array of records|The answer has \d|The (text|answer) \(\d+ characters\) is not JSON))/.test(
               run.error,
             ) &&
             !/more than once/.test(run.error),

@@ -102,7 +102,7 @@ describe('a list that is read by page numbers', () => {
       'and names a total that is too large is partial',
       (asked) => ({ body: { data: pageOf(asked), total: 99 } }),
       'partial',
-      'a total of 99, and answered 13 records.*lists.resources.totalPath: none',
+      'a total of 99, but returned 13 records.*lists.resources.totalPath: none',
     ],
     [
       'and names a total that is too small is partial',

@@ -76,7 +76,7 @@ describe('a record that is asked for', () => {
     expect(await differences()).toEqual([])
     expect(await refreshed('rentals', { id: 999_999_999 })).toMatchObject({
       state: 'failed',
-      error: 'There is no rentals 999999999, upstream or in the mirror.',
+      error: 'Neither the API nor the mirror has rentals 999999999.',
     })
   })
 
@@ -117,7 +117,7 @@ describe('asking', () => {
     expect(new Set(read.map(({ stream }) => stream))).toEqual(new Set(['rentals', 'rental_payments']))
     expect(await refreshed('resource_slots')).toMatchObject({
       state: 'failed',
-      error: 'resource_slots is switched off by the configuration.',
+      error: 'The configuration turns off resource_slots.',
     })
   })
 

@@ -149,7 +149,7 @@ describe('a hot run', () => {
     {
       of: 'a window that is suddenly empty',
       fault: { ...aWindow, respond: 'empty' },
-      says: /left out \d+ records that lie in it/,
+      says: /The API omitted \d+ records from the requested window/,
     },
     {
       of: 'an order that is ignored',
