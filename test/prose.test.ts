@@ -39,6 +39,7 @@ const cleanMessages: readonly string[] = [
   'src/process-name.ts',
   'src/serve',
   'src/settings.ts',
+  'src/state',
   'src/sync',
   'src/text.ts',
 ]

@@ -9,13 +9,13 @@ create or replace function sync.plan_of_run(run bigint, before bigint default nu
     and exists (select from sync.held h where h.run_id = r.id and h.released_at is null)
 $$;
 comment on function sync.plan_of_run(bigint, bigint) is
-  'The hash that sync.held_plans shows, or showed before a decision; null: the run holds nothing.';
+  'Returns the hash that sync.held_plans shows, or showed before a decision. Null if the run has no held deletions.';
 
 create or replace function sync.plan_of_stream(name text, before bigint default null) returns text
   language sql stable set search_path = pg_catalog, pg_temp as $$
   select {{stream_plan}} from sync.streams s where s.stream = name
 $$;
-comment on function sync.plan_of_stream(text, bigint) is 'The hash that sync.stream_plans shows, or showed before a decision.';
+comment on function sync.plan_of_stream(text, bigint) is 'Returns the hash that sync.stream_plans shows, or showed before a decision.';
 
 create or replace function sync.assert_plan(about text, plan text, expected text) returns void
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -23,7 +23,7 @@ declare
   id constant text := substr(about, strpos(about, ':') + 1);
 begin
   if expected is distinct from plan and expected is not null then
-    raise exception '% has changed since you looked at it: the plan is no longer %.', initcap(split_part(about, ':', 1)) || ' ' || id, left(expected, 100)
+    raise exception '% has changed since you reviewed it: its plan is no longer %.', initcap(split_part(about, ':', 1)) || ' ' || id, left(expected, 100)
       using errcode = 'PT412', hint = case split_part(about, ':', 1)
         when 'change' then format('See the new plan with: boat-mirror changes show %1$s, or in outbox.changes. Then decide again.', id)
         when 'run' then format('See the new plan with: boat-mirror runs show %1$s, or in sync.held_plans. Then decide again.', id)
@@ -31,7 +31,7 @@ begin
           (select case when s.paused_by is null then 'pause' else 'resume' end from sync.streams s where s.stream = id), id) end;
   end if;
 end $$;
-comment on function sync.assert_plan(text, text, text) is 'Refuses a decision about a plan that has changed, and names where the new one is shown.';
+comment on function sync.assert_plan(text, text, text) is 'Refuses a decision about a plan that has changed, and names the view that shows the new one.';
 
 create or replace function sync.note_decision(what text, target text, plan text, result_id bigint, who text, via text, is_open boolean)
   returns bigint language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
@@ -42,7 +42,7 @@ declare
 begin
   select d.id, d.what into under_way from sync.decisions d where d.target = target and d.done_at is null;
   if found then
-    raise exception '% is decided already: a worker carries out decision % (%).', initcap(replace(target, ':', ' ')), under_way.id, under_way.what
+    raise exception '% already has a decision: a worker carries out decision % (%).', initcap(replace(target, ':', ' ')), under_way.id, under_way.what
       using errcode = '55000';
   end if;
   insert into sync.decisions (who, via, what, target, plan, result_id, done_at)
@@ -57,7 +57,7 @@ begin
   return noted;
 end $$;
 comment on function sync.note_decision(text, text, text, bigint, text, text, boolean) is
-  'Adds to sync.decisions, unless that plan was decided before.';
+  'Adds a row to sync.decisions, unless that plan was decided before.';
 
 create or replace function sync.decide(what text, about text, expected text, who text, via text) returns bigint
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -79,13 +79,13 @@ begin
     end if;
     plan := sync.plan_of_run(run.id);
     if plan is null then
-      raise exception 'Run % of % holds no deletion back.', run.id, run.stream
-        using errcode = 'P0002', hint = 'See what is held with: boat-mirror status';
+      raise exception 'Run % of % holds no deletions.', run.id, run.stream
+        using errcode = 'P0002', hint = 'List held deletions with: boat-mirror status';
     end if;
     perform sync.assert_plan('run:' || run.id, plan, expected);
     if exists (select from sync.runs r join sync.tasks t on t.run_id = r.id
         where r.status = 'running' and r.trigger = 'release' and t.payload->>'heldRunId' = about) then
-      raise exception 'A run is releasing what run % holds.', run.id using errcode = '55000';
+      raise exception 'Another run already releases the deletions that run % holds.', run.id using errcode = '55000';
     end if;
     noted := sync.note_decision(what, 'run:' || run.id, plan, null, who, via, true);
     perform pg_notify({{channel}}, '');
@@ -98,19 +98,19 @@ begin
       coalesce(quote_literal(left(about, 100)), 'null') using errcode = '22023';
   end if;
   if parent is not null then
-    raise exception '% stands inside the records of %, and is read with them: % that.', about, parent, what
+    raise exception '% is part of the records of %, and is read with them: % that stream.', about, parent, what
       using errcode = '22023';
   end if;
   plan := sync.plan_of_stream(about);
   perform sync.assert_plan('stream:' || about, plan, expected);
   select d.at, d.who, d.target into pause from sync.decisions d where d.id = stream.paused_by;
   if what = 'pause' and stream.paused_by is not null then
-    raise exception '% is paused already, since % by %.', about, to_char(pause.at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'), pause.who
+    raise exception '% is already paused, since %, by %.', about, to_char(pause.at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'), pause.who
       using errcode = '55000';
   elsif what = 'resume' and stream.paused_by is null then
     raise exception '% is not paused.', about using errcode = '55000';
   elsif what = 'resume' and pause.target <> 'stream:' || about then
-    raise exception '% is paused with %: resume that.', about, substr(pause.target, 8) using errcode = '55000';
+    raise exception '% is paused together with %: resume that stream.', about, substr(pause.target, 8) using errcode = '55000';
   end if;
   noted := sync.note_decision(what, 'stream:' || about, plan, null, who, via, false);
   if what = 'pause' then
@@ -124,25 +124,25 @@ begin
   return noted;
 end $$;
 comment on function sync.decide(text, text, text, text, text) is
-  'What sync.release, sync.pause and sync.resume call: in the name of the caller, or of who is named.';
+  'Carries out sync.release, sync.pause and sync.resume, in the name of the caller or of the given name.';
 
 create or replace function sync.release(run_id bigint, expected text default null) returns bigint
   language sql volatile security definer set search_path = pg_catalog, pg_temp
   as $$ select sync.decide('release', run_id::text, expected, null, null) $$;
 comment on function sync.release(bigint, text) is
-  'Lets the deletions happen that a run holds back: a worker asks the API for each record again, and what is still gone gets a tombstone. Returns sync.decisions.id. expected: sync.held_plans.plan.';
+  'Releases the deletions that a run holds. A worker requests each record again and marks it as deleted if it is still missing. Returns sync.decisions.id. expected: sync.held_plans.plan.';
 
 create or replace function sync.pause(stream text, expected text default null) returns bigint
   language sql volatile security definer set search_path = pg_catalog, pg_temp
   as $$ select sync.decide('pause', stream, expected, null, null) $$;
 comment on function sync.pause(text, text) is
-  'Nothing of the stream, and of what hangs below it, is read any more until sync.resume; a run under way ends first. Returns sync.decisions.id. expected: sync.stream_plans.plan.';
+  'Stops reading the stream and everything below it until sync.resume. A running run ends first. Returns sync.decisions.id. expected: sync.stream_plans.plan.';
 
 create or replace function sync.resume(stream text, expected text default null) returns bigint
   language sql volatile security definer set search_path = pg_catalog, pg_temp
   as $$ select sync.decide('resume', stream, expected, null, null) $$;
 comment on function sync.resume(text, text) is
-  'Ends sync.pause: what is overdue is read at once. Returns sync.decisions.id. expected: sync.stream_plans.plan.';
+  'Ends sync.pause. Overdue reads start at once. Returns sync.decisions.id. expected: sync.stream_plans.plan.';
 
 revoke all on function sync.plan_of_run(bigint, bigint), sync.plan_of_stream(text, bigint), sync.assert_plan(text, text, text),
   sync.note_decision(text, text, text, bigint, text, text, boolean), sync.decide(text, text, text, text, text),

@@ -64,13 +64,13 @@ export const decisionViews: RepeatableStep = {
       schema: 'sync',
       name: 'held_plans',
       comment:
-        'Deletions that wait for a person: of the newest complete run and the newest hot run of each stream. Decide with sync.release(run_id, plan).',
+        'Deletions that need your decision, from the newest complete run and the newest hot run of each stream. Decide with sync.release(run_id, plan).',
       columns: {
         run_id: ['r.id', 'sync.runs.id. The keys are in sync.held.'],
         stream: ['r.stream', 'Name of the stream.'],
-        held: ['h.held', 'How many deletions wait.'],
-        started_at: ['r.started_at', 'When the run began that missed them.'],
-        found: ['r.plan', 'Why they wait, and what the run found.'],
+        held: ['h.held', 'Number of held deletions.'],
+        started_at: ['r.started_at', 'When the run that missed the records started.'],
+        found: ['r.plan', 'Why they are held, and what the run found.'],
         plan: [runPlan(), 'The hash of the plan, which changes with the keys and with each decision.'],
       },
       source: `from sync.runs r cross join lateral (
@@ -87,7 +87,7 @@ export const decisionViews: RepeatableStep = {
       comment: 'Which streams are paused. Decide with sync.pause(stream, plan) and sync.resume(stream, plan).',
       columns: {
         stream: ['s.stream', 'Name of the stream.'],
-        paused_since: ['d.at', 'When it was paused; null: it is not.'],
+        paused_since: ['d.at', 'When it was paused; null: it is not paused.'],
         paused_by: ['d.who', 'Who paused it.'],
         plan: [streamPlan(), 'The hash of the plan, which changes with each decision.'],
       },
@@ -197,7 +197,7 @@ export async function closeDecision(
 }
 
 /** The reason given for a decision whose plan changed before it was carried out. */
-export const planChanged = 'Not carried out: the plan changed before it was.'
+export const planChanged = 'Not carried out: the plan changed before the decision took effect.'
 
 /** The plan of a target, as it is shown; null: there is none. */
 export async function planOf(db: Queryable, target: string): Promise<string | null> {

@@ -108,7 +108,7 @@ describe('a sync of garbage', () => {
 
       it('says that bytes were none of the character set', () => {
         const warned = runs.filter((run) =>
-          run.warnings.some((warning) => warning.includes('none of the character set')),
+          run.warnings.some((warning) => warning.includes('outside the character set')),
         )
         expect(warned.map((run) => run.stream)).toEqual(expect.arrayContaining([...api.lists.keys()]))
       })

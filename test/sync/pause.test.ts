@@ -135,7 +135,7 @@ describe('a paused stream', () => {
     const late = await line.run(['resume', 'users', '--expected', seen])
     expect(late.code).toBe(1)
     expect(errorOf(late)).toBe(
-      `Stream users has changed since you looked at it: the plan is no longer ${seen}. [PLAN_CHANGED]\n` +
+      `Stream users has changed since you reviewed it: its plan is no longer ${seen}. [PLAN_CHANGED]\n` +
         'See the new plan with: boat-mirror resume users --dry-run, or in sync.stream_plans. Then decide again.',
     )
     expect([await noted(), (await pausedStreams(pool())).length]).toEqual([3, 3])

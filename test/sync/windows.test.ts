@@ -143,7 +143,7 @@ describe('a hot run', () => {
     {
       of: 'a filter that is ignored',
       fault: { ...aWindow, respond: { status: 200, body: [{ id: 1, departureDatetime: '2001-01-01T09:00:00Z' }] } },
-      says: /answered a record of 2001-01-01/,
+      says: /returned a record of 2001-01-01/,
     },
     { of: 'a filter that is refused', fault: { ...aWindow, respond: { status: 400, body: {} } }, says: /400/ },
     {
@@ -161,7 +161,7 @@ describe('a hot run', () => {
           body: ['2020', '2022'].map((year, id) => ({ id, creationDatetime: `${year}-01-01T00:00:00Z` })),
         },
       },
-      says: /not ordered from the newest/,
+      says: /not ordered from newest/,
     },
     {
       of: 'an order that hides what is new',

@@ -53,21 +53,18 @@ export const refreshesView: RepeatableStep = {
     {
       schema: 'sync',
       name: 'refreshes',
-      comment: 'What was asked for by mirror.refresh or `boat-mirror refresh`, and what became of it; kept for a day.',
+      comment: 'Requests made with mirror.refresh or `boat-mirror refresh`, and their state. Rows are kept for a day.',
       columns: {
-        id: ['q.id', 'Number of the request, as mirror.refresh answered it.'],
-        stream: ['q.stream', 'Name of the stream, which is its table.'],
-        key: [
-          'q.record_key',
-          'The key of the record; of several columns a JSON array of texts; null: the whole stream.',
-        ],
-        role: ['q.role', 'Who asked.'],
-        requested_at: ['q.requested_at', 'When it was asked for.'],
-        finished_at: ['q.finished_at', 'When it was over; null: still at it.'],
+        id: ['q.id', 'Number of the request, as returned by mirror.refresh.'],
+        stream: ['q.stream', 'Name of the stream and of its table.'],
+        key: ['q.record_key', 'Key of the record, for several columns a JSON array of texts; null: the whole stream.'],
+        role: ['q.role', 'The role that requested it.'],
+        requested_at: ['q.requested_at', 'When it was requested.'],
+        finished_at: ['q.finished_at', 'When it ended; null: it is still running.'],
         state: [
           `case when q.finished_at is null then case when r.runs > 0 then 'running' else 'waiting' end
             when q.error is not null then 'failed' else coalesce(r.worst, 'done') end`,
-          'waiting, running, done, partial (not everything could be read), held (deletions wait for a person) or failed.',
+          'waiting, running, done, partial (not everything could be read), held (deletions need your decision) or failed.',
         ],
         error: ['coalesce(q.error, r.error)', 'Why it is not done.'],
         run_id: ['r.run_id', 'sync.runs.id of its run; of a stream and those above it that of the stream.'],
@@ -126,7 +123,7 @@ export async function findRefresh(db: Queryable, id: string): Promise<Refresh> {
     .where('id', '=', id)
     .executeTakeFirst()
   if (row !== undefined) return row
-  throw new BoatMirrorError('NOT_FOUND', `There is no refresh ${id}: they are kept for a day.`)
+  throw new BoatMirrorError('NOT_FOUND', `There is no refresh ${id}. Refreshes are kept for a day.`)
 }
 
 /** A refresh that has not started. */
