@@ -106,7 +106,7 @@ function readDotenv(path: string): Readonly<Record<string, string>> {
   try {
     return parseDotenv(readFileSync(path))
   } catch (cause) {
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} can't be read.`, { cause })
+    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be read.`, { cause })
   }
 }
 
@@ -121,7 +121,7 @@ function takeLogin(value: ParsedSettings, authGiven: boolean, problems: string[]
   if (url === null || (url.username === '' && url.password === '')) return value
   if (value.token !== null || (authGiven && value.auth?.kind !== 'basic'))
     problems.push(
-      'API_BASE_URL holds a user and password, and API_TOKEN or API_AUTH says something else: take them out of the address.',
+      'API_BASE_URL has a user and password, but API_TOKEN or API_AUTH sets other credentials. Remove the user and password from the address.',
     )
   const token = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
   url.username = ''
@@ -209,9 +209,7 @@ function configFrom(
   const value = takeLogin(parsed, Boolean(env.API_AUTH) || !isUnset(file.API_AUTH), problems)
 
   if (value.databaseDirectUrl !== null && value.databaseUrl === null)
-    problems.push(
-      'DATABASE_DIRECT_URL is set, but DATABASE_URL is not. Set both: they are two ways to the same database.',
-    )
+    problems.push('DATABASE_DIRECT_URL is set, but DATABASE_URL is not. Set both: they must lead to the same database.')
   const missing = missingToken(value)
   if (missing !== null && !tokenOptional) problems.push(missing)
   if (value.auth?.kind === 'basic' && value.token !== null && !value.token.includes(':'))

@@ -281,13 +281,13 @@ export const settings = {
   serveFreshLimit: define(
     'SERVE_FRESH_LIMIT',
     '60',
-    whole(0, 100_000, 'reads a minute'),
-    'reads per minute for which each token may have the API asked directly',
+    whole(0, 100_000, 'reads per minute'),
+    'reads per minute that each token may pass on to the API',
   ),
   serveRateLimit: define(
     'SERVE_RATE_LIMIT',
     null,
-    whole(1, 100_000, 'requests a second'),
+    whole(1, 100_000, 'requests per second'),
     'requests per second allowed to each token; unset: no limit',
   ),
   // The value is a share from 0 to 1.

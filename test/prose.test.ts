@@ -23,11 +23,13 @@ const mostWords = 25
 /** Folders and files of `src` whose messages and other texts are clean. This list only grows. */
 const cleanMessages: readonly string[] = [
   'src/addresses.ts',
+  'src/api',
   'src/app.ts',
   'src/cli',
   'src/client.ts',
   'src/clock.ts',
   'src/config',
+  'src/config.ts',
   'src/database',
   'src/date-time.ts',
   'src/embedded',
@@ -43,6 +45,9 @@ const cleanMessages: readonly string[] = [
   'src/near-names.ts',
   'src/process-name.ts',
   'src/serve',
+  'src/settings.ts',
+  'src/state',
+  'src/sync',
   'src/text.ts',
   'src/web',
 ]

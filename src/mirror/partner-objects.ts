@@ -23,7 +23,7 @@ const ownColumns: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 )
 
 const requiredColumn = (table: string, column: string): string =>
-  `column ${column} of mirror.${table} is not of this program, must not be null and has no default: run ` +
+  `column ${column} of mirror.${table} does not belong to Boat Mirror, must not be null and has no default: run ` +
   `alter table mirror.${identifier(table)} alter column ${identifier(column)} drop not null, or set a default`
 
 /** A function of PL/pgSQL, in any language Postgres speaks (lc_messages): names with unusual letters are in quotes. */
@@ -45,13 +45,13 @@ export function refusalByPartner(error: unknown): Refusal | null {
   const raising = triggerFunction(error.where)
   if (raising !== null)
     return {
-      reason: `${message}: says ${raising} in a trigger that is not of this program. Let it pass, or drop it`,
+      reason: `${message}: raised by ${raising} in a trigger that does not belong to Boat Mirror. Change the trigger to accept the row, or drop it`,
       everyRow: true,
     }
   // The mirror's own tables have a primary key and no other constraint.
   if (own === undefined || constraint === undefined || constraint === `${table}_pkey`) return null
   return {
-    reason: `${message}: ${constraint} on mirror.${table} is not of this program. Drop it to mirror such records`,
+    reason: `${message}: ${constraint} on mirror.${table} does not belong to Boat Mirror. Drop it to mirror records like this`,
     everyRow: false,
   }
 }

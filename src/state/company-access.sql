@@ -54,7 +54,7 @@ begin
   if companies is null then
     return true;
   end if;
-  raise exception 'Role % sees companies % alone, and nothing of %: it is not told by company.',
+  raise exception 'Role % sees only companies %, and nothing of %: this cannot be divided by company.',
     quote_ident(mirror.caller()), array_to_string(companies, ', '), what using errcode = '42501';
 end $$;
 

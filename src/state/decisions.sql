@@ -23,7 +23,7 @@ declare
   id constant text := substr(about, strpos(about, ':') + 1);
 begin
   if expected is distinct from plan and expected is not null then
-    raise exception '% has changed since you looked at it: the plan is no longer %.', initcap(split_part(about, ':', 1)) || ' ' || id, left(expected, 100)
+    raise exception '% has changed since you reviewed it: its plan is no longer %.', initcap(split_part(about, ':', 1)) || ' ' || id, left(expected, 100)
       using errcode = 'PT412', hint = case split_part(about, ':', 1)
         when 'change' then format('See the new plan with: boat-mirror changes show %1$s, or in outbox.changes. Then decide again.', id)
         when 'run' then format('See the new plan with: boat-mirror runs show %1$s, or in sync.held_plans. Then decide again.', id)
@@ -42,7 +42,7 @@ declare
 begin
   select d.id, d.what into under_way from sync.decisions d where d.target = target and d.done_at is null;
   if found then
-    raise exception '% is decided already: a worker carries out decision % (%).', initcap(replace(target, ':', ' ')), under_way.id, under_way.what
+    raise exception '% already has a decision: a worker carries out decision % (%).', initcap(replace(target, ':', ' ')), under_way.id, under_way.what
       using errcode = '55000';
   end if;
   insert into sync.decisions (who, via, what, target, plan, result_id, done_at)
@@ -79,13 +79,13 @@ begin
     end if;
     plan := sync.plan_of_run(run.id);
     if plan is null then
-      raise exception 'Run % of % holds no deletion back.', run.id, run.stream
-        using errcode = 'P0002', hint = 'See what is held with: boat-mirror status';
+      raise exception 'Run % of % holds no deletions.', run.id, run.stream
+        using errcode = 'P0002', hint = 'List held deletions with: boat-mirror status';
     end if;
     perform sync.assert_plan('run:' || run.id, plan, expected);
     if exists (select from sync.runs r join sync.tasks t on t.run_id = r.id
         where r.status = 'running' and r.trigger = 'release' and t.payload->>'heldRunId' = about) then
-      raise exception 'A run is releasing what run % holds.', run.id using errcode = '55000';
+      raise exception 'Another run already releases the deletions that run % holds.', run.id using errcode = '55000';
     end if;
     noted := sync.note_decision(what, 'run:' || run.id, plan, null, who, via, true);
     perform pg_notify({{channel}}, '');
@@ -98,19 +98,19 @@ begin
       coalesce(quote_literal(left(about, 100)), 'null') using errcode = '22023';
   end if;
   if parent is not null then
-    raise exception '% stands inside the records of %, and is read with them: % that.', about, parent, what
+    raise exception '% is part of the records of %, and is read with them: % that stream.', about, parent, what
       using errcode = '22023';
   end if;
   plan := sync.plan_of_stream(about);
   perform sync.assert_plan('stream:' || about, plan, expected);
   select d.at, d.who, d.target into pause from sync.decisions d where d.id = stream.paused_by;
   if what = 'pause' and stream.paused_by is not null then
-    raise exception '% is paused already, since % by %.', about, to_char(pause.at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'), pause.who
+    raise exception '% is already paused, since %, by %.', about, to_char(pause.at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'), pause.who
       using errcode = '55000';
   elsif what = 'resume' and stream.paused_by is null then
     raise exception '% is not paused.', about using errcode = '55000';
   elsif what = 'resume' and pause.target <> 'stream:' || about then
-    raise exception '% is paused with %: resume that.', about, substr(pause.target, 8) using errcode = '55000';
+    raise exception '% is paused together with %: resume that stream.', about, substr(pause.target, 8) using errcode = '55000';
   end if;
   noted := sync.note_decision(what, 'stream:' || about, plan, null, who, via, false);
   if what = 'pause' then

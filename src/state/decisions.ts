@@ -197,7 +197,7 @@ export async function closeDecision(
 }
 
 /** The reason given for a decision whose plan changed before it was carried out. */
-export const planChanged = 'Not carried out: the plan changed before it was.'
+export const planChanged = 'Not carried out: the plan changed before the decision took effect.'
 
 /** The plan of a target, as it is shown; null: there is none. */
 export async function planOf(db: Queryable, target: string): Promise<string | null> {

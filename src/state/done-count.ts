@@ -48,12 +48,12 @@ export async function keepDoneCount(database: Database, log: Logger): Promise<vo
     if (difference !== 0)
       log.warn(
         { event: 'changes_recounted', difference },
-        `the number of changes that are done was off by ${Math.abs(difference)} and is corrected: changes were written or deleted past the outbox`,
+        `the count of done changes was off by ${Math.abs(difference)} and was corrected: changes were written or deleted outside Boat Mirror`,
       )
   } catch (error) {
     log.warn(
       { event: 'changes_not_counted', reason: messageOf(error) },
-      'the changes that are done could not be counted; it is tried again in an hour',
+      'could not count the changes that are done; the next attempt is in an hour',
     )
   }
 }

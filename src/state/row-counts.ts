@@ -65,7 +65,7 @@ export async function proveRowCounts(database: Database, log: Logger): Promise<v
       await prove(database, streamNamed(due.stream).name, log)
     } catch (error) {
       const facts = { event: 'rows_not_counted', stream: due.stream, reason: messageOf(error) }
-      log.warn(facts, 'the rows of a table could not be counted; what is known of them is proven tomorrow')
+      log.warn(facts, 'could not count the rows of a table; the next attempt is tomorrow')
     }
   }
 }
@@ -83,7 +83,7 @@ async function prove(database: Database, stream: string, log: Logger): Promise<v
     await noteRowChanges(client, new Map([[stream, counted - kept]]))
     log.warn(
       { event: 'rows_recounted', stream, kept, counted },
-      `${stream}: ${counted} live rows, ${kept} were known; the count is corrected. Rows came or went past the mirror.`,
+      `${stream}: counted ${counted} live rows instead of ${kept}, and corrected the count. Rows were added or deleted outside Boat Mirror.`,
     )
   })
 }

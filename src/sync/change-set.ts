@@ -114,7 +114,7 @@ export const answerFound = (answer: {
   counts: { requests: 1 + answer.retries, retries: answer.retries, bytes: answer.bytes },
   ...(answer.sanitized > 0 && {
     warnings: [
-      'NUL, broken surrogates or bytes that are none of the character set were replaced by U+FFFD: they cannot be stored.',
+      'Characters that cannot be stored were replaced by U+FFFD: NUL, broken surrogates, or bytes outside the character set.',
     ],
   }),
 })
@@ -158,7 +158,7 @@ function unshownFound(stream: string, unknown: Values, misshapen: Values): Found
       sample: stringifyJson(value).slice(0, 200),
     })),
     warnings: shaped.map(
-      ([path]) => `${stream}: ${path} has another shape than is known, so no column shows it; it stands in _payload.`,
+      ([path]) => `${stream}: ${path} has an unexpected shape, so no column shows it. Its value is in _payload.`,
     ),
   }
 }

@@ -6,6 +6,7 @@ import { streamNamed } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
 import { withDeadline } from '../clock.ts'
 import type { Queryable } from '../database/sql.ts'
+import { counted } from '../format.ts'
 import { refusalByPartner } from '../mirror/partner-objects.ts'
 import { repairReadAhead } from '../mirror/read-ahead.ts'
 import type { Row, TableWrite, WriteCounts } from '../mirror/rows.ts'
@@ -65,14 +66,14 @@ export const committing: TaskWriter = {
       const repaired = isAll ? await repairReadAhead(client, stream, task.runStartedAt) : 0
       if (repaired > 0)
         await addWarnings(client, task.runId, [
-          `${repaired} rows had a reading time ahead of the database's clock, which was set back, or was that of a host whose clock was ahead; they are read anew.`,
+          `${counted(repaired, 'row')} had a read time ahead of the clock of Postgres and will be read again. That clock was set back, or the clock of another host was ahead.`,
         ])
       return repaired
     })
     if (rows > 0)
       context.log.warn(
         { event: 'rows_ahead', stream: stream.name, run: task.runId, rows },
-        'rows were read at a time that lies ahead of the clock of Postgres; they are read anew',
+        'rows had a read time ahead of the clock of Postgres; they will be read again',
       )
   },
 

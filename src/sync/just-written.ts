@@ -78,7 +78,7 @@ export function withoutEarly(
       const counts = write?.state === 'gone' || !mayBeUnseen(write, each.readAt)
       if (!counts)
         warnings.push(
-          `${each.stream.name} ${keyText(key)}: gone a moment after a change of ours; asked again by the next sync.`,
+          `${each.stream.name} ${keyText(key)}: the API answered that it is gone just after Boat Mirror changed it. The next sync requests it again.`,
         )
       return counts
     }),

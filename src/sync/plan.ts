@@ -37,8 +37,8 @@ export function streamsToRead(names: readonly string[], settings: PlanSettings):
 export function streamsToSync(names: readonly string[], settings: PlanSettings): readonly string[] {
   const wanted = streamsToRead(names, settings)
   if (wanted.length > 0) return wanted
-  throw new BoatMirrorError('USAGE', `${names.join(', ')} is switched off by the configuration.`, {
-    remedy: 'MIRROR_DOCUMENTS, CALENDAR_YEARS, PRICE_DAYS, SLOT_DAYS and SLOT_DURATIONS switch streams on and off.',
+  throw new BoatMirrorError('USAGE', `The configuration turns off ${names.join(', ')}.`, {
+    remedy: 'MIRROR_DOCUMENTS, CALENDAR_YEARS, PRICE_DAYS, SLOT_DAYS and SLOT_DURATIONS turn streams on and off.',
   })
 }
 
@@ -58,7 +58,7 @@ export function withoutPaused(names: readonly string[], paused: readonly PausedS
 export const pausedText = (names: readonly string[], paused: readonly PausedStream[]): string =>
   paused
     .filter(({ stream }) => names.includes(stream))
-    .map(({ stream, since, who }) => `${stream} is paused since ${instant(since)} UTC by ${who}`)
+    .map(({ stream, since, who }) => `${stream} has been paused since ${instant(since)} UTC, by ${who}`)
     .join(', ')
 
 type Dependency = { readonly stream: string; readonly state: 'swept' | 'finished' }

@@ -120,10 +120,8 @@ const soundsLikeTls = ({ status, body = '' }: ApiError, apiUrl: string): boolean
 
 /** The same error, with the address that was asked and what to do about it. */
 function explained(error: ApiError, apiUrl: string): ApiError {
-  const remedy = soundsLikeTls(error, apiUrl)
-    ? 'If the port speaks TLS, begin API_BASE_URL with https://.'
-    : error.remedy
-  const state = error.code === 'API_QUOTA_USED' ? 'was not asked' : 'cannot be read'
+  const remedy = soundsLikeTls(error, apiUrl) ? 'If the port speaks TLS, use https:// in API_BASE_URL.' : error.remedy
+  const state = error.code === 'API_QUOTA_USED' ? 'was not queried' : 'cannot be read'
   return new ApiError(error.code, `The API at ${shownAddress(apiUrl)} ${state}. ${error.message}`, {
     endpoint: error.endpoint,
     cause: error,
@@ -133,9 +131,13 @@ function explained(error: ApiError, apiUrl: string): ApiError {
 
 function wrongAddress(missing: readonly ApiError[], apiUrl: string): ApiError {
   const endpoints = missing.map((error) => error.endpoint).join(', ')
-  return new ApiError('API_NOT_FOUND', `${shownAddress(apiUrl)} has none of the first lists: 404 to ${endpoints}.`, {
-    endpoint: missing[0]?.endpoint ?? '',
-    kind: 'fatal',
-    remedy: 'Check API_BASE_URL: it is the root of the API, without /v3.',
-  })
+  return new ApiError(
+    'API_NOT_FOUND',
+    `${shownAddress(apiUrl)} has none of the first lists: it answered 404 to ${endpoints}.`,
+    {
+      endpoint: missing[0]?.endpoint ?? '',
+      kind: 'fatal',
+      remedy: 'Check API_BASE_URL: it must be the root of the API, without /v3.',
+    },
+  )
 }

@@ -27,7 +27,7 @@ export async function planRefreshes(client: PoolClient, settings: PlanSettings):
   for (const refresh of await newRefreshes(client)) {
     const stream = findStream(refresh.stream)
     if (stream === undefined || !isEnabled(stream, settings))
-      await refuseRequest(client, refresh.id, `${refresh.stream} is switched off by the configuration.`)
+      await refuseRequest(client, refresh.id, `The configuration turns off ${refresh.stream}.`)
     else if (refresh.isPaused) await refuseRequest(client, refresh.id, `${refresh.stream} is paused.`)
     else if (refresh.key === null)
       await addRequestStreams(client, refresh.id, streamsToRead([refresh.stream], settings))
@@ -64,7 +64,7 @@ async function readListed(run: TaskRun, stream: StreamDef, key: string): Promise
     await noteRunError(
       run.context.database.pool,
       run.task.runId,
-      `There is no ${stream.name} ${key}, upstream or in the mirror.`,
+      `Neither the API nor the mirror has ${stream.name} ${key}.`,
     )
   return known?.alive === true
 }
@@ -78,7 +78,7 @@ async function readBelowParent(run: TaskRun, parent: StreamDef, key: string): Pr
     return true
   }
   const remedy = `boat-mirror refresh ${parent.name} ${keyParts(parent, key).join(' ')}`
-  const problem = `The mirror has no ${parent.name} ${key}, which ${stream.name} hangs below. Ask for that: ${remedy}`
+  const problem = `The mirror has no ${parent.name} ${key}, and ${stream.name} are read below it. Refresh it first: ${remedy}`
   await noteRunError(context.database.pool, task.runId, problem)
   return false
 }

@@ -104,5 +104,5 @@ function wrongKey(stream: StreamDef, record: QuarantineEntry, { tables }: Change
   if (row === undefined || isContentKey(record.key)) return null
   const own = keyText(row.key)
   if (own === record.key || own.length > longestKey) return null
-  return `Asked for ${record.key}, and the record answered is ${own}.`
+  return `Requested ${record.key}, but the API returned ${own}.`
 }

@@ -92,7 +92,7 @@ async function afterFailure(
 ): Promise<TaskOutcome> {
   const { log, database } = context
   if (lost || (error instanceof BoatMirrorError && error.code === 'LEASE_LOST')) {
-    log.info({ event: 'lease_lost', task: task.id, stream: task.stream }, 'another worker took a task over')
+    log.info({ event: 'lease_lost', task: task.id, stream: task.stream }, 'another worker took over a task')
     return 'lost'
   }
   // What was read by rules that were changed meanwhile is dropped, and read again: by who knows the new ones.
@@ -110,7 +110,7 @@ async function afterFailure(
       error instanceof ApiError && error.retryAfterMs !== undefined ? error.retryAfterMs : 500 * 2 ** task.attempts
     log.warn(
       { event: 'task_returned', task: task.id, kind: task.kind, stream: task.stream, delayMs, err: error },
-      'a task failed and is tried again',
+      'a task failed and will be retried',
     )
     await returnTask(database.pool, task, { delayMs, error: messageOf(error) })
     return 'returned'

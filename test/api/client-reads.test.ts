@@ -126,7 +126,7 @@ describe('a read', () => {
     ] as const) {
       await using test = openApi(server.url, { auth, token: 'Geheim-77' })
       await expect(test.api.read(users)).rejects.toMatchObject({
-        message: `The API answered 401: it was sent ${sent}, and asks for Basic realm="boats of [secret]".`,
+        message: `The API answered 401. The request carried ${sent}; the API requires Basic realm="boats of [secret]".`,
         endpoint: 'GET /v3/users',
         remedy: expect.stringMatching(/API_TOKEN.*API_AUTH/),
       })
@@ -137,7 +137,9 @@ describe('a read', () => {
     await using server = await startServer((response) => json(response, {}, 401))
     await using test = openApi(server.url)
     await expect(test.api.read(users)).rejects.toMatchObject({
-      message: expect.stringMatching(/^The API answered 401: it was sent .*, and does not say what it asks for\.$/),
+      message: expect.stringMatching(
+        /^The API answered 401\. The request carried .*; the API does not say what it requires\.$/,
+      ),
     })
   })
 

@@ -224,7 +224,7 @@ describe('limits', () => {
       const error = thrownBy(() => parseJson(text))
       expect(error).toMatchObject({
         code: 'API_NOT_JSON',
-        message: `${text.length} characters that are not JSON, or are cut off.`,
+        message: `The text (${text.length} characters) is not JSON, or is cut off.`,
       })
       expect(error).not.toHaveProperty('cause')
     })

@@ -44,7 +44,7 @@ it('a refusal names where the link leads, and nothing of its path', () => {
   expect(() => resolveNextLink('https://evil.example/v3/x?token=1', base)).toThrow(
     /^A next link points to https:\/\/evil\.example, not below https:\/\/api\.example\/base\/v3\/\.$/,
   )
-  expect(() => resolveNextLink('http://', base)).toThrow(/points to no address,/)
+  expect(() => resolveNextLink('http://', base)).toThrow(/points to an invalid address,/)
 })
 
 it('a refusal names no more of a long origin than one line holds', () => {

@@ -77,7 +77,7 @@ describe('a page', () => {
       code: 'API_NOT_JSON',
       kind: 'retry',
       message: expect.stringMatching(
-        /^GET \/v3\/users: .* NaN at \$\[0\]\.price, character 19\. .* The page was asked for with perPage=10&page=2\.$/,
+        /^GET \/v3\/users: .* NaN at \$\[0\]\.price, character 19\. .* The page was requested with perPage=10&page=2\.$/,
       ),
       endpoint: 'GET /v3/users',
     })
@@ -120,7 +120,8 @@ describe('refused', () => {
       expect(await refusal(({ perPage }) => ({ body: records(Number(perPage)) }), callOf(style))).toMatchObject({
         code: 'PAGING_IGNORED',
         kind: 'skip',
-        message: 'GET /v3/users answered the second page with the first: fewer records come when fewer are asked for.',
+        message:
+          'GET /v3/users returned the first page again when asked for the second: the API returns fewer records when fewer are requested.',
         endpoint: 'GET /v3/users',
         remedy: expect.stringContaining('API_PAGE_PARAM (now page)'),
       })
@@ -141,7 +142,7 @@ describe('refused', () => {
     })
     expect(await refusal(jsonApi, callOf('page'))).toMatchObject({
       code: 'PAGING_IGNORED',
-      message: expect.stringContaining('names a next one at links.next, which API_PAGING=page does not follow'),
+      message: expect.stringContaining('names a next page at links.next, which API_PAGING=page does not follow'),
       remedy: expect.stringMatching(/API_PAGING=link, or API_PAGE_PARAM .*page\[number\], page\[size\]/),
     })
     const odata: Server = () => ({
@@ -194,7 +195,7 @@ describe('refused', () => {
     expect(await refusal(server, callOf('page'))).toMatchObject({
       code: 'PAGING_ENDLESS',
       message:
-        'GET /v3/users does not end: the page after 30 records is an earlier page again, and nothing says that they are all.',
+        'GET /v3/users does not end: the page after 30 records repeats an earlier page, and nothing says that all were read.',
       endpoint: 'GET /v3/users',
       remedy: expect.stringContaining('Check API_PAGING and API_PAGE_PARAM.'),
     })
@@ -269,7 +270,7 @@ describe('refused', () => {
   it('is a list by cursor whose cursor is not found, if the total says so', async () => {
     expect(await refusal(() => ({ body: { data: records(10), total: 25 } }), callOf('cursor'))).toMatchObject({
       code: 'PAGING_ENVELOPE',
-      message: 'GET /v3/users: The answer holds 10 of 25 records and no next page.',
+      message: 'GET /v3/users: The answer has 10 of 25 records and names no next page.',
       remedy: expect.stringContaining('API_NEXT_PATH'),
     })
   })
@@ -280,7 +281,7 @@ describe('refused', () => {
     for (const style of ['cursor', 'link'] as const)
       expect(await refusal(hidden(25), callOf(style))).toMatchObject({
         code: 'PAGING_ENVELOPE',
-        message: `GET /v3/users: There are more than 10 records, or fewer come when fewer are asked for, and no next ${style} was found.`,
+        message: `GET /v3/users: There are more than 10 records, or the API returns fewer when fewer are requested, and no next ${style} was found.`,
       })
   })
 

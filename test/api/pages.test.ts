@@ -202,7 +202,7 @@ describe('a page that is refused', () => {
     await expect(read(of(40), callOf('page'))).rejects.toMatchObject({
       code: 'API_NOT_FOUND',
       status: 404,
-      message: 'GET /v3/users was answered 404. 25 records were read, and the list has 40.',
+      message: 'GET /v3/users answered 404. 25 records were read, but the list has 40.',
     })
   })
 

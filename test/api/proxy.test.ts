@@ -135,13 +135,15 @@ describe('an https API behind a proxy', () => {
     await using proxy = await openHttpProxy()
     const error = await failure(`https://api.boats.test:${front.port}`, { HTTPS_PROXY: proxy.url })
     expect(new Set(proxy.asked)).toEqual(new Set([`CONNECT api.boats.test:${front.port}`]))
-    expect(error.message).toMatch(/signed by nobody this host trusts at https:\/\/api\.boats\.test/)
+    expect(error.message).toMatch(
+      /does not trust the authority that signed the certificate at https:\/\/api\.boats\.test/,
+    )
     expect(error.remedy).toContain('NODE_EXTRA_CA_CERTS')
   })
 
   for (const [refuseWith, cure] of [
     [407, 'USER:PASSWORD'],
-    [403, 'Ask who runs the proxy'],
+    [403, 'Ask the operator of the proxy'],
   ] as const)
     it(`says that the proxy refused with ${refuseWith}`, async () => {
       await using proxy = await openHttpProxy({ refuseWith })
@@ -176,7 +178,7 @@ describe('an API that speaks another protocol than its address says', () => {
     await using server = await startServer((response) => json(response, []))
     const error = await failure(server.url.replace('http:', 'https:'))
     expect(error.message).toMatch(/the port does not speak https at https:/)
-    expect(error.remedy).toContain('Begin API_BASE_URL with http://')
+    expect(error.remedy).toContain('Use http:// in API_BASE_URL')
   })
 
   it('http to an https port: says to begin the address with https', async () => {
@@ -184,8 +186,8 @@ describe('an API that speaks another protocol than its address says', () => {
     try {
       await using front = await openTlsFront(await closedPort(), await makeCertificate(folder, '127.0.0.1'))
       const error = await failure(`http://127.0.0.1:${front.port}`)
-      expect(error.message).toContain('as by a port that speaks TLS')
-      expect(error.remedy).toContain('begin API_BASE_URL with https://')
+      expect(error.message).toContain('as a TLS port does')
+      expect(error.remedy).toContain('use https:// in API_BASE_URL')
     } finally {
       await rm(folder, { recursive: true, force: true })
     }
@@ -200,6 +202,6 @@ describe('an API that speaks another protocol than its address says', () => {
     const address = alert.address()
     const error = await failure(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`)
     alert.close()
-    expect(error.remedy).toContain('begin API_BASE_URL with https://')
+    expect(error.remedy).toContain('use https:// in API_BASE_URL')
   })
 })

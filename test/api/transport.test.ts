@@ -111,7 +111,7 @@ describe('time', () => {
       expect(await outcome(respond, 200)).toMatchObject({
         code: 'API_TIMEOUT',
         kind: 'retry',
-        message: 'GET /v3/users was not answered within 200 ms.',
+        message: 'GET /v3/users did not answer within 200 ms.',
         remedy: expect.stringContaining('API_TIMEOUT_MS'),
       })
     })
@@ -143,7 +143,7 @@ describe('content types', () => {
       void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Jane</p>')
     expect(await outcome(respond)).toMatchObject({
       code: 'API_NOT_JSON',
-      message: 'GET /v3/users: 11 characters that are not JSON, or are cut off. (content type text/html)',
+      message: 'GET /v3/users: The text (11 characters) is not JSON, or is cut off. (content type text/html)',
     })
   })
 })
@@ -154,14 +154,14 @@ describe('what is wrong with the JSON of an answer, and where,', () => {
     ['Infinity in an envelope', '{"data":[{"a,]":"\\""},-Infinity]}', '-Infinity at $.data[1], character 23'],
     ['undefined', '{"data":[],"next":undefined}', 'undefined at $.next, character 19'],
     ['a comma too many', '[{"id":1,"é":2,}]', 'an unexpected } at $[0], character 16'],
-    ['a letter', '[{"id":1},{"id":x}]', 'something unexpected at $[1].id, character 17'],
+    ['a letter', '[{"id":1},{"id":x}]', 'unexpected text at $[1].id, character 17'],
     ['its end', '[{"id":1},{"name":"Jan', 'it ends too early, at $[1].name, character 23'],
   ] as const)
     it(`is said: ${name}`, async () => {
       const error = await outcome((response) => void response.writeHead(200).end(text))
       expect(error).toMatchObject({
         code: 'API_NOT_JSON',
-        message: `GET /v3/users: ${text.length} characters that are not JSON: ${says}. (content type none)`,
+        message: `GET /v3/users: The answer (${text.length} characters) is not JSON: ${says}. (content type none)`,
         remedy: expect.stringContaining('not valid JSON'),
       })
     })

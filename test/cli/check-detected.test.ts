@@ -39,8 +39,8 @@ it('says of windows, filters and prices at once whether they were tried, and are
     'ok prices at once: the API answers one request for 90 days incompletely, so each month is one request',
   ])
   expect(told(refused, 31)).toHaveLength(2)
-  expect(told([pin('refused:rentals.order', 'GET /v3/rentals was answered 400.')])).toContain(
-    'ok parameter rentals.order: refused on 2026-07-02, so it is not sent for seven days: GET /v3/rentals was answered 400.',
+  expect(told([pin('refused:rentals.order', 'GET /v3/rentals answered 400.')])).toContain(
+    'ok parameter rentals.order: refused on 2026-07-02, so it is not sent for seven days: GET /v3/rentals answered 400.',
   )
   expect(told(honoured, 60)[2]).toContain('compared again for PRICE_DAYS=60')
 })

@@ -85,7 +85,7 @@ it('when the quota is used, it asks nothing, ends with 1, and says until when an
       remedy: 'Wait, or raise API_QUOTA if the API allows more. `boat-mirror status` shows what is used.',
     })
   }
-  expect((await check({ API_PAGING: 'page' })).api.detail).toMatch(/^The API at \S+ was not asked\. GET /)
+  expect((await check({ API_PAGING: 'page' })).api.detail).toMatch(/^The API at \S+ was not queried\. GET /)
   expect(sandbox.requests()).toHaveLength(before)
   expect(await used()).toMatchObject([{ used: 1_000 }])
 })

@@ -140,7 +140,7 @@ describe('changes', () => {
       const ended = await cli.run(late)
       expect(ended.code).toBe(1)
       expect(errorOf(ended)).toBe(
-        `Change ${id} has changed since you looked at it: the plan is no longer ${seen}. [PLAN_CHANGED]\n` +
+        `Change ${id} has changed since you reviewed it: its plan is no longer ${seen}. [PLAN_CHANGED]\n` +
           `See the new plan with: boat-mirror changes show ${id}, or in outbox.changes. Then decide again.`,
       )
     }

@@ -178,7 +178,7 @@ describe('sync', () => {
       const { code, stdout } = await cli.run(['refresh', 'rentals', '999999999', '--wait'])
       expect({ code, stdout }).toMatchObject({
         code: 1,
-        stdout: expect.stringContaining('There is no rentals 999999999'),
+        stdout: expect.stringContaining('Neither the API nor the mirror has rentals 999999999'),
       })
       expect(stdout).toContain('boat-mirror refresh rentals 999999999')
     })

@@ -24,12 +24,12 @@ it('a worker says once that the API answers 401, and all runs have the same reas
   const { stdout, stderr } = await worker.ended
   const told = stderr.split('\n').filter((line) => line.includes('no stream can be read'))
   expect(told).toHaveLength(1)
-  expect(told[0]).toContain('sent the header Authorization with Bearer')
+  expect(told[0]).toContain('carried the header Authorization with Bearer')
   expect(told[0]).toContain('Check API_TOKEN, and API_AUTH')
   // Besides, each run's own line of the log has its reason.
   const others = stderr.split('\n').filter((line) => !line.includes('"run_finished"'))
   expect(others.join('\n').match(/answered 401/g)?.length ?? 0).toBeLessThanOrEqual(3) // message, error, progress
   expect(stdout + stderr).not.toContain('the-wrong-token')
   const { rows } = await database.pool.query(`select distinct error from sync.runs where status = 'failed'`)
-  expect(rows).toEqual([{ error: expect.stringMatching(/^The API answered 401: it was sent the header/) }])
+  expect(rows).toEqual([{ error: expect.stringMatching(/^The API answered 401\. The request carried the header/) }])
 }, 240_000)

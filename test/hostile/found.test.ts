@@ -60,7 +60,7 @@ describe('a write', () => {
   it('to an id of dots is refused: a proxy would take them for a step up', () => {
     const target = buildTarget({ baseUrl: 'http://api', token: null, auth: { kind: 'none' }, language: null }, '1')
     const call = { endpoint: 'DELETE /v3/rentals/{rentalId}', params: { rentalId: '..' } }
-    expect(() => buildRequest(target, call)).toThrow('.. is no value for rentalId')
+    expect(() => buildRequest(target, call)).toThrow('.. is not a valid value for rentalId')
   })
 })
 

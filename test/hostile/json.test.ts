@@ -60,7 +60,7 @@ describe('the text of an answer', () => {
           else assert.deepEqual([error.code, expected], ['API_NOT_JSON', null])
           assert.match(
             error.message,
-            /^(\d+ characters that are not JSON, or are cut off|JSON nested deeper than 64 levels is refused)\.$/,
+            /^(The text \(\d+ characters\) is not JSON, or is cut off|JSON nested deeper than 64 levels is refused)\.$/,
           )
         }
       }),

@@ -274,7 +274,7 @@ describe('a plan', () => {
     await test.pool.query(`update outbox.queue set body = null; delete from sync.held where key = '2'`)
     await workers()
     const { rows } = await test.pool.query('select what, error from sync.decisions order by id')
-    const error = 'Not carried out: the plan changed before it was.'
+    const error = 'Not carried out: the plan changed before the decision took effect.'
     expect(rows).toEqual([
       { what: 'took_effect', error },
       { what: 'release', error },
@@ -489,7 +489,7 @@ describe('a decision says why it is refused', () => {
     const [empty, held] = [await heldRun(0), await heldRun(1)]
     const cases = [
       ['release', '999999', 'NOT_FOUND', 'There is no run 999999.'],
-      ['release', empty, 'NOT_FOUND', 'holds no deletion back.'],
+      ['release', empty, 'NOT_FOUND', 'holds no deletions.'],
       ['pause', 'boats', 'USAGE', "There is no stream 'boats'."],
       ['pause', 'slot_prices', 'USAGE', 'There is no stream'],
       ['resume', 'users', 'USAGE', 'users is not paused.'],
@@ -501,7 +501,7 @@ describe('a decision says why it is refused', () => {
       })
     await decideStream(test.pool, 'release', held, by)
     await expect(decideStream(test.pool, 'release', held, by)).rejects.toMatchObject({
-      message: expect.stringContaining('is decided already'),
+      message: expect.stringContaining('already has a decision'),
     })
     await advance(database, settings)
     await expect(decideStream(test.pool, 'release', held, by)).rejects.toMatchObject({
@@ -509,10 +509,10 @@ describe('a decision says why it is refused', () => {
     })
     await decideStream(test.pool, 'pause', 'users', by)
     await expect(decideStream(test.pool, 'pause', 'users', by)).rejects.toMatchObject({
-      message: expect.stringContaining('users is paused already, since'),
+      message: expect.stringContaining('users is already paused, since'),
     })
     await expect(decideStream(test.pool, 'resume', 'user_licenses', by)).rejects.toMatchObject({
-      message: 'user_licenses is paused with users: resume that.',
+      message: 'user_licenses is paused together with users: resume that stream.',
     })
   })
 })

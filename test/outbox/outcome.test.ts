@@ -15,7 +15,7 @@ import {
   storable,
 } from '../../src/outbox/outcome.ts'
 
-const refused = new ApiError('API_REJECTED', 'POST /v3/users was answered 400.', {
+const refused = new ApiError('API_REJECTED', 'POST /v3/users answered 400.', {
   endpoint: 'POST /v3/users',
   status: 400,
   body: '{"code":"BAD"}',
@@ -69,7 +69,7 @@ describe('an outcome', () => {
   })
 
   it('names the code of an error of the API, and other errors by their message', () => {
-    expect(errorText(refused)).toBe('API_REJECTED: POST /v3/users was answered 400.')
+    expect(errorText(refused)).toBe('API_REJECTED: POST /v3/users answered 400.')
     expect(errorText(new BoatMirrorError('INTERNAL', 'Odd.', {}))).toBe('Odd.')
   })
 })

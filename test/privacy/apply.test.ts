@@ -98,9 +98,14 @@ beforeAll(async () => {
     `insert into sync.webhook_batch (id, end_cursor, changes, body) values ('msg_1', '1.1.1.1', 1, $1)`,
     [`{"was": "${marker}"}`],
   )
-  await kept.pool.query(`update sync.runs set error = $1 where id = 1`, [
-    `${marker}: check on mirror.users is not of this program.`,
-  ])
+  for (const [id, words] of [
+    [1, 'does not belong to Boat Mirror'],
+    [2, 'is not of this program'], // as earlier versions wrote it
+  ] as const)
+    await kept.pool.query(`update sync.runs set error = $1 where id = $2`, [
+      `${marker}: check on mirror.users ${words}.`,
+      id,
+    ])
 }, 120_000)
 
 afterAll(async () => {

@@ -144,7 +144,7 @@ describe.each([
     expect(code).toBe(1)
     expect(stderr).toContain('PRIVACY_DIFFERS')
     expect(stderr).toContain(
-      mode === 'hash' ? 'another PERSONAL_DATA_KEY' : 'PERSONAL_DATA is drop there and keep here',
+      mode === 'hash' ? 'another PERSONAL_DATA_KEY' : 'PERSONAL_DATA is drop in the database and keep here',
     )
   })
 })

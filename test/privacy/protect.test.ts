@@ -182,7 +182,7 @@ describe('the settings of personal data', () => {
   it('are refused without a key, and for a column that is not personal', () => {
     expect(read({ PERSONAL_DATA: 'hash' })).toThrow('PERSONAL_DATA_KEY is not set')
     expect(read({ PERSONAL_DATA_KEY: 'short' })).toThrow('a value that is not shown. It must be at least 16 characters')
-    expect(() => settings('keep', { 'users.emial': 'hash' })).toThrow('privacy.users.emial is no personal column')
+    expect(() => settings('keep', { 'users.emial': 'hash' })).toThrow('privacy.users.emial is not a personal column')
     expect(() =>
       privacySettings({ personalData: 'keep', personalDataKey: null, privacy: { 'users.email': 'hash' } }),
     ).toThrow('PERSONAL_DATA_KEY is not set')

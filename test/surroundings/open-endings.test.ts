@@ -65,13 +65,13 @@ describe('a list that is read by page numbers', () => {
       'and always answers the same five of 13 is partial',
       always,
       'partial',
-      'the same 5 records come whatever page and size are asked for.*lists.resources.paging: none',
+      'the API returns the same 5 records for any page and size.*lists.resources.paging: none',
     ],
     [
       'and takes the size alone is failed',
       (asked) => ({ body: asked.all.slice(0, Math.min(asked.size, 5)) }),
       'failed',
-      'answered the second page with the first: fewer records come.*API_PAGE_PARAM \\(now page\\)',
+      'returned the first page again when asked for the second: the API returns fewer records.*API_PAGE_PARAM \\(now page\\)',
     ],
     [
       'and names its next page as JSON:API does is failed',
@@ -96,13 +96,13 @@ describe('a list that is read by page numbers', () => {
       'and names more pages than come is partial',
       (asked) => ({ body: { data: asked.page === 1 ? always(asked).body : [], meta: { last_page: 3 } } }),
       'partial',
-      'the API names 3 pages, and 1 were read.*API_TOTAL_PATH=none',
+      'the API reports 3 pages, and 1 page was read.*API_TOTAL_PATH=none',
     ],
     [
       'and names a total that is too large is partial',
       (asked) => ({ body: { data: pageOf(asked), total: 99 } }),
       'partial',
-      'a total of 99, and answered 13 records.*lists.resources.totalPath: none',
+      'a total of 99, but returned 13 records.*lists.resources.totalPath: none',
     ],
     [
       'and names a total that is too small is partial',

@@ -46,7 +46,7 @@ describe('Objects of a partner among ours', () => {
     const { pool } = mirror.app.database
     await pool.query('alter table mirror.harbours add column "Note" text not null')
     const said =
-      /column Note of mirror\.harbours is not of this program, must not be null .* alter table mirror\."harbours" alter column "Note" drop not null/
+      /column Note of mirror\.harbours does not belong to Boat Mirror, must not be null .* alter table mirror\."harbours" alter column "Note" drop not null/
     expect(await harbours(mirror)).toMatchObject({ status: 'failed', error: expect.stringMatching(said) })
     expect(await one(mirror, `select max(attempts) as attempts from sync.tasks where stream = 'harbours'`)).toEqual({
       attempts: 1,
@@ -70,9 +70,9 @@ describe('Objects of a partner among ours', () => {
     await pool.query('create unique index partner_one on mirror.harbours ((1))')
     const run = await harbours(mirror)
     expect(run?.status).not.toBe('failed')
-    expect(JSON.stringify(run)).toMatch(/partner_one on mirror\.harbours is not of this program/)
+    expect(JSON.stringify(run)).toMatch(/partner_one on mirror\.harbours does not belong to Boat Mirror/)
     const parts = `select (select count(*)::int from mirror.harbours) as mirrored,
-      (select count(*) > 0 and bool_and(reason like '%partner_one on mirror.harbours is not of this program%')
+      (select count(*) > 0 and bool_and(reason like '%partner_one on mirror.harbours does not belong to Boat Mirror%')
        from sync.quarantine where stream = 'harbours') as named`
     expect(await one(mirror, parts)).toEqual({ mirrored: 1, named: true })
 
@@ -91,7 +91,7 @@ describe('Objects of a partner among ours', () => {
     expect(await harbours(mirror)).toMatchObject({
       status: 'failed',
       error: expect.stringMatching(
-        /no harbours today: says partner\.refuse\(\) in a trigger that is not of this program/,
+        /no harbours today: raised by partner\.refuse\(\) in a trigger that does not belong to Boat Mirror/,
       ),
     })
     expect(await one(mirror, `select max(attempts) as attempts from sync.tasks where stream = 'harbours'`)).toEqual({

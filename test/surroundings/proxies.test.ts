@@ -126,7 +126,7 @@ describe('Proxies set, an API that needs none', () => {
       NO_PROXY: '.boats.test',
     })
     expect(ended.code).toBe(1)
-    expect(errorOf(ended)).toContain('the host is not known')
+    expect(errorOf(ended)).toContain('the host is unknown')
     expect(proxy.asked).toEqual([])
   })
 })

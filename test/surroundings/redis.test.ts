@@ -222,7 +222,7 @@ const refused: readonly Refused[] = [
     name: 'no TLS to a port that speaks it',
     toTls: true,
     code: 'QUEUE_UNREACHABLE',
-    says: /as by a port that speaks TLS/,
+    says: /as a TLS port does/,
     cure: /begin REDIS_URL with rediss:\/\//,
   },
   {

@@ -86,7 +86,7 @@ describe('the fuse', () => {
     const reasonOf = (input: Parameters<typeof judgeDeletions>[0]): unknown => judgeDeletions(input)
     expect(reasonOf({ live: 190, seen: 180, missing: 10, deletedLately: 15, limit: 0.1 })).toEqual({
       kind: 'hold',
-      reason: '25 of 205 records (12 %) would go within 24 hours.',
+      reason: '25 of 205 records (12 %) would be deleted within 24 hours.',
     })
     expect(reasonOf({ live: 5, seen: 0, missing: 5, deletedLately: 0, limit: 0.1 })).toEqual({
       kind: 'confirm-all',
@@ -94,7 +94,7 @@ describe('the fuse', () => {
     })
     expect(reasonOf({ live: 10, seen: 5, missing: 5, deletedLately: 0, limit: 0.1 })).toEqual({
       kind: 'confirm-all',
-      reason: 'The list has suddenly shrunk from 10 to 5 records.',
+      reason: 'The list suddenly shrank from 10 to 5 records.',
     })
   })
 
@@ -167,11 +167,11 @@ describe('a pass', () => {
     const reasonOf = (answered: number, distinct: number, totals: readonly number[]): unknown =>
       judgePass({ ...keyed, pass: 1, answered, distinct, totals })
     expect([reasonOf(4, 4, [3, 4]), reasonOf(5, 3, []), reasonOf(2, 2, [3, 3])]).toEqual([
-      { kind: 'again', reason: expect.stringMatching(/^The total moved from 3 to 4 .*API_TOTAL_PATH=none/) },
-      { kind: 'again', reason: '2 records came twice: the list moved while it was read.' },
+      { kind: 'again', reason: expect.stringMatching(/^The total changed from 3 to 4 .*API_TOTAL_PATH=none/) },
+      { kind: 'again', reason: 'The API returned 2 records twice: the list changed while it was read.' },
       {
         kind: 'again',
-        reason: expect.stringMatching(/^The API names a total of 3, and answered 2 records\. .*API_TOTAL_PATH=none/),
+        reason: expect.stringMatching(/^The API reported a total of 3, but returned 2 records\. .*API_TOTAL_PATH=none/),
       },
     ])
   })

@@ -77,7 +77,7 @@ describe('stubs', () => {
       { as: ['cities', 'stub', 'GET /v3/x#y', 9, true], rows: [['9', 'GET /v3/x#y', 9]] },
     ])
     expect(warnings).toEqual([
-      'harbours: what stands inside GET /v3/x#y cannot be shown. latitude: expected a decimal number',
+      'harbours: a record inside GET /v3/x#y is not valid and is not shown. latitude: expected a decimal number',
     ])
   })
 

@@ -49,7 +49,7 @@ describe('payments answered 404', () => {
     const run = await readAgain()
     expect(run).toMatchObject({
       status: 'done',
-      warnings: [expect.stringContaining('404 although the rentals record is there; what was known stays')],
+      warnings: [expect.stringContaining('404 although the rentals record exists. The known rows stay')],
     })
     expect(await livePayments()).toBeGreaterThan(0)
   })

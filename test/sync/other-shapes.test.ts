@@ -204,8 +204,8 @@ it('a shape that nobody knows leaves its columns empty, and is said in the run a
   expect(run?.status).toBe('done')
   expect(run?.warnings).toEqual(
     expect.arrayContaining([
-      'resources: company (as array) has another shape than is known, so no column shows it; it stands in _payload.',
-      'resources: version (as text) has another shape than is known, so no column shows it; it stands in _payload.',
+      'resources: company (as array) has an unexpected shape, so no column shows it. Its value is in _payload.',
+      'resources: version (as text) has an unexpected shape, so no column shows it. Its value is in _payload.',
     ]),
   )
   const { pool } = mirror.app.database

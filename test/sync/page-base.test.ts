@@ -20,7 +20,7 @@ it('a list that is refused for another reason is asked for once more, and fails 
   await using mirror = await openTestMirror({ size: 12 }, { API_PAGE_SIZE: '5' })
   mirror.sandbox.fault({ op: 'GET /v3/rentals', respond: { status: 400, body: { message: 'not today' } } })
   const [run] = await mirror.sync({ streams: ['rentals'] })
-  expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining('GET /v3/rentals was answered 400') })
+  expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining('GET /v3/rentals answered 400') })
   mirror.sandbox.clearFaults()
   const [next] = await mirror.sync({ streams: ['rentals'] })
   expect(next).toMatchObject({ status: 'done', inserted: expect.anything() })

@@ -75,8 +75,8 @@ describe('a paused stream', () => {
     expect(readsOf('/v3/users')).toBe(before)
     const paused = await pausedStreams(pool())
     expect(withoutPaused(['users', 'harbours'], paused)).toEqual(['harbours'])
-    expect(pausedText(['users', 'harbours'], paused)).toMatch(/^users is paused since .* UTC by \w+$/)
-    expect(() => withoutPaused(['users'], paused)).toThrow('Nothing was read: users is paused since')
+    expect(pausedText(['users', 'harbours'], paused)).toMatch(/^users has been paused since .* UTC, by \w+$/)
+    expect(() => withoutPaused(['users'], paused)).toThrow('Nothing was read: users has been paused since')
     for (const key of [null, { id: 1 }])
       await expect(askRefresh(pool(), 'users', key)).rejects.toMatchObject({
         ...{ code: 'USAGE', message: 'users is paused: resume it first.' },
@@ -95,12 +95,14 @@ describe('a paused stream', () => {
       await expect(program.pause('harbours')).rejects.toMatchObject({ code: 'USAGE' })
       await expect(program.resume('harbours', { expected: 'another' })).rejects.toMatchObject({ code: 'PLAN_CHANGED' })
       await expect(program.sync({ streams: ['harbours'] })).rejects.toThrow(
-        'Nothing was read: harbours is paused since',
+        'Nothing was read: harbours has been paused since',
       )
       expect(await printed('resume', 'harbours')).toBe('harbours is read again.\n')
       expect(await printed('pause', 'harbours')).toBe('harbours is paused. Resume with: boat-mirror resume harbours\n')
       expect(await printed('status')).toMatch(/harbours .*off, paused/)
-      expect((await line.run(['sync', 'harbours'])).stderr).toContain('Nothing was read: harbours is paused since')
+      expect((await line.run(['sync', 'harbours'])).stderr).toContain(
+        'Nothing was read: harbours has been paused since',
+      )
       await program.resume('harbours')
     } finally {
       await program.close()
@@ -133,7 +135,7 @@ describe('a paused stream', () => {
     const late = await line.run(['resume', 'users', '--expected', seen])
     expect(late.code).toBe(1)
     expect(errorOf(late)).toBe(
-      `Stream users has changed since you looked at it: the plan is no longer ${seen}. [PLAN_CHANGED]\n` +
+      `Stream users has changed since you reviewed it: its plan is no longer ${seen}. [PLAN_CHANGED]\n` +
         'See the new plan with: boat-mirror resume users --dry-run, or in sync.stream_plans. Then decide again.',
     )
     expect([await noted(), (await pausedStreams(pool())).length]).toEqual([3, 3])
@@ -146,7 +148,7 @@ describe('a paused stream', () => {
     const [paused] = (await pausedStreams(pool())).filter(({ stream }) => stream === 'users')
     const { stdout } = await line.run(['explain', 'users', id])
     expect(stdout).toContain(
-      `\nPaused   users is paused since ${instant(paused?.since ?? null)} UTC by ${paused?.who}: it is not read until you resume it.\n`,
+      `\nPaused   users has been paused since ${instant(paused?.since ?? null)} UTC, by ${paused?.who}: it is not read until you resume it.\n`,
     )
     const explained = async (): Promise<unknown> =>
       JSON.parse((await line.run(['explain', 'users', id, '--json'])).stdout).paused

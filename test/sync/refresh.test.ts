@@ -76,7 +76,7 @@ describe('a record that is asked for', () => {
     expect(await differences()).toEqual([])
     expect(await refreshed('rentals', { id: 999_999_999 })).toMatchObject({
       state: 'failed',
-      error: 'There is no rentals 999999999, upstream or in the mirror.',
+      error: 'Neither the API nor the mirror has rentals 999999999.',
     })
   })
 
@@ -117,7 +117,7 @@ describe('asking', () => {
     expect(new Set(read.map(({ stream }) => stream))).toEqual(new Set(['rentals', 'rental_payments']))
     expect(await refreshed('resource_slots')).toMatchObject({
       state: 'failed',
-      error: 'resource_slots is switched off by the configuration.',
+      error: 'The configuration turns off resource_slots.',
     })
   })
 
@@ -152,7 +152,7 @@ describe('asking', () => {
 
   const refused = [
     ['rental', { id: 1 }, "There is no stream 'rental'. Streams are named by their tables"],
-    ['rentals', { id: 'x' }, 'The key is {"id": "x"}, and takes an object with id bigint as in the change log'],
+    ['rentals', { id: 'x' }, 'The key is {"id": "x"}. It must be an object with id bigint as in the change log'],
     ['rentals', { id: null }, 'The key is {"id": null}'],
     ['rentals', { id: 1, more: 2 }, 'takes an object with id bigint'],
     ['rental_payments', { id: 1 }, 'takes an object with rental_id bigint, id'],

@@ -30,7 +30,7 @@ describe('a single read that answers another record', () => {
     await mirror.sync({ streams: ['rentals'], full: true })
     expect(await shown()).toEqual(before)
     const entries = await listQuarantine(app.database.pool, { stream: 'rentals', limit: 10 })
-    const reason = `Asked for ${asked}, and the record answered is ${other}.`
+    const reason = `Requested ${asked}, but the API returned ${other}.`
     expect(entries).toEqual([expect.objectContaining({ key: asked, endpoint: op, reason })])
     expect(JSON.parse(entries[0]?.payload ?? '')).toEqual(JSON.parse(body))
 

@@ -143,13 +143,13 @@ describe('a hot run', () => {
     {
       of: 'a filter that is ignored',
       fault: { ...aWindow, respond: { status: 200, body: [{ id: 1, departureDatetime: '2001-01-01T09:00:00Z' }] } },
-      says: /answered a record of 2001-01-01/,
+      says: /returned a record of 2001-01-01/,
     },
     { of: 'a filter that is refused', fault: { ...aWindow, respond: { status: 400, body: {} } }, says: /400/ },
     {
       of: 'a window that is suddenly empty',
       fault: { ...aWindow, respond: 'empty' },
-      says: /left out \d+ records that lie in it/,
+      says: /The API omitted \d+ records from the requested window/,
     },
     {
       of: 'an order that is ignored',
@@ -161,7 +161,7 @@ describe('a hot run', () => {
           body: ['2020', '2022'].map((year, id) => ({ id, creationDatetime: `${year}-01-01T00:00:00Z` })),
         },
       },
-      says: /not ordered from the newest/,
+      says: /not ordered from newest/,
     },
     {
       of: 'an order that hides what is new',

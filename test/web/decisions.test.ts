@@ -203,7 +203,7 @@ describe('pages on which a person decides', () => {
     const answer = await post(path, { form, who: 'Ann' })
     const page = textOf(await answer.text())
     expect(answer.status).toBe(409)
-    expect(page).toContain(`Change ${waiting.conflict} has changed since you looked at it`)
+    expect(page).toContain(`Change ${waiting.conflict} has changed since you reviewed it`)
     expect(page).toContain('https://example.com/newest')
     expect((await decide(path)).status).toBe(303)
     expect(textOf(await look(path))).toContain('There is nothing to decide')

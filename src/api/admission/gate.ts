@@ -95,21 +95,18 @@ export function createGate(options: GateOptions): Gate {
     refusals++
     change(pausing(state, now(), probeDelayMs(refusals)))
     if (refusals === 1)
-      log.warn(
-        { event: 'account_refused' },
-        'the API refuses this account: everything waits between one try and the next',
-      )
+      log.warn({ event: 'account_refused' }, 'the API refuses this account: all requests wait between attempts')
   }
   const onSuccess = (): void => {
     onAnswer()
-    if (refusals > 0) log.info({ event: 'account_accepted' }, 'the API takes this account again: requests go on')
+    if (refusals > 0) log.info({ event: 'account_accepted' }, 'the API accepts this account again: requests continue')
     refusals = 0
   }
   const onAnswer = (): void => {
     failures = 0
     if (state.opened === 0) return
     change(closing(state, now()))
-    log.info({ event: 'breaker_closed' }, 'the API answers again: requests go on')
+    log.info({ event: 'breaker_closed' }, 'the API answers again: requests continue')
   }
   const onFailure = (wasProbe: boolean): void => {
     failures++
@@ -119,7 +116,7 @@ export function createGate(options: GateOptions): Gate {
     if (opens)
       log.warn(
         { event: 'breaker_open', failures },
-        `the API failed ${failures} times in a row: requests wait and one probe at a time is sent`,
+        `the API failed ${failures} times in a row: requests wait, and probes are sent one at a time`,
       )
   }
 
@@ -177,13 +174,17 @@ export function createGate(options: GateOptions): Gate {
 function paused(state: GateState, now: number, isRefused: boolean): BoatMirrorError {
   const until = new Date(Math.max(state.pausedUntil, state.opened > 0 ? state.probeAt : 0, now)).toISOString()
   if (isRefused)
-    return new BoatMirrorError('API_PAUSED', `The API refuses this account; the next try is at ${until}.`, {
+    return new BoatMirrorError('API_PAUSED', `The API refuses this account; the next attempt is at ${until}.`, {
       remedy: 'Run `boat-mirror check`, and correct API_TOKEN and API_AUTH.',
     })
   return state.opened > 0
-    ? new BoatMirrorError('API_PAUSED', `The API failed so often that requests wait; the next try is at ${until}.`, {
-        remedy: 'Run `boat-mirror check`, and see whether the API is up.',
-      })
+    ? new BoatMirrorError(
+        'API_PAUSED',
+        `The API failed too often, so requests wait; the next attempt is at ${until}.`,
+        {
+          remedy: 'Check that the API is up: `boat-mirror check`.',
+        },
+      )
     : new BoatMirrorError('API_PAUSED', `The API asked us to wait until ${until}.`, {
         remedy: 'Try again then, or lower API_RATE_LIMIT.',
       })
@@ -213,7 +214,7 @@ function createShare(store: GateStore | undefined, log: Logger, learn: (theirs: 
       out = false
     } catch (error) {
       if (!out)
-        log.warn({ event: 'gate_alone', error }, 'the state of the API gate cannot be shared with the other workers')
+        log.warn({ event: 'gate_alone', error }, 'cannot share the state of the API gate with the other workers')
       out = true
     }
   }

@@ -41,7 +41,7 @@ export class QuotaUsed extends BoatMirrorError {
   readonly waitMs: number
 
   constructor(freeAt: Date, waitMs: number) {
-    super('API_QUOTA_USED', `API_QUOTA is used until about ${freeAt.toISOString().slice(0, 16)}Z.`, {
+    super('API_QUOTA_USED', `API_QUOTA is used up until about ${freeAt.toISOString().slice(0, 16)}Z.`, {
       remedy: 'Wait, or raise API_QUOTA if the API allows more. `boat-mirror status` shows what is used.',
     })
     this.waitMs = waitMs

@@ -125,7 +125,7 @@ export function withoutFallback(shared: RequestBudget, log: Logger): RequestBudg
         if (!isOut)
           log.warn(
             { event: 'limiter_out', error },
-            'Postgres does not answer: until it does, no request leaves, because it counts the quota',
+            'Postgres does not answer: no requests are sent until it does, because it counts the quota',
           )
         isOut = true
         return { granted: 0, waitMs: askAgainMs }
@@ -154,7 +154,7 @@ export function withFallback(shared: RequestBudget, own: RequestBudget, log: Log
     try {
       await withDeadline(shared.lend({ priority: 'detail', wanted: 0, unused: 0, more: false }), patienceMs)
       isOut = false
-      log.info({ event: 'limiter_shared' }, 'the rate limit is counted over all workers again')
+      log.info({ event: 'limiter_shared' }, 'all workers share the rate limit again')
     } catch {
       knockAt = performance.now() + patienceMs // still out: said when it went
     }
@@ -169,7 +169,7 @@ export function withFallback(shared: RequestBudget, own: RequestBudget, log: Log
           if (!isOut)
             log.warn(
               { event: 'limiter_alone', error },
-              'Postgres does not answer: until it does, each process keeps the rate limit for itself',
+              'Postgres does not answer: until it does, each process applies the rate limit separately',
             )
           isOut = true
           knockAt = 0

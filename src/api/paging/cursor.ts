@@ -6,7 +6,7 @@ import type { Style } from './style.ts'
 export const cursor: Style = {
   usualBase: null,
   needsNext: true,
-  advice: 'Set API_NEXT_PATH to where the next page stands, or API_PAGING=page.',
+  advice: 'Set API_NEXT_PATH to the path of the next page in the answer, or set API_PAGING=page.',
   first: () => '',
   request: ({ paging: { pageParam, sizeParam, pageSize } }, cursor, prefix) => {
     if (looksLikeLink(cursor, prefix)) return { kind: 'link', link: cursor }

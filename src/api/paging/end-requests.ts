@@ -2,9 +2,10 @@
 // refused.
 
 import { ApiError } from '../../errors.ts'
+import { counted } from '../../format.ts'
 import type { Answer } from '../types.ts'
 import { elementsAt } from '../wire/elements.ts'
-import { cameAgain, judgeTail, misread, type SoFar, saysMore, unproven, wrongTotal } from './list-end.ts'
+import { cameAgain, judgeTail, misread, type SoFar, saysMore, unproven, wereRead, wrongTotal } from './list-end.ts'
 import { mayMeanNone } from './next-link.ts'
 import { keysOfPage, type PageMemory } from './page-memory.ts'
 import { envelopeOf, type PageSource, pastEndStatuses } from './page-source.ts'
@@ -25,9 +26,12 @@ export async function askForFewer(soFar: SoFar, source: PageSource): Promise<Api
   if (items.length < records)
     throw misread(
       call,
-      `There are more than ${records} records, or fewer come when fewer are asked for, and no next ${style} was found`,
+      `There are more than ${records} records, or the API returns fewer when fewer are requested, and no next ${style} was found`,
     )
-  return unproven(call, `the same ${records} records come whatever size is asked for, and no answer names a next page`)
+  return unproven(
+    call,
+    `the API returns the same ${counted(records, 'record')} for any page size, and no answer names a next page`,
+  )
 }
 
 /** Asks for the end of a list in smaller pages, where a page came again and nothing says that it is the end. @throws ApiError */
@@ -36,7 +40,7 @@ export async function askForTail(soFar: SoFar, memory: PageMemory, source: PageS
   const style = styles[call.paging.style]
   const tail = style.tail?.(call, soFar) ?? null
   if (tail === null)
-    throw records > 1 ? cameAgain(soFar) : unproven(call, 'the second page is the first one again, with 1 record')
+    throw records > 1 ? cameAgain(soFar) : unproven(call, 'the second page repeats the first, with 1 record')
   const smaller = { ...call, paging: { ...call.paging, pageSize: tail.size } }
   try {
     const answer = await source.fetch(style.request(smaller, tail.cursor, source.linkBase.prefix), {
@@ -73,14 +77,14 @@ export async function assertPastEnd(
   const { items, total } = last
   const why =
     typeof last.next === 'string' && !mayMeanNone(last.next) && total === null
-      ? 'the page before names a next one'
+      ? 'the previous page names a next page'
       : saysMore({ ...soFar, last, total })
   if (items.length > 0 && why === null) return
   const { endpoint, status, body, reason } = refusal
-  const missing = total === null ? (why ?? 'the page before is empty') : `the list has ${total}`
+  const missing = total === null ? (why ?? 'the previous page is empty') : `the list has ${total}`
   throw new ApiError(
     refusal.code,
-    `${refusal.message} ${resumed ? 'Some' : records} records were read, and ${missing}.`,
+    `${refusal.message} ${resumed ? 'Some records were read' : wereRead(records, 'record')}, but ${missing}.`,
     {
       endpoint,
       cause: refusal,

@@ -2,6 +2,7 @@
 // unproven end is never accepted: the list is refused, or PAGING_UNPROVEN reports that there may be more.
 
 import { ApiError } from '../../errors.ts'
+import { count, counted } from '../../format.ts'
 import type { ListCall } from '../types.ts'
 import { type Envelope, ignored } from './envelope.ts'
 import { mayMeanNone } from './next-link.ts'
@@ -28,14 +29,18 @@ export const mostEmpty = 10
 export function saysMore({ call, last, total, records, pages, resumed, asked }: SoFar): string | null {
   const known = !resumed && total !== null
   if (known && total === records) return null
-  if (known && total > records) return `the API names a total of ${total}, and ${records} records were read`
+  if (known && total > records) return `the API reports a total of ${count(total)}, and ${wereRead(records, 'record')}`
   if (last.more === true) return 'the last page says that more records follow'
   if (!resumed && last.pages !== null && last.pages > pages)
-    return `the API names ${last.pages} pages, and ${pages} were read`
+    return `the API reports ${counted(last.pages, 'page')}, and ${wereRead(pages, 'page')}`
   if (!counts(call) || typeof last.next !== 'string' || mayMeanNone(last.next)) return null
   if (last.next === asked || parameterOf(last.next, call.paging.pageParam) === asked) return null
-  return `the last page names a next one at ${last.nextAt}, which API_PAGING=${call.paging.style} does not follow`
+  return `the last page names a next page at ${last.nextAt}, which API_PAGING=${call.paging.style} does not follow`
 }
+
+/** `1 record was read`, `2 records were read`. */
+export const wereRead = (value: number, noun: string): string =>
+  `${counted(value, noun)} ${value === 1 ? 'was' : 'were'} read`
 
 /** Whether pages have numbers or offsets; all other styles are led on by their answers. */
 const counts = ({ paging }: ListCall): boolean => styles[paging.style].tail !== undefined
@@ -52,12 +57,12 @@ export function judgeEmpty(soFar: SoFar, empty: Envelope, emptyInARow: number): 
   const isHere = records > 0 && empty.next === soFar.asked
   if (goesOn && !isHere && !mayMeanNone(empty.next ?? '')) {
     if (emptyInARow < mostEmpty) return 'go-on'
-    throw unproven(call, `${mostEmpty} empty pages came one after the other, and each says that more records follow`)
+    throw unproven(call, `the API returned ${mostEmpty} empty pages in a row, and each says that more records follow`)
   }
   // The caller that counts all records compares them with the total.
   if (resumed && total !== null) return 'end'
   const why = saysMore({ ...soFar, total: null, last: { ...soFar.last, more: undefined } })
-  if (why !== null) throw unproven(call, `${why}, but the page after it is empty`)
+  if (why !== null) throw unproven(call, `${why}, but the next page is empty`)
   return 'end'
 }
 
@@ -72,12 +77,15 @@ export function judgeRepeat(soFar: SoFar): 'end' | 'ask' {
   if (total !== null && (resumed || total === records)) return 'end'
   if (!counts(call) && mayMeanNone(asked)) return 'end'
   const isNamed = !counts(call) || (typeof last.next === 'string' && !mayMeanNone(last.next))
-  const named = `the page before names it as the next one at ${last.nextAt ?? 'its end'}`
+  const named = `the previous page names it as the next page at ${last.nextAt ?? 'its end'}`
   const why = saysMore(soFar) ?? (isNamed ? named : null)
-  if (why === null && resumed) throw unproven(call, 'a page is an earlier one again')
+  if (why === null && resumed) throw unproven(call, 'a page repeats an earlier one')
   if (why === null) return 'ask'
   if (pages === 1 && !resumed) throw pageIgnored(soFar, why)
-  throw endless(call, `the page after ${resumed ? 'some' : records} records is an earlier page again, but ${why}`)
+  throw endless(
+    call,
+    `the page after ${resumed ? 'some records' : counted(records, 'record')} repeats an earlier page, but ${why}`,
+  )
 }
 
 /**
@@ -92,21 +100,26 @@ export function judgeTail(soFar: SoFar, keys: readonly string[], lastKeys: reado
     some.length === keys.length && some.every((key, index) => key === keys[index])
   if (isSame(expected) && expected.length === records - skip) return
   if (pages > 1) throw cameAgain(soFar)
-  if (isSame(lastKeys)) throw unproven(call, `the same ${records} records come whatever page and size are asked for`)
-  if (isSame(lastKeys.slice(0, keys.length))) throw pageIgnored(soFar, 'fewer records come when fewer are asked for')
-  throw unproven(call, `the second page is the first one again`)
+  if (isSame(lastKeys))
+    throw unproven(call, `the API returns the same ${counted(records, 'record')} for any page and size`)
+  if (isSame(lastKeys.slice(0, keys.length)))
+    throw pageIgnored(soFar, 'the API returns fewer records when fewer are requested')
+  throw unproven(call, 'the second page repeats the first')
 }
 
 /** The error for a page that came before, of a list of several pages. */
 export const cameAgain = ({ call, records }: SoFar): ApiError =>
-  endless(call, `the page after ${records} records is an earlier page again, and nothing says that they are all`)
+  endless(
+    call,
+    `the page after ${counted(records, 'record')} repeats an earlier page, and nothing says that all were read`,
+  )
 
 /** The remedy where the answers lead on in another way than lists are read. */
 function wayOf({ last }: SoFar): string {
   if (typeof last.next !== 'string') return ''
   const names = [...new URLSearchParams(last.next.split('#')[0]?.split('?')[1] ?? '').keys()].slice(0, 6)
   if (names.length === 0) return `The answers name a next page at ${last.nextAt}: try API_PAGING=cursor. `
-  return `The answers name a next page at ${last.nextAt}: set API_PAGING=link, or API_PAGE_PARAM to the parameter of its link that chooses the page (${names.join(', ')}). `
+  return `The answers name a next page at ${last.nextAt}: set API_PAGING=link, or API_PAGE_PARAM to the parameter of its link that selects the page (one of ${names.join(', ')}). `
 }
 
 export const wrongTotal = `If the total is wrong, set API_TOTAL_PATH=${ignored}, or lists.<stream>.totalPath: ${ignored} in the configuration file.`
@@ -116,22 +129,26 @@ function pageIgnored(soFar: SoFar, why: string): ApiError {
   const { call, total, records } = soFar
   const { endpoint, paging } = call
   const isTotal = total !== null && total > records ? ` ${wrongTotal}` : ''
-  return new ApiError('PAGING_IGNORED', `${endpoint} answered the second page with the first: ${why}.`, {
-    endpoint,
-    remedy: `${wayOf(soFar)}Check API_PAGE_PARAM (now ${paging.pageParam}) and API_PAGING (now ${paging.style}). ${noPages}${isTotal}`,
-  })
+  return new ApiError(
+    'PAGING_IGNORED',
+    `${endpoint} returned the first page again when asked for the second: ${why}.`,
+    {
+      endpoint,
+      remedy: `${wayOf(soFar)}Check API_PAGE_PARAM (now ${paging.pageParam}) and API_PAGING (now ${paging.style}). ${noPages}${isTotal}`,
+    },
+  )
 }
 
 export const endless = (call: ListCall, what: string): ApiError =>
   new ApiError('PAGING_ENDLESS', `${call.endpoint} does not end: ${what}.`, {
     endpoint: call.endpoint,
-    remedy: `Check API_PAGING and API_PAGE_PARAM. ${wrongTotal} If the next page that answers name leads nowhere, set API_NEXT_PATH=${ignored}.`,
+    remedy: `Check API_PAGING and API_PAGE_PARAM. ${wrongTotal} If answers name a next page that does not exist, set API_NEXT_PATH=${ignored}.`,
   })
 
 export const unproven = (call: ListCall, what: string): ApiError =>
   new ApiError('PAGING_UNPROVEN', `${call.endpoint}: nothing proves that the list ended here: ${what}.`, {
     endpoint: call.endpoint,
-    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_SIZE_PARAM (now ${call.paging.sizeParam}). ${noPages} If what the answers say of more records is wrong, set API_NEXT_PATH=${ignored} or API_TOTAL_PATH=${ignored}.`,
+    remedy: `Check API_PAGE_PARAM (now ${call.paging.pageParam}) and API_SIZE_PARAM (now ${call.paging.sizeParam}). ${noPages} If answers wrongly announce more records, set API_NEXT_PATH=${ignored} or API_TOTAL_PATH=${ignored}.`,
   })
 
 /** The error for an answer that announces more records without naming where they are. */
@@ -153,10 +170,10 @@ export function judgeLast(soFar: SoFar): 'end' | 'ask' {
   const isFirst = pages === 1 && !resumed
   const isWhole = !resumed && total === records && last.more !== true && (last.pages ?? 0) <= pages
   if (isFirst && total !== null && total > records)
-    throw misread(call, `The answer holds ${records} of ${total} records and no next page`, true)
+    throw misread(call, `The answer has ${records} of ${total} records and names no next page`, true)
   if (isWhole) return 'end'
   const why = saysMore({ ...soFar, total: null })
-  if (why !== null && counts(call)) throw unproven(call, `${why}, and no records came`)
+  if (why !== null && counts(call)) throw unproven(call, `${why}, but no records were returned`)
   if (why !== null) throw misread(call, `${why.charAt(0).toUpperCase()}${why.slice(1)}, and no next page was found`)
   // A single record cannot be requested in a smaller page.
   const isSilent = needsNext && last.next === undefined && last.endCursor !== null

@@ -46,10 +46,9 @@ export function resolveNextLink(link: string, base: LinkBase): string {
   if (url === null || url.origin !== base.origin || !url.pathname.startsWith(`${base.prefix}/v3/`))
     throw new BoatMirrorError(
       'PAGING_FOREIGN_LINK',
-      `A next link points to ${url?.origin.slice(0, shownLength) ?? 'no address'}, not below ${base.origin}${base.prefix}/v3/.`,
+      `A next link points to ${url?.origin.slice(0, shownLength) ?? 'an invalid address'}, not below ${base.origin}${base.prefix}/v3/.`,
       {
-        remedy:
-          'Check API_BASE_URL: it must be the address under which the API writes its links; or set API_PAGING=page.',
+        remedy: 'Set API_BASE_URL to the address that the API uses in its links, or set API_PAGING=page.',
       },
     )
   if (base.secretParam !== null) url.searchParams.delete(base.secretParam)

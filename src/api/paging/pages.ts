@@ -70,7 +70,7 @@ async function askForPage(
 function ofPage({ code, message, remedy, endpoint, ...details }: ApiError, address: PageAddress): ApiError {
   const query = address.kind === 'link' ? (address.link.split('?')[1] ?? '') : new URLSearchParams(address.query)
   const { status, mayHaveTakenEffect } = details
-  return new ApiError(code, `${message} The page was asked for with ${String(query).slice(0, shownLength)}.`, {
+  return new ApiError(code, `${message} The page was requested with ${String(query).slice(0, shownLength)}.`, {
     ...{ endpoint, mayHaveTakenEffect },
     ...(status !== undefined && { status }),
     ...(remedy !== undefined && { remedy }),
@@ -121,7 +121,7 @@ async function* pagesInOrder(
       if (judgeEmpty(soFar(), envelope, emptyInARow) === 'end') return
       const following: string | null = style.after?.(call, cursor, longest) ?? goesOn()
       if (following === null)
-        throw misread(call, 'An empty page says that more records follow, and no next page was found')
+        throw misread(call, 'An empty page says that more records follow, but no next page was found')
       pages += 1
       cursor = following
       continue
@@ -136,7 +136,8 @@ async function* pagesInOrder(
       return
     }
     const most = total === null ? maxPagesOfAnyList : Math.max(total, fewestOfMostPages) + 1
-    if (index >= most) throw endless(call, `page ${index + 1} came, of a list that can have ${most - 1}`)
+    if (index >= most)
+      throw endless(call, `the API returned page ${index + 1} of a list that can have at most ${most - 1}`)
 
     records += length
     pages += 1

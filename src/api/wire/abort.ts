@@ -25,5 +25,5 @@ export function onAbort(signal: AbortSignal | undefined, stop: () => void): () =
 export function abortedCall(signal: AbortSignal, endpoint: string, sent: boolean): ApiError {
   const reason: unknown = signal.reason
   const code = reason instanceof BoatMirrorError ? reason.code : 'ABORTED'
-  return new ApiError(code, `${endpoint} was called off.`, { endpoint, cause: reason, mayHaveTakenEffect: sent })
+  return new ApiError(code, `${endpoint} was aborted.`, { endpoint, cause: reason, mayHaveTakenEffect: sent })
 }

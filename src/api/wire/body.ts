@@ -47,8 +47,8 @@ function decodersFor(encoding: string | undefined, body: Readable): Transform[] 
     body.on('error', () => undefined).destroy() // our own destroy is not an error
     throw new BoatMirrorError(
       'API_NOT_JSON',
-      `The answer is encoded as ${names.join(', ').slice(0, 60)}, which was not asked for.`,
-      { remedy: `Have the API, or the proxy before it, send one of these encodings: ${acceptedEncodings}.` },
+      `The answer is encoded as ${names.join(', ').slice(0, 60)}, which was not requested.`,
+      { remedy: `The API, or the proxy in front of it, must send one of these encodings: ${acceptedEncodings}.` },
     )
   }
   return makers.flatMap((make) => (make === undefined ? [] : [make()]))

@@ -27,7 +27,7 @@ export function decodeText(bytes: Buffer, contentType: string | undefined): Deco
   if (encoding === undefined)
     throw new BoatMirrorError(
       'API_NOT_JSON',
-      `The answer declares the character set ${declared?.slice(0, 60)}, which is unknown, and is not UTF-8 either.`,
+      `The answer declares the unknown character set ${declared?.slice(0, 60)}, and is not UTF-8.`,
     )
   if (encoding === 'windows-1252') return { text: decodeWindows1252(bytes), damaged: false }
   try {

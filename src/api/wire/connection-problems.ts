@@ -30,39 +30,39 @@ const hungUp = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE|HTTPParserError|HPE_\w+)$/
 /** Says what a code of Node's sockets, TLS or undici means for this peer; undefined: nothing more than the code is known. */
 export function connectionProblem(code: string, peer: Peer): ConnectionProblem | undefined {
   const { variable, scheme, otherScheme, secure } = peer
-  const check = `Check ${variable}, and whether the server it names is up.`
+  const check = `Check ${variable}, and that the server it names is up.`
   if (code === 'ECONNREFUSED') return { what: 'the connection was refused', remedy: check }
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return { what: 'the host is not known', remedy: check }
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return { what: 'the host is unknown', remedy: check }
   if (/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/.test(code))
-    return { what: 'no connection came about', remedy: check }
+    return { what: 'the server could not be reached', remedy: check }
   if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code))
     return {
       what: `the port does not speak ${scheme}`,
-      remedy: `Begin ${variable} with ${otherScheme}://, or name the port that speaks TLS.`,
+      remedy: `Use ${otherScheme}:// in ${variable}, or the port that speaks TLS.`,
     }
   if (!secure && hungUp.test(code))
     return {
-      what: 'the connection was closed without a proper answer, as by a port that speaks TLS',
-      remedy: `If the port speaks TLS, begin ${variable} with ${otherScheme}://. Else see whether the server is well.`,
+      what: 'the connection was closed without a valid answer, as a TLS port does,',
+      remedy: `If the port speaks TLS, use ${otherScheme}:// in ${variable}. Otherwise check the health of the server.`,
     }
   if (authorityUnknown.test(code))
     return {
-      what: 'the certificate is signed by nobody this host trusts',
+      what: 'this host does not trust the authority that signed the certificate',
       remedy:
-        'Name the file with the certificate of its authority (PEM) in NODE_EXTRA_CA_CERTS, in the environment: Node reads it before any .env.',
+        'Set NODE_EXTRA_CA_CERTS to the file with the certificate of that authority (PEM). Set it in the environment: Node reads it before any .env.',
     }
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
     return {
       what: code === 'CERT_HAS_EXPIRED' ? 'the certificate has expired' : 'the certificate is not valid yet',
-      remedy: 'Have the certificate renewed; if it is right, set the clock of this host.',
+      remedy: 'Renew the certificate. If it is valid, correct the clock of this host.',
     }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return {
       what: 'the certificate is for another host name',
-      remedy: `Use a name that the certificate holds in ${variable}, or have the certificate issued for this one.`,
+      remedy: `Use a name from the certificate in ${variable}, or have a certificate issued for this name.`,
     }
   if (/CERT|SIGNATURE|^ERR_TLS|^ERR_SSL|^EPROTO$/.test(code))
-    return { what: 'no secure connection came about', remedy: `Check ${variable}, and what TLS its server demands.` }
+    return { what: 'the TLS connection failed', remedy: `Check ${variable}, and what its server requires for TLS.` }
   return undefined
 }
 

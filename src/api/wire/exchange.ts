@@ -87,7 +87,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const stream = new Readable({
       read: () => controller.resume(),
       destroy: (error, done) => {
-        if (!stream.readableEnded) controller.abort(error ?? new Error('The answer is not read to its end.'))
+        if (!stream.readableEnded) controller.abort(error ?? new Error('The answer was not read to its end.'))
         done(error)
       },
     })

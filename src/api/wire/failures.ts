@@ -21,15 +21,16 @@ function codeOfStatus(status: number): ErrorCode {
 }
 
 const remedies: Partial<Record<ErrorCode, string>> = {
-  API_UNAUTHORIZED: 'Check API_TOKEN, and API_AUTH, which says how it is sent.',
-  API_FORBIDDEN: 'Ask the API’s operator for the right to read this, or leave the stream out.',
+  API_UNAUTHORIZED: 'Check API_TOKEN, and API_AUTH, which sets how it is sent.',
+  API_FORBIDDEN:
+    'Ask the API’s operator for the right to read this, or turn off the stream: `schedules: {STREAM: off}`.',
   API_REDIRECT: 'Set API_BASE_URL to the address the API redirects to: redirects are not followed.',
-  API_RATE_LIMITED: 'Lower API_RATE_LIMIT if this goes on.',
+  API_RATE_LIMITED: 'Lower API_RATE_LIMIT if this persists.',
 }
 
 /** A 304 is not a redirect: it names no address to follow. */
 const remedyOfUnasked304 =
-  'A cache in between answers 304 to requests without an entity tag. Ask who runs it, or set API_BASE_URL to an address without it.'
+  'A cache in front of the API answers 304 to requests without an entity tag. Ask its operator, or set API_BASE_URL to an address without the cache.'
 
 const keptOfBody = 500
 const keptOfReason = 200
@@ -62,16 +63,16 @@ export function failureOfAnswer(answer: FailedAnswer): ApiError {
     ...(remedy === undefined ? {} : { remedy }),
     ...(passesByItself(status, answer.retryAfterMs) ? { kind: 'retry' as const } : {}),
   }
-  return new ApiError(code, status === 401 ? refusal(answer) : `${endpoint} was answered ${status}.`, details)
+  return new ApiError(code, status === 401 ? refusal(answer) : `${endpoint} answered ${status}.`, details)
 }
 
 /** The same for every endpoint, so that it is said once. */
 function refusal({ target, asksFor }: FailedAnswer): string {
   const wish =
     asksFor === undefined
-      ? 'does not say what it asks for'
-      : `asks for ${oneLine(shownWish(asksFor, target.secrets), 120)}`
-  return `The API answered 401: it was sent ${target.sent}, and ${wish}.`
+      ? 'does not say what it requires'
+      : `requires ${oneLine(shownWish(asksFor, target.secrets), 120)}`
+  return `The API answered 401. The request carried ${target.sent}; the API ${wish}.`
 }
 
 const shownWish = (asksFor: string, secrets: readonly string[]): string =>
@@ -127,7 +128,7 @@ export function failureOfRequest(error: unknown, request: FailedRequest): ApiErr
   }
   if (request.abortedBy !== null) return abortedCall(request.abortedBy, endpoint, sent)
   if (request.timedOutAfterMs !== null)
-    return new ApiError('API_TIMEOUT', `${endpoint} was not answered within ${request.timedOutAfterMs} ms.`, {
+    return new ApiError('API_TIMEOUT', `${endpoint} did not answer within ${request.timedOutAfterMs} ms.`, {
       ...details,
       remedy: 'Raise API_TIMEOUT_MS if the API is just slow.',
     })
@@ -141,7 +142,7 @@ export function failureOfRequest(error: unknown, request: FailedRequest): ApiErr
   if (/^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code))
     return new ApiError('API_NOT_JSON', `${endpoint}: the compressed answer is damaged or cut off (${code}).`, {
       ...details,
-      remedy: 'Look at what stands between here and the API: a proxy may change or cut answers.',
+      remedy: 'Check what is between this host and the API: a proxy may change or cut off answers.',
     })
   // For an http API, every connection is the proxy's own.
   const isProxys = error instanceof ProxyFailure || request.proxy?.variable === 'HTTP_PROXY'
@@ -160,14 +161,14 @@ function proxyFailed(error: unknown, code: string, proxy: ApiProxy, details: Api
   const { variable, origin } = proxy
   const where = `at the proxy ${origin} (${variable})`
   const status = error instanceof ProxyFailure ? error.status : undefined
-  const otherwise = 'Or name the host of the API in NO_PROXY, if it is reached without a proxy.'
+  const otherwise = 'Or add the host of the API to NO_PROXY if it can be reached without a proxy.'
   if (status !== undefined)
     return new ApiError('API_UNREACHABLE', `${details.endpoint}: refused with ${status} ${where}.`, {
       ...details,
       remedy:
         status === 407
-          ? `Put the user and password that the proxy asks for into ${variable}: http://USER:PASSWORD@HOST:PORT.`
-          : `Ask who runs the proxy to let this host through to the API. ${otherwise}`,
+          ? `Put the user and password that the proxy requires into ${variable}: http://USER:PASSWORD@HOST:PORT.`
+          : `Ask the operator of the proxy to let this host through to the API. ${otherwise}`,
     })
   const problem = connectionProblem(code, httpPeer(variable, origin))
   return new ApiError(

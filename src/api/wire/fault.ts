@@ -19,7 +19,7 @@ function wrongThing(text: string): string {
   const word = foreignWord.exec(text)?.[1]
   if (word !== undefined) return word
   const character = text.charAt(0)
-  return /[\p{P}\p{S}]/u.test(character) ? `an unexpected ${character}` : 'something unexpected'
+  return /[\p{P}\p{S}]/u.test(character) ? `an unexpected ${character}` : 'unexpected text'
 }
 
 /** The path of a place in a text that is JSON up to there, from `$`. */

@@ -75,7 +75,7 @@ function parseText(source: string, parseNumber: ((digits: string) => number | Lo
     return parseLossless(source, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue }) as Json
   } catch {
     // The parser's own message quotes the text, which may hold personal data; length is all we keep.
-    throw new BoatMirrorError('API_NOT_JSON', `${source.length} characters that are not JSON, or are cut off.`)
+    throw new BoatMirrorError('API_NOT_JSON', `The text (${source.length} characters) is not JSON, or is cut off.`)
   }
 }
 
@@ -190,7 +190,7 @@ export function stringifyJson(value: Json): string {
   // The native writer is several times faster; only a text that shows a LosslessNumber's own field is written again.
   if (!text.includes('"isLosslessNumber":true')) return text
   const exact = stringifyLossless(value)
-  if (exact === undefined) throw new BoatMirrorError('INTERNAL', 'A value without a JSON form was to be written.')
+  if (exact === undefined) throw new BoatMirrorError('INTERNAL', 'A value has no JSON form.')
   return exact
 }
 

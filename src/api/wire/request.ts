@@ -106,7 +106,7 @@ export function buildRequest(target: Target, call: WriteCall): BuiltRequest {
       throw new ApiError('API_REJECTED', `${call.endpoint} was called without a value for ${name}.`, details)
     // Even encoded, a proxy may take dots for a step up; a read that strays is noticed, a write would be done.
     if (!call.endpoint.startsWith('GET ') && /^\.{1,2}$/.test(value))
-      throw new ApiError('API_REJECTED', `${call.endpoint}: ${value} is no value for ${name}.`, details)
+      throw new ApiError('API_REJECTED', `${call.endpoint}: ${value} is not a valid value for ${name}.`, details)
     return encodeSegment(value)
   })
   const search = new URLSearchParams(call.query)

@@ -73,9 +73,9 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
     let timedOut = false
     const timer = setTimeout(() => {
       timedOut = true
-      exchange?.stop(new Error('The time is up.'))
+      exchange?.stop(new Error('The time limit was reached.'))
     }, timeoutMs)
-    const forget = onAbort(signal, () => exchange?.stop(new Error('The call was called off.')))
+    const forget = onAbort(signal, () => exchange?.stop(new Error('The call was aborted.')))
     try {
       exchange = new Exchange(
         route.dispatcher,
@@ -157,11 +157,15 @@ async function readAnswer(
     if (!(error instanceof BoatMirrorError) || error.code !== 'API_NOT_JSON') throw error
     const type = `(content type ${(headers['content-type'] ?? 'none').slice(0, 60)})`
     throw /^\s*[[{]/.test(text)
-      ? new BoatMirrorError('API_NOT_JSON', `${text.length} characters that are not JSON: ${faultIn(text)}. ${type}`, {
-          remedy: 'Report it to the operator of the API: an answer is not valid JSON, or is cut off on its way.',
-        })
+      ? new BoatMirrorError(
+          'API_NOT_JSON',
+          `The answer (${text.length} characters) is not JSON: ${faultIn(text)}. ${type}`,
+          {
+            remedy: 'Report it to the operator of the API: an answer is not valid JSON, or was cut off in transit.',
+          },
+        )
       : new BoatMirrorError('API_NOT_JSON', `${error.message} ${type}`, {
-          remedy: 'Check API_BASE_URL: it is the root of the API, without /v3. The answer may be a web page.',
+          remedy: 'Check API_BASE_URL: it must be the root of the API, without /v3. The answer may be a web page.',
         })
   }
 }

@@ -27,12 +27,12 @@ begin
       key_text := null;
     end;
     if key_text is null or exists (select from unnest(columns) name where wanted_key ->> name is null) then
-      raise exception 'The key is %, and takes an object with % as in the change log: {"%": …}.',
+      raise exception 'The key is %. It must be an object with % as in the change log: {"%": …}.',
         left(wanted_key::text, 100), case stream {{types}} end, columns[1] using errcode = '22023';
     end if;
   end if;
   if companies is not null and (wanted_key is null or (case stream {{company}} end = any (companies)) is not true) then
-    raise exception 'Role % sees companies % alone, and may have their records read, by key, and nothing else of %.',
+    raise exception 'Role % sees only companies %. It may refresh only their records, by key, of %.',
       quote_ident(caller), array_to_string(companies, ', '), stream using errcode = '42501';
   end if;
 

@@ -123,7 +123,7 @@ export async function findRefresh(db: Queryable, id: string): Promise<Refresh> {
     .where('id', '=', id)
     .executeTakeFirst()
   if (row !== undefined) return row
-  throw new BoatMirrorError('NOT_FOUND', `There is no refresh ${id}: they are kept for a day.`)
+  throw new BoatMirrorError('NOT_FOUND', `There is no refresh ${id}. Refreshes are kept for a day.`)
 }
 
 /** A refresh that has not started. */

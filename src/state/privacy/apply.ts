@@ -72,7 +72,7 @@ async function alone(client: PoolClient): Promise<void> {
     `select pg_try_advisory_xact_lock(hashtext('boat-mirror.privacy-apply')) as free`,
   )
   if (rows[0]?.free !== true)
-    throw new BoatMirrorError('DATABASE_BUSY', 'Another `privacy apply` is at work on this database.', {
+    throw new BoatMirrorError('DATABASE_BUSY', 'Another `privacy apply` is running on this database.', {
       remedy: 'Wait until it ends.',
     })
 }

@@ -56,21 +56,18 @@ export async function openPrivacy(
 function refusalOf(stored: StoredPrivacy, settings: PrivacySettings): BoatMirrorError | null {
   const difference = differenceOf(stored, settings)
   if (difference !== null)
-    return new BoatMirrorError(
-      'PRIVACY_DIFFERS',
-      `The database holds other settings of personal data: ${difference}.`,
-      {
-        remedy: differsRemedy,
-      },
-    )
+    return new BoatMirrorError('PRIVACY_DIFFERS', `The database has other settings for personal data: ${difference}.`, {
+      remedy: differsRemedy,
+    })
   if (stored.applying === null) return null
-  return new BoatMirrorError('PRIVACY_DIFFERS', 'New settings of personal data have not been applied to all tables.', {
-    remedy: 'Wait until `boat-mirror privacy apply` ends. If it was stopped, run it again: it continues where it was.',
+  return new BoatMirrorError('PRIVACY_DIFFERS', 'New settings for personal data have not been applied to all tables.', {
+    remedy:
+      'Wait until `boat-mirror privacy apply` ends. If it was stopped, run it again: it continues where it stopped.',
   })
 }
 
 const differsRemedy =
-  'Set PERSONAL_DATA, PERSONAL_DATA_KEY and the section `privacy` of the file as they were, or apply the new settings to what is stored: boat-mirror privacy apply'
+  'Set PERSONAL_DATA, PERSONAL_DATA_KEY and `privacy` in the configuration file as they were. Or apply the new settings to the stored data: boat-mirror privacy apply'
 
 type Known = { readonly generation: string; readonly erased: Erased; readonly onFenced?: OnFenced }
 
@@ -119,7 +116,7 @@ export function privacyOf(settings: PrivacySettings, known: Known): Privacy {
       erased = await readErased(client)
       generation = stored.generation
       protector = new Protector(settings, erased)
-      const message = 'Who is erased has changed meanwhile; what was read is read again.'
+      const message = 'The list of erased persons changed meanwhile. The data will be read again.'
       throw new BoatMirrorError('PRIVACY_DIFFERS', message, { kind: 'abort' })
     },
   }

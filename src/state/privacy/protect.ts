@@ -176,7 +176,7 @@ export class Protector {
 
   #hashed(text: string): string {
     const { hasher } = this.#settings
-    if (hasher === null) throw new Error('A value is to be hashed, and there is no key.')
+    if (hasher === null) throw new Error('A value must be hashed, but there is no key.')
     return hasher.of(text)
   }
 

@@ -9,9 +9,10 @@ import type { Privacy } from './privacy.ts'
 import { emptied, type Rewrite, rowsRewrite, type Texts } from './rewrite.ts'
 import type { Applying } from './stored.ts'
 
-/** The error of a refused write may have quoted the row. */
-const isOfPartner = (text: string | null | undefined): boolean => text?.includes(' is not of this program') === true
-const withheld = 'A trigger or constraint that is not of this program refused a write.'
+/** The error of a refused write may have quoted the row. The second wording is that of earlier versions. */
+const partnerWords = / (does not belong to Boat Mirror|is not of this program)/
+const isOfPartner = (text: string | null | undefined): boolean => partnerWords.test(text ?? '')
+const withheld = 'A trigger or constraint that does not belong to Boat Mirror refused a write.'
 
 /** A reason without the value that it quotes. */
 export const withoutQuote = (reason: string): string =>

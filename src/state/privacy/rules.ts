@@ -42,12 +42,12 @@ export function privacySettings({ personalData: mode, personalDataKey: key, priv
   if (unknown.length > 0)
     throw new BoatMirrorError(
       'CONFIG_INVALID',
-      unknown.map((name) => `privacy.${name.slice(0, 100)} is no personal column${meant(name, names)}.`).join('\n'),
+      unknown.map((name) => `privacy.${name.slice(0, 100)} is not a personal column${meant(name, names)}.`).join('\n'),
       { remedy: `Personal columns are ${names.join(', ')}.` },
     )
   if (key === null && (mode === 'hash' || Object.values(privacy).includes('hash')))
-    throw new BoatMirrorError('CONFIG_INVALID', 'PERSONAL_DATA_KEY is not set, and personal data is to be hashed.', {
-      remedy: 'Make a key and keep it like a password: openssl rand -base64 32',
+    throw new BoatMirrorError('CONFIG_INVALID', 'PERSONAL_DATA_KEY is not set, but personal data must be hashed.', {
+      remedy: 'Generate a key and keep it secret like a password: openssl rand -base64 32',
     })
   const columns = Object.entries(privacy)
     .filter(([, action]) => action !== mode)

@@ -59,14 +59,14 @@ export function differenceOf(
   stored: Pick<StoredPrivacy, 'mode' | 'columns' | 'fingerprint'>,
   settings: PrivacySettings,
 ): string | null {
-  if (stored.mode !== settings.mode) return `PERSONAL_DATA is ${stored.mode} there and ${settings.mode} here`
+  if (stored.mode !== settings.mode) return `PERSONAL_DATA is ${stored.mode} in the database and ${settings.mode} here`
   if (!isDeepStrictEqual(stored.columns, { ...settings.columns })) {
     const names = [...new Set([...Object.keys(stored.columns), ...Object.keys(settings.columns)])]
     const shown = names
       .filter((name) => stored.columns[name] !== settings.columns[name])
       .map(
         (name) =>
-          `${name} is ${stored.columns[name] ?? stored.mode} there and ${settings.columns[name] ?? settings.mode} here`,
+          `${name} is ${stored.columns[name] ?? stored.mode} in the database and ${settings.columns[name] ?? settings.mode} here`,
       )
     return shown.join(', ')
   }

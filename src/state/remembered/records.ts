@@ -21,7 +21,7 @@ export function keyParts(stream: StreamDef, text: string): readonly string[] {
   if (stream.key.length === 1) return [text]
   const parts: unknown = JSON.parse(text)
   if (Array.isArray(parts) && parts.every((part) => typeof part === 'string')) return parts
-  throw new Error(`${text} is no key of ${stream.name}.`)
+  throw new Error(`${text} is not a key of ${stream.name}.`)
 }
 
 export type KnownRecord = {

@@ -206,7 +206,7 @@ export async function compareRange(
     values,
   )
   const [row] = rows
-  if (row === undefined) throw new Error('Counts are a row.')
+  if (row === undefined) throw new Error('The counts must be one row.')
   return row
 }
 

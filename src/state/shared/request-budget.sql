@@ -116,7 +116,7 @@ declare
   waits bigint;
 begin
   if not has_table_privilege(mirror.caller(), 'sync.tasks', 'update') then
-    raise exception 'Role % carries out no tasks, so nothing is lent to it.', quote_ident(mirror.caller())
+    raise exception 'Role % may not run tasks, so it gets no requests.', quote_ident(mirror.caller())
       using errcode = '42501';
   end if;
   if quota is null then

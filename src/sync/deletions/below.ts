@@ -101,7 +101,11 @@ export async function keepLost(client: PoolClient, { context, task }: TaskRun, h
   if (stream.reads.kind !== 'inside') await makeDue(client, [stream.name], above)
   const what = `${counted(keys.length, 'row')} of ${stream.name}`
   if (task.kind === 'refresh') {
-    await noteRunError(client, task.runId, `${what} would go and are kept: ${reason} The next run decides.`)
+    await noteRunError(
+      client,
+      task.runId,
+      `${what} would be deleted, but stay for now: ${reason} The next run decides.`,
+    )
     return
   }
   const sample = above.slice(0, 20).map((key) => {
@@ -118,6 +122,6 @@ export async function keepLost(client: PoolClient, { context, task }: TaskRun, h
   await makeDue(client, [stream.name], await aboveLostLately(client, stream))
   context.log.warn(
     { event: 'deletions_held', stream: stream.name, run: task.runId, missing: keys.length },
-    `${reason} ${what} are kept. Review them with: boat-mirror runs show ${task.runId}. Delete what is still gone with: boat-mirror runs release ${task.runId}`,
+    `${reason} Boat Mirror keeps ${what}. Review with: boat-mirror runs show ${task.runId}. Delete what is still gone with: boat-mirror runs release ${task.runId}`,
   )
 }

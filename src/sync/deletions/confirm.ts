@@ -31,7 +31,7 @@ type Asked = { readonly key: string; readonly kind: 'there' | 'gone' | 'failed';
 async function ask(reading: Reading<'list'>, key: string): Promise<Asked> {
   const { outcome, found } = await readSingleRecord(reading, key)
   if (outcome.kind === 'gone' || outcome.kind === 'there') return { key, kind: outcome.kind, found }
-  const reason = outcome.kind === 'failed' ? outcome.reason : 'The single read answered without a record.'
+  const reason = outcome.kind === 'failed' ? outcome.reason : 'The detail request returned no record.'
   const problem = `${reading.stream.name} ${key} could not be confirmed as deleted: ${reason}`
   return { key, kind: 'failed', found: changeSet([found, { problems: [problem] }]) }
 }
@@ -115,7 +115,7 @@ async function confirmTogether(
         asked: asked.length,
         gone: gone.length,
       },
-      `${reason} Nothing was deleted. Look at it with: boat-mirror runs; let it happen with: boat-mirror runs release ${task.runId}`,
+      `${reason} Nothing was deleted. Review with: boat-mirror runs show ${task.runId}. Delete what is still gone with: boat-mirror runs release ${task.runId}`,
     )
   await writer.end(run)
 }

@@ -1,5 +1,6 @@
 // The end of a sweep: missing records are confirmed or held, then the details are planned.
 
+import { counted } from '../../format.ts'
 import { analyzeGrown } from '../../mirror/statistics.ts'
 import type { Window } from '../../state/due/windows.ts'
 import { clearUnseen } from '../../state/quarantine.ts'
@@ -57,7 +58,7 @@ async function compareAndEnd(run: TaskRun<'list'>, at: Checkpoint): Promise<void
       await noteRunError(client, task.runId, doubts.join(' '))
       if (missing > 0)
         await addWarnings(client, task.runId, [
-          `${missing} records were not seen; nothing is deleted, because the sweep is not proven complete.`,
+          `The list did not show ${counted(missing, 'record')} of the mirror. Nothing was deleted, because the list is not proven complete.`,
         ])
     } else if (!task.hot) await clearUnseen(client, stream.name, reads.list, task.runStartedAt)
     await markSwept(client, task.runId, seen)

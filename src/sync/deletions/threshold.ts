@@ -1,5 +1,7 @@
 // The delete threshold: may what a sweep did not see be deleted? Pure.
 
+import { count, counted } from '../../format.ts'
+
 type DeletionFacts = {
   /** Live rows before the sweep, without stubs. */
   readonly live: number
@@ -38,7 +40,7 @@ export function beyondLimit({
   const going = missing + deletedLately
   const base = live + deletedLately
   if (going <= alwaysAllowed || going <= limit * base) return null
-  return `${going} of ${base} records (${Math.round((going / base) * 100)} %) would go within 24 hours.`
+  return `${going} of ${base} records (${Math.round((going / base) * 100)} %) would be deleted within 24 hours.`
 }
 
 /** Decides what happens to the records a complete sweep did not see. */
@@ -51,7 +53,8 @@ export function judgeDeletions(input: DeletionFacts): Verdict {
   const what = inWindow === undefined ? 'list' : 'hot window of the list'
   const [before, seen] = inWindow === undefined ? [live, input.seen] : [inWindow, inWindow - missing]
   if (seen === 0) return shrunk(`The ${what} is suddenly empty.`, missing)
-  if (seen * 2 <= before) return shrunk(`The ${what} has suddenly shrunk from ${before} to ${seen} records.`, missing)
+  if (seen * 2 <= before)
+    return shrunk(`The ${what} suddenly shrank from ${count(before)} to ${counted(seen, 'record')}.`, missing)
   return { kind: 'confirm' }
 }
 

@@ -134,7 +134,7 @@ export async function readDetails(
     if (failuresInARow >= patience)
       throw new BoatMirrorError(
         'API_UNREACHABLE',
-        changes.problems.at(-1) ?? `${stream.name}: the API answers nothing.`,
+        changes.problems.at(-1) ?? `${stream.name}: the API does not answer.`,
       )
     const unread = open.length - begun
     if (makesWay || unread === 0) continue

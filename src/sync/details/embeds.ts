@@ -125,7 +125,7 @@ export async function stubsOf(
       if (!projected.ok) {
         // Without the value: it may be personal.
         const [reason = ''] = projected.reason.split(', got ', 1)
-        warnings.push(`${stream.name}: what stands inside ${source} cannot be shown. ${reason}`)
+        warnings.push(`${stream.name}: a record inside ${source} is not valid and is not shown. ${reason}`)
         continue
       }
       const { row } = projected

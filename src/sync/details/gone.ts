@@ -21,7 +21,7 @@ export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Pro
   if (asked === null)
     // The list named it a moment ago. The next sweep decides whether it is gone.
     return {
-      warnings: [`${stream.name}: a listed record was answered 404 by its single endpoint.`],
+      warnings: [`${stream.name}: the API answered 404 to the detail request of a listed record.`],
       records: [{ stream: stream.name, key, detailHash: '', detailReadAt: startedAt }],
     }
   const parent = listReading(run, asked.stream)
@@ -34,7 +34,7 @@ export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Pro
     found.push(answered.found)
     if (answered.outcome.kind === 'gone') return changeSet([...found, await goneListed(parent, asked.key)])
     if (answered.outcome.kind !== 'there') {
-      const problem = `${stream.name} ${key}: answered 404, and its ${parent.stream.name} record could not be read.`
+      const problem = `${stream.name} ${key}: the API answered 404, and the ${parent.stream.name} record above it could not be read.`
       return changeSet([...found, { problems: [problem] }])
     }
   }
@@ -44,7 +44,7 @@ export async function judgeGone(run: TaskRun, key: string, startedAt: Date): Pro
     const source = reads.endpoint
     found.push({ tables: [{ stream, mode: 'record', source, readAt: startedAt, rows: [], replace }] })
   } else {
-    const warning = `${stream.name}: answered 404 although the ${parent.stream.name} record is there; what was known stays.`
+    const warning = `${stream.name}: the API answered 404 although the ${parent.stream.name} record exists. The known rows stay.`
     found.push({ warnings: [warning] })
   }
   return changeSet(found)
@@ -59,7 +59,9 @@ async function goneListed({ context, stream, reads }: Reading<'list'>, key: stri
   const reason = beyondLimit({ live, missing: 1, deletedLately: lately, limit })
   if (reason !== null)
     return {
-      problems: [`${stream.name} ${key} is gone, but is kept: ${reason} The next sweep of ${stream.name} decides.`],
+      problems: [
+        `${stream.name} ${key} is gone from the API, but is kept: ${reason} The next sweep of ${stream.name} decides.`,
+      ],
     }
   const { endpoint: source } = reads.single
   return { tombstones: [{ stream, keys: [keyParts(stream, key)], source, readAt: context.clock.now() }] }

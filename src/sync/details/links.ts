@@ -46,7 +46,7 @@ export async function runLinks(run: TaskRun): Promise<void> {
     const known = detected?.value === true
     const isHonoured = await answers.judge(await linkedValues(pool, target, keys), known ? 'known' : 'unknown')
     if (known && isHonoured === false)
-      await contradictDetected(pool, setting, `${target.name} were answered that belong elsewhere.`)
+      await contradictDetected(pool, setting, `The API returned ${target.name} that do not match the filter.`)
     if (isHonoured === false || (isHonoured && !known)) await saveDetected(pool, setting, isHonoured)
     if (isHonoured === true) answers.fill()
   }

@@ -25,7 +25,7 @@ export function otherParentIn(
       for (const record of records) {
         const named = textOf(valueAt(record, member))
         if (named !== undefined && named !== '' && named !== asked)
-          return `${member} is ${named}, asked for was ${asked}`
+          return `${member} is ${named}, but ${asked} was requested`
       }
   }
   return undefined

@@ -89,7 +89,7 @@ function errorOf(stream: StreamDef, body: Json): string | undefined {
 /** The outcome of a 2xx answer that cannot be the requested record. */
 export const notTaken = (endpoint: string, problem: string): Extract<Outcome<never>, { readonly kind: 'failed' }> => ({
   ...{ kind: 'failed', retry: false, isOdd: true },
-  reason: `${endpoint} was answered with something else than was asked for: ${problem}.`,
+  reason: `${endpoint} returned something other than requested: ${problem}.`,
 })
 
 /** What a failed read means for the record. @throws the error itself when it concerns all reads. */
@@ -158,7 +158,7 @@ async function recordFound(
   if (row === undefined) return [projected(received).found]
   const answered = keyText(row.key)
   if (answered !== key) {
-    const reason = `Asked for ${key}, and the record answered is ${answered}.`
+    const reason = `Requested ${key}, but the API returned ${answered}.`
     return [found, { bad: [{ stream: stream.name, key, endpoint, payload: row.payload, reason, request: {} }] }]
   }
   const table = { stream, mode: 'record', source: endpoint, readAt: startedAt, rows: [row] } as const

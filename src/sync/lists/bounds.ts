@@ -36,5 +36,5 @@ export async function noteBounds(db: Queryable, stream: string, seen: BoundsSeen
   const isKnown = await areBoundsIncluded(db, stream)
   if (seen === 'included' && !isKnown) await saveDetected(db, key, 'included')
   if (seen === 'contradicted' && isKnown)
-    await contradictDetected(db, key, 'The list answered a record of a day outside of those that it was asked for.')
+    await contradictDetected(db, key, 'The list returned a record of a day outside the requested days.')
 }

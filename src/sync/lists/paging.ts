@@ -46,7 +46,7 @@ export async function resolvePaging(
   await saveDetected(pool, pageBaseSetting, probed)
   context.log.info(
     { event: 'page_base_probed', pageBase: probed, stream: stream.name },
-    `lists are numbered from ${probed}`,
+    `pages are numbered from ${probed}`,
   )
   return { paging, pageBase: probed, probed: true }
 }

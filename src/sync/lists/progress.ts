@@ -1,6 +1,7 @@
 // How far a sweep has come, and whether it is complete. Pure.
 
 import { ignored } from '../../api/paging/envelope.ts'
+import { count, counted } from '../../format.ts'
 
 /** How far a sweep has come. */
 export type Checkpoint = {
@@ -77,7 +78,7 @@ type PassVerdict =
 
 const maxPasses = 3
 
-const wrongTotal = `If the total is wrong each time, set API_TOTAL_PATH=${ignored}, or lists.<stream>.totalPath: ${ignored} in the configuration file.`
+const wrongTotal = `If the total is always wrong, set API_TOTAL_PATH=${ignored}, or lists.<stream>.totalPath: ${ignored} in the configuration file.`
 
 /** Judges a pass whose pages were all answered and parsed. A moving list leads to another pass, three at most. */
 export function judgePass(facts: PassFacts): PassVerdict {
@@ -92,10 +93,11 @@ function problemOf({ answered, distinct, keyless, keylessDistinct, totals }: Pas
   const first = totals[0]
   const last = totals.at(-1)
   if (totals.some((total) => total !== first))
-    return `The total moved from ${first} to ${last} while the list was read. ${wrongTotal}`
-  if (answered > distinct) return `${answered - distinct} records came twice: the list moved while it was read.`
+    return `The total changed from ${first} to ${last} while the list was read. ${wrongTotal}`
+  if (answered > distinct)
+    return `The API returned ${counted(answered - distinct, 'record')} twice: the list changed while it was read.`
   // They are records of the list, too. Of equal ones it is unknown whether one came twice: either count may be right.
   if (last !== undefined && (last < distinct + keylessDistinct || last > distinct + keyless))
-    return `The API names a total of ${last}, and answered ${distinct + keyless} records. ${wrongTotal}`
+    return `The API reported a total of ${count(last)}, but returned ${counted(distinct + keyless, 'record')}. ${wrongTotal}`
   return null
 }

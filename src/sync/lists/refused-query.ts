@@ -35,7 +35,7 @@ export async function leaveOut(run: TaskRun<'list'>, pass: Pass, error: unknown)
   await noteRefused(context.database.pool, stream.name, { names: [...names], reason })
   context.log.warn(
     { event: 'parameters_refused', stream: stream.name, parameters: [...names], reason },
-    `${stream.name}: the API refuses ${[...names].join(', ')}, and the list is read without; tried again after seven days. ${reason}`,
+    `${stream.name}: the API refuses ${[...names].join(', ')}. For seven days, the list is requested without ${names.size === 1 ? 'it' : 'them'}. ${reason}`,
   )
   return true
 }

@@ -61,7 +61,7 @@ async function probe(run: TaskRun<'list'>, listed: Iterable<Listed>, detected?: 
   if (compared === 0) return detected ?? false
   const summary = missing.size > 0
   if (detected !== undefined && detected !== summary)
-    await contradictDetected(pool, name, `Lists were ${detected ? '' : 'not '}summaries before.`)
+    await contradictDetected(pool, name, `Lists showed ${detected ? 'summaries' : 'complete records'} before.`)
   await saveDetected(pool, name, { summary, missing: [...missing].sort().slice(0, 50) })
   return summary
 }

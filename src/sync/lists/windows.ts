@@ -9,6 +9,7 @@ import { addDays, dateIn } from '../../clock.ts'
 import type { Queryable } from '../../database/sql.ts'
 import { dayOf, instantOf } from '../../date-time.ts'
 import { ApiError } from '../../errors.ts'
+import { counted } from '../../format.ts'
 import { areMoreNewer, countInWindow, isPageKnown, type Window } from '../../state/due/windows.ts'
 import { keyText } from '../../state/remembered/records.ts'
 import { readDetected, saveDetected } from '../../state/shared/detected-settings.ts'
@@ -141,7 +142,7 @@ function daysInWindow(run: TaskRun<'list'>, page: Page): readonly string[] {
   const days = readColumn(run.stream, page, window.column, dayOf)
   const outside = days.find((day) => day < from || day > to)
   if (outside !== undefined)
-    throw new NotHonoured(`Asked for ${from} to ${to}, the list answered a record of ${outside}.`)
+    throw new NotHonoured(`Requested ${from} to ${to}, but the list returned a record of ${outside}.`)
   return days
 }
 
@@ -153,13 +154,13 @@ async function assertNewestFirst(run: TaskRun<'list'>, page: Page, earlier: numb
   const times = readColumn(stream, page, column, (text) => instantOf(text, timeZone))
   let earliest = earlier
   for (const time of times) {
-    if (time > earliest + toleranceMs) throw new NotHonoured('The list is not ordered from the newest to the oldest.')
+    if (time > earliest + toleranceMs) throw new NotHonoured('The list is not ordered from newest to oldest.')
     earliest = Math.min(earliest, time)
   }
   if (page.index > 0 || (await isTrusted(run))) return earliest
   const newer = { column, than: new Date(times[0] ?? 0), count: mayBeGone }
   if (await areMoreNewer(context.database.pool, stream, newer))
-    throw new NotHonoured(`The mirror knows more than ${mayBeGone} records that are newer than the first one listed.`)
+    throw new NotHonoured(`The mirror has more than ${mayBeGone} records that are newer than the first one listed.`)
   return earliest
 }
 
@@ -187,7 +188,7 @@ export async function doubtWindows({ context, stream }: TaskRun, reason: string)
   await saveDetected(context.database.pool, windowsSetting(stream.name), value)
   context.log.warn(
     { event: 'windows_not_honoured', stream: stream.name, reason },
-    `${stream.name}: the API does not filter or order the list as asked; it is read as a whole, and asked again in an hour. ${reason}`,
+    `${stream.name}: the API does not filter or order the list as requested. The whole list is read, and filters are tried again in an hour. ${reason}`,
   )
 }
 
@@ -204,7 +205,7 @@ export async function judgeLeftOut(run: TaskRun, there: readonly string[]): Prom
     await trustWindows(run)
     return null
   }
-  const reason = `The window left out ${inside} records that lie in it.`
+  const reason = `The API omitted ${counted(inside, 'record')} from the requested window.`
   await doubtWindows(run, reason)
   return reason
 }

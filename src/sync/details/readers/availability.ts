@@ -58,7 +58,11 @@ export class AvailabilityBatches {
       const spot = Math.floor(Math.random() * ids.length)
       const single = isChecked ? await this.single(cells[spot] as Cell) : undefined
       if (single?.outcome.kind === 'there' && stringifyJson(single.outcome.value.body) !== textAt(spot))
-        await contradictDetected(pool, orderSetting, 'An element of a batch differs from its single.')
+        await contradictDetected(
+          pool,
+          orderSetting,
+          'An element of a batch differs from the same element requested alone.',
+        )
       else
         for (const [index, cell] of cells.entries())
           this.#answers.set(cellKey(cell), { body: items[index] ?? null, startedAt })

@@ -130,7 +130,7 @@ function otherKeyIn({ stream, context }: Reading<'collection'>, item: Json, body
       const converted = convertValue(type, valueAt(record, path), context.settings.timeZone)
       return converted.ok ? converted.text : null
     })
-    if (asked && answered && asked !== answered) return `${path} is ${answered}, asked for was ${asked}`
+    if (asked && answered && asked !== answered) return `${path} is ${answered}, but ${asked} was requested`
   }
   return undefined
 }

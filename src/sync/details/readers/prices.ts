@@ -85,7 +85,11 @@ export async function preparePrices(reading: Reading<'pricetable'>): Promise<(ke
     if (same !== null) known = same
     else if (before === undefined && ++unproven === triedResources) known = false
     if (same === false && before === true)
-      await contradictDetected(pool, atOnceSetting, `Prices of ${key} by months are others than at once.`)
+      await contradictDetected(
+        pool,
+        atOnceSetting,
+        `Prices of ${key} differ between one request and requests per month.`,
+      )
     else if (same !== null && before === undefined)
       await saveDetected(pool, atOnceSetting, { days: priceDays, whole: same })
     const [kept, other] = same === true ? [atOnce, byMonths] : [byMonths, atOnce]
