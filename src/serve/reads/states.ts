@@ -2,8 +2,10 @@
 // not at all.
 
 import type { StreamDef, StreamSetting } from '../../catalog/types.ts'
+import type { Queryable } from '../../database/sql.ts'
 import { settings as settingNames } from '../../settings.ts'
 import { companyStreamOf } from '../../state/company-access.ts'
+import { keyText } from '../../state/remembered/records.ts'
 import { problem, Refusal } from '../problem.ts'
 import { refusalFor } from '../rights.ts'
 import type { Caller } from '../types.ts'
@@ -43,3 +45,10 @@ export function assertOn(stream: StreamDef, settings: Readonly<Record<StreamSett
 
 /** A record by its key, for messages. */
 export const named = ({ name }: StreamDef, key: readonly string[]): string => `${name} ${key.join(' ')}`
+
+/** Is it about a person of whom only the key is kept? */
+export async function isErasedPerson(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<boolean> {
+  const about = stream.document === true ? 'users' : stream.name
+  const found = await db.query('select from sync.erased where stream = $1 and key = $2', [about, keyText(key)])
+  return found.rowCount === 1
+}
