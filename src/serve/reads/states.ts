@@ -31,7 +31,7 @@ export function assertMayRead(caller: Caller, stream: StreamDef): void {
  * Refuses where a caller with limits sees no row: whether others have it, is not said. @throws Refusal 403
  */
 export function assertSees(caller: Caller, stream: StreamDef, what: string): void {
-  if (caller.role === null || companyStreamOf(stream) === undefined) return
+  if (caller.companies === null || companyStreamOf(stream) === undefined) return
   throw new Refusal(problem(403, `${what} is not among the records of this token's companies.`))
 }
 
