@@ -10,6 +10,7 @@ import * as freshness from './0006_freshness.ts'
 import * as privacyApply from './0007_privacy_apply.ts'
 import * as access from './0008_access.ts'
 import * as requests from './0009_requests.ts'
+import * as servers from './0010_servers.ts'
 
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001_baseline': baseline,
@@ -21,4 +22,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0007_privacy_apply': privacyApply,
   '0008_access': access,
   '0009_requests': requests,
+  '0010_servers': servers,
 }

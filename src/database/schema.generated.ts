@@ -2018,6 +2018,22 @@ export type MirrorDatabase = {
     delivered: Generated<Int8>
     delivered_at: Timestamp | null
   }
+  'sync.servers': {
+    id: string
+    host: string
+    pid: number
+    version: string
+    address: string
+    started_at: Generated<Timestamp>
+    seen_at: Generated<Timestamp>
+    requests: Int8
+    recent_requests: Int8
+    recent_refused: Int8
+    recent_failed: Int8
+    recent_mean_ms: number | null
+    recent_slowest_ms: number | null
+    recent_oldest_s: number | null
+  }
   'sync.settings': {
     only_row: Generated<boolean>
     time_zone: Generated<string>

@@ -72,6 +72,7 @@ export const openState = [
   'endpoints',
   'reads',
   'workers',
+  'servers',
   'senders',
   'webhook_deliveries',
   'freshness_days',

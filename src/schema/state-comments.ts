@@ -159,6 +159,26 @@ export const syncComments: Readonly<Record<string, string>> = {
   'column sync.workers.seen_at': 'When it last reported.',
   'column sync.workers.doing': 'Tasks and changes that it was processing then; null: none.',
 
+  'table sync.servers':
+    'The processes that serve the API and were heard of within ten minutes; each writes its row every five seconds.',
+  'column sync.servers.id': 'Host, process and one life of it.',
+  'column sync.servers.host': 'Name of the machine or container.',
+  'column sync.servers.pid': 'Number of the process there.',
+  'column sync.servers.version': 'Version of the program.',
+  'column sync.servers.address': 'Where it listens.',
+  'column sync.servers.started_at': 'When it started.',
+  'column sync.servers.seen_at': 'When it was last heard of.',
+  'column sync.servers.requests': 'Requests answered since it started.',
+  'column sync.servers.recent_requests':
+    'Requests answered in the five minutes before seen_at; so are all recent columns.',
+  'column sync.servers.recent_refused': 'Those answered with a status from 400 to 499.',
+  'column sync.servers.recent_failed': 'Those answered with a status from 500 on.',
+  'column sync.servers.recent_mean_ms': 'Mean time from a request to its answer, in milliseconds; null: no request.',
+  'column sync.servers.recent_slowest_ms':
+    'Longest time from a request to its answer, in milliseconds; null: no request.',
+  'column sync.servers.recent_oldest_s':
+    'Greatest age of what an answer showed, in seconds; null: no answer showed anything of the mirror.',
+
   'table sync.runs':
     'One row for each run of a stream. At most one complete run and one hot run of a stream run at a time. Runs of single records are not limited.',
   'column sync.runs.id': 'Number of the run.',

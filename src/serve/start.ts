@@ -12,7 +12,9 @@ import { registerCalendars } from './calendars/calendars.ts'
 import type { ServeContext } from './context.ts'
 import { createServeMetrics } from './metrics.ts'
 import { registerOpenapi } from './openapi/register.ts'
+import { startServerPresence } from './presence.ts'
 import { callerOf } from './reads/routes.ts'
+import { createRecentAnswers } from './recent.ts'
 import { present, recordTag } from './rights.ts'
 import { registerWrites } from './writes/routes.ts'
 
@@ -32,11 +34,19 @@ export async function startServe({ config, log, listenUrl, syncContext }: ServeP
   const perSecond = config.serveRateLimit
   const wrongTokens = createWrongTokens()
   const access = openAccess({ db: database.pool, settings: { auth: config.api.auth, host, perSecond }, wrongTokens })
+  const metrics = createServeMetrics()
+  const recent = createRecentAnswers()
   const context: ServeContext = {
     // What is read through needs no worker to be woken.
     sync: { ...syncContext, onTasks: () => {} },
     ...{ settings: config, log, host },
-    metrics: createServeMetrics(),
+    metrics: {
+      registry: metrics.registry,
+      answered: (answer) => {
+        metrics.answered(answer)
+        recent.add(answer)
+      },
+    },
     callerOf: access.callerOf,
     register: (app) => {
       registerWrites(app, {
@@ -53,5 +63,13 @@ export async function startServe({ config, log, listenUrl, syncContext }: ServeP
       registerOpenapi(app, { described, callerOf: (request) => callerOf(context, request) })
     },
   }
-  return await listenServe(context, config.serveListen)
+  const server = await listenServe(context, config.serveListen)
+  const presence = startServerPresence({ db: database.pool, log, address: server.url, recent })
+  return {
+    url: server.url,
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]()
+      await presence[Symbol.asyncDispose]()
+    },
+  }
 }

@@ -19,6 +19,8 @@ import {
 import { databaseClock } from '../inspect/queries.ts'
 import type { StatusFacts } from '../inspect/status.ts'
 import { type ChangeInfo, listChanges } from '../outbox/inspect.ts'
+import { type ListedToken, listTokens } from '../state/access/tokens.ts'
+import { listServers, type ServerStatus } from '../state/shared/servers.ts'
 import type { OperatorContext } from './context.ts'
 
 export type PageFacts = {
@@ -35,6 +37,8 @@ export type PageFacts = {
   readonly fleet: readonly FleetDay[]
   /** Changes that are being sent or need a decision, the newest first. */
   readonly changes: readonly ChangeInfo[]
+  /** The processes that serve the API, and its access tokens; null: none does. */
+  readonly served: { readonly servers: readonly ServerStatus[]; readonly tokens: readonly ListedToken[] } | null
   readonly version: string
 }
 
@@ -59,6 +63,11 @@ export function createFactsReader(context: OperatorContext): () => Promise<PageF
     return counted.fleet
   }
 
+  const readServed = async (): Promise<PageFacts['served']> => {
+    const servers = await listServers(pool)
+    return servers.length === 0 ? null : { servers, tokens: await listTokens(pool) }
+  }
+
   return async () => {
     const now = await databaseClock(pool)
     const today = dateIn(context.config.timeZone, now)
@@ -76,6 +85,7 @@ export function createFactsReader(context: OperatorContext): () => Promise<PageF
       traffic: await trafficPoints(pool, trafficShown),
       fleet: await readFleet(today),
       changes: await listChanges(pool, { statuses: openStates, limit: changesShown }),
+      served: await readServed(),
       version: context.version,
     }
   }

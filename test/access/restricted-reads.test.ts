@@ -119,7 +119,18 @@ describe('each table and view of a restricted role', () => {
           expect([...new Set(own.map(String))].sort(), where).toEqual(expected)
         } else expect((rows as unknown[]).length, where).toBe(numbers.length)
       }
-    const open = ['streams', 'endpoints', 'reads', 'workers', 'senders', 'alerts', 'settings', 'traffic', 'row_changes']
+    const open = [
+      'streams',
+      'endpoints',
+      'reads',
+      'workers',
+      'servers',
+      'senders',
+      'alerts',
+      'settings',
+      'traffic',
+      'row_changes',
+    ]
     const alsoOpen = ['gate', 'pinned', 'repeatable', 'migrations']
     for (const { schema, name } of found) {
       const where = `${schema}.${name}`

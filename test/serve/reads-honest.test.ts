@@ -121,13 +121,19 @@ describe('a list', () => {
     await all(`update sync.streams set as_of = now() where stream = 'characteristics'`)
   })
 
-  it('is not answered while one of its records cannot be mirrored', async () => {
-    await all(
-      `insert into sync.quarantine (stream, key, endpoint, payload, reason) values ('types', '77', 'GET /v3/types', '{}', 'test')`,
-    )
-    expect((await rig.get('/v3/types')).status).toBe(503)
-    await all(`delete from sync.quarantine where stream = 'types'`)
-    expect((await rig.get('/v3/types')).status).toBe(200)
+  it('is not answered while records that cannot be mirrored are more than are asked for, or have no id', async () => {
+    const refuse = (count: number, key: string): Promise<unknown> =>
+      all(`insert into sync.quarantine (stream, key, endpoint, payload, reason)
+        select 'types', ${key}, 'GET /v3/types', '{}', 'test' from generate_series(1, ${count}) n`)
+    for (const [count, key] of [
+      [21, 'n::text'],
+      [1, `'#AbCdEfGhIjKlMnOpQrStUv'`],
+    ] as const) {
+      await refuse(count, key)
+      expect((await rig.get('/v3/types')).status).toBe(503)
+      await all(`delete from sync.quarantine where stream = 'types'`)
+      expect((await rig.get('/v3/types')).status).toBe(200)
+    }
   })
 
   it('of the rentals of a resource is not answered while a rental may be one of them', async () => {

@@ -5,6 +5,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { noteServer, type Server } from '../../src/state/shared/servers.ts'
 import { inGate } from '../helpers/gate.ts'
 import { openTestMirror, type TestMirror } from '../helpers/mirror.ts'
 import { chromiumPath, openBrowser, watchPage } from './chromium.ts'
@@ -55,6 +56,13 @@ async function readable(page: Page, url: string, name: string): Promise<void> {
   await page.setViewportSize(wide)
 }
 
+/** A process that serves the API. */
+const servedBy = (pid: number, recentFailed: number): Server => ({
+  ...{ id: `bridge:${pid}:a`, host: 'bridge', pid, version: '1.2.3', address: `http://127.0.0.1:858${pid}` },
+  ...{ requests: 1_234_567, recentRequests: 1_500, recentRefused: 12, recentFailed },
+  ...{ recentMeanMs: 3.14, recentSlowestMs: 217, recentOldestS: 90 },
+})
+
 describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none)', () => {
   let browser: Browser
   beforeAll(async () => {
@@ -67,9 +75,11 @@ describe.skipIf(chromiumPath === null)('in Chromium (not run where there is none
     const mirror = await openTestMirror({ size })
     const pages = await openPages(mirror)
     await mirror.sync()
-    await mirror.app.database.pool.query(
+    const { pool } = mirror.app.database
+    await pool.query(
       `update sync.streams set target_s = 86400, interval_s = 3600, next_due_at = now() + interval '1 h'`,
     )
+    for (const [pid, recentFailed] of [0, 7].entries()) await noteServer(pool, servedBy(pid, recentFailed))
     return {
       mirror,
       pages,

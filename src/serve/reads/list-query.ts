@@ -25,6 +25,8 @@ export type ListQuery = {
   /** Columns of the order, the last of them the key, and its direction. */
   readonly order: readonly string[]
   readonly descending: boolean
+  /** Columns that the query filters by. */
+  readonly uses: readonly string[]
   /** Columns that another stream's read fills, and that the query filters by: an empty one is unknown. */
   readonly filled: readonly string[]
   readonly range: DayRange | null
@@ -69,6 +71,7 @@ export function listQuery(stream: StreamDef, query: Query): ListQuery {
   }
   const filters = stream.reads.kind === 'list' ? (stream.reads.filters ?? []) : []
   const filled: string[] = []
+  const uses: string[] = []
   let isWhole = true
   for (const { param, column, values: allowed, otherwise } of filters) {
     const asked = allowed === undefined ? query.take(param) : query.choice(param, allowed)
@@ -77,6 +80,7 @@ export function listQuery(stream: StreamDef, query: Query): ListQuery {
     if (asked !== undefined && asked !== otherwise) isWhole = false
     const type = columnType(stream, column)
     if (type === 'bigint' && !/^-?\d{1,18}$/.test(value)) throw refuse(param, 'must be a whole number')
+    uses.push(column)
     const name = `t.${identifier(column)}`
     // What does not say that it is deactivated is not.
     if (type === 'boolean') where.push(value === 'true' ? name : `${name} is not true`)
@@ -86,6 +90,7 @@ export function listQuery(stream: StreamDef, query: Query): ListQuery {
   const range = rangeOf(stream, query)
   if (range !== null) {
     isWhole = false
+    uses.push(range.column)
     const name = `t.${identifier(range.column)}`
     const day = `left(t._payload ->> '${range.path}', 10)`
     const { from, to } = range
@@ -99,7 +104,7 @@ export function listQuery(stream: StreamDef, query: Query): ListQuery {
       add((parameter) => `${day} <= ${parameter}`, to)
     }
   }
-  return { where: where.join(' and '), values, ...orderOf(stream, query), filled, range, isWhole }
+  return { where: where.join(' and '), values, ...orderOf(stream, query), uses, filled, range, isWhole }
 }
 
 const isText = (stream: StreamDef, column: string): boolean =>

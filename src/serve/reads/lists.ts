@@ -17,7 +17,9 @@ import { createPlaces, type Start } from './places.ts'
 import { refuse } from './query.ts'
 import { readRow } from './statements.ts'
 import { assertMayRead, notKnown } from './states.ts'
+import type { Through } from './through.ts'
 import type { Handler } from './types.ts'
+import { createUnmirrored, type ListSource, tableOf } from './unmirrored.ts'
 
 type Row = {
   /** When the list was last complete; null: never. */
@@ -61,24 +63,27 @@ type PageOf = {
   readonly asked: ListQuery
   readonly window: Window | null
   readonly start: Start
+  /** Where the rows come from, if not from the table alone. */
+  readonly source?: ListSource
 }
 
 /** One page, and what is known of the list. */
 async function readPage(
   { sync }: ServeContext,
   stream: StreamDef,
-  { caller, asked, window, start }: PageOf,
+  { caller, asked, window, start, source }: PageOf,
 ): Promise<Row> {
-  const table = `mirror.${identifier(stream.name)}`
+  const { from, text } = source ?? tableOf(stream)
   const values = [...asked.values]
   const parameter = (value: string): string => `$${values.push(value)}`
+  const table = from(parameter)
   const after = start.after === null ? '' : ` and ${start.afterSql(start.after.map(parameter))}`
   const order = orderSql(stream, asked)
   const limit = window === null ? '' : `limit ${window.size} offset ${start.skip}`
   const missing = asked.filled.map((column) => `t.${identifier(column)} is null`).join(' or ')
   const range = asked.range === null ? null : disputedSql(asked.range, asked.range.path, values.length + 1)
   values.push(...(range?.values ?? []))
-  const countsAll = countsRows(stream, caller, asked)
+  const countsAll = source !== undefined || countsRows(stream, caller, asked)
   const total =
     countsAll && start.total === null ? `(select count(*) from ${table} t where ${asked.where})::text` : 'null'
   return await readRow<Row>(sync.database, caller, {
@@ -91,7 +96,7 @@ async function readPage(
     },
     rows: {
       text: `select ${total} as total,
-          coalesce((select string_agg(t._payload::text, ',' order by ${order}) from (
+          coalesce((select string_agg(${text}, ',' order by ${order}) from (
             select t.* from ${table} t where ${asked.where}${after} order by ${order} ${limit}) t), '') as items,
           ${missing === '' ? 'false' : `exists (select from ${table} t where ${listed} and (${missing}))`} as unlinked,
           ${range === null ? 'false' : `exists (select from ${table} t where ${listed} and ${range.text})`} as disputed`,
@@ -125,10 +130,14 @@ function pageBases({ sync }: ServeContext): (paging: PagingSettings) => Promise<
 }
 
 /** Makes the handlers of lists, which share what was found out of them. */
-export function createLists(context: ServeContext): (stream: StreamDef, endpoint: ReadEndpoint) => Handler | null {
+export function createLists(
+  context: ServeContext,
+  through: Through,
+): (stream: StreamDef, endpoint: ReadEndpoint) => Handler | null {
   const { sync, settings } = context
   const baseOf = pageBases(context)
   const places = createPlaces(sync.database, sync.log)
+  const unmirrored = createUnmirrored(context, through)
   return (stream, endpoint) => {
     const { reads } = stream
     if (reads.kind !== 'list' || reads.list !== endpoint || parentOf(stream) !== undefined) return null
@@ -152,10 +161,17 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
         offset: window?.offset ?? 0,
         counts: countsRows(stream, caller, asked),
       })
-      const row = await readPage(context, stream, { caller, asked, window, start })
+      let row = await readPage(context, stream, { caller, asked, window, start })
       const asOf = proven(stream, row, asked)
+      if (row.bad > 0) {
+        const source = await unmirrored.source({ stream, caller, asked, asOf })
+        const whole = { ...start, after: null, skip: window?.offset ?? 0, total: null }
+        row = await readPage(context, stream, { caller, asked, window, start: whole, source })
+        proven(stream, row, asked)
+      }
       const total = Number(row.counted ?? row.total ?? start.total)
-      start.learn(total)
+      // Otherwise it counts what no row and no entry of the change log stands for.
+      if (row.bad === 0) start.learn(total)
       const items = presentArray(caller, stream, `[${row.items}]`)
       const { body, headers } = shaped(paging, {
         items,
@@ -171,9 +187,8 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
 }
 
 /** When the list was complete. @throws Refusal 503 or 400 where the mirror does not know which records are on it */
-function proven(stream: StreamDef, { asOf, bad, unlinked, disputed }: Row, { filled, range }: ListQuery): Date {
+function proven(stream: StreamDef, { asOf, unlinked, disputed }: Row, { filled, range }: ListQuery): Date {
   if (asOf === null) throw notKnown(`${stream.name} has not been read completely yet.`)
-  if (bad > 0) throw notKnown(`${bad} records of ${stream.name} cannot be mirrored: boat-mirror quarantine list`)
   if (unlinked) throw notKnown(`${filled.join(' and ')} of ${stream.name} has not been read for all of them yet.`)
   if (disputed)
     throw refuse(range?.params[0] ?? '', 'records lie at midnight, and in which zone the API counts days is not known')

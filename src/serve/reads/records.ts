@@ -12,7 +12,7 @@ import { pendingOf } from '../writes/pending.ts'
 import { hasKey, parentKeyOf, recordKeyOf } from './keys.ts'
 import { isUnsettled } from './own-changes.ts'
 import { type ReadStatement, readRow } from './statements.ts'
-import { assertMayRead, assertOn, assertSees, named, notFound, notKnown } from './states.ts'
+import { assertMayRead, assertOn, assertSees, isErasedPerson, named, notFound, notKnown } from './states.ts'
 import type { Through } from './through.ts'
 import type { Handler, ReadRequest, Served } from './types.ts'
 
@@ -169,13 +169,16 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     const seen = row.payload !== null || (parent !== undefined && row.parentGone === false)
     if (!seen) assertSees(caller, stream, what)
     const fresh = request.fresh || (await isUnsettled(context, caller, stream, key))
-    const isErased = fresh && (await isErasedPerson(context, stream, key))
+    const isErased = fresh && (await isErasedPerson(sync.database.pool, stream, key))
     if (isThere(row)) {
       if (fresh && !isErased) return await fromApi(request, key, row)
       return servedRecord(request, stream, { payload: row.payload, asOf: later(row.readAt, row.asOf) ?? row.readAt })
     }
     const absent = absence(row, what)
-    if (absent === null) return await fromApi(request, key, row)
+    if (absent === null) {
+      if (await isErasedPerson(sync.database.pool, stream, key)) throw notKnown(`Only the key of ${what} is kept.`)
+      return await fromApi(request, key, row)
+    }
     const isKnown = row.gone === true
     if (fresh && !isErased && (isKnown || through.mayAskUnknown(`${endpoint} ${keyText(key)}`)))
       return await fromApi(request, key, row)
@@ -204,16 +207,6 @@ async function withPending(
     'preference-applied': 'pending=include',
   }
   return { ...served, body: stringifyJson(pending.over(parseJson(served.body).value)), tag: null, headers }
-}
-
-/** Is it about a person of whom only the key is kept? */
-async function isErasedPerson({ sync }: ServeContext, stream: StreamDef, key: readonly string[]): Promise<boolean> {
-  const about = stream.document === true ? 'users' : stream.name
-  const { rowCount } = await sync.database.pool.query('select from sync.erased where stream = $1 and key = $2', [
-    about,
-    keyText(key),
-  ])
-  return rowCount === 1
 }
 
 type RelatedRow = Row & {

@@ -2,8 +2,10 @@
 // not at all.
 
 import type { StreamDef, StreamSetting } from '../../catalog/types.ts'
+import type { Queryable } from '../../database/sql.ts'
 import { settings as settingNames } from '../../settings.ts'
 import { companyStreamOf } from '../../state/company-access.ts'
+import { keyText } from '../../state/remembered/records.ts'
 import { problem, Refusal } from '../problem.ts'
 import { refusalFor } from '../rights.ts'
 import type { Caller } from '../types.ts'
@@ -29,7 +31,7 @@ export function assertMayRead(caller: Caller, stream: StreamDef): void {
  * Refuses where a caller with limits sees no row: whether others have it, is not said. @throws Refusal 403
  */
 export function assertSees(caller: Caller, stream: StreamDef, what: string): void {
-  if (caller.role === null || companyStreamOf(stream) === undefined) return
+  if (caller.companies === null || companyStreamOf(stream) === undefined) return
   throw new Refusal(problem(403, `${what} is not among the records of this token's companies.`))
 }
 
@@ -43,3 +45,10 @@ export function assertOn(stream: StreamDef, settings: Readonly<Record<StreamSett
 
 /** A record by its key, for messages. */
 export const named = ({ name }: StreamDef, key: readonly string[]): string => `${name} ${key.join(' ')}`
+
+/** Is it about a person of whom only the key is kept? */
+export async function isErasedPerson(db: Queryable, stream: StreamDef, key: readonly string[]): Promise<boolean> {
+  const about = stream.document === true ? 'users' : stream.name
+  const found = await db.query('select from sync.erased where stream = $1 and key = $2', [about, keyText(key)])
+  return found.rowCount === 1
+}

@@ -5,6 +5,7 @@ import type { Json } from '../../api/wire/json.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import { ApiError, BoatMirrorError } from '../../errors.ts'
 import type { SyncContext } from '../../sync/context.ts'
+import { personRedaction } from '../../sync/details/embeds.ts'
 import { readItems } from '../../sync/details/readers/children.ts'
 import { readOutcome } from '../../sync/details/single.ts'
 import { type AskedRecord, readAlone } from '../../sync/read-alone.ts'
@@ -118,8 +119,14 @@ export function createThrough(
     record: (caller, asked) =>
       shared(caller, asked, async (signal) => {
         const said = await readAlone(context, asked, signal)
-        if (said.kind === 'there')
-          return { kind: 'there', body: said.value.body, at: said.value.startedAt, stored: said.stored }
+        if (said.kind === 'there') {
+          const { stored, value } = said
+          const { body, startedAt } = value
+          if (stored) return { kind: 'there', body, at: startedAt, stored }
+          // As in what is stored, nothing of a person who is gone.
+          const redact = await personRedaction(context.database.pool, asked.stream, [{ record: body }])
+          return { kind: 'there', body: redact(body), at: startedAt, stored }
+        }
         return said.kind === 'failed' ? { kind: 'failed', retryAfterS } : { kind: 'gone', at: at() }
       }),
     other: (caller, asked, list) =>

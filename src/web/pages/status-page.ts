@@ -12,6 +12,7 @@ import { fleetSection } from './fleet.ts'
 import { keptSection } from './kept.ts'
 import { messagesSection } from './messages.ts'
 import type { PageContext } from './page-context.ts'
+import { servedSection } from './served.ts'
 import { streamsSection } from './streams.ts'
 import { trafficSection } from './traffic.ts'
 import { attentionSection, nowSection, outboxSection } from './work.ts'
@@ -65,6 +66,7 @@ ${placesList(facts)}</section>`,
     keptSection(facts),
     outboxSection(facts),
     messagesSection(facts),
+    servedSection(facts),
     trafficSection(facts),
     fleetSection(facts),
     workersSection(facts),
