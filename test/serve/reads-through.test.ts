@@ -112,6 +112,24 @@ describe('a fresh read', () => {
     expect(headers.get('x-as-of')).toBe(before.headers.get('x-as-of'))
   })
 
+  it('is none of what is stored where the caller says so', async () => {
+    const path = `/v3/rentals/${await firstRental()}`
+    rig.mirror.sandbox.fault({ op: 'GET *', respond: { status: 400 } })
+    const { status, headers } = await get(path, { 'cache-control': 'no-cache, stale-if-error=0' })
+    expect(status).toBe(503)
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  })
+
+  it('is one of all that hangs below a record, too', async () => {
+    const id = await firstRental()
+    const path = `/v3/rentals/${id}/payments`
+    const before = await get(path)
+    const set = { currency: 'EUR', method: { id: 1 }, price: 1, reference: 'new' }
+    rig.mirror.sandbox.mutate([{ record: 'rental_payments', op: 'insert', parent: id, set }])
+    expect((await get(path)).json).toEqual(before.json)
+    expect((await get(path, noCache)).json).toEqual((await rig.ask(path)).json)
+  })
+
   it('looks for an unknown id once a minute', async () => {
     for (let i = 0; i < 3; i++) expect((await get('/v3/rentals/999999', noCache)).status).toBe(404)
     expect(asked()).toEqual(['GET /v3/rentals/999999'])
