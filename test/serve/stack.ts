@@ -32,7 +32,7 @@ export type Stack = AsyncDisposable & {
   /** Differences of a mirror from the sandbox. */
   differences(side: Side): Promise<readonly string[]>
   /** Queues a change above. */
-  queue(operation: string, target: object, body?: object): Promise<string>
+  queue(operation: string, target: object, body?: object, options?: object): Promise<string>
   /** `done`, or state and error, of changes above, once nothing happens to them any more by itself. */
   fates(ids: readonly string[]): Promise<readonly string[]>
 }
@@ -90,11 +90,12 @@ export async function openStack(world: Partial<SandboxOptions>): Promise<Stack> 
       const truth = sandbox.truthText({ days, durations, priceDays, calendarYears })
       return await differencesFromTruth(database[side].pool, truth)
     },
-    queue: async (operation, target, body = {}) => {
-      const { rows } = await database.upper.pool.query<{ id: string }>('select outbox.enqueue($1, $2, $3) as id', [
+    queue: async (operation, target, body = {}, wishes = {}) => {
+      const { rows } = await database.upper.pool.query<{ id: string }>('select outbox.enqueue($1, $2, $3, $4) as id', [
         operation,
         JSON.stringify(target),
         JSON.stringify(body),
+        JSON.stringify(wishes),
       ])
       return String(rows[0]?.id)
     },

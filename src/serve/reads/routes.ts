@@ -48,10 +48,6 @@ function isOfOneRecord({ reads }: StreamDef, endpoint: ReadEndpoint): boolean {
   return reads.kind === 'document' || (reads.kind === 'collection' && endpoint !== reads.list)
 }
 
-/** By their header these and what hangs below one record query the API first; a list is never read for a request. */
-const mayBeFresh = (stream: StreamDef, endpoint: ReadEndpoint): boolean =>
-  isOfOneRecord(stream, endpoint) || stream.reads.kind === 'collection'
-
 function requestOf(
   context: ServeContext,
   request: FastifyRequest,
@@ -66,14 +62,17 @@ function requestOf(
   const asked = query.choice('fresh', ['1'])
   if (asked !== undefined && !isOfOneRecord(stream, endpoint))
     throw refuse('fresh', 'only a read of one record asks the API first')
+  const noStale = directs(request, 'stale-if-error=0')
+  // fetch adds no-cache to whatever is asked with If-None-Match: what hangs below a record is read only for who means it.
+  const byHeader = isOfOneRecord(stream, endpoint) || (noStale && stream.reads.kind === 'collection')
   const search = new URLSearchParams(request.url.split('?').slice(1).join('?'))
   if (credential !== null) search.delete(credential)
   return {
     caller,
     params: request.params as Readonly<Record<string, string>>,
     query,
-    fresh: asked !== undefined || (mayBeFresh(stream, endpoint) && directs(request, 'no-cache')),
-    noStale: directs(request, 'stale-if-error=0'),
+    fresh: asked !== undefined || (byHeader && directs(request, 'no-cache')),
+    noStale,
     pending: prefers(request, 'pending=include'),
     search: search.toString(),
   }
