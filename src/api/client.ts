@@ -58,6 +58,7 @@ export function createApi(options: ApiOptions): Api {
   const nameOf = (...address: readonly unknown[]): string =>
     hash('sha256', JSON.stringify([...place, ...address]), 'base64url')
   let load = initialConcurrency(settings.concurrency)
+  let keepsKeys: boolean | undefined
   // Details queue for a lane before they draw on the rate limit, so that few tokens lie idle when the API stalls; the
   // others, who are few, need no lane, so that they never wait behind details that wait for their token. All need a place
   // in flight.
@@ -120,11 +121,13 @@ export function createApi(options: ApiOptions): Api {
     try {
       const body = call.body === undefined ? undefined : stringifyJson(call.body)
       const timeoutMs = call.timeoutMs ?? settings.timeoutMs
-      const { beforeLeaving, exact, undecoded, tag } = call
+      const { beforeLeaving, exact, undecoded, tag, fresh, idempotencyKey } = call
+      const how = { exact, undecoded, tag, fresh, idempotencyKey }
       const answer = await transport.send(
-        { ...request, endpoint, body, signal, timeoutMs, beforeLeaving, answered, exact, undecoded, tag },
+        { ...request, endpoint, body, signal, timeoutMs, beforeLeaving, answered, ...how },
         clock.now,
       )
+      keepsKeys = answer.headers['x-idempotency-key'] === 'kept'
       over({ status: answer.status, bytes: answer.bytes, error: null })
       return { ...answer, startedAt, retries: number - 1 }
     } catch (error) {
@@ -186,6 +189,7 @@ export function createApi(options: ApiOptions): Api {
       return admitted(attempt, (answered) => measured(attempt, answered))
     },
 
+    keepsKeys: () => keepsKeys,
     close: () => transport.close(),
   }
 }

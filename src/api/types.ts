@@ -26,6 +26,8 @@ export type ReadCall = {
   readonly tag?: string | undefined
   /** The tag that is kept of the answer, by its name (see `Answer.name`); only for `read`. */
   readonly tagOf?: (name: string) => string | undefined
+  /** No store on the way may answer it: what the API shows now is wanted, or an error. */
+  readonly fresh?: boolean
   /** Asked to find out what the API takes, such as a page that may lie outside its list: a refusal is then an answer, not a failure. */
   readonly mayBeRefused?: boolean
   /** Asked to find out whether the API answers this account at all: a 403 then holds everything. */
@@ -38,6 +40,8 @@ export type WriteCall = ReadCall & {
   readonly timeoutMs?: number
   /** Called in the moment in which the request is handed to its connection; when it throws, nothing leaves. */
   readonly beforeLeaving?: () => void
+  /** Requests with the same key are one request, where the API keeps keys: see `Api.keepsKeys`. */
+  readonly idempotencyKey?: string | undefined
 }
 
 export type Answer = {
@@ -135,5 +139,10 @@ export type Api = {
   list(call: ListCall): AsyncGenerator<Page, void, undefined>
   /** Sends a change exactly once. @throws ApiError, whose `mayHaveTakenEffect` says whether repeating is safe. */
   send(call: WriteCall): Promise<Answer>
+  /**
+   * Whether the last answer said that a write may be sent again with its Idempotency-Key, as `boat-mirror serve` does.
+   * Undefined: there was no answer yet.
+   */
+  keepsKeys(): boolean | undefined
   close(): Promise<void>
 }

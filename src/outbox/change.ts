@@ -29,6 +29,8 @@ export type Evidence = {
   readonly answeredAt?: number
   /** The API answered with an error: no part of the attempt is running any more. */
   readonly finished?: true
+  /** The key that it was sent with: the API keeps it, and answers the same request again as it answered the first. */
+  readonly key?: string
 }
 
 type SentRequest = { readonly method: string; readonly path: string; readonly body?: Json }

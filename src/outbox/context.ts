@@ -44,6 +44,8 @@ export type PushContext = {
   readonly privacy?: Privacy
   /** How long the API needs to show a write; a pusher passes an instance that learns. */
   readonly showDelay?: ShowDelay
+  /** What is read must be what the API shows now, whatever store stands before it. */
+  readonly fresh?: boolean
   /** Called after a commit that wrote to the mirror. */
   readonly onCommit?: (written: number) => void
 }

@@ -1,7 +1,9 @@
 // One claimed change up to its outcome: verify what was dispatched before, or prepare, write down what will be sent, send it
 // once. A lost answer is never sent again here.
 
+import { randomUUID } from 'node:crypto'
 import { concernsAccount, isHeldBack } from '../api/retry.ts'
+import { isObject, type Json, type JsonObject } from '../api/wire/json.ts'
 import { deadlineIn } from '../clock.ts'
 import { ApiError, BoatMirrorError } from '../errors.ts'
 import { answersAccount } from './access.ts'
@@ -13,7 +15,7 @@ import { kindOf } from './kinds/kinds.ts'
 import { errorText, gone, type Outcome, responseOf, storable } from './outcome.ts'
 import { awaited } from './own-writes.ts'
 import { isAbsent } from './reads.ts'
-import { reconcileChange, sentOf, verifyChange, verifyLater } from './reconcile.ts'
+import { freshly, reconcileChange, sentOf, verifyChange, verifyLater } from './reconcile.ts'
 import { isVeiled } from './veil.ts'
 
 /** The next attempt of a change that certainly had no effect. */
@@ -41,7 +43,7 @@ export async function prepareChange(delivery: Delivery): Promise<Prepared | Outc
   const fields = resolveFields(body, write.body, results)
   if (params === null || fields === null)
     return { kind: 'failed', error: 'A change this one refers to has no result that could stand here.', response: null }
-  return await kindOf(write).prepare(delivery, { params, fields })
+  return await kindOf(write).prepare(freshly(delivery), { params, fields })
 }
 
 /**
@@ -93,9 +95,11 @@ async function refused(delivery: Delivery, sent: Sent, error: ApiError): Promise
     if (held !== null) return held
   }
   const { comparesExisting = false, makesRecord = false, refused: known } = kindOf(change.write)
-  const wasLost = sent.evidence.ambiguous === true
+  // By its key the API answers for the first attempt, too.
+  const isKept = sent.evidence.key !== undefined
+  const wasLost = sent.evidence.ambiguous === true && !isKept
   // After a lost answer any refusal may mean what that attempt made: not every API says 409 of it.
-  const mayBeOurs = comparesExisting && (wasLost || error.status === 409)
+  const mayBeOurs = comparesExisting && !isKept && (wasLost || error.status === 409)
   try {
     // A record that one of our own changes just made may not exist yet for this one.
     const again = isAbsent(error) ? await awaited(delivery) : null
@@ -131,6 +135,7 @@ async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean):
         const held = `Change ${change.id} was held up for longer than its claim; nothing left.`
         throw new BoatMirrorError('LEASE_LOST', held)
       },
+      idempotencyKey: sent.evidence.key,
       signal: AbortSignal.timeout(context.settings.api.timeoutMs), // no part of this attempt outlives its time limit
     })
     const response = { status: answer.status, body: answer.body ?? null }
@@ -143,6 +148,28 @@ async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean):
     if (!error.mayHaveTakenEffect) return retryLater(delivery, error)
     return { ...verifyLater(change, error), ...(isFinished(error) && { finished: true }) }
   }
+}
+
+/**
+ * What was sent by an attempt whose answer is not known, where the API answers it by its key as it answered then: that says
+ * more than what it shows, which may come from a store. Null: only what it shows can tell.
+ */
+async function repeatable(delivery: Delivery): Promise<Sent | null> {
+  const { context, change } = delivery
+  const { evidence, request } = change
+  if (evidence.key === undefined || evidence.answered) return null
+  if (context.api.keepsKeys() === undefined) await answersAccount(delivery).catch(ignoreApiError)
+  if (context.api.keepsKeys() !== true) return null
+  const sent = sentOf(change, context.privacy)
+  // Personal values that were only sent back as they were read are not kept: without them it is another request.
+  const isWhole = Object.keys(objectIn(evidence.sent ?? request?.body)).every((name) => Object.hasOwn(sent.body, name))
+  return isWhole ? sent : null
+}
+
+const objectIn = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
+
+function ignoreApiError(error: unknown): void {
+  if (!(error instanceof ApiError)) throw error
 }
 
 type Claim = {
@@ -158,7 +185,16 @@ type Claim = {
  */
 export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim): Promise<Outcome> {
   const { context, change, signal } = delivery
-  if (change.dispatched) return await reconcileChange(delivery)
+  const leave = async (sent: Sent): Promise<Outcome> => {
+    const isLate = deadlineIn(context.settings.api.timeoutMs)
+    const sentAt = await mark({ change, sent })
+    const dispatched = { ...change, dispatched: true, sentAt, evidence: sent.evidence }
+    return await send({ ...delivery, change: dispatched }, sent, () => isOurs() && !isLate())
+  }
+  if (change.dispatched) {
+    const sent = await repeatable(delivery)
+    return sent === null ? await reconcileChange(delivery) : await leave(sent)
+  }
   let prepared: Prepared | Outcome
   try {
     prepared = await prepareAgain(delivery)
@@ -167,8 +203,6 @@ export async function deliverChange(delivery: Delivery, { isOurs, mark }: Claim)
     return await unread(delivery, error)
   }
   if (prepared.kind !== 'prepared') return prepared
-  const isLate = deadlineIn(context.settings.api.timeoutMs)
-  const sentAt = await mark({ change, sent: prepared })
-  const dispatched = { ...change, dispatched: true, sentAt, evidence: prepared.evidence }
-  return await send({ ...delivery, change: dispatched }, prepared, () => isOurs() && !isLate())
+  const key = context.api.keepsKeys() === true ? (prepared.evidence.key ?? randomUUID()) : undefined
+  return await leave({ ...prepared, evidence: { ...prepared.evidence, ...(key !== undefined && { key }) } })
 }

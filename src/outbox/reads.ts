@@ -97,13 +97,13 @@ function recordsIn(items: readonly Json[], endpoint: string, readAt: Date): read
 }
 
 async function readOne(
-  { api }: PushContext,
+  { api, fresh = false }: PushContext,
   { endpoint, stream }: { readonly endpoint: ReadEndpoint; readonly stream: StreamDef },
   params: Params,
   signal: AbortSignal,
 ): Promise<Seen | null> {
   try {
-    const { body, startedAt } = await api.read({ endpoint, params, exact: true, priority: 'write', signal })
+    const { body, startedAt } = await api.read({ endpoint, params, exact: true, fresh, priority: 'write', signal })
     const record = recordIn(body === undefined ? undefined : asRead(body), endpoint, stream, params)
     return record === null ? null : { record, exact: body ?? null, readAt: startedAt, source: endpoint }
   } catch (error) {
@@ -140,13 +140,13 @@ export async function readCollection(
   params: Params,
   signal: AbortSignal,
 ): Promise<readonly Seen[] | null> {
-  const { api, clock, settings } = context
+  const { api, clock, settings, fresh = false } = context
   const endpoint = listRead(write)
   const readAt = clock.now()
   const found: Seen[] = []
   try {
     const paging = { ...settings.api.paging, style: 'none' } as const
-    const pages = api.list({ endpoint, params, paging, pageBase: 0, priority: 'write', signal })
+    const pages = api.list({ endpoint, params, paging, pageBase: 0, fresh, priority: 'write', signal })
     for await (const page of pages) found.push(...recordsIn(page.items.values(), endpoint, readAt))
   } catch (error) {
     if (!isAbsent(error)) throw error

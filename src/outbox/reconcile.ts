@@ -90,11 +90,17 @@ function absent(delivery: Delivery): Outcome {
   return expired ? { kind: 'expired', error, response: null } : again
 }
 
+/** The delivery with reads that no store may answer: what they show decides what is sent, or whether it was. */
+export const freshly = (delivery: Delivery): Delivery => ({
+  ...delivery,
+  context: { ...delivery.context, fresh: true },
+})
+
 /** The outcome of a change that was dispatched, from what the API shows; null: it did not take effect. @throws ApiError */
 export async function verifyChange(delivery: Delivery, kept: Sent): Promise<Outcome | null> {
   const { context, change } = delivery
   const kind = kindOf(change.write)
-  const found = await kind.verify(delivery, kept)
+  const found = await kind.verify(freshly(delivery), kept)
   const sent = withBefore(context.privacy, change.write, kept, found?.[0]?.exact)
   // The absence of what one of our own changes made a moment ago proves nothing.
   const isMissing = kind.makesRecord ? found === null : found?.length === 0

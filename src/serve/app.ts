@@ -91,7 +91,7 @@ export function createServeApp(context: ServeContext): FastifyInstance {
   })
   const routes = watchRoutes(app)
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers({ 'x-content-type-options': 'nosniff' })
+    reply.headers({ 'x-content-type-options': 'nosniff', 'x-idempotency-key': 'kept' })
     const refused = refusalOf(request, context.host)
     if (refused !== null) return send(reply, refused)
   })

@@ -7,22 +7,23 @@ import type { AddressInfo } from 'node:net'
 /** What happens to the next request for a path: it is lost on its way, or its answer is. */
 export type Loss = 'before' | 'after'
 
+/** Headers that are about one connection, or a body that `fetch` has decoded. */
+const hopHeaders = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding']
+
 export type LossyFront = AsyncDisposable & {
   readonly url: string
-  /** Loses the next request with this method and path, once. */
+  /** Loses one request with this method and path: the next for which nothing else was wished. */
   lose(method: string, path: string, loss: Loss): void
   /** How many were lost so far. */
   lost(): number
 }
 
-/** Passes everything on to `target`, except what the test loses. `reads`: where GET goes instead. */
-export async function openLossyFront(target: string, reads = target): Promise<LossyFront> {
-  const losses = new Map<string, Loss>()
+/** Passes everything on to `target`, except what the test loses. */
+export async function openLossyFront(target: string): Promise<LossyFront> {
+  const losses = new Map<string, Loss[]>()
   let lost = 0
   const server = createServer(async (request, response) => {
-    const place = `${request.method} ${request.url}`
-    const loss = losses.get(place)
-    losses.delete(place)
+    const loss = losses.get(`${request.method} ${request.url}`)?.shift()
     const drop = (): void => {
       lost++
       request.socket.destroy()
@@ -32,16 +33,15 @@ export async function openLossyFront(target: string, reads = target): Promise<Lo
     if (loss === 'before') return drop()
     const { host: _host, connection: _connection, 'content-length': _length, ...headers } = request.headers
     const body = Buffer.concat(chunks)
-    const answer = await fetch(`${request.method === 'GET' ? reads : target}${request.url}`, {
+    const answer = await fetch(`${target}${request.url}`, {
       method: request.method ?? 'GET',
       headers: Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]),
       ...(body.length > 0 && { body }),
     }).catch(() => null)
     const text = await answer?.text().catch(() => null)
     if (loss === 'after' || answer === null || text === null) return drop()
-    const type = answer.headers.get('content-type')
-    const location = answer.headers.get('location')
-    response.writeHead(answer.status, { ...(type && { 'content-type': type }), ...(location && { location }) })
+    const passed = [...answer.headers].filter(([name]) => !hopHeaders.includes(name))
+    response.writeHead(answer.status, Object.fromEntries(passed))
     response.end(text)
   })
   server.listen(0, '127.0.0.1')
@@ -49,7 +49,10 @@ export async function openLossyFront(target: string, reads = target): Promise<Lo
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
-    lose: (method, path, loss) => losses.set(`${method} ${path}`, loss),
+    lose: (method, path, loss) => {
+      const place = `${method} ${path}`
+      losses.set(place, [...(losses.get(place) ?? []), loss])
+    },
     lost: () => lost,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections()

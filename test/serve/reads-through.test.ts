@@ -33,6 +33,7 @@ const firstRental = async (): Promise<string> =>
 const asked = (): readonly string[] => rig.mirror.sandbox.requests().map(({ method, path }) => `${method} ${path}`)
 
 const noCache = { 'cache-control': 'no-cache' }
+const noStale = { 'cache-control': 'no-cache, stale-if-error=0' }
 
 describe('a record that the mirror does not know', () => {
   it.each([
@@ -110,6 +111,25 @@ describe('a fresh read', () => {
     const { status, json, headers } = await get(path, noCache)
     expect([status, json, headers.get('warning')]).toEqual([200, before.json, '111 - "Revalidation Failed"'])
     expect(headers.get('x-as-of')).toBe(before.headers.get('x-as-of'))
+  })
+
+  it('is none of what is stored where the caller says so', async () => {
+    const path = `/v3/rentals/${await firstRental()}`
+    rig.mirror.sandbox.fault({ op: 'GET *', respond: { status: 400 } })
+    const { status, headers } = await get(path, noStale)
+    expect(status).toBe(503)
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  })
+
+  it('is one of all that hangs below a record, where no stored record does', async () => {
+    const [{ id } = { id: '' }] = await all<{ id: string }>('select max(id) as id from mirror.rentals')
+    const path = `/v3/rentals/${id}/payments`
+    const before = await get(path)
+    const set = { currency: 'EUR', method: { id: 1 }, price: 1, reference: 'new' }
+    rig.mirror.sandbox.mutate([{ record: 'rental_payments', op: 'insert', parent: id, set }])
+    expect((await get(path)).json).toEqual(before.json)
+    expect((await get(path, noCache)).json).toEqual(before.json)
+    expect((await get(path, noStale)).json).toEqual((await rig.ask(path)).json)
   })
 
   it('looks for an unknown id once a minute', async () => {

@@ -2,13 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sleep } from '../../src/clock.ts'
-import { type Database, openDatabase } from '../../src/database/database.ts'
-import { createLogger } from '../../src/log.ts'
-import { findChange } from '../../src/outbox/inspect.ts'
-import { createPusher, type Pusher } from '../../src/outbox/pusher.ts'
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts'
 import { Planner } from '../outbox/plans.ts'
-import { contextFor } from '../outbox/rig.ts'
 import { type LossyFront, openLossyFront } from './lossy-front.ts'
 import { hops, losses, writeThroughLosses } from './lost-answers.ts'
 import { openWrites, sendTo, type WritesRig } from './writes-rig.ts'
@@ -63,60 +57,4 @@ describe('22 writes, the answer lost before and after the effect, on either hop'
               : sandbox.requests().filter(({ fault }) => fault !== null).length - faultsBefore
           expect(lost).toBe(22)
         })
-})
-
-describe('a Boat Mirror that writes to another one', () => {
-  let upperDatabase: TestDatabase
-  let database: Database
-  let upper: ReturnType<typeof contextFor>
-  let pusher: Pusher
-  let between: LossyFront
-  beforeAll(async () => {
-    between = await openLossyFront(served.url, served.rig.sandbox.url)
-    upperDatabase = await createTestDatabase()
-    database = openDatabase({ url: upperDatabase.url, applicationName: 'upper', max: 10, log: createLogger('silent') })
-    upper = contextFor(
-      { database, sandbox: { url: between.url } },
-      { timeoutMs: 6_000, concurrency: 30, env: { API_TOKEN: 'writer' } },
-    )
-    pusher = createPusher(upper.context)
-  })
-  afterAll(async () => {
-    await pusher.close()
-    await upper.close()
-    await database.close()
-    await upperDatabase[Symbol.asyncDispose]()
-    await between[Symbol.asyncDispose]()
-  })
-
-  for (const hop of hops)
-    for (const loss of losses)
-      it(`ends each of 22 changes as done, and each takes effect once: ${loss} the effect, ${hop === 'api' ? 'behind' : 'before'} the mirror below`, async () => {
-        const { sandbox } = served.rig
-        const cases = planner.plan().map((planned) => ({ planned, hop, loss }))
-        const ids = await Promise.all(
-          cases.map(async ({ planned: { operation, target, body } }) => {
-            const { rows } = await upperDatabase.pool.query('select outbox.enqueue($1, $2, $3) as id', [
-              operation,
-              JSON.stringify(target),
-              JSON.stringify(body),
-            ])
-            return String(rows[0]?.id)
-          }),
-        )
-        let pushed: Promise<unknown> | null = null
-        const write = async ({ operation }: (typeof cases)[number]['planned']): Promise<string> => {
-          pushed ??= pusher.drain(AbortSignal.timeout(30_000), { until: 'settled' })
-          await pushed
-          const id = ids[cases.findIndex(({ planned }) => planned.operation === operation)] ?? ''
-          const change = await findChange(upperDatabase.pool, id)
-          return change?.status === 'done' ? 'done' : `${change?.status}: ${change?.error}`
-        }
-        const fates = await writeThroughLosses({ sandbox, front: between }, cases, write)
-        expect(fates.filter(({ ended, effects }) => ended !== 'done' || effects !== 1)).toEqual([])
-        const { rows } = await served.rig.database.pool.query(
-          `select operation, count(*) from outbox.queue where status not in ('done', 'failed') group by operation`,
-        )
-        expect(rows).toEqual([])
-      })
 })

@@ -28,6 +28,9 @@ type TransportRequest = BuiltRequest & {
   readonly undecoded?: 'page' | 'record' | undefined
   /** Asked whether the answer still has this entity tag. */
   readonly tag?: string | undefined
+  /** No store on the way may answer it. */
+  readonly fresh?: boolean | undefined
+  readonly idempotencyKey?: string | undefined
   /** Milliseconds from here to the last byte of the answer. */
   readonly timeoutMs: number
   /** Called in the moment in which a write is handed to its connection; when it throws, nothing leaves. */
@@ -130,10 +133,15 @@ export function createTransport(target: Target, connections: number, proxy: ApiP
   return { send, close: () => route.dispatcher.destroy() }
 }
 
-function headersOf({ body, tag }: TransportRequest, base: Record<string, string>): Record<string, string> {
-  if (body !== undefined) return { ...base, 'content-type': 'application/json' }
-  return tag === undefined ? base : { ...base, 'if-none-match': tag }
-}
+const headersOf = (
+  { body, tag, fresh, idempotencyKey }: TransportRequest,
+  base: Record<string, string>,
+): Record<string, string> => ({
+  ...base,
+  ...(body === undefined ? tag !== undefined && { 'if-none-match': tag } : { 'content-type': 'application/json' }),
+  ...(fresh === true && { 'cache-control': 'no-cache, stale-if-error=0' }),
+  ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+})
 
 async function readAnswer(
   { status, headers, body }: Received,

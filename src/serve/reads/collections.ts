@@ -138,8 +138,8 @@ export function collectionHandler(deps: Deps, stream: StreamDef, endpoint: ReadE
     if (dayParam !== undefined && day !== undefined && day !== today)
       throw refuse(dayParam, `the mirror holds what was answered for today, ${today}`)
     const below = await readRow<Below>(sync.database, caller, belowStatement(stream, parent, key))
-    const isSettled = !(await isUnsettled(deps.context, caller, stream, key))
-    if (!isKnown(request, { stream, parent, key }, below) || !isSettled) {
+    const fresh = request.fresh || (await isUnsettled(deps.context, caller, stream, key))
+    if (!isKnown(request, { stream, parent, key }, below) || fresh) {
       const dated = dayParam === undefined || day === undefined ? {} : { [dayParam]: day }
       return await askThrough(deps, request, { stream, endpoint, params, query: dated }, true)
     }

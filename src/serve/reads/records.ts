@@ -143,7 +143,7 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     const what = named(stream, key)
     if (said.kind === 'gone') throw notFound(what, said.at)
     if (said.kind === 'failed') {
-      if (!isThere(before))
+      if (request.noStale || !isThere(before))
         throw notKnown(`The mirror does not hold ${what}, and the API could not be asked.`, said.retryAfterS)
       const asOf = later(before.readAt, before.asOf) ?? before.readAt
       const headers = { warning: '111 - "Revalidation Failed"' }

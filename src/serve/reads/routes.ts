@@ -16,9 +16,9 @@ import { recordHandler, relatedHandler } from './records.ts'
 import { createThrough } from './through.ts'
 import type { Handler, ReadRequest, Served } from './types.ts'
 
-/** Whether a request must go to the API itself: by its header, or a separate parameter. */
-const wantsFresh = (request: FastifyRequest): boolean =>
-  (request.headers['cache-control'] ?? '').split(',').some((each) => each.trim().toLowerCase() === 'no-cache')
+/** Whether Cache-Control of a request holds a directive. */
+const directs = ({ headers }: FastifyRequest, directive: string): boolean =>
+  (headers['cache-control'] ?? '').split(',').some((each) => each.trim().toLowerCase() === directive)
 
 /** Whether an If-None-Match header names this tag; weak ones count (RFC 9110, 13.1.2). */
 const matches = (header: string | undefined, tag: string): boolean =>
@@ -42,24 +42,37 @@ const varyOf = ({ settings: { api } }: ServeContext): string =>
 /** The path of an endpoint as fastify writes it. */
 export const urlOf = (endpoint: string): string => endpoint.replace(/^\w+ /, '').replace(/\{(\w+)\}/g, ':$1')
 
-/** Reads that answer one record: only these may query the API first. */
+/** Reads that answer one record. */
 function isOfOneRecord({ reads }: StreamDef, endpoint: ReadEndpoint): boolean {
   if (reads.kind === 'list') return endpoint !== reads.list
   return reads.kind === 'document' || (reads.kind === 'collection' && endpoint !== reads.list)
 }
 
-function requestOf(context: ServeContext, request: FastifyRequest, caller: Caller, ofOneRecord: boolean): ReadRequest {
+function requestOf(
+  context: ServeContext,
+  request: FastifyRequest,
+  {
+    caller,
+    stream,
+    endpoint,
+  }: { readonly caller: Caller; readonly stream: StreamDef; readonly endpoint: ReadEndpoint },
+): ReadRequest {
   const credential = credentialParam(context)
   const query = new Query(request.query as RawQuery, credential === null ? [] : [credential])
   const asked = query.choice('fresh', ['1'])
-  if (asked !== undefined && !ofOneRecord) throw refuse('fresh', 'only a read of one record asks the API first')
+  if (asked !== undefined && !isOfOneRecord(stream, endpoint))
+    throw refuse('fresh', 'only a read of one record asks the API first')
+  const noStale = directs(request, 'stale-if-error=0')
+  // fetch adds no-cache to whatever is asked with If-None-Match: what hangs below a record is read only for who means it.
+  const byHeader = isOfOneRecord(stream, endpoint) || (noStale && stream.reads.kind === 'collection')
   const search = new URLSearchParams(request.url.split('?').slice(1).join('?'))
   if (credential !== null) search.delete(credential)
   return {
     caller,
     params: request.params as Readonly<Record<string, string>>,
     query,
-    fresh: ofOneRecord && (asked !== undefined || wantsFresh(request)),
+    fresh: asked !== undefined || (byHeader && directs(request, 'no-cache')),
+    noStale,
     pending: prefers(request, 'pending=include'),
     search: search.toString(),
   }
@@ -104,10 +117,9 @@ export function registerReads(app: FastifyInstance, context: ServeContext): void
   for (const stream of streams)
     for (const endpoint of readsOf(stream)) {
       const handler = handlerOf(stream, endpoint)
-      const ofOneRecord = isOfOneRecord(stream, endpoint)
       app.get(urlOf(endpoint), async (request, reply) => {
         const caller = await callerOf(context, request)
-        const served = await handler(requestOf(context, request, caller, ofOneRecord))
+        const served = await handler(requestOf(context, request, { caller, stream, endpoint }))
         return answer(context, request, reply, served)
       })
     }

@@ -9,8 +9,10 @@ export type ReadRequest = {
   /** Path parameters, decoded. */
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
-  /** Query the API itself first: `?fresh=1`, or `Cache-Control: no-cache` of a read that answers one record. */
+  /** Query the API itself first: `?fresh=1` of a read that answers one record, or `Cache-Control: no-cache`. */
   readonly fresh: boolean
+  /** Where the API can't be asked, no stored record does: `Cache-Control: stale-if-error=0`. */
+  readonly noStale: boolean
   /** Show the caller's own fields that the API has not taken yet: `Prefer: pending=include`. */
   readonly pending: boolean
   /** The query as it came, without what carries a credential. */
