@@ -5,21 +5,21 @@ import { parentOf } from '../../catalog/catalog.ts'
 import type { ReadEndpoint, StreamDef } from '../../catalog/types.ts'
 import type { PagingSettings } from '../../config.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
+import { readTogether } from '../../database/together.ts'
 import { pageBaseSetting, readDetected } from '../../state/shared/detected-settings.ts'
 import { areBoundsIncluded } from '../../sync/lists/bounds.ts'
 import { pagingOf } from '../../sync/lists/paging.ts'
 import type { ServeContext } from '../context.ts'
-import { bodyTag, presentArray } from '../rights.ts'
+import { bodyTag, presentText } from '../rights.ts'
 import type { Caller } from '../types.ts'
 import { type DayRange, type ListQuery, listed, listQuery, orderSql } from './list-query.ts'
 import { shaped, type Window, windowOf } from './paging.ts'
 import { createPlaces, type Start } from './places.ts'
 import { refuse } from './query.ts'
-import { readRow } from './statements.ts'
 import { assertMayRead, notKnown } from './states.ts'
 import type { Handler } from './types.ts'
 
-type Row = {
+type Page = {
   /** When the list was last complete; null: never. */
   readonly asOf: Date | null
   /** Records of the list that cannot be mirrored. */
@@ -27,11 +27,12 @@ type Row = {
   /** Records that the whole list has, where that is counted anyway. */
   readonly counted: string | null
   readonly total: string | null
-  readonly items: string
   /** Records of which another read has not said yet whether they are meant. */
   readonly unlinked: boolean
   /** Records whose day is another one in another zone, so that they are meant or not. */
   readonly disputed: boolean
+  /** JSON texts of the records. */
+  readonly records: readonly string[]
 }
 
 /** Live rows without stubs, from what is counted as they are written. */
@@ -68,36 +69,43 @@ async function readPage(
   { sync }: ServeContext,
   stream: StreamDef,
   { caller, asked, window, start }: PageOf,
-): Promise<Row> {
+): Promise<Page> {
   const table = `mirror.${identifier(stream.name)}`
   const values = [...asked.values]
   const parameter = (value: string): string => `$${values.push(value)}`
   const after = start.after === null ? '' : ` and ${start.afterSql(start.after.map(parameter))}`
-  const order = orderSql(stream, asked)
   const limit = window === null ? '' : `limit ${window.size} offset ${start.skip}`
   const missing = asked.filled.map((column) => `t.${identifier(column)} is null`).join(' or ')
-  const range = asked.range === null ? null : disputedSql(asked.range, asked.range.path, values.length + 1)
-  values.push(...(range?.values ?? []))
+  const range = asked.range === null ? null : disputedSql(asked.range, asked.range.path, asked.values.length + 1)
   const countsAll = countsRows(stream, caller, asked)
   const total =
     countsAll && start.total === null ? `(select count(*) from ${table} t where ${asked.where})::text` : 'null'
-  return await readRow<Row>(sync.database, caller, {
-    name: null,
-    facts: {
+  const [facts, about, records] = await readTogether(sync.database.pool, [
+    {
+      name: null,
       text: `select s.as_of as "asOf", (select count(*) from sync.quarantine q where q.stream = s.stream)::int as bad,
           ${countsAll ? 'null' : countedSql(stream)} as counted
         from sync.streams s where s.stream = ${literal(stream.name)}`,
       values: [],
     },
-    rows: {
+    ...(caller.role === null ? [] : [`set local role ${identifier(caller.role)}`]),
+    {
+      name: null,
       text: `select ${total} as total,
-          coalesce((select string_agg(t._payload::text, ',' order by ${order}) from (
-            select t.* from ${table} t where ${asked.where}${after} order by ${order} ${limit}) t), '') as items,
           ${missing === '' ? 'false' : `exists (select from ${table} t where ${listed} and (${missing}))`} as unlinked,
           ${range === null ? 'false' : `exists (select from ${table} t where ${listed} and ${range.text})`} as disputed`,
+      values: [...asked.values, ...(range?.values ?? [])],
+    },
+    {
+      // A row each: gathered into one text, they take a quarter more of the server's time. Rows that are skipped are not
+      // written as text.
+      name: null,
+      text: `select t._payload::text as payload from (
+          select t._payload from ${table} t where ${asked.where}${after} order by ${orderSql(stream, asked)} ${limit}) t`,
       values,
     },
-  })
+  ])
+  return { ...facts?.rows[0], ...about?.rows[0], records: (records?.rows ?? []).map(({ payload }) => payload) }
 }
 
 /** Whether the rows must be counted: what is counted as they are written is the whole list, as everybody sees it. */
@@ -152,11 +160,11 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
         offset: window?.offset ?? 0,
         counts: countsRows(stream, caller, asked),
       })
-      const row = await readPage(context, stream, { caller, asked, window, start })
-      const asOf = proven(stream, row, asked)
-      const total = Number(row.counted ?? row.total ?? start.total)
+      const page = await readPage(context, stream, { caller, asked, window, start })
+      const asOf = proven(stream, page, asked)
+      const total = Number(page.counted ?? page.total ?? start.total)
       start.learn(total)
-      const items = presentArray(caller, stream, `[${row.items}]`)
+      const items = `[${page.records.map((record) => presentText(caller, stream, record)).join(',')}]`
       const { body, headers } = shaped(paging, {
         items,
         total,
@@ -165,13 +173,15 @@ export function createLists(context: ServeContext): (stream: StreamDef, endpoint
         list,
         url: `${path}?${request.search}`,
       })
-      return { body, headers, asOf, tag: bodyTag(caller, `${total} ${body}`) }
+      // Bytes, because a text would be encoded once for its tag and once more to be sent: a quarter of the time of a page.
+      const bytes = Buffer.from(body)
+      return { body: bytes, headers, asOf, tag: bodyTag(caller, String(total), bytes) }
     }
   }
 }
 
 /** When the list was complete. @throws Refusal 503 or 400 where the mirror does not know which records are on it */
-function proven(stream: StreamDef, { asOf, bad, unlinked, disputed }: Row, { filled, range }: ListQuery): Date {
+function proven(stream: StreamDef, { asOf, bad, unlinked, disputed }: Page, { filled, range }: ListQuery): Date {
   if (asOf === null) throw notKnown(`${stream.name} has not been read completely yet.`)
   if (bad > 0) throw notKnown(`${bad} records of ${stream.name} cannot be mirrored: boat-mirror quarantine list`)
   if (unlinked) throw notKnown(`${filled.join(' and ')} of ${stream.name} has not been read for all of them yet.`)

@@ -203,7 +203,7 @@ async function withPending(
     'x-pending': pending.changes.join(', '),
     'preference-applied': 'pending=include',
   }
-  return { ...served, body: stringifyJson(pending.over(parseJson(served.body).value)), tag: null, headers }
+  return { ...served, body: stringifyJson(pending.over(parseJson(String(served.body)).value)), tag: null, headers }
 }
 
 /** Is it about a person of whom only the key is kept? */
