@@ -1,6 +1,6 @@
 // The part of a record that a caller may see, and its tag for this caller. Pure.
 
-import { hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson, stringifyJson } from '../api/wire/json.ts'
 import { embeddedPerson, holdsPerson, streams } from '../catalog/catalog.ts'
 import type { StreamDef } from '../catalog/types.ts'
@@ -107,9 +107,12 @@ export const presentArray = (caller: Caller, stream: StreamDef, payloads: string
 const rightsOf = ({ role, companies, personal, write }: Caller): string =>
   JSON.stringify([role, companies, personal, write])
 
-/** The tag of a body, without quotes. */
-export const bodyTag = (caller: Caller, body: string): string =>
-  hash('sha256', `${rightsOf(caller)}\n${body}`, 'base64url').slice(0, 27)
+/** The tag of what is answered, without quotes. */
+export function bodyTag(caller: Caller, ...parts: readonly (string | Buffer)[]): string {
+  const digest = createHash('sha256').update(rightsOf(caller))
+  for (const part of parts) digest.update('\n').update(part)
+  return digest.digest('base64url').slice(0, 27)
+}
 
 /**
  * The tag, without quotes, of a record as it is served to who may write it: what If-Match is compared with. It does not depend on

@@ -206,7 +206,7 @@ async function withPending(
     'x-pending': pending.changes.join(', '),
     'preference-applied': 'pending=include',
   }
-  return { ...served, body: stringifyJson(pending.over(parseJson(served.body).value)), tag: null, headers }
+  return { ...served, body: stringifyJson(pending.over(parseJson(String(served.body)).value)), tag: null, headers }
 }
 
 type RelatedRow = Row & {

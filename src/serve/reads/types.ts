@@ -20,8 +20,8 @@ export type ReadRequest = {
 }
 
 export type Served = {
-  /** JSON text. */
-  readonly body: string
+  /** JSON text, or its bytes in UTF-8. */
+  readonly body: string | Buffer
   /** Everything older than this upstream is in it. */
   readonly asOf: Date
   /** Without quotes; null: it is not the version of a record. */

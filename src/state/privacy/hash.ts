@@ -1,7 +1,7 @@
 // The hash in place of a personal value: the same value always has the same hash, so that people can be counted and
 // joined, and without the key nothing can be tried against it. Pure.
 
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey } from 'node:crypto'
 
 /** The prefix of every hash of a personal value; values written by partners may not start with it. */
 export const hashPrefix = 'bmh1:'
@@ -44,7 +44,9 @@ export type Hasher = {
 export function createHasher(key: string): Hasher {
   let known = new Map<string, string>()
   let older = new Map<string, string>()
-  const digest = (value: string): string => createHmac('sha256', key).update(value).digest('base64url')
+  // Made once: a text as key is made one for each hash, which takes a fifth of its time.
+  const secret = createSecretKey(key, 'utf8')
+  const digest = (value: string): string => createHmac('sha256', secret).update(value).digest('base64url')
   return {
     of: (text) => {
       const before = known.get(text)
