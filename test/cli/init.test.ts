@@ -92,7 +92,7 @@ describe('on a terminal', () => {
 
   it.skipIf(script === undefined).each([
     ['Ctrl-C', '\u0003', ''],
-    ['Ctrl-D', '\u0004', 'gave no answer'],
+    ['Ctrl-D', '\u0004', 'The input ended before'],
   ])('ends at %s, writes nothing and leaves the terminal as it was', async (_name, key, says) => {
     await using cli = await openCommandLine()
     const ended = await runOnTerminal(['init'], {
