@@ -76,7 +76,7 @@ export function existingStream(name: string): StreamDef {
   if (stream !== undefined) return stream
   const names = [...byName.keys()]
   throw new BoatMirrorError('USAGE', `There is no stream "${name}"${meant(name, names)}.`, {
-    remedy: `Streams are named by their tables: ${names.join(', ')}.`,
+    remedy: `Streams are named after their tables: ${names.join(', ')}.`,
   })
 }
 

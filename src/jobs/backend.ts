@@ -48,7 +48,8 @@ export function openLate(backend: QueueBackend, log: Logger, signal: AbortSignal
       })
       await Promise.race([opening, grace])
       const ask = async <T>(question: (there: JobQueue) => Promise<T>): Promise<T> => {
-        if (queue === undefined) throw new BoatMirrorError('QUEUE_UNREACHABLE', `The queue ${name} is not there yet.`)
+        if (queue === undefined)
+          throw new BoatMirrorError('QUEUE_UNREACHABLE', `The queue ${name} is not available yet.`)
         return await withDeadline(question(queue), answerMs)
       }
       return {

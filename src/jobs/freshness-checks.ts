@@ -33,7 +33,7 @@ export function startFreshnessChecks({ database, config, log }: ChecksOptions): 
       if (failures++ === 0)
         log.warn(
           { event: 'freshness_not_noted', reason: messageOf(error) },
-          'how fresh the streams are could not be noted; it is tried again',
+          'could not record how fresh the streams are; will retry',
         )
       return tryAgainMs
     }

@@ -38,7 +38,10 @@ export function startHourlyLine({ db, owner, read, log, ...times }: HourlyOption
         if (await takeLineTurn(db, owner, everyMs)) sayHow(await read(), log)
       } catch (error) {
         if (isNews('state_unknown'))
-          log.warn({ event: 'state_unknown', reason: messageOf(error) }, 'whether all is well cannot be told now')
+          log.warn(
+            { event: 'state_unknown', reason: messageOf(error) },
+            'cannot determine now whether anything needs attention',
+          )
       }
   }
   const running = loop().catch(() => undefined) // stopped: nothing else ends it
@@ -53,6 +56,6 @@ export function startHourlyLine({ db, owner, read, log, ...times }: HourlyOption
 function sayHow(matters: readonly AttentionItem[], log: Logger): void {
   const texts = matters.map(({ message }) => message)
   const kinds = matters.map(({ kind }) => kind)
-  if (matters.length === 0) log.info({ event: 'well' }, 'all is well: nothing needs a person')
-  else log.warn({ event: 'needs_person', kinds }, `needs a person: ${texts.join(' ')}`)
+  if (matters.length === 0) log.info({ event: 'well' }, 'healthy: nothing needs your attention')
+  else log.warn({ event: 'needs_person', kinds }, `needs your attention: ${texts.join(' ')}`)
 }

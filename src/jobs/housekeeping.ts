@@ -16,7 +16,7 @@ export async function runHousekeeping(
   const notPruned = (table: string, reason: string): void =>
     log.warn(
       { event: 'history_not_pruned', table, reason },
-      `what is old of ${table} could not be deleted; it is tried again in an hour`,
+      `could not delete old rows of ${table}; the next attempt is in an hour`,
     )
   const steps: readonly (readonly [what: string, step: () => Promise<void>])[] = [
     ['the next months of the change log', () => makeLogMonths(database.pool)],
@@ -24,7 +24,7 @@ export async function runHousekeeping(
       'history',
       async () => {
         const deleted = await pruneHistory(database.pool, { historyDays, onFailure: notPruned })
-        log.debug({ event: 'history_pruned', ...deleted }, 'history older than HISTORY_DAYS is deleted')
+        log.debug({ event: 'history_pruned', ...deleted }, 'deleted history older than HISTORY_DAYS')
       },
     ],
     ['the numbers of rows', () => proveRowCounts(database, log)],
@@ -34,7 +34,7 @@ export async function runHousekeeping(
     await step().catch((error: unknown) =>
       log.warn(
         { event: 'housekeeping_failed', what, reason: messageOf(error) },
-        `${what}: could not be seen to; it is tried again in an hour`,
+        `housekeeping failed (${what}); the next attempt is in an hour`,
       ),
     )
 }

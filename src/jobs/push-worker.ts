@@ -54,7 +54,7 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
   const watch = (due: Date): void => {
     const patienceMs = refused ? refusedAfterMs : neglectedAfterMs
     if (draining > 0 || clock.now().getTime() - due.getTime() < patienceMs) return
-    log.error({ event: 'queue_silent' }, 'the queue does not wake us: changes are pushed without it')
+    log.error({ event: 'queue_silent' }, 'the queue does not wake the worker: changes are sent without it')
     bypass = drain(stopping.signal).catch((error: unknown) => log.error({ event: 'push_crashed', err: error }))
   }
 
@@ -77,7 +77,7 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
     } catch (error) {
       refused = true
       // The clock below tries again within a second.
-      log.warn({ event: 'wake_up_lost', reason: messageOf(error) }, 'the pusher could not be woken; it is tried again')
+      log.warn({ event: 'wake_up_lost', reason: messageOf(error) }, 'could not wake the pusher; will retry')
     } finally {
       adding = false
     }
@@ -91,7 +91,7 @@ export async function startPushWorker(options: PushWorkerOptions): Promise<{ sto
           watch(due)
         }
       } catch (error) {
-        log.debug({ event: 'outbox_not_readable', reason: messageOf(error) }, 'the outbox could not be looked at')
+        log.debug({ event: 'outbox_not_readable', reason: messageOf(error) }, 'could not read the outbox')
       }
       await sleep(checkEveryMs, stopping.signal).catch(() => undefined) // stopped
     }

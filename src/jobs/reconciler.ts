@@ -75,7 +75,7 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
         } catch (error) {
           failed.add(messageOf(error))
           if (!told.has(messageOf(error)))
-            log.warn({ event: 'reconciler_failed', err: error }, 'the reconciler failed and tries again')
+            log.warn({ event: 'reconciler_failed', err: error }, 'the reconciler failed and will retry')
         }
       failures = failed
       await sleep(intervalMs, woken.signal).catch(() => undefined) // woken early

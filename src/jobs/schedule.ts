@@ -62,7 +62,7 @@ export function assertKnownStreams({
     if (!names.includes(name)) problems.push(`WEBHOOK_STREAMS: there is no stream "${name}"${meant(name, names)}.`)
   if (problems.length > 0)
     throw new BoatMirrorError('CONFIG_INVALID', problems.join('\n'), {
-      remedy: `Streams are named by their tables: ${names.join(', ')}.`,
+      remedy: `Streams are named after their tables: ${names.join(', ')}.`,
     })
 }
 

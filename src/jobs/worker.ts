@@ -113,7 +113,7 @@ export async function startSyncWorker(
     if (running > 0) return
     const patienceMs = refused ? refusedAfterMs : neglectedAfterMs
     for (const taskId of await neglectedTasks(context.database.pool, patienceMs, tasksAtOnce)) {
-      log.error({ event: 'queue_silent', task: taskId }, 'the queue does not wake us: a task is carried out without it')
+      log.error({ event: 'queue_silent', task: taskId }, 'the queue does not wake the worker: a task runs without it')
       begin(taskId)
     }
   }
@@ -125,7 +125,7 @@ export async function startSyncWorker(
     if (seconds > 0)
       log.warn(
         { event: 'clock_set_back', seconds },
-        'the clock of Postgres was set back: leases and due times follow it',
+        'the clock of Postgres was set back: leases and due times were adjusted',
       )
   }
   reconciler = startReconciler({
@@ -192,7 +192,10 @@ export async function startScheduledWorker(options: ScheduledWorkerOptions): Pro
       await queue.setGlobalConcurrency(1)
     } catch (error) {
       fittedAt += fitAgainMs - fitEveryMs
-      log.warn({ event: 'schedule_not_fitted', reason: messageOf(error) }, 'the schedule could not be fitted yet')
+      log.warn(
+        { event: 'schedule_not_fitted', reason: messageOf(error) },
+        'could not fit the schedule to the quota yet',
+      )
     }
   }
   const keepUp = async (full: SyncContext): Promise<void> => {

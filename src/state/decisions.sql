@@ -94,7 +94,7 @@ begin
 
   select s.* into stream from sync.streams s where s.stream = about for update;
   if not found then
-    raise exception 'There is no stream %. Streams are named by their tables: select stream from sync.streams.',
+    raise exception 'There is no stream %. Streams are named after their tables: select stream from sync.streams.',
       coalesce(quote_literal(left(about, 100)), 'null') using errcode = '22023';
   end if;
   if parent is not null then

@@ -122,7 +122,7 @@ const cases: readonly Case[] = [
     says: [
       /targets\.boats in the file: there is no stream "boats"/,
       /lists\.citis .*"citis"/,
-      /named by their tables: .*rental_options/,
+      /named after their tables: .*rental_options/,
     ],
   },
   {

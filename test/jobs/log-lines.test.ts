@@ -38,9 +38,9 @@ describe('the hourly line', () => {
     await vi.waitFor(() => expect(worker.lines.length).toBeGreaterThan(2), { timeout: 20_000 })
     await worker.stop()
     expect(worker.lines.slice(0, 3).map(({ event, msg }) => `${event}: ${msg}`)).toEqual([
-      'well: all is well: nothing needs a person',
-      'needs_person: needs a person: rentals: 40 deletions wait.',
-      'state_unknown: whether all is well cannot be told now',
+      'well: healthy: nothing needs your attention',
+      'needs_person: needs your attention: rentals: 40 deletions wait.',
+      'state_unknown: cannot determine now whether anything needs attention',
     ])
   })
 

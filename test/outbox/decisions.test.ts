@@ -505,7 +505,7 @@ describe('a decision says why it is refused', () => {
     })
     await advance(database, settings)
     await expect(decideStream(test.pool, 'release', held, by)).rejects.toMatchObject({
-      message: expect.stringContaining('A run is releasing what run'),
+      message: expect.stringContaining('Another run already releases the deletions that run'),
     })
     await decideStream(test.pool, 'pause', 'users', by)
     await expect(decideStream(test.pool, 'pause', 'users', by)).rejects.toMatchObject({

@@ -151,11 +151,11 @@ describe('asking', () => {
   })
 
   const refused = [
-    ['rental', { id: 1 }, "There is no stream 'rental'. Streams are named by their tables"],
+    ['rental', { id: 1 }, "There is no stream 'rental'. Streams are named after their tables"],
     ['rentals', { id: 'x' }, 'The key is {"id": "x"}. It must be an object with id bigint as in the change log'],
     ['rentals', { id: null }, 'The key is {"id": null}'],
-    ['rentals', { id: 1, more: 2 }, 'takes an object with id bigint'],
-    ['rental_payments', { id: 1 }, 'takes an object with rental_id bigint, id'],
+    ['rentals', { id: 1, more: 2 }, 'It must be an object with id bigint'],
+    ['rental_payments', { id: 1 }, 'It must be an object with rental_id bigint, id'],
   ] as const
   for (const [stream, key, message] of refused)
     it(`for ${stream} ${JSON.stringify(key)} is refused`, async () => {

@@ -32,7 +32,9 @@ export function postgresQueueError(error: unknown): BoatMirrorError {
     `The queue on Postgres does not work: ${messageOf(error)}`,
     {
       cause: error,
-      remedy: refused ? 'Run boat-mirror migrate with a role that may create.' : 'Check DATABASE_URL.',
+      remedy: refused
+        ? 'Run boat-mirror migrate with a role that may create schemas and tables.'
+        : 'Check DATABASE_URL.',
     },
   )
 }

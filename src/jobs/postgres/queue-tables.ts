@@ -55,8 +55,8 @@ export async function migrateQueue(databaseUrl: string, log: Logger, signal?: Ab
       known instanceof BoatMirrorError ? known : ({ code: 'QUEUE_REFUSED' } satisfies Partial<BoatMirrorError>)
     throw new BoatMirrorError(
       code,
-      `The mirror's own schema is up to date, the queue's tables (schema ${schema}) are not: ${messageOf(known)}`,
-      { cause: error, remedy: `${remedy} Then repeat it (boat-mirror migrate): what was applied is kept.`.trimStart() },
+      `The mirror's own schema is up to date, but the queue's tables (schema ${schema}) are not: ${messageOf(known)}`,
+      { cause: error, remedy: `${remedy} Then run boat-mirror migrate again: what was applied is kept.`.trimStart() },
     )
   }
 }

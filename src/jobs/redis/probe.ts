@@ -73,43 +73,43 @@ const acl = '`ACL SETUSER NAME on >PASSWORD ~boat-mirror-* &* +@all -@dangerous 
 const refusals: Readonly<Record<string, Refusal>> = {
   NOAUTH: {
     code: 'QUEUE_REFUSED',
-    what: 'it demands a password',
+    what: 'it requires a password',
     remedy: 'Put it into REDIS_URL: redis://:PASSWORD@HOST:PORT, or redis://USER:PASSWORD@HOST:PORT.',
   },
   WRONGPASS: {
     code: 'QUEUE_REFUSED',
-    what: 'it does not know this user and password',
+    what: 'it rejects this user and password',
     remedy: 'Correct user and password in REDIS_URL: redis://USER:PASSWORD@HOST:PORT.',
   },
   NOPERM: {
     code: 'QUEUE_REFUSED',
-    what: 'its ACL forbids what the queue needs',
-    remedy: `Grant it to the user in REDIS_URL; this is enough: ${acl}.`,
+    what: 'its ACL forbids commands that the queue needs',
+    remedy: `Grant them to the user in REDIS_URL. This is enough: ${acl}.`,
   },
   READONLY: {
     code: 'QUEUE_REFUSED',
     what: 'it is a read-only replica',
-    remedy: 'Name the primary in REDIS_URL.',
+    remedy: 'Set REDIS_URL to the primary.',
   },
   MOVED: {
     code: 'QUEUE_REFUSED',
     what: 'it is a Redis Cluster',
-    remedy: 'Name a Redis without cluster mode in REDIS_URL, or unset it: the queue is on Postgres then.',
+    remedy: 'Set REDIS_URL to a Redis without cluster mode, or unset it to have the queue on Postgres.',
   },
   LOADING: {
     code: 'QUEUE_UNREACHABLE',
-    what: 'it still loads its data',
-    remedy: 'Wait until it has: a worker goes on by itself.',
+    what: 'it is still loading its data',
+    remedy: 'Wait until it has loaded: a worker continues automatically.',
   },
   OOM: {
     code: 'QUEUE_UNREACHABLE',
     what: 'its memory is full',
-    remedy: 'Raise maxmemory in Redis, or give the queue a Redis of its own.',
+    remedy: 'Raise maxmemory in Redis, or give the queue its own Redis.',
   },
   MISCONF: {
     code: 'QUEUE_UNREACHABLE',
-    what: 'it takes no writes because it cannot save to its disk',
-    remedy: 'See the log of Redis: its disk may be full.',
+    what: 'it refuses writes because it cannot save to its disk',
+    remedy: 'Check the log of Redis: its disk may be full.',
   },
 }
 
@@ -121,7 +121,7 @@ export function redisError(url: string, error: unknown): BoatMirrorError {
     ? {
         code: 'QUEUE_REFUSED' as const,
         what: `it has no database ${new URL(url).pathname.slice(1)}`,
-        remedy: 'Correct the number behind the last slash of REDIS_URL; without one it is database 0.',
+        remedy: 'Correct the number after the last slash of REDIS_URL. Without a number, the database is 0.',
       }
     : refusals[/^[A-Z]+/.exec(message)?.[0] ?? '']
   if (refusal !== undefined)
@@ -134,10 +134,10 @@ export function redisError(url: string, error: unknown): BoatMirrorError {
   const problem = connectionProblem(codeIn(error), { variable: 'REDIS_URL', secure, scheme, otherScheme })
   // A Redis without TLS answers the greeting of TLS with silence.
   const silent =
-    secure && /ETIMEDOUT|no answer/.test(message) ? ' If the port is a plain one, begin it with redis://.' : ''
+    secure && /ETIMEDOUT|no answer/.test(message) ? ' If the port does not use TLS, use redis:// in REDIS_URL.' : ''
   return new BoatMirrorError(
     'QUEUE_UNREACHABLE',
     `The queue on Redis does not work: ${problem === undefined ? message : `${problem.what} (${message})`}.`,
-    { cause: error, remedy: `${problem?.remedy ?? 'Check REDIS_URL, and whether Redis is up.'}${silent}` },
+    { cause: error, remedy: `${problem?.remedy ?? 'Check REDIS_URL, and that Redis is up.'}${silent}` },
   )
 }

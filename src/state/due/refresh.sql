@@ -15,7 +15,7 @@ declare
   companies constant bigint[] := company_access.visible();
 begin
   if columns is null then
-    raise exception 'There is no stream %. Streams are named by their tables: select stream from sync.streams.',
+    raise exception 'There is no stream %. Streams are named after their tables: select stream from sync.streams.',
       coalesce(quote_literal(left(stream, 100)), 'null') using errcode = '22023';
   end if;
   if wanted_key is not null then
