@@ -81,20 +81,28 @@ const render = (tree: Tree | string): string =>
 const inBody = (path: string | null): string | null =>
   path === null || path === 'none' || path.startsWith('header:') ? null : path
 
+/** Path and query of the page that begins at `end`. */
+function linkTo(
+  url: string,
+  { style, pageParam, sizeParam }: PagingSettings,
+  { end, size, pageBase }: { readonly end: number; readonly size: number; readonly pageBase: number },
+): string {
+  const next = new URL(url, 'http://localhost')
+  next.searchParams.set(sizeParam, String(size))
+  next.searchParams.set(pageParam, String(style === 'offset' ? end : Math.floor(end / size) + pageBase))
+  return `${next.pathname}${next.search}`
+}
+
 /** Puts the records into the shape of the API's lists: bare, or at their place in an envelope. */
 export function shaped(paging: PagingSettings, { items, total, window, pageBase, list, url }: ShapedOf): Shaped {
   const headers: Record<string, string> = { 'x-total-count': String(total) }
-  const { totalPath, nextPath, itemsPath, style, pageParam, sizeParam } = paging
+  const { totalPath, nextPath, itemsPath, style } = paging
   if (totalPath?.startsWith('header:')) headers[totalPath.slice('header:'.length).toLowerCase()] = String(total)
   const end = window === null ? total : window.offset + window.size
   const hasNext = end < total
   const cursor = style === 'cursor' && hasNext ? cursorOf(end, list) : null
-  if (window !== null && style === 'link' && hasNext) {
-    const next = new URL(url, 'http://localhost')
-    next.searchParams.set(pageParam, String(Math.floor(end / window.size) + pageBase))
-    next.searchParams.set(sizeParam, String(window.size))
-    headers.link = `<${next.pathname}${next.search}>; rel="next"`
-  }
+  const link = window !== null && hasNext ? linkTo(url, paging, { end, size: window.size, pageBase }) : null
+  if (style === 'link' && link !== null) headers.link = `<${link}>; rel="next"`
   const nextAt = inBody(nextPath)
   if (cursor !== null && (itemsPath === null || nextAt === null)) headers['x-next-cursor'] = cursor
   if (itemsPath === null) return { body: items, headers }
@@ -102,6 +110,6 @@ export function shaped(paging: PagingSettings, { items, total, window, pageBase,
   put(tree, itemsPath, items)
   const totalAt = inBody(totalPath)
   if (totalAt !== null) put(tree, totalAt, String(total))
-  if (nextAt !== null && style === 'cursor') put(tree, nextAt, JSON.stringify(cursor))
+  if (nextAt !== null && window !== null) put(tree, nextAt, JSON.stringify(style === 'cursor' ? cursor : link))
   return { body: render(tree), headers }
 }
