@@ -19,7 +19,7 @@ export type Side = 'upper' | 'lower'
 /** States that end by themselves. */
 const underWay: ReadonlySet<Status> = new Set(['queued', 'sending', 'blocked'])
 
-const env = { ...shortRanges, MIRROR_DOCUMENTS: 'on' } as const
+const env = { ...shortRanges, MIRROR_DOCUMENTS: 'on', DELETE_LIMIT: '100%' } as const
 const config = readConfig(env, '/nonexistent')
 
 export type Stack = AsyncDisposable & {
@@ -27,6 +27,8 @@ export type Stack = AsyncDisposable & {
   readonly database: Readonly<Record<Side, TestDatabase>>
   /** How to open each of both; `apiUrl` of the upper one, and the port of the lower one, are up to the caller. */
   readonly options: Readonly<Record<Side, Pick<WholeMirrorOptions, 'databaseUrl' | 'env'>>>
+  /** Requests a sync of everything, and does not wait for it. */
+  request(side: Side): Promise<void>
   /** Requests a sync of these streams (all by default), and waits for its end. */
   sync(side: Side, options?: SyncOptions): Promise<readonly Run[]>
   /** Differences of a mirror from the sandbox. */
@@ -76,6 +78,10 @@ export async function openStack(world: Partial<SandboxOptions>): Promise<Stack> 
     options: {
       upper: { databaseUrl: database.upper.url, env: { ...env, API_TOKEN: token } },
       lower: { databaseUrl: database.lower.url, env },
+    },
+    request: async (side) => {
+      const streams = streamsToRead([], config)
+      await createRequest(database[side].pool, { trigger: 'test', streams, full: false, hot: false })
     },
     sync: async (side, { streams: wanted = [], poke } = {}) => {
       const { pool } = database[side]
