@@ -151,8 +151,8 @@ async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean):
 }
 
 /**
- * What was sent by an attempt whose answer is not known, where the API answers it by its key as it answered then: that says
- * more than what it shows, which may come from a store. Null: only what it shows can tell.
+ * Sends an attempt whose answer is unknown again, where the API repeats its first answer to a known idempotency key. That
+ * answer proves more than the records that the API shows, which may come from a cache. Null: only those records can prove it.
  */
 async function repeatable(delivery: Delivery): Promise<Sent | null> {
   const { context, change } = delivery

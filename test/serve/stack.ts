@@ -1,4 +1,4 @@
-// A Boat Mirror above another one, which mirrors a sandbox: the upper one's API is `serve` of the lower one.
+// A Boat Mirror above another one, which mirrors a sandbox: the API of the upper one is `serve` of the lower one.
 
 import { sleep } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
@@ -16,7 +16,7 @@ import type { WholeMirrorOptions } from './whole-mirror.ts'
 
 export type Side = 'upper' | 'lower'
 
-/** States that end by themselves. */
+/** States that end without a decision. */
 const underWay: ReadonlySet<Status> = new Set(['queued', 'sending', 'blocked'])
 
 const env = { ...shortRanges, MIRROR_DOCUMENTS: 'on', DELETE_LIMIT: '100%' } as const
@@ -35,13 +35,13 @@ export type Stack = AsyncDisposable & {
   differences(side: Side): Promise<readonly string[]>
   /** Queues a change above. */
   queue(operation: string, target: object, body?: object, options?: object): Promise<string>
-  /** `done`, or state and error, of changes above, once nothing happens to them any more by itself. */
+  /** `done`, or state and error, of changes above, once they have settled or need a decision. */
   fates(ids: readonly string[]): Promise<readonly string[]>
 }
 
 type SyncOptions = {
   readonly streams?: readonly string[]
-  /** Tells the worker at once. */
+  /** Wakes the worker at once. */
   readonly poke?: () => void
 }
 
