@@ -37,6 +37,7 @@ const cleanMessages: readonly string[] = [
   'src/log.ts',
   'src/near-names.ts',
   'src/process-name.ts',
+  'src/reports',
   'src/serve',
   'src/text.ts',
   'src/web',

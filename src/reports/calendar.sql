@@ -6,4 +6,4 @@ as $$
 {{calendar}}
 $$;
 comment on function report.calendar(date, date) is
-  'report.calendar for the days asked for, both included; one day if the second is left out.';
+  'report.calendar from the first to the last day, both included; one day if to_date is missing.';

@@ -14,7 +14,7 @@ comment on function report.currency_code(jsonb) is
 create or replace function report.today() returns date
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$ select {{today}} $$;
-comment on function report.today() is 'The present day in TIME_ZONE.';
+comment on function report.today() is 'The current day in TIME_ZONE.';
 
 -- The time that an unavailability takes. Its shape is not published, so any text may stand there: one that is no date ends as null.
 create or replace function report.unavailability_span(payload jsonb) returns tstzrange
@@ -41,7 +41,7 @@ exception when datetime_field_overflow or invalid_datetime_format or invalid_tim
   return null;
 end $$;
 comment on function report.unavailability_span(jsonb) is
-  'The time that an unavailability takes, from its payload; the last day counts. Null where it names none that can be read.';
+  'The time span of an unavailability, from its payload, including the last day; null if the payload has no readable span.';
 
 create or replace function report.is_block_of_rental(payload jsonb) returns boolean
 language sql immutable parallel safe
@@ -50,4 +50,4 @@ as $$
     '$.* ? (@.type() == "string" && @ like_regex "^(rental|booking)$" flag "i")')
 $$;
 comment on function report.is_block_of_rental(jsonb) is
-  'True for an unavailability that says that it is a rental.';
+  'True for an unavailability that is marked as a rental.';
