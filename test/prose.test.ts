@@ -46,6 +46,7 @@ const cleanMessages: readonly string[] = [
   'src/log.ts',
   'src/near-names.ts',
   'src/process-name.ts',
+  'src/reports',
   'src/serve',
   'src/settings.ts',
   'src/state',

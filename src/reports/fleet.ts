@@ -5,7 +5,7 @@ import { fillSql } from '../database/sql.ts'
 import calendarSql from './calendar.sql'
 import { type ReportView, today } from './pieces.ts'
 
-const calendarNote = 'From the yearly calendars of the API, which say full or free for each day, never why.'
+const calendarNote = 'From the yearly calendars of the API, which show whether each day is full or free, but not why.'
 
 /** One character of a year's calendar → true: full, false: free, null: not known. */
 const isFull = (days: string, dayOfYear: string): string =>
@@ -28,7 +28,7 @@ const names = `left join mirror.companies c on c.id = b.company_id
 export const fleet: ReportView = {
   name: 'fleet',
   comment:
-    'Every live resource with the names of what it refers to. The price has the currency of its price table, else null.',
+    'Every live resource with the names of what it refers to. The currency of the price is that of its price table, else null.',
   columns: {
     ...resource,
     city_name: ['y.name', 'City of the harbour.'],
@@ -40,15 +40,15 @@ export const fleet: ReportView = {
     version_name: ['b.version_name', 'Version of the model.'],
     is_rentable: ['b.is_rentable', 'False: not available for rental.'],
     is_license_mandatory: ['b.is_license_mandatory', 'True: a boat license is needed.'],
-    is_skipper_available: ['b.is_skipper_available', 'True: a skipper can be had.'],
-    is_skipper_mandatory: ['b.is_skipper_mandatory', 'True: a skipper must be taken.'],
+    is_skipper_available: ['b.is_skipper_available', 'True: a skipper is available.'],
+    is_skipper_mandatory: ['b.is_skipper_mandatory', 'True: a skipper is mandatory.'],
     min_price: ['b.min_price', 'Lowest price; it varies with the duration.'],
     currency: [
       `(select report.currency_code(p.currency) from mirror.resource_pricetable p
       where p.resource_id = b.id and p._deleted_at is null and p.date >= ${today} order by p.date limit 1)`,
-      'Currency of the price table from today on.',
+      'Currency of the price table from today onwards.',
     ],
-    is_full_today: [isFull('k.days', `extract(doy from ${today})::int`), 'True: not free today; null: not known.'],
+    is_full_today: [isFull('k.days', `extract(doy from ${today})::int`), 'True: not free today; null: unknown.'],
   },
   source: `from mirror.resources b
   ${names}
@@ -66,12 +66,12 @@ where b._deleted_at is null`,
 
 export const occupancy: ReportView = {
   name: 'occupancy',
-  comment: `How full each resource is, per month. ${calendarNote} Resources that share a boat have the same boat_id and a row each: a day on which the boat is out may be full in all of them, so add up one of them, not all.`,
+  comment: `How full each resource is, per month. ${calendarNote} Resources that share a boat have the same boat_id and one row each. A day on which the boat is out may be full in all of them, so add up only one of them.`,
   columns: {
     ...resource,
-    boat_resources: ['coalesce(o.resources, 1)', 'How many live resources offer this boat.'],
+    boat_resources: ['coalesce(o.resources, 1)', 'Number of live resources that offer this boat.'],
     month: ['m.first_day', 'First day of the month.'],
-    days: ['length(m.days)', 'Days of the month that the calendar knows.'],
+    days: ['length(m.days)', 'Days of the month that the calendar covers.'],
     full_days: ['m.full_days', 'Days that are full.'],
     free_days: ['length(m.days) - m.full_days', 'Days that are free.'],
     occupancy: ['round(m.full_days::numeric / length(m.days), 4)', 'Share of full days, 0 to 1.'],
@@ -94,11 +94,8 @@ const calendarFrom = (firstDay: string, daysMore: string): Pick<ReportView, 'col
   columns: {
     date: ['d.day', 'The day.'],
     ...resource,
-    is_rentable: ['b.is_rentable', 'False: not available for rental at all.'],
-    is_full: [
-      isFull('k.days', 'extract(doy from d.day)::int'),
-      'True: full, false: free, null: the calendar does not say.',
-    ],
+    is_rentable: ['b.is_rentable', 'False: never available for rental.'],
+    is_full: [isFull('k.days', 'extract(doy from d.day)::int'), 'True: full; false: free; null: unknown.'],
   },
   source: `from (select ${firstDay} + n as day from generate_series(0, ${daysMore}) n) d
   cross join mirror.resources b

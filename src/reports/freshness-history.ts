@@ -14,19 +14,19 @@ const minutes = (from: string): string => `(extract(epoch from p.until - ${from}
 export const freshnessHistory: ReportView = {
   name: 'freshness_history',
   comment:
-    'How long each stream met its target, by day (UTC), for HISTORY_DAYS: one look a minute. A minute without any worker counts as not met.',
+    'How long each stream met its target, by day (UTC), for HISTORY_DAYS; checked once a minute. A minute without a worker counts as not met.',
   columns: {
     day: ['g.day::date', 'The day, in UTC.'],
     stream: ['f.stream', 'Name of the stream, which is its table in mirror.'],
     minutes: [
       'm.minutes',
-      'Minutes of the day that have passed since the stream was first looked at, without those in which it was switched off or had no target.',
+      'Minutes of the day since the stream was first checked, excluding those in which it was switched off or had no target.',
     ],
     minutes_within_target: ['m.met', 'Minutes in which it was within its target.'],
     share: ['round(m.met::numeric / m.minutes, 4)', 'The same as a share of the minutes, 0 to 1.'],
     longest_gap: [
       'm.longest_gap',
-      'The longest time without a minute within the target, in minutes. One that began on an earlier day counts from its beginning.',
+      'The longest time without a minute within the target, in minutes. One that started on an earlier day counts from its start.',
     ],
   },
   source: `from (select stream, min(day) as first_day, max(day) as last_day, max(looked_at) as looked_at

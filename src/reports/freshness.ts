@@ -21,7 +21,7 @@ const countsAsOf = `case when s.target_s is null then s.as_of else coalesce(s.ho
 export const freshness: ReportView = {
   name: 'freshness',
   comment:
-    'How old each stream of the mirror is, against its target: that of the configuration, else three effective intervals.',
+    'Age of each stream of the mirror and its target: that of the configuration, else three effective intervals.',
   columns: {
     stream: ['s.stream', 'Name of the stream, which is its table in mirror.'],
     state: [
@@ -30,21 +30,21 @@ export const freshness: ReportView = {
       when s.as_of is null or ${target} is null then 'unknown'
       when extract(epoch from clock_timestamp() - ${countsAsOf}) > ${target} then 'late'
       else 'fresh' end`,
-      'off: paused; failing: the last run read not everything; unknown: never read completely, or no target; late: older than the target; fresh.',
+      'off: paused; failing: the last run did not read everything; unknown: never read completely, or no target; late: older than the target; fresh.',
     ],
     rows: ['s.rows', 'Live rows.'],
-    as_of: ['s.as_of', 'Everything older than this upstream is in the mirror.'],
+    as_of: ['s.as_of', 'Everything that changed upstream before this time is in the mirror.'],
     hot_as_of: [
       's.hot_as_of',
-      'The same of the hot window: records that are new, and those that happen soon; null: it has none.',
+      'The same for the hot window: new records and those that happen soon; null: the stream has none.',
     ],
-    counts_as_of: [countsAsOf, 'What its age is measured from: hot_as_of where the target is configured, else as_of.'],
+    counts_as_of: [countsAsOf, 'Start of its age: hot_as_of if the target is configured, else as_of.'],
     age_s: [`round(extract(epoch from clock_timestamp() - ${countsAsOf}))`, 'Age in seconds.'],
-    target_s: [target, 'Age that is still fresh, in seconds; null: not on the schedule and no target set.'],
+    target_s: [target, 'Greatest age that is still fresh, in seconds; null: not on the schedule and no target set.'],
     last_run_id: ['s.last_run_id', 'sync.runs.id of the last run that ended.'],
     last_run_status: ['r.status', 'How it ended: done, partial, held, failed.'],
     last_error: ['r.error', 'What went wrong in it.'],
-    next_due_at: ['s.next_due_at', 'When it runs next.'],
+    next_due_at: ['s.next_due_at', 'When it is due next.'],
     quarantined: [
       '(select count(*) from sync.quarantine q where q.stream = s.stream)',
       'Records that could not be mirrored.',

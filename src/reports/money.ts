@@ -11,7 +11,7 @@ const counted = `(select r.company_id, r.status, ${isCanceled} as canceled,
   where r._deleted_at is null and coalesce(r.status, '') <> 'PENDING' group by r.id)`
 
 const dimensions: ReportView['columns'] = {
-  company_id: ['g.company_id', 'mirror.companies.id; null until the resource of the rental was read.'],
+  company_id: ['g.company_id', 'mirror.companies.id; null until the resource of the rental has been read.'],
   company_name: ['c.company_brand_name', 'Brand name of the company.'],
   month: ['g.month', 'Month of departure, as its first day.'],
 }
@@ -25,14 +25,14 @@ const sums = (...names: readonly string[]): string => names.map((name) => `sum(r
 
 export const revenue: ReportView = {
   name: 'revenue',
-  comment: `Per company, month of departure and currency: rentals that take place (neither called off nor PENDING) and their money. ${dayNote} ${currencyNote}`,
+  comment: `Revenue per company, month of departure and currency: rentals that are neither canceled nor PENDING, and their amounts. ${dayNote} ${currencyNote}`,
   columns: {
     ...dimensions,
     currency,
-    rentals: ['g.rentals', 'Rentals.'],
+    rentals: ['g.rentals', 'Number of rentals.'],
     total_to_pay: ['g.total_to_pay', 'Sum of the totals to pay.'],
-    total_paid: ['g.total_paid', 'Sum of what is paid.'],
-    balance: ['g.balance', 'Sum of the totals less what is paid.'],
+    total_paid: ['g.total_paid', 'Sum of the amounts paid.'],
+    balance: ['g.balance', 'Sum of the totals minus the amounts paid.'],
     rental_price: ['g.rental_price', 'Sum of the prices without products.'],
     discount_price: ['g.discount_price', 'Sum of the discounts.'],
     commission_price: ['g.commission_price', 'Sum of the commissions.'],
@@ -47,7 +47,7 @@ export const revenue: ReportView = {
 
 export const cancellations: ReportView = {
   name: 'cancellations',
-  comment: `Rentals that were called off, per company, month of departure, kind and currency. ${dayNote} ${currencyNote}`,
+  comment: `Canceled rentals per company, month of departure, kind and currency. ${dayNote} ${currencyNote}`,
   columns: {
     ...dimensions,
     status: [
@@ -59,13 +59,13 @@ export const cancellations: ReportView = {
       'The status in words: by client, bad weather, breakdown, payment, not said.',
     ],
     currency,
-    rentals: ['g.rentals', 'Rentals called off.'],
+    rentals: ['g.rentals', 'Number of canceled rentals.'],
     share: [
       'round(g.rentals / g.all_rentals, 4)',
-      'Their share (0 to 1) of all rentals of that company and month, PENDING ones left out. Not to be averaged: months in which nothing was called off have no row.',
+      'Their share (0 to 1) of all rentals of that company and month, excluding PENDING ones. Do not average it: months without canceled rentals have no row.',
     ],
-    total_to_pay: ['g.total_to_pay', 'Sum of what would have been to pay.'],
-    total_paid: ['g.total_paid', 'Sum of what was paid nevertheless.'],
+    total_to_pay: ['g.total_to_pay', 'Sum of the totals that would have been due.'],
+    total_paid: ['g.total_paid', 'Sum of the amounts paid all the same.'],
   },
   source: `from (select r.company_id, r.month, r.canceled, r.currency, case when r.canceled then r.status end as status,
     count(*) as rentals, sum(count(*)) over (partition by r.company_id, r.month) as all_rentals,

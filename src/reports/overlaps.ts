@@ -21,7 +21,7 @@ const rentalsOfBoats = `select r.id, r.resource_id, r.company_id, coalesce(b.boa
 
 export const overlaps: ReportView = {
   name: 'overlaps',
-  comment: `Double bookings: two rentals of one boat at the same time, or a rental and an unavailability of its resource. Only rentals that take place (neither called off nor PENDING), and not those of a resource that stands for several boats. The block that the API shows for a rental itself is left out.`,
+  comment: `Double bookings: two rentals of one boat at the same time, or a rental and an unavailability of its resource. Only rentals that are neither canceled nor PENDING, excluding those of a resource that stands for several boats. The block that the API shows for a rental itself is excluded.`,
   columns: {
     boat_id: ['o.boat_id', 'The boat; resources in several harbours may share one.'],
     resource_id: ['o.resource_id', 'mirror.resources.id of the rental.'],
@@ -31,13 +31,13 @@ export const overlaps: ReportView = {
     rental_id: ['o.rental_id', 'mirror.rentals.id.'],
     departure_datetime: ['o.starts', 'Departure of the rental, as an instant.'],
     arrival_datetime: ['o.ends', 'Arrival of the rental, as an instant.'],
-    other_kind: ['o.other_kind', 'What it overlaps with: rental, or unavailability.'],
+    other_kind: ['o.other_kind', 'What it overlaps with: rental or unavailability.'],
     other_rental_id: ['o.other_rental_id', 'The other rental, which has the higher number; null: an unavailability.'],
     other_resource_id: ['o.other_resource_id', 'mirror.resources.id of the other.'],
-    other_from: ['o.other_starts', 'Begin of the other, as an instant.'],
+    other_from: ['o.other_starts', 'Start of the other, as an instant.'],
     other_to: ['o.other_ends', 'End of the other, as an instant.'],
-    overlap_from: ['greatest(o.starts, o.other_starts)', 'Begin of the time that both take.'],
-    overlap_to: ['least(o.ends, o.other_ends)', 'End of the time that both take.'],
+    overlap_from: ['greatest(o.starts, o.other_starts)', 'Start of the overlap.'],
+    overlap_to: ['least(o.ends, o.other_ends)', 'End of the overlap.'],
   },
   // Conditions on the ends of both reach the index on arrivals, so that what is still to come is found fast. The first `offset 0`
   // reads the ends of each unavailability once, the second looks for its rental by the index on departures.

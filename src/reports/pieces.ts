@@ -45,7 +45,7 @@ export const agreedCurrency = `coalesce(case when min(report.currency_code(p.cur
 
 /** What every comment of a view with money says. */
 export const currencyNote =
-  "The API often names no currency: it is the one a rental's payments agree on, else the deposit's, else null."
+  "The API often names no currency: it is the one that a rental's payments agree on, else the deposit's, else null."
 
 /** What every comment of a view with days says. */
-export const dayNote = 'Days are those of the offset in the date-time itself, else of TIME_ZONE.'
+export const dayNote = 'Days follow the offset in the date-time itself, else TIME_ZONE.'

@@ -26,7 +26,7 @@ const currencyByKey = `(select ${agreedCurrency}
 
 export const rentals: ReportView = {
   name: 'rentals',
-  comment: `Every live rental with the names of what it refers to (names also of records that are gone by now). ${dayNote} ${currencyNote}`,
+  comment: `Every live rental with the names of what it refers to (also names of records that have been deleted since). ${dayNote} ${currencyNote}`,
   columns: {
     rental_id: ['r.id', 'mirror.rentals.id.'],
     status: [
@@ -36,15 +36,15 @@ export const rentals: ReportView = {
     reference_id: ['r.reference_id', 'Reference of the rental in the client system.'],
     creation_datetime: ['r.creation_datetime', 'When it was booked.'],
     departure_datetime: ['r.departure_datetime', 'Departure, as an instant.'],
-    departure_date: [localDay('t.departure', 'r.departure_datetime'), 'Day of departure where it happens.'],
-    departure_local: [localTime('t.departure', 'r.departure_datetime'), 'Departure by the clock where it happens.'],
+    departure_date: [localDay('t.departure', 'r.departure_datetime'), 'Local date of departure.'],
+    departure_local: [localTime('t.departure', 'r.departure_datetime'), 'Local time of departure.'],
     arrival_datetime: ['r.arrival_datetime', 'Arrival, as an instant.'],
-    arrival_date: [localDay('t.arrival', 'r.arrival_datetime'), 'Day of arrival where it happens.'],
-    arrival_local: [localTime('t.arrival', 'r.arrival_datetime'), 'Arrival by the clock where it happens.'],
-    resource_id: ['r.resource_id', 'mirror.resources.id; null until the resource of the rental was read.'],
+    arrival_date: [localDay('t.arrival', 'r.arrival_datetime'), 'Local date of arrival.'],
+    arrival_local: [localTime('t.arrival', 'r.arrival_datetime'), 'Local time of arrival.'],
+    resource_id: ['r.resource_id', 'mirror.resources.id; null until the resource of the rental has been read.'],
     resource_name: ['b.name', 'Name of the boat.'],
     boat_id: ['b.boat_id', 'The boat; resources in several harbours may share one.'],
-    company_id: ['r.company_id', 'mirror.companies.id; null until the resource of the rental was read.'],
+    company_id: ['r.company_id', 'mirror.companies.id; null until the resource of the rental has been read.'],
     company_name: ['c.company_brand_name', 'Brand name of the company.'],
     departure_harbour_id: ['r.departure_harbour_id', 'mirror.harbours.id.'],
     departure_harbour_name: ['dh.name', 'Harbour of departure.'],
@@ -53,20 +53,20 @@ export const rentals: ReportView = {
     user_id: ['r.user_id', 'mirror.users.id: the customer, by number only.'],
     crew_adults: ['r.crew_adults', 'Adults.'],
     crew_children: ['r.crew_children', 'Children.'],
-    currency: [currencyByKey, 'Currency of all prices of the row, as far as it is known.'],
+    currency: [currencyByKey, 'Currency of all prices of the row, if known.'],
     rental_price: [
       'r.rental_price',
-      "Price of the rental without products; the API's papers do not say whether before or after the discount, in the sandbox before.",
+      "Price of the rental without products; the API's documentation does not say whether before or after the discount; in the sandbox before.",
     ],
-    discount_price: ['r.discount_price', 'Discount; whether rental_price still holds it, see there.'],
+    discount_price: ['r.discount_price', 'Discount; see rental_price for whether that includes it.'],
     commission_price: ['r.commission_price', 'Commission of the client system.'],
     total_to_pay: ['r.total_to_pay', 'Total to pay.'],
     total_paid: ['r.total_paid', 'Paid so far.'],
-    balance: ['r.total_to_pay - coalesce(r.total_paid, 0)', 'Total to pay less what is paid; negative: overpaid.'],
+    balance: ['r.total_to_pay - coalesce(r.total_paid, 0)', 'Total to pay minus what is paid; negative: overpaid.'],
     deposit_status: ['r.deposit_status', 'PENDING, RECEIVED, KEPT, RETURNED.'],
     deposit_price: ['r.deposit_price', 'Deposit.'],
     deposit_currency: ['report.currency_code(r.deposit_currency)', 'Currency of the deposit.'],
-    takes_place: [takesPlace, 'False: called off, or PENDING, which lapses after 15 minutes.'],
+    takes_place: [takesPlace, 'False: canceled, or PENDING, which expires after 15 minutes.'],
     creation_date: [
       `(r.creation_datetime at time zone ${timeZone})::date`,
       'Day on which it was booked, in TIME_ZONE.',
@@ -90,7 +90,7 @@ const taken = (...names: readonly (keyof typeof rentals.columns)[]): ReportView[
 
 export const departures: ReportView = {
   name: 'departures',
-  comment: `Rentals that depart today or later, and are not called off; PENDING ones are among them. ${dayNote} Today is that of TIME_ZONE.`,
+  comment: `Rentals that depart today or later and are not canceled, including PENDING ones. ${dayNote} Today is the current day in TIME_ZONE.`,
   columns: {
     ...taken('departure_date', 'departure_local', 'departure_datetime', 'rental_id', 'status', 'reference_id'),
     ...taken('resource_id', 'resource_name', 'boat_id', 'company_id', 'company_name'),
@@ -110,12 +110,12 @@ where r.departure_datetime >= now() - interval '3 days' and r.departure_date >= 
 
 export const balances: ReportView = {
   name: 'balances',
-  comment: `What is still to pay: one row for each rental that takes place (neither called off nor PENDING) and has a balance above zero. ${currencyNote}`,
+  comment: `Amounts still to pay: one row for each rental that is neither canceled nor PENDING and has a balance above zero. ${currencyNote}`,
   columns: {
     ...taken('rental_id', 'status', 'reference_id', 'departure_date', 'departure_datetime'),
     ...taken('resource_id', 'resource_name', 'company_id', 'company_name', 'user_id'),
     ...taken('currency', 'total_to_pay', 'total_paid', 'balance'),
-    days_to_departure: [`r.departure_date - ${today}`, 'Days until departure; negative: departed and still not paid.'],
+    days_to_departure: [`r.departure_date - ${today}`, 'Days until departure; negative: departed, but not fully paid.'],
   },
   source: `from report.rentals r where r.balance > 0 and r.takes_place`,
   orderBy: 'departure_datetime, rental_id',

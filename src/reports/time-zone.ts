@@ -21,9 +21,9 @@ export async function saveTimeZone(url: string, timeZone: string): Promise<void>
     await client.query('update sync.settings set time_zone = $1 where time_zone <> $1', [timeZone])
   } catch (error) {
     if (sqlStateOf(error) !== invalidParameter) throw translateDatabaseError(error, url)
-    throw new BoatMirrorError('CONFIG_INVALID', `TIME_ZONE is "${timeZone}", and Postgres knows no such zone.`, {
+    throw new BoatMirrorError('CONFIG_INVALID', `TIME_ZONE is "${timeZone}". Postgres does not know that time zone.`, {
       cause: error,
-      remedy: 'Take a name from pg_timezone_names, such as Europe/Paris.',
+      remedy: 'Use a name from pg_timezone_names, for example Europe/Paris.',
     })
   } finally {
     await client.end()

@@ -51,7 +51,9 @@ describe('schema report', () => {
   it('says of money and days what the API does not tell', async () => {
     const comments = new Map<string, string>(reportViews.map(({ name, comment }) => [name, comment]))
     for (const name of ['rentals', 'revenue', 'balances', 'cancellations'])
-      expect(comments.get(name), name).toContain("the one a rental's payments agree on, else the deposit's, else null")
+      expect(comments.get(name), name).toContain(
+        "the one that a rental's payments agree on, else the deposit's, else null",
+      )
     for (const name of ['rentals', 'revenue', 'departures', 'cancellations'])
       expect(comments.get(name), name).toContain('the offset in the date-time itself, else of TIME_ZONE')
   })
