@@ -6,26 +6,26 @@ create or replace function outbox.plan_of(change bigint, before bigint default n
   language sql stable set search_path = pg_catalog, pg_temp
   as $$ select {{plan}} from outbox.queue q where q.id = change $$;
 comment on function outbox.plan_of(bigint, bigint) is
-  'The hash that outbox.changes shows, or showed before a decision.';
+  'Returns the hash that outbox.changes shows, or showed before a decision.';
 
 create or replace function outbox.is_operator(role_name name) returns boolean
   language sql stable set search_path = pg_catalog, pg_temp
   as $$ select has_function_privilege(role_name, 'outbox.resolve(bigint, text, bigint, text)', 'execute') $$;
-comment on function outbox.is_operator(name) is 'May it decide about the changes of others?';
+comment on function outbox.is_operator(name) is 'Returns whether a role may decide about the changes of others.';
 
 create or replace function outbox.check_access_again(change outbox.queue) returns void
   language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
   if not exists (select from pg_roles r where r.rolname = change.enqueued_by) then return; end if;
   if not has_function_privilege(change.enqueued_by, 'outbox.enqueue(text, jsonb, jsonb, jsonb)', 'execute') then
-    raise exception 'Change % was queued by role %, which may not queue changes any more.', change.id, quote_ident(change.enqueued_by)
+    raise exception 'Change % was queued by role %, which may no longer queue changes.', change.id, quote_ident(change.enqueued_by)
       using errcode = '42501';
   end if;
   perform outbox.check_company(change.operation, change.aggregate, change.body, change.enqueued_by,
     company_access.of_role(change.enqueued_by));
 end $$;
 comment on function outbox.check_access_again(outbox.queue) is
-  'Refuses to send what the role that queued it could not queue today.';
+  'Refuses to send a change that its role could not queue now.';
 
 create or replace function outbox.decide(what text, change_id bigint, expected text, result_id bigint, who text, via text)
   returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -68,14 +68,14 @@ begin
   end if;
 
   if what = 'local' and change.operation not in ({{replacing}}) then
-    raise exception 'Change %: % can''t replace what is there.', change_id, change.operation
+    raise exception 'Change %: % cannot replace the existing value.', change_id, change.operation
       using errcode = '55000', hint = 'Take remote, and queue an update or another user for another rental instead.';
   elsif result_id is not null and (what <> 'took_effect' or change.operation not in ({{making}})) then
-    perform outbox.refuse(format('Change %s (%s) makes no record that result_id could name.', change_id, change.operation));
+    perform outbox.refuse(format('Change %s (%s) creates no record that result_id could name.', change_id, change.operation));
   elsif what = 'took_effect' and result_id is null and change.operation in ({{making}}) and exists (
       select from outbox.dependencies d join outbox.queue w on w.id = d.change_id
       where d.depends_on = change_id and w.status in ({{waiting}})) then
-    raise exception 'Other changes wait for the id that change % made.', change_id using errcode = '22023', hint = format(
+    raise exception 'Other changes wait for the id of the record that change % created.', change_id using errcode = '22023', hint = format(
       'Name it: changes resolve %1$s --took-effect --id ID, or outbox.resolve(%1$s, ''took_effect'', ID). The response of the change lists the candidates.', change_id);
   end if;
   if what = 'retry' then
@@ -112,7 +112,7 @@ begin
       where q.id = change_id;
   else
     update outbox.queue q set status = 'canceled', settled_at = clock_timestamp(), blocked_by = null, proof = null,
-        error = 'Canceled by a person.'
+        error = 'Canceled by an operator.'
       where q.id = change_id;
     perform outbox.drop_implied(change_id);
     perform outbox.block_dependants(change_id);
@@ -122,27 +122,27 @@ begin
   return noted;
 end $$;
 comment on function outbox.decide(text, bigint, text, bigint, text, text) is
-  'What outbox.retry, outbox.cancel and outbox.resolve call: in the name of the caller, or of who is named.';
+  'Carries out outbox.retry, outbox.cancel and outbox.resolve, in the name of the caller or of the given name.';
 
 create or replace function outbox.retry(id bigint, expected text default null) returns bigint
   language sql volatile security definer set search_path = pg_catalog, pg_temp
   as $$ select outbox.decide('retry', id, expected, null, null, null) $$;
 comment on function outbox.retry(bigint, text) is
-  'Queues a failed, expired, canceled or conflicting change again; the role that queued it must be allowed to queue it today. Returns sync.decisions.id. expected: outbox.changes.plan.';
+  'Queues a failed, expired, canceled or conflicting change again. The role that queued it must still be allowed to queue it. Returns sync.decisions.id. expected: outbox.changes.plan.';
 
 create or replace function outbox.cancel(id bigint, expected text default null) returns bigint
   language sql volatile security definer set search_path = pg_catalog, pg_temp
   as $$ select outbox.decide('cancel', id, expected, null, null, null) $$;
 comment on function outbox.cancel(bigint, text) is
-  'Cancels a change that is not on its way; what refers to it is blocked. Returns sync.decisions.id. expected: outbox.changes.plan.';
+  'Cancels a change that is not being sent. Changes that refer to it are blocked. Returns sync.decisions.id. expected: outbox.changes.plan.';
 
 create or replace function outbox.resolve(id bigint, choice text, result_id bigint default null, expected text default null) returns bigint
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if choice is null or choice not in ('local', 'remote', 'took_effect', 'did_not') then
-    perform outbox.refuse(format('outbox.resolve takes local, remote, took_effect or did_not, not %s.', quote_nullable(left(choice, 100))));
+    perform outbox.refuse(format('The choice is %s. It must be one of local, remote, took_effect, did_not.', quote_nullable(left(choice, 100))));
   end if;
   return outbox.decide(choice, id, expected, result_id, null, null);
 end $$;
 comment on function outbox.resolve(bigint, text, bigint, text) is
-  'Ends a conflict (local: the change goes over what is there; remote: the fields in conflict stay as they are), or an unknown change (took_effect: a worker reads back what is there, and the change is done; did_not: it is sent again). result_id: the record that it made. Returns sync.decisions.id. expected: outbox.changes.plan.';
+  'Resolves a conflict or an unknown change. Conflict: local overwrites what is there, remote keeps the conflicting fields as they are. Unknown: after took_effect a worker reads the record back and the change is done, after did_not it is sent again. result_id: the record that it created. Returns sync.decisions.id. expected: outbox.changes.plan.';

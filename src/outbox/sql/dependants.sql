@@ -19,7 +19,7 @@ as $$
     where q.id = any(array(select hit.id from hit)) and case when q.status = 'queued' then true end
 $$;
 comment on function outbox.block_dependants(bigint) is
-  'Blocks what refers to a change that did not succeed, directly or through others.';
+  'Blocks the changes that refer to a change that did not succeed, directly or through others.';
 
 create or replace function outbox.revive_dependants(cause bigint) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -40,7 +40,7 @@ begin
   end loop;
 end $$;
 comment on function outbox.revive_dependants(bigint) is
-  'Queues again what was blocked and now waits for nothing that did not succeed; round by round, so that chains revive whole.';
+  'Queues blocked changes again once they wait for nothing that did not succeed. It repeats this, so that whole chains are queued.';
 
 create or replace function outbox.drop_implied(assignment bigint) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -58,7 +58,7 @@ begin
   end loop;
 end $$;
 comment on function outbox.drop_implied(bigint) is
-  'When an assignment is canceled, the rental''s creation no longer waits for its user.';
+  'Lets the creation of a rental no longer wait for its user, after the assignment was canceled.';
 
 create or replace function outbox.expire_due() returns int
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -79,7 +79,7 @@ begin
   end loop;
   return count;
 end $$;
-comment on function outbox.expire_due() is 'Settles what was to be sent before a time that has passed; returns how many.';
+comment on function outbox.expire_due() is 'Expires waiting changes whose expires_at has passed. Returns their number.';
 
 create or replace function outbox.move_aggregate(creation bigint, destination text) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -90,7 +90,7 @@ begin
   update outbox.queue q set aggregate = destination where q.aggregate = 'change:' || creation;
 end $$;
 comment on function outbox.move_aggregate(bigint, text) is
-  'Once a record exists its waiting changes belong to it. Locks in the same order as outbox.enqueue.';
+  'Moves the waiting changes of a record to it once it exists. Locks in the same order as outbox.enqueue.';
 
 create or replace function outbox.after_done(done_change bigint, belongs_to text, holder_stream text, holder_key text,
   rental_status text, pending_ms int) returns void
@@ -115,7 +115,7 @@ begin
   perform pg_notify('boat_mirror_settled', done_change::text);
 end $$;
 comment on function outbox.after_done(bigint, text, text, text, text, int) is
-  'What follows a change that is done: its record is read again with all that belongs to it, a pending rental''s steps get its deadline and lose it once it is confirmed or canceled, what waited is revived, whoever listens is told.';
+  'Does what follows after a change is done. Requests a read of its record and everything that belongs to it. Sets the deadline of a pending rental''s steps, or removes it once the rental is confirmed or canceled. Queues the changes that waited, and notifies listeners.';
 
 create or replace function outbox.erase_person(user_id bigint) returns void
 language sql volatile security definer set search_path = pg_catalog, pg_temp
@@ -127,7 +127,7 @@ as $$
       and (q.body is not null or q.left_behind is not null)
 $$;
 comment on function outbox.erase_person(bigint) is
-  'Settled changes of a person who is gone keep their outcome, not their content.';
+  'Removes the content of settled changes of an erased person, and keeps their outcome.';
 
 create or replace function outbox.forget_gone_user() returns trigger
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp

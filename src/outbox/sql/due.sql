@@ -8,7 +8,7 @@ as $$ select array(select q.id from outbox.queue q
   where q.status = 'queued' and q.deadline is null and q.enqueued_by = role and {{due}} and q.id <> all(but)
   order by q.id limit most) $$;
 comment on function outbox.due_of_role(name, int, bigint[]) is
-  'The oldest changes of a role whose turn it is, but for these and for those that cannot wait.';
+  'Returns the oldest due changes of a role, except the given ones and those that cannot wait.';
 
 create or replace function outbox.due_changes(most int, after_role name) returns setof bigint
 language plpgsql stable rows 16
@@ -58,4 +58,4 @@ begin
   return query select u.id from unnest(chosen, laps) with ordinality u (id, lap, place) order by u.lap, u.place;
 end $$;
 comment on function outbox.due_changes(int, name) is
-  'Changes whose turn it is, in this order: those whose fate is unknown and those of pending rentals, then the oldest of each role in turn, from the role after the given one on. Stable: it sees what the claim sees.';
+  'Returns due changes. Those with an unknown outcome and those of pending rentals come first. Then come the oldest of each role in turn, starting after the given role. Stable: it sees what the claim sees.';

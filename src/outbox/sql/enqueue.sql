@@ -19,15 +19,15 @@ begin
     perform outbox.refuse(format('%s: options.on_conflict is %s. It must be one of fail, local_wins, remote_wins.', operation, outbox.shown(options->'on_conflict')));
   end if;
   if options ? 'base' and (jsonb_typeof(options->'base') not in ('object', 'null') or spec.kind <> 'update') then
-    perform outbox.refuse(format('%s: options.base takes an object of the fields the editor saw, or null to write over whatever is there, for updates only.', operation));
+    perform outbox.refuse(format('%s: options.base must be an object of the fields that the editor saw, or null to overwrite any value. Only updates accept it.', operation));
   end if;
   if jsonb_typeof(options->'base') = 'object' then
     if jsonb_path_exists(options->'base', 'strict $.**{10}') then
-      perform outbox.refuse(format('%s: options.base is nested deeper than nine levels; no record of the API is.', operation));
+      perform outbox.refuse(format('%s: options.base is nested deeper than nine levels, which no record of the API is.', operation));
     end if;
     for given in select jsonb_object_keys(options->'base') loop
       if not spec.body @> jsonb_build_array(jsonb_build_object('name', given)) then
-        perform outbox.refuse(format('%s: options.base.%s can''t be written; allowed: %s.', operation, left(given, 100), outbox.names(spec.body)));
+        perform outbox.refuse(format('%s: options.base.%s cannot be written; allowed: %s.', operation, left(given, 100), outbox.names(spec.body)));
       end if;
     end loop;
   end if;
@@ -52,7 +52,7 @@ create or replace function outbox.lock_aggregate(aggregate text) returns void
 language sql volatile set search_path = pg_catalog, pg_temp
 as $$ select pg_advisory_xact_lock(hashtextextended('boat-mirror outbox ' || aggregate, 0)) $$;
 comment on function outbox.lock_aggregate(text) is
-  'Held to the end of the transaction, so that ids within an aggregate commit in order.';
+  'Locks an aggregate until the end of the transaction, so that its ids commit in order.';
 
 create or replace function outbox.lock_order(spec outbox.operations, target jsonb) returns text
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -76,7 +76,7 @@ begin
   return moved;
 end $$;
 comment on function outbox.lock_order(outbox.operations, jsonb) is
-  'Locks and returns the aggregate of a change; one that hangs on a record still to be created belongs to the creating change.';
+  'Locks and returns the aggregate of a change. A change below a record that does not exist yet belongs to the change that creates the record.';
 
 create or replace function outbox.result_in(value jsonb) returns jsonb
 language sql stable set search_path = pg_catalog, pg_temp
@@ -105,7 +105,7 @@ begin
           from jsonb_object_keys(body) as field (name));
 end $$;
 comment on function outbox.mirrored(outbox.operations, jsonb, jsonb) is
-  'What the mirror shows for the fields of an update: the base of the three-way merge. Empty while the record is not mirrored.';
+  'Returns what the mirror shows for the fields of an update, as the base of the three-way merge. Empty while the record is not mirrored.';
 
 create or replace function outbox.refuse_hashes(place text, given jsonb) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -115,12 +115,12 @@ declare
 begin
   for member in select key from jsonb_each(given)
                 where jsonb_path_exists(value, 'strict $.** ? (@ starts with "{{hash_prefix}}")') loop
-    perform outbox.refuse(format('%s.%s holds a hash of the mirror (%s…), not a value; the API would get it as it is. Give the value, or leave the field out.',
+    perform outbox.refuse(format('%s.%s is a hash from the mirror (%s…), not a value, and would be sent as it is. Give the value, or omit the field.',
       place, left(member, 100), '{{hash_prefix}}'));
   end loop;
 end $$;
 comment on function outbox.refuse_hashes(text, jsonb) is
-  'A hash that stands in the mirror for a personal value is never written to the API.';
+  'Refuses hashes that replace personal values in the mirror, so that they are never written to the API.';
 
 create or replace function outbox.same_record(place text, target jsonb, aggregate text) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -153,7 +153,7 @@ begin
   perform outbox.block_dependants(person);
 end $$;
 comment on function outbox.wait_for_user(bigint, jsonb, jsonb) is
-  'A pending rental expires after 15 minutes, so it is not created before the user to be assigned to it exists.';
+  'Makes the creation of a rental wait for its user, because a pending rental expires after 15 minutes.';
 
 create or replace function outbox.check_limit(operation text, role name) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp
@@ -168,12 +168,12 @@ begin
   select count(*) into open_changes from outbox.queue q where q.enqueued_by = role and {{is_unsettled}};
   if open_changes >= allowed then
     raise exception using errcode = '53400', message = format(
-      '%s: role %s has %s open changes, and OUTBOX_LIMIT allows %s. Wait until some are done, or decide those that wait for a person: select id, operation, status, error from outbox.changes where settled_at is null;',
+      '%s: role %s has %s open changes, and OUTBOX_LIMIT allows %s. Wait until some are done, or decide those that need your decision: select id, operation, status, error from outbox.changes where settled_at is null;',
       operation, quote_ident(role), open_changes, allowed);
   end if;
 end $$;
 comment on function outbox.check_limit(text, name) is
-  'Refuses a change of a role that has as many open ones as OUTBOX_LIMIT allows; what the caller''s transaction queued before goes with it.';
+  'Refuses a change if its role already has OUTBOX_LIMIT open changes. The refusal also undoes what the same transaction queued before.';
 
 create or replace function outbox.is_of(aggregate text, role name, companies bigint[]) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp
@@ -185,13 +185,13 @@ as $$
     is true
 $$;
 comment on function outbox.is_of(text, name, bigint[]) is
-  'Of a role that sees some companies alone: does the aggregate belong to them, or has the role created it?';
+  'For a role with access by company: returns whether the aggregate belongs to its companies, or the role created it.';
 
 create or replace function outbox.is_of_caller(aggregate text) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$ select outbox.is_of(aggregate, outbox.caller(), company_access.visible()) $$;
 comment on function outbox.is_of_caller(text) is
-  'The same of the caller, who is told of nothing else.';
+  'The same for the calling role, which learns of nothing else.';
 
 create or replace function outbox.check_company(operation text, aggregate text, body jsonb, role name, companies bigint[])
 returns void
@@ -219,7 +219,7 @@ begin
   end if;
 end $$;
 comment on function outbox.check_company(text, text, jsonb, name, bigint[]) is
-  'A role that sees some companies alone may write to their rentals, and to rentals and users that it has created itself.';
+  'Refuses changes outside the companies of a role. It may write to rentals of its companies, and to rentals and users that it created.';
 
 create or replace function outbox.enqueue(operation text, target jsonb, body jsonb default '{}', options jsonb default '{}')
 returns bigint
@@ -310,7 +310,7 @@ begin
   return new_id;
 end $$;
 comment on function outbox.enqueue(text, jsonb, jsonb, jsonb) is
-  'Queues one change for the API inside the caller''s transaction and returns its id. What it does not take is refused with what it takes.';
+  'Queues one change for the API inside the caller''s transaction and returns its id. A refusal says what is accepted.';
 
 create or replace function outbox.same_change(existing bigint, operation text, target jsonb, body jsonb) returns bigint
 language plpgsql stable set search_path = pg_catalog, pg_temp

@@ -27,7 +27,7 @@ const changes: ViewDef = {
   schema: 'outbox',
   name: 'changes',
   comment:
-    'The changes of the calling role; all of them for whoever may read outbox.queue, and for members of boat_mirror_operator. Who sees some companies alone sees those of their rentals, and of what it created.',
+    'The changes of the calling role. Roles that may read outbox.queue and members of boat_mirror_operator see all changes. A role with access by company sees those of the rentals of its companies, and of what it created.',
   securityBarrier: true,
   columns: {
     ...asTheyStand('q', ['id', 'operation', 'target', 'body', 'aggregate', 'reference', 'enqueued_by', 'status']),
@@ -37,7 +37,7 @@ const changes: ViewDef = {
     ...asTheyStand('q', ['enqueued_at', 'sent_at', 'settled_at']),
     plan: [
       changePlan(),
-      'The hash of what a decision would do, which changes with each decision: what outbox.retry, cancel and resolve take as expected.',
+      'Hash of what a decision would do, for the argument expected of outbox.retry, cancel and resolve. Each decision changes it.',
     ],
   },
   source: `from outbox.queue q
@@ -71,8 +71,7 @@ const columnOf = [
 export const rentalsLocal: ViewDef = {
   schema: 'mirror',
   name: 'rentals_local',
-  comment:
-    'mirror.rentals with changes that are not settled yet laid over. Rentals still to be created have no id and are not shown.',
+  comment: 'mirror.rentals with unsettled changes applied. Rentals that do not exist yet have no id and are not shown.',
   with: `with waiting as (
     select q.id, q.operation, q.aggregate, q.body from outbox.queue q
     where ${isUnsettled('q.status')} and q.aggregate like 'rental:%'
@@ -89,11 +88,11 @@ export const rentalsLocal: ViewDef = {
     ...asTheyStand('r', ['_payload', '_source', '_read_at', '_changed_at', '_deleted_at']),
     pending_fields: [
       `coalesce((select array_agg(distinct case f.key ${columnOf} end) from jsonb_object_keys(wished.fields) f (key)), '{}')`,
-      'Columns whose value here waits to be taken by the API.',
+      'Columns whose value the API has not accepted yet.',
     ],
     pending_changes: [
       `coalesce(p.changes, '{}')`,
-      'Changes of the rental that are not settled, also of its options, payments and crew.',
+      'Unsettled changes of the rental, including those of its options, payments and crew.',
     ],
     pending_delete: ['coalesce(p.deletes, false)', 'True while a rental.delete waits.'],
   },
