@@ -62,7 +62,7 @@ export function createPost({ variable, address, proxies }: Receiver, limitMs = t
         signal.throwIfAborted()
         if (limit.aborted) return failed(`${place} did not answer within ${limitMs / 1_000} s.`)
         if (error instanceof ProxyFailure)
-          return failed(`the proxy ${proxy?.origin} (${proxy?.variable}) did not let us through to ${place}.`)
+          return failed(`the proxy ${proxy?.origin} (${proxy?.variable}) refused the connection to ${place}.`)
         const code = codeIn(error)
         const problem = connectionProblem(code, httpPeer(variable, url.origin))
         return failed(
@@ -75,9 +75,9 @@ export function createPost({ variable, address, proxies }: Receiver, limitMs = t
 }
 
 const remedies: Readonly<Record<number, string>> = {
-  401: ' See whether it knows the secret.',
-  404: ' See whether the address is the right one.',
-  410: ' It wants no more: take the setting away, or set its new address.',
+  401: ' Check that it knows the secret.',
+  404: ' Check the address.',
+  410: ' It accepts no more messages: remove the setting, or set its new address.',
 }
 
 function judge({ statusCode: status, headers }: Dispatcher.ResponseData, variable: string): PostResult {
@@ -87,9 +87,7 @@ function judge({ statusCode: status, headers }: Dispatcher.ResponseData, variabl
     return typeof value === 'string' ? value : value?.[0]
   }
   const remedy =
-    status < 400
-      ? `, a redirect, which is not followed. Set ${variable} to where it leads.`
-      : `.${remedies[status] ?? ''}`
+    status < 400 ? `, a redirect, which is not followed. Set ${variable} to its target.` : `.${remedies[status] ?? ''}`
   return {
     kind: 'failed',
     status,

@@ -46,7 +46,7 @@ export function startSender({ name, owner, db, log, checkEveryMs, step, wakeUps 
       } catch (error) {
         if (signal.aborted) return
         if (told !== messageOf(error))
-          log.warn({ event: 'sender_failed', sender: name, err: error }, `the ${name} sender failed and tries again`)
+          log.warn({ event: 'sender_failed', sender: name, err: error }, `the ${name} sender failed and will retry`)
         told = messageOf(error)
       }
       await wait(checkEveryMs).catch(() => undefined) // stopped

@@ -50,9 +50,13 @@ export function changes(db: QueryRunner, options: FeedOptions = {}): Feed {
   const { consumer, follow = false, signal } = options
   const streams = options.streams?.map((name) => existingStream(name).name)
   if (streams?.length === 0)
-    throw new BoatMirrorError('USAGE', 'streams is an empty list: no change would be given, and all acknowledged.', {
-      remedy: 'Name streams, or leave it out for all.',
-    })
+    throw new BoatMirrorError(
+      'USAGE',
+      'streams is an empty list: no change would be returned, but all would be acknowledged.',
+      {
+        remedy: 'Name streams, or omit it for all.',
+      },
+    )
   /** The last change that was given and not acknowledged. */
   let open: string | null = null
   const ack = async (cursor: string, within = db): Promise<void> => {

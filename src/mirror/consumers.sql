@@ -16,7 +16,7 @@ begin
   perform company_access.refuse('the feed');
   select * into known from sync.consumer_positions c where c.name = consumer;
   if known.role <> caller and not has_table_privilege(caller, 'sync.consumer_positions', 'update') then
-    raise exception 'Consumer % belongs to role %, and % called.', consumer, quote_ident(known.role), quote_ident(caller)
+    raise exception 'Consumer % belongs to role %, but % called.', consumer, quote_ident(known.role), quote_ident(caller)
       using errcode = '42501';
   end if;
   return known;
@@ -29,11 +29,11 @@ declare
   known constant sync.consumer_positions := mirror.own_consumer(consumer);
 begin
   if known.name is null then
-    raise exception 'There is no consumer %: mirror.next_changes and mirror.reset_consumer register one.',
+    raise exception 'There is no consumer %. mirror.next_changes and mirror.reset_consumer register one.',
       coalesce(quote_literal(left(consumer, 100)), 'null') using errcode = '22023';
   end if;
   if known.lost then
-    raise exception 'Consumer % is lost: changes that it had not acknowledged went with HISTORY_DAYS. To begin again: select mirror.reset_consumer(''%'', ''now''), then copy the tables it needs; or from what the log still has: select mirror.reset_consumer(''%'').',
+    raise exception 'Consumer % is lost: changes that it had not acknowledged were older than HISTORY_DAYS and are gone. To start again: select mirror.reset_consumer(''%'', ''now''), then copy the tables it needs. Or start from what the log still has: select mirror.reset_consumer(''%'').',
       consumer, consumer, consumer using errcode = '55000';
   end if;
   return known;
@@ -43,11 +43,11 @@ create or replace function mirror.register_consumer(consumer text) returns void
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
   if consumer is null or consumer !~ '^[A-Za-z0-9._:-]{1,63}$' then
-    raise exception 'The name of the consumer is %, and takes 1 to 63 letters, digits, and . _ : -',
+    raise exception 'The name of the consumer is %. It must have 1 to 63 letters, digits, and . _ : -',
       coalesce(quote_literal(left(consumer, 100)), 'null') using errcode = '22023';
   end if;
   if current_setting('transaction_read_only') = 'on' then
-    raise exception 'There is no consumer % yet, and a read-only transaction cannot register it: call mirror.next_changes once in one that may write.',
+    raise exception 'There is no consumer % yet, and a read-only transaction cannot register it. Call mirror.next_changes once in a transaction that may write.',
       consumer using errcode = '25006';
   end if;
   insert into sync.consumer_positions (name, role) values (consumer, mirror.caller()) on conflict do nothing;
@@ -66,7 +66,7 @@ begin
         and c.xid = parts[2]::xid8 and c.xid < pg_snapshot_xmin(pg_current_snapshot()) end
     for key share;
   if not found then
-    raise exception 'The cursor is %, and takes one that this log gave and still has.', quote_literal(cursor_text)
+    raise exception 'The cursor is %. It must be one that this log issued and still has.', quote_literal(cursor_text)
       using errcode = '22023';
   end if;
 end $$;
@@ -123,7 +123,7 @@ declare
   known constant sync.consumer_positions := mirror.own_consumer(consumer);
 begin
   if known.name is null then
-    raise exception 'There is no consumer %: select name from sync.consumers.',
+    raise exception 'There is no consumer %. List them with: select name from sync.consumers.',
       coalesce(quote_literal(left(consumer, 100)), 'null') using errcode = '22023';
   end if;
   delete from sync.consumer_positions c where c.name = known.name;

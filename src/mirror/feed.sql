@@ -24,7 +24,7 @@ declare
   parts constant text[] := regexp_match(cursor_text, '^1\.(-?[0-9]{1,19})\.([0-9]{1,18})\.([0-9]{1,18})$');
 begin
   if parts is null then
-    raise exception 'The cursor is %, and takes null (from the beginning) or a cursor that mirror.changes_since gave.',
+    raise exception 'The cursor is %. It must be null (from the beginning) or a cursor that mirror.changes_since returned.',
       quote_literal(left(cursor_text, 100)) using errcode = '22023';
   end if;
   return parts;
@@ -58,7 +58,7 @@ create or replace function mirror.positions_after(position_text text, row_limit 
     given int := 0;
   begin
     if row_limit is null or row_limit < 1 then
-      raise exception 'max_rows is %, and takes a whole number from 1.', coalesce(row_limit::text, 'null')
+      raise exception 'max_rows is %. It must be a whole number from 1.', coalesce(row_limit::text, 'null')
         using errcode = '22023';
     end if;
     if position_text is not null then

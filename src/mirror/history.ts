@@ -39,7 +39,7 @@ const changeLog: Rule = {
   days: 'history',
   sql: `delete from mirror.change_log where (seq, changed_at) in (select seq, changed_at from
     (select seq, changed_at, bool_and(${older('changed_at')}) over (order by seq) as old
-      from (select seq, changed_at from mirror.change_log order by seq limit $2) oldest) told where old)`,
+      from (select seq, changed_at from mirror.change_log order by seq limit $2) oldest) judged where old)`,
 }
 
 /** A stream's last run stays, however old. Tasks, pages and held keys go with their run. */

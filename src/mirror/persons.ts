@@ -190,6 +190,6 @@ export async function exportPerson(db: Queryable, userId: string): Promise<Perso
   const { rowCount } = await db.query('select from sync.erased where stream = $1 and key = $2', [users.name, userId])
   const found = { userId, erased: rowCount === 1, mirror, changeLog, quarantine, changes }
   if ([...Object.values(mirror), changeLog, quarantine, changes].every((rows) => rows.length === 0))
-    throw new BoatMirrorError('NOT_FOUND', `Nothing is held about user ${userId}.`)
+    throw new BoatMirrorError('NOT_FOUND', `Boat Mirror has no data about user ${userId}.`)
   return found
 }

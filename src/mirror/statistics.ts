@@ -45,12 +45,12 @@ async function analyzeAll(db: Queryable, log: Logger): Promise<readonly string[]
         await db.query(`analyze (skip_locked) ${identifier(schema)}.${identifier(name)}`)
         analyzed.push(table)
       } catch (error) {
-        log.warn({ event: 'not_analyzed', table, reason: messageOf(error) }, 'a table that grew could not be analysed')
+        log.warn({ event: 'not_analyzed', table, reason: messageOf(error) }, 'could not analyze a table that grew')
       }
     }
   }
   await Promise.all(Array.from({ length: atOnce }, analyzeOthers))
   analyzed.sort()
-  if (analyzed.length > 0) log.debug({ event: 'analyzed', tables: analyzed }, 'tables that grew were analysed')
+  if (analyzed.length > 0) log.debug({ event: 'analyzed', tables: analyzed }, 'analyzed tables that grew')
   return analyzed
 }

@@ -30,7 +30,7 @@ begin
   -- A key with another name in it, or too many, would be one that no record has.
   if jsonb_typeof(key) is distinct from 'object' or (select jsonb_agg(k order by k) from jsonb_object_keys(key) k)
       is distinct from (select jsonb_agg(k order by k) from jsonb_array_elements_text(shape -> 'key') k) then
-    raise exception 'The key is %, and takes an object of %.', coalesce(left(key::text, 100), 'null'), shape ->> 'key'
+    raise exception 'The key is %. It must be an object with the members %.', coalesce(left(key::text, 100), 'null'), shape ->> 'key'
       using errcode = '22023';
   end if;
   before := mirror.record_before_log(stream, key);

@@ -38,7 +38,7 @@ type Wish = {
 const byCommand: DecidedBy = { via: 'command' }
 
 const notShown = (id: string, resultId: string): BoatMirrorError =>
-  new BoatMirrorError('NOT_FOUND', `The API shows no record ${resultId} that change ${id} could have made.`)
+  new BoatMirrorError('NOT_FOUND', `The API has no record ${resultId} that change ${id} could have created.`)
 
 /**
  * Notes a decision about a change; all but `took_effect`, and `remote` where nothing can be replaced, have then taken effect.
@@ -162,11 +162,11 @@ export async function carryOutDecisions(
   for (const { id, target, what } of await openDecisions(database.pool, 'change'))
     try {
       await carryOut(database, id, readBack)
-      log.info({ event: 'decision_carried_out', decision: id, target, what }, `${what} of ${target} is carried out`)
+      log.info({ event: 'decision_carried_out', decision: id, target, what }, `carried out ${what} of ${target}`)
     } catch (error) {
       log.warn(
         { event: 'decision_not_carried_out', decision: id, target, what, reason: messageOf(error) },
-        `${what} of ${target} could not be carried out`,
+        `could not carry out ${what} of ${target}`,
       )
     }
 }

@@ -42,7 +42,7 @@ export async function prepareChange(delivery: Delivery): Promise<Prepared | Outc
   const params = resolveTarget(target, results)
   const fields = resolveFields(body, write.body, results)
   if (params === null || fields === null)
-    return { kind: 'failed', error: 'A change this one refers to has no result that could stand here.', response: null }
+    return { kind: 'failed', error: 'A change that this one refers to has no result to use here.', response: null }
   return await kindOf(write).prepare(freshly(delivery), { params, fields })
 }
 
@@ -132,7 +132,7 @@ async function send(delivery: Delivery, sent: Sent, mayDispatch: () => boolean):
       priority: 'write',
       beforeLeaving: () => {
         if (mayDispatch()) return
-        const held = `Change ${change.id} was held up for longer than its claim; nothing left.`
+        const held = `Change ${change.id} was delayed for longer than its claim; nothing was sent.`
         throw new BoatMirrorError('LEASE_LOST', held)
       },
       idempotencyKey: sent.evidence.key,

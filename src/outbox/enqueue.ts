@@ -104,9 +104,9 @@ export function refusalOf(operation: string, error: unknown): unknown {
   if (!unstorable.has(state)) return error
   return new BoatMirrorError(
     'USAGE',
-    `${operation}: target, body or options hold what Postgres can't store as JSON: ${messageOf(error)}.`,
+    `${operation}: target, body or options have content that Postgres cannot store as JSON: ${messageOf(error)}.`,
     {
-      remedy: 'Leave out NUL and halves of surrogate pairs, and keep numbers and nesting within reason.',
+      remedy: 'Remove NUL and halves of surrogate pairs, and reduce very large numbers and deep nesting.',
       cause: error,
     },
   )

@@ -5,6 +5,7 @@ import { embeddedPerson, streamNamed } from '../catalog/catalog.ts'
 import type { WriteDef } from '../catalog/types.ts'
 import { writes } from '../catalog/writes.ts'
 import { ApiError, BoatMirrorError, messageOf } from '../errors.ts'
+import { counted } from '../format.ts'
 import type { MirrorWrites } from '../mirror/rows.ts'
 import { oneLine } from '../text.ts'
 import { nextDelayMs } from './attempts.ts'
@@ -94,10 +95,10 @@ export const gone = ({
   deadline !== null
     ? {
         kind: 'expired',
-        error: 'The pending rental expired upstream before this change could reach it.',
+        error: 'The pending rental expired in the API before this change could reach it.',
         response: absence,
       }
-    : { kind: 'failed', error: `The record of ${operation} is gone upstream.`, response: absence }
+    : { kind: 'failed', error: `The record of ${operation} is gone from the API.`, response: absence }
 
 /** What the API said in an error: status and the first of its body. */
 export function responseOf(error: unknown): Response | null {
@@ -134,9 +135,9 @@ export function outcomeOfFault(
     const delayMs = nextDelayMs({ attempts: Math.max(1, tries), random: Math.random() })
     return { kind: dispatched ? 'verify' : 'retry', delayMs, error: text }
   }
-  const ended = `${text} (${tries} times; the log has the rest)`
+  const ended = `${text} (${counted(tries, 'time')}; the log has the details)`
   return dispatched
-    ? { kind: 'unknown', error: `${ended}. Whether it took effect is not known.`, response: null }
+    ? { kind: 'unknown', error: `${ended}. It is unknown whether it took effect.`, response: null }
     : {
         kind: 'failed',
         error: `${ended}. Nothing was sent. Try again with: changes retry ${changeId}.`,

@@ -67,7 +67,7 @@ async function preview(context: PushContext, change: Change, signal: AbortSignal
       ...plain,
       body: null,
       fields: [],
-      note: `What is there now can't be read: ${messageOf(error)}`,
+      note: `The current value cannot be read: ${messageOf(error)}`,
       readable: false,
     }
   }
@@ -76,7 +76,7 @@ async function preview(context: PushContext, change: Change, signal: AbortSignal
 function noteOf(outcome: Exclude<Awaited<ReturnType<typeof prepareChange>>, { kind: 'prepared' }>): string {
   switch (outcome.kind) {
     case 'conflict':
-      return `Conflict: ${Object.keys(outcome.conflict).join(', ')} changed upstream and here.`
+      return `Conflict: ${Object.keys(outcome.conflict).join(', ')} changed in the API and in this change.`
     case 'done':
       return `Nothing to send. ${outcome.warnings.join(' ')}`
     default:
@@ -134,7 +134,7 @@ export async function previewDecision(
   } catch (error) {
     if (!signal.aborted) throw error
     const [method = '', path = ''] = change.write.endpoint.split(' ')
-    const note = "What is there now can't be read: the API does not answer, or is paused."
+    const note = 'The current value cannot be read: the API does not answer, or is paused.'
     return { id, operation: change.operation, method, path, body: null, fields: [], note, readable: false }
   }
 }

@@ -116,7 +116,7 @@ export function createPusher(given: PushContext): Pusher {
   }
   const beat = (): void => {
     renew().catch((error: unknown) =>
-      log.warn({ event: 'lease_not_renewed', reason: messageOf(error) }, 'leases of changes could not be renewed'),
+      log.warn({ event: 'lease_not_renewed', reason: messageOf(error) }, 'could not renew the leases of changes'),
     )
   }
   const started = (): void => {
@@ -254,7 +254,7 @@ export function createPusher(given: PushContext): Pusher {
     if (!signal.aborted)
       log.error(
         { event: 'change_interrupted', change: change.id, operation: change.operation, err: error },
-        `change ${change.id} was interrupted and is taken up again`,
+        `change ${change.id} was interrupted and resumes`,
       )
     try {
       if (signal.aborted || isOurs(reason))
@@ -310,7 +310,7 @@ export function createPusher(given: PushContext): Pusher {
     }
     await decided
     if (failures.length > 0) throw failures[0]
-    if (counts.claimed > 0) log.info({ event: 'pushed', ...counts }, 'changes worked off')
+    if (counts.claimed > 0) log.info({ event: 'pushed', ...counts }, 'processed changes')
     return counts
   }
 

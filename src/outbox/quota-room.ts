@@ -13,7 +13,7 @@ export const requestsAChange = 4
 
 /** What a change that is held for the quota shows as its error. */
 export const waitsForQuota =
-  'API_QUOTA_USED: waits until API_QUOTA has requests for it, and for all that is queued on it.'
+  'API_QUOTA_USED: waits until API_QUOTA has requests for it, and for all changes that depend on it.'
 
 type Claimed = Pick<Change, 'id' | 'operation' | 'status' | 'dispatched' | 'deadline'>
 

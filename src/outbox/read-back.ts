@@ -22,7 +22,7 @@ export type ReadBack = {
   assertCurrent(client: Queryable): Promise<void>
 }
 
-const byPerson = 'Settled by a person.'
+const byPerson = 'Settled by an operator.'
 const patienceMs = 10_000
 
 const numberOrText = (id: string): number | string => (/^\d{1,15}$/.test(id) ? Number(id) : id)
@@ -42,14 +42,14 @@ export const readBackFrom = (context: PushContext, stopped: AbortSignal): ReadBa
     const result = resultId === null ? null : { id: numberOrText(resultId) }
     /** The known part without having seen the record; the next sync shows the rest. */
     const unseen = (why: string): Done => ({ ...done(change, params, resultId), result, warnings: [byPerson, why] })
-    if (kind.makesRecord && resultId === null) return unseen('The mirror shows what it made after the next sync.')
+    if (kind.makesRecord && resultId === null) return unseen('The mirror shows the created record after the next sync.')
 
     const delivery = { context, change, signal: AbortSignal.any([stopped, AbortSignal.timeout(patienceMs)]) }
-    const notShown = `The API shows no record ${resultId} that change ${change.id} could have made.`
+    const notShown = `The API has no record ${resultId} that change ${change.id} could have created.`
     try {
       const seen = (await kind.readBack?.(delivery, params)) ?? null
       if (seen === null && resultId !== null) throw new BoatMirrorError('NOT_FOUND', notShown)
-      if (seen === null && kind.readBack !== undefined) return unseen('The API shows no such record now.')
+      if (seen === null && kind.readBack !== undefined) return unseen('The API does not show this record now.')
       const outcome = await kind.finish(delivery, { ...before, params, warnings: [byPerson] }, { response: null, seen })
       return outcome.kind === 'done' ? keptOutcome(context.privacy, change.write, outcome) : unseen(unverified)
     } catch (error) {

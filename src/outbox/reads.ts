@@ -74,12 +74,12 @@ export const isAbsent = (error: unknown): boolean =>
 
 /** An answer about something else proves nothing, neither presence nor absence: it is requested again. */
 const misread = (endpoint: string, what: string): ApiError =>
-  new ApiError('API_WRONG_RECORD', `${endpoint} was answered with ${what}.`, { endpoint })
+  new ApiError('API_WRONG_RECORD', `${endpoint} returned ${what}.`, { endpoint })
 
 /** The record in an answer; null where there is none. A document has no id to identify it, but its own fields. */
 function recordIn(body: Json | undefined, endpoint: string, stream: StreamDef, params: Params): Json {
   if (body === undefined || body === null) return null
-  if (!isObject(body)) throw misread(endpoint, 'something that is no record')
+  if (!isObject(body)) throw misread(endpoint, 'something that is not a record')
   const [, param] = /\{(\w+)\}$/.exec(endpoint) ?? []
   if (param === undefined) {
     if (Object.keys(body).length === 0) return null
@@ -92,7 +92,7 @@ function recordIn(body: Json | undefined, endpoint: string, stream: StreamDef, p
 }
 
 function recordsIn(items: readonly Json[], endpoint: string, readAt: Date): readonly Seen[] {
-  if (!items.every(isObject)) throw misread(endpoint, 'a list that holds something else than records')
+  if (!items.every(isObject)) throw misread(endpoint, 'a list with items that are not records')
   return items.map((record) => ({ record, exact: record, readAt, source: endpoint }))
 }
 

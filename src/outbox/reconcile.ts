@@ -44,7 +44,7 @@ export const verifyLater = (change: Change, error: unknown): Outcome & { readonl
 
 const undecided = (change: Change, why: string, candidates: readonly Json[]): Outcome => ({
   kind: 'unknown',
-  error: `It can't be proven whether this took effect: ${why}`,
+  error: `It is not certain whether this took effect: ${why}`,
   response: { status: null, body: { candidates: candidates.map((record) => storable(change.write, record)) } },
 })
 
@@ -66,7 +66,7 @@ const mayShowInMs = ({ context, change }: Delivery): number => {
 const notYet = ({ change }: Delivery, waitMs: number): Outcome => ({
   kind: 'verify',
   delayMs: Math.min(waitMs, nextVerificationMs(change.verifications, Math.random())),
-  error: 'Not to be seen yet.',
+  error: 'The API does not show it yet.',
 })
 
 /** What to do when nothing shows that the write took effect. */
@@ -79,13 +79,13 @@ function absent(delivery: Delivery): Outcome {
     : null
   if (unseen !== null) return { kind: 'verify', answered: true, ...unseen }
   if (change.evidence.answered)
-    return undecided(change, 'the API answered with success, and what it made is not to be found.', [])
+    return undecided(change, 'the API answered with success, but the created record was not found.', [])
   // A request that may still be in flight could arrive after the changes that follow, and undo them.
   if (!makesRecord && change.evidence.finished) return again
   const waitMs = mayShowInMs(delivery)
   if (waitMs > 0) return notYet(delivery, waitMs)
   const now = clock.now()
-  const error = 'The answer was lost, and after 15 minutes the rental may have been there and expired.'
+  const error = 'The answer was lost. After 15 minutes, the rental may have been created and expired.'
   const expired = expires && absenceProvesNothing(change.sentAt ?? now, now)
   return expired ? { kind: 'expired', error, response: null } : again
 }

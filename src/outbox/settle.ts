@@ -174,7 +174,7 @@ function assignmentsOf(change: Change, outcome: Exclude<Outcome, Done>): Assignm
         settled_at: now,
         departed: false,
         conflict: jsonParameter(outcome.conflict),
-        error: `Changed upstream and here: ${Object.keys(outcome.conflict).join(', ')}. Decide with: changes resolve ${change.id} --take local|remote.`,
+        error: `Changed in the API and in this change: ${Object.keys(outcome.conflict).join(', ')}. Decide with: changes resolve ${change.id} --take local|remote.`,
       }
     case 'unknown':
     case 'failed':

@@ -23,7 +23,7 @@ export function checkAgain(unseen: Unseen): Again | null {
   const { sinceMs, patienceMs } = unseen
   if (sinceMs >= patienceMs) return null
   const delayMs = Math.max(1, Math.min(nextCheckMs(sinceMs), Math.ceil(patienceMs - sinceMs)))
-  return { delayMs, error: 'The API does not show yet what was written a moment ago.', unseen }
+  return { delayMs, error: 'The API does not show the latest write yet.', unseen }
 }
 
 /** @param assumedMs the delay as long as nothing was seen of it. */

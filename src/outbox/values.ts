@@ -128,19 +128,21 @@ export const lostFields = (body: Readonly<JsonObject>): readonly string[] =>
 
 /** Why a change is not sent that would have to send lost fields back. */
 export const lostMessage = (changeId: string, names: readonly string[]): string =>
-  `Nothing was sent: ${names.join(', ')} came in bytes that are none of the answer's character set, and an update replaces ` +
-  `the whole record. Name the field in a change, with its full text, or have it corrected upstream and run: boat-mirror changes retry ${changeId}.`
+  `Nothing was sent: ${names.join(', ')} had bytes that are not in the character set of the answer, and an update replaces ` +
+  `the whole record. Name the field in a change, with its full text, or have it corrected in the API and run: boat-mirror changes retry ${changeId}.`
 
 /** Why a change is not sent that holds U+FFFD for what the mirror can't show. */
 export const garbledMessage = (names: readonly string[]): string =>
-  `Nothing was sent: ${names.join(', ')} holds U+FFFD, which stands in the mirror for a character that can't be stored. ` +
+  `Nothing was sent: ${names.join(', ')} has U+FFFD, which replaces a character that the mirror cannot store. ` +
   'Cancel this change and queue one with the full text.'
 
 /** Warnings about a change that is sent anyway. `applied`: its fields that are sent. */
 export function unseenWarnings({ echoed, replaced }: Unseen, applied: Readonly<JsonObject>): readonly string[] {
   const sent = replaced.filter((name) => Object.hasOwn(applied, name))
   return [
-    ...(echoed.length === 0 ? [] : [`Left as received, since the mirror can't show all of it: ${echoed.join(', ')}.`]),
-    ...(sent.length === 0 ? [] : [`Replaced, though the mirror could not show all of it: ${sent.join(', ')}.`]),
+    ...(echoed.length === 0
+      ? []
+      : [`Left as received, because the mirror cannot show all of it: ${echoed.join(', ')}.`]),
+    ...(sent.length === 0 ? [] : [`Replaced, although the mirror could not show all of it: ${sent.join(', ')}.`]),
   ]
 }

@@ -171,7 +171,11 @@ describe('the command line says what is wrong and what to do', () => {
 
   const pages = [
     { name: 'a web page in place of the API', status: 200, says: [/API_NOT_JSON/, /may be a web page/] },
-    { name: 'a web server asked for http on its TLS port', status: 400, says: [/answered 400/, /with https:\/\//] },
+    {
+      name: 'a web server asked for http on its TLS port',
+      status: 400,
+      says: [/answered 400/, /use https:\/\/ in API_BASE_URL/],
+    },
   ]
   for (const { name, status, says } of pages)
     it(`${name}: exit code 1`, async () => {

@@ -89,7 +89,7 @@ it('replay sets the consumer back and says from where', async () => {
   expect(await place()).toBe(first?.cursor)
   const ahead = await cli.run(['webhook', 'replay', '--from', last?.cursor ?? ''])
   expect(ahead.code).toBe(2)
-  expect(errorOf(ahead)).toContain(`The webhook has not sent what comes after ${last?.cursor} yet. [USAGE]`)
+  expect(errorOf(ahead)).toContain(`The webhook has not sent the changes after ${last?.cursor} yet. [USAGE]`)
   expect(JSON.parse(await printed('replay', '--from', 'start', '--json'))).toEqual({ from: null })
   expect(await place()).toBe(null)
   for (const wrong of ['now', '1.2', 'msg_1'])

@@ -223,7 +223,7 @@ describe('changes', () => {
     const id = await enqueue('user.update', { userId: 1 }, { firstName: 'Anna' })
     sandbox.fault({ op: 'GET /v3/users/{userId}', respond: 'forbidden' })
     const text = await printed(['push', '--dry-run'], 1)
-    expect(text).toContain(`${id}  user.update  PUT /v3/users/{userId}\n  What is there now can't be read: `)
+    expect(text).toContain(`${id}  user.update  PUT /v3/users/{userId}\n  The current value cannot be read: `)
     sandbox.clearFaults()
     await mirror.db.pool.query('truncate outbox.queue, outbox.dependencies')
   })

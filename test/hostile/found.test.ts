@@ -140,7 +140,9 @@ describe('in the database', () => {
         db.transaction().execute((trx) => enqueue(trx, { operation: 'user.create', target: {}, body: { lastName } })),
       ).rejects.toMatchObject({
         code: 'USAGE',
-        message: expect.stringContaining("user.create: target, body or options hold what Postgres can't store"),
+        message: expect.stringContaining(
+          'user.create: target, body or options have content that Postgres cannot store',
+        ),
       })
   })
 })

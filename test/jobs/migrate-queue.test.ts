@@ -50,7 +50,7 @@ describe("the queue's own tables", () => {
     await expect(migrateQueue(database.url, createLogger('silent'))).rejects.toMatchObject({
       code: 'QUEUE_REFUSED',
       message: expect.stringMatching(
-        /own schema is up to date, the queue's tables \(schema bullmq\) are not: no tables here/,
+        /own schema is up to date, but the queue's tables \(schema bullmq\) are not: no tables here/,
       ),
       remedy: expect.stringContaining('boat-mirror migrate'),
     })

@@ -338,7 +338,7 @@ it('is tried by `alert --test`, which shows of the address no more than scheme a
   const refused = await run('--test')
   expect(refused).toMatchObject({ code: 1, stdout: '' })
   expect(errorOf(refused)).toContain(
-    'The receiver did not accept the message: the receiver answered 404. See whether the address is the right one. [MESSAGE_REFUSED]',
+    'The receiver did not accept the message: the receiver answered 404. Check the address. [MESSAGE_REFUSED]',
   )
   expect(refused.stderr).not.toContain('secret')
   expect((await run()).code).toBe(2)

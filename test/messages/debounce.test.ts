@@ -148,18 +148,18 @@ describe('a message', () => {
       },
       expect.objectContaining({
         stream: 'users',
-        text: 'Boat Mirror (api.test): users: deletions wait for your word. Try: `boat-mirror runs show 7`, `boat-mirror runs release 7`',
+        text: 'Boat Mirror (api.test): users: deletions wait for your decision. Try: `boat-mirror runs show 7`, `boat-mirror runs release 7`',
       }),
       expect.objectContaining({
         stream: null,
-        text: 'Boat Mirror (api.test): a worker has no queue and works without it, slower. Try: `boat-mirror check`',
+        text: 'Boat Mirror (api.test): a worker has no queue: it works without one, more slowly. Try: `boat-mirror check`',
       }),
     ])
   })
 
   it('says when it is over, and after how long', () =>
     expect(messagesOf([condition('late', 'rentals')], 'over', situation)[0]?.message).toMatchObject({
-      text: 'Boat Mirror (api.test), over after 10 min: rentals: older than the target.',
+      text: 'Boat Mirror (api.test), resolved after 10 min: rentals: older than the target.',
       details: { about: ['rentals'], commands: [] },
     }))
 

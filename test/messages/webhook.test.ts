@@ -188,7 +188,7 @@ describe('a webhook', () => {
     await calls(6)
     await vi.waitFor(async () =>
       expect((await status())?.lastError).toBe(
-        'the receiver answered 410. It wants no more: take the setting away, or set its new address.',
+        'the receiver answered 410. It accepts no more messages: remove the setting, or set its new address.',
       ),
     )
     await calls(8)
@@ -351,14 +351,14 @@ describe('a replay', () => {
   it('is refused where nothing was sent, for what is not kept, and for what lies ahead', async () => {
     await expect(replay('start')).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: 'The webhook has sent nothing yet.',
+      message: 'The webhook has not sent any calls yet.',
     })
     await begin()
     await log([1])
     const [ahead] = await mirror.all<{ cursor: string }>('select mirror.last_cursor() as cursor')
     await expect(replay(ahead?.cursor ?? '')).rejects.toMatchObject({
       code: 'USAGE',
-      message: `The webhook has not sent what comes after ${ahead?.cursor} yet.`,
+      message: `The webhook has not sent the changes after ${ahead?.cursor} yet.`,
     })
     await expect(replay('msg_unknown')).rejects.toMatchObject({ code: 'NOT_FOUND', message: /no call msg_unknown/ })
     await expect(replay('1.2.3.4')).rejects.toMatchObject({ code: 'USAGE', message: /one that this log gave/ })

@@ -233,7 +233,9 @@ describe('mirror.changes_since', () => {
     it(`refuses ${name} and says what a cursor is`, async () => {
       await expect(read(cursor, 1)).rejects.toMatchObject({
         code: '22023',
-        message: expect.stringContaining('takes null (from the beginning) or a cursor that mirror.changes_since gave'),
+        message: expect.stringContaining(
+          'It must be null (from the beginning) or a cursor that mirror.changes_since returned',
+        ),
       })
     })
 

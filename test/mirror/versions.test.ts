@@ -121,9 +121,9 @@ it('tells nothing of a person who was erased', async () => {
 
 it.each([
   [`'ships', '{"id": 1}'`, "There is no stream 'ships'."],
-  [`'rentals', '{"ID": 1}'`, 'The key is {"ID": 1}, and takes an object of ["id"].'],
-  [`'rentals', '[1]'`, 'The key is [1], and takes an object of ["id"].'],
-  [`'rentals', null`, 'The key is null, and takes an object of ["id"].'],
+  [`'rentals', '{"ID": 1}'`, 'The key is {"ID": 1}. It must be an object with the members ["id"].'],
+  [`'rentals', '[1]'`, 'The key is [1]. It must be an object with the members ["id"].'],
+  [`'rentals', null`, 'The key is null. It must be an object with the members ["id"].'],
 ])('refuses %s', async (given, message) =>
   expect(mirror.all(`select * from mirror.history(${given})`)).rejects.toMatchObject({ code: '22023', message }),
 )

@@ -152,7 +152,7 @@ describe('the same field', () => {
     {
       policy: 'remote_wins',
       wins: 'https://example.com/theirs',
-      warning: 'Kept as changed upstream, not sent: orderLink.',
+      warning: 'Kept the value that was changed in the API, not sent: orderLink.',
     },
   ])('goes to one side at once with on_conflict $policy', async ({ policy, wins, warning }) => {
     const id = await update(
@@ -268,7 +268,7 @@ describe('an API that takes the status only', () => {
       { status: 'CANCELED_BAD_WEATHER', orderLink: 'https://example.com/ignored' },
     )
     await strict.push()
-    expect(await strict.change(id)).toMatchObject({ status: 'done', warning: 'Not taken by the API: orderLink.' })
+    expect(await strict.change(id)).toMatchObject({ status: 'done', warning: 'Not accepted by the API: orderLink.' })
   })
 })
 

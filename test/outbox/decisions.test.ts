@@ -471,7 +471,7 @@ describe('a decision says why it is refused', () => {
       [{ what: 'local', id: unknown }, 'USAGE', 'resolve it with took_effect or did_not.'],
       [{ what: 'did_not', id: conflict }, 'USAGE', 'resolve it with local or remote.'],
       [{ what: 'local', id: conflict }, 'USAGE', "can't replace what is there"],
-      [{ what: 'took_effect', id: unknown, resultId: '5' }, 'USAGE', 'makes no record that result_id could name.'],
+      [{ what: 'took_effect', id: unknown, resultId: '5' }, 'USAGE', 'creates no record that result_id could name.'],
       [{ what: 'retry', id: '999999' }, 'NOT_FOUND', 'There is no change 999999.'],
     ] as const
     for (const [wish, code, text] of cases)

@@ -177,7 +177,7 @@ describe('a role that may only enqueue', () => {
       const { rows } = await client.query('select id::int, enqueued_by from outbox.changes')
       expect(rows).toEqual([{ id: own, enqueued_by: 'bm_partner_a' }])
       await expect(queue('user.delete', { userId: { change: foreign } }, {}, {}, client)).rejects.toThrow(
-        'there is no such change of bm_partner_a',
+        'which does not exist for bm_partner_a',
       )
     })
   })

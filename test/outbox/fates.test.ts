@@ -203,7 +203,7 @@ describe('an update whose answer was lost', () => {
     await resolveChange(rig.database, { what: 'took_effect', id: id }, rig.readBack)
     expect(await rig.change(id)).toMatchObject({
       status: 'done',
-      warning: 'Settled by a person. Not taken by the API: orderLink.',
+      warning: 'Settled by an operator. Not accepted by the API: orderLink.',
     })
     expect(await mirrored('rentals', 'order_link', { id: rentalId })).toEqual(['https://example.com/other'])
   })
@@ -221,7 +221,7 @@ describe('an update whose answer was lost', () => {
     await resolveChange(rig.database, { what: 'took_effect', id: id }, rig.readBack)
     expect(await rig.change(id)).toMatchObject({
       status: 'done',
-      warning: 'Settled by a person. Not read back: the API did not answer.',
+      warning: 'Settled by an operator. Not read back: the API did not answer.',
     })
   })
 })
@@ -233,7 +233,7 @@ describe('a user without name or e-mail whose creation was lost', () => {
     const sentBefore = postsTo('/v3/users').length
     once('POST /v3/users', 'dropAfterEffect')
     await rig.push()
-    const error = expect.stringContaining('Neither e-mail nor name was given by which the user could be found.')
+    const error = expect.stringContaining('The change has neither e-mail nor name, so the user cannot be found.')
     expect(await rig.change(id)).toMatchObject({ status: 'unknown', error })
     expect(postsTo('/v3/users')).toHaveLength(sentBefore + 1)
 

@@ -71,7 +71,7 @@ describe('an error that nobody expected', () => {
     expect(await rig.change(id)).toMatchObject({
       status: 'failed',
       attempts: 10,
-      error: `INTERNAL: left is undefined (10 times; the log has the rest). Nothing was sent. Try again with: changes retry ${id}.`,
+      error: `INTERNAL: left is undefined (10 times; the log has the details). Nothing was sent. Try again with: changes retry ${id}.`,
     })
     expect(writesTo(pathOf(rentalId))).toEqual([])
     await retryChange(rig.database, id)

@@ -188,7 +188,7 @@ describe('a collection that answers 404', () => {
     const id = await add(1)
     await rig.push()
     expect(await outcomes([id])).toMatchObject([
-      { status: 'failed', error: expect.stringContaining('is gone upstream') },
+      { status: 'failed', error: expect.stringContaining('is gone from the API') },
     ])
   })
 })

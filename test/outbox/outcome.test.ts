@@ -51,12 +51,12 @@ describe('an outcome', () => {
   it('of a record that is gone is expired for a step of a pending rental, and failed for others', () => {
     expect(gone({ deadline: new Date(0), operation: 'rental.update' })).toEqual({
       kind: 'expired',
-      error: expect.stringContaining('expired upstream'),
+      error: expect.stringContaining('expired in the API'),
       response: { status: 404, body: null },
     })
     expect(gone({ deadline: null, operation: 'rental.update' })).toEqual({
       kind: 'failed',
-      error: 'The record of rental.update is gone upstream.',
+      error: 'The record of rental.update is gone from the API.',
       response: { status: 404, body: null },
     })
   })

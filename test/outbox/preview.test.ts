@@ -58,7 +58,7 @@ describe('a preview', () => {
     const ours = { orderLink: 'https://example.com/ours', contractLink: 'https://example.com/contract' }
     const id = await rig.queue('rental.update', { rentalId }, ours)
     upstream({ orderLink: 'https://example.com/theirs' })
-    const note = 'Conflict: orderLink changed upstream and here.'
+    const note = 'Conflict: orderLink changed in the API and in this change.'
     expect(await previewOf(id)).toEqual({
       ...{ id, operation: 'rental.update', method: 'PUT', path },
       ...{ body: null, fields: [], note, readable: true },
@@ -75,7 +75,7 @@ describe('a preview', () => {
   it('of a form that was saved without a change says that there is nothing to send, and what is kept', async () => {
     const id = await rig.queue('rental.update', { rentalId }, { orderLink: 'https://example.com/start' })
     upstream({ orderLink: 'https://example.com/theirs' })
-    const note = 'Nothing to send. Kept as changed upstream, not sent: orderLink.'
+    const note = 'Nothing to send. Kept the value that was changed in the API, not sent: orderLink.'
     expect(await previewOf(id)).toMatchObject({ body: null, fields: [], note, readable: true })
   })
 
@@ -83,7 +83,7 @@ describe('a preview', () => {
     const body = { orderLink: 'https://example.com/ours' }
     const id = await rig.queue('rental.update', { rentalId }, body, { on_conflict: 'remote_wins' })
     upstream({ orderLink: 'https://example.com/theirs' })
-    const note = 'Nothing to send. Kept as changed upstream, not sent: orderLink.'
+    const note = 'Nothing to send. Kept the value that was changed in the API, not sent: orderLink.'
     expect(await previewOf(id)).toMatchObject({ body: null, fields: [], note, readable: true })
   })
 

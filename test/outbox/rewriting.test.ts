@@ -94,7 +94,7 @@ describe('a lost answer of an API that rewrites', () => {
       {
         status: 'unknown',
         error: expect.stringContaining(
-          `none of the rentals is as it was sent, but the API may have rewritten it. It could be: ${made?.id}.`,
+          `none of the rentals matches what was sent, but the API may have rewritten it. Candidates: ${made?.id}.`,
         ),
         request: expect.objectContaining({ body: expect.objectContaining(slot) }),
         response: { status: null, body: { candidates: [expect.objectContaining({ id: made?.id })] } },
@@ -162,7 +162,7 @@ describe('two changes that send the same, whose answers are both lost', () => {
     await rig.push(always)
     const ended = await rig.ended()
     expect(ended.map(({ status }) => status)).toEqual(['unknown', 'unknown'])
-    expect(ended[0]?.error).toMatch(/could be this one, or that of change \d, whose fate is not known/)
+    expect(ended[0]?.error).toMatch(/could be the result of this change, or of change \d, whose outcome is unknown/)
     expect(rig.api.at('users')).toHaveLength(1)
   })
 

@@ -175,7 +175,7 @@ describe('an update of one field leaves every other as it was, and finds no conf
           const base = knowsBase ? `{"base":{"${touched.name}":${shown(record[touched.name])}}}` : '{}'
           const change = await push(await queue(place, { [touched.name]: wish }, base))
           expect([change.status, change.error]).toEqual(['done', null])
-          expect(change.warning ?? '').not.toMatch(/Changed meanwhile|Not taken|Kept as|Left as/)
+          expect(change.warning ?? '').not.toMatch(/Changed by others|Not accepted|Kept the value|Left as/)
           for (const [name, value] of before)
             if (name !== touched.name) expect([name, api.member(place.path, name)]).toEqual([name, value])
           expect(JSON.parse(api.member(place.path, touched.name) ?? '')).toEqual(wish)
@@ -260,7 +260,7 @@ describe('a change that repeats what the mirror shows', () => {
     const change = await push(await queue(place, { firstName: 'Anne', lastName: 'a\ufffdb' }))
     expect(change).toMatchObject({
       status: 'done',
-      warning: "Left as received, since the mirror can't show all of it: lastName.",
+      warning: 'Left as received, because the mirror cannot show all of it: lastName.',
     })
     expect([api.member(place.path, 'firstName'), api.member(place.path, 'lastName')]).toEqual(['"Anne"', '"a\\u0000b"'])
   })
@@ -270,7 +270,7 @@ describe('a change that repeats what the mirror shows', () => {
     api.show(place.path, withText(place, '"firstName":"Ann","lastName":"a\\u0000b"'))
     const puts = api.puts.length
     const change = await push(await queue(place, { lastName: 'a\ufffdb and Co' }))
-    expect(change).toMatchObject({ status: 'failed', error: expect.stringContaining('lastName holds U+FFFD') })
+    expect(change).toMatchObject({ status: 'failed', error: expect.stringContaining('lastName has U+FFFD') })
     expect(api.puts.length).toBe(puts)
   })
 })

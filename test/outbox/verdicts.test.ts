@@ -62,7 +62,7 @@ describe('an update', () => {
     const now = { ...before, status: 'CANCELED_BY_CLIENT', orderLink: 'c' }
     expect(about(update, both, now, before)).toEqual({
       kind: 'unclear',
-      why: 'status, orderLink: neither what was sent nor what was there before.',
+      why: 'status, orderLink: the value is neither what was sent nor what was there before.',
       candidates: [now],
     })
   })
@@ -137,7 +137,7 @@ describe('an add', () => {
       { id: 3, ...payment },
       { id: 4, ...payment },
     ]
-    const why = '2 new records could be this one: 3, 4.'
+    const why = '2 new records could be the result: 3, 4.'
     expect(verdictOf(add, payment, known, now)).toEqual({ kind: 'unclear', why, candidates: now })
   })
 
@@ -279,7 +279,9 @@ describe('a new user', () => {
       { id: 1, ...body },
       { id: 2, ...body },
     ]
-    expect(verdictOf('user.create', body, { ids: [] }, now)).toMatchObject({ why: '2 users could be this one: 1, 2.' })
+    expect(verdictOf('user.create', body, { ids: [] }, now)).toMatchObject({
+      why: '2 users could be the result: 1, 2.',
+    })
   })
 })
 
@@ -312,7 +314,7 @@ describe('a new rental', () => {
       { id: 2, referenceId: 'bm-1' },
       { id: 3, referenceId: 'bm-1' },
     ]
-    expect(decide(now)).toMatchObject({ why: '2 rentals could be this one: 2, 3.' })
+    expect(decide(now)).toMatchObject({ why: '2 rentals could be the result: 2, 3.' })
   })
 })
 

@@ -62,7 +62,7 @@ export function startAlerts(options: AlertsOptions): { stop(): Promise<void> } {
         if (lease.attempts === 0)
           log.warn(
             { event: 'alert_failing', status: result.status, reason: result.error },
-            `a message to ALERT_URL is not taken: ${result.error}`,
+            `ALERT_URL did not accept a message: ${result.error}`,
           )
         const wait = waitMs(result, lease.attempts + 1, Math.random())
         return await noteFailure(db, lease, { error: result.error, waitMs: wait })
@@ -154,7 +154,8 @@ async function remember(
 ): Promise<void> {
   const keys = new Set(told.map(subjectKey))
   await database.transaction(async (client) => {
-    if (!(await noteDelivered(client, lease, 1))) throw new BoatMirrorError('LEASE_LOST', 'Another worker tells.')
+    if (!(await noteDelivered(client, lease, 1)))
+      throw new BoatMirrorError('LEASE_LOST', 'Another worker sends the alerts.')
     const conditions = await readConditions(client)
     const next =
       state === 'over'

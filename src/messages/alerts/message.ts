@@ -58,7 +58,7 @@ function messageOf(
   const commands = state === 'over' ? [] : commandsFor(kind, about, attention)
   const text =
     state === 'over'
-      ? `Boat Mirror (${place}), over after ${duration((now.getTime() - since.getTime()) / 1_000)}: ${what}.`
+      ? `Boat Mirror (${place}), resolved after ${duration((now.getTime() - since.getTime()) / 1_000)}: ${what}.`
       : `Boat Mirror (${place}): ${what}.${commands.length === 0 ? '' : ` Try: ${commands.map((each) => `\`${each}\``).join(', ')}`}`
   const [only] = about
   const stream = about.length === 1 && only !== undefined && findStream(only) !== undefined ? only : null
@@ -85,7 +85,7 @@ function commandsFor(
 
 /** What `alert --test` sends. */
 export const testMessage = (place: string, now: Date): AlertMessage => ({
-  text: `Boat Mirror (${place}): a test. Messages arrive here when something begins to need a person, and when it is over.`,
+  text: `Boat Mirror (${place}): this is a test. Messages arrive here when something needs your attention, and when that ends.`,
   kind: 'test',
   state: 'begun',
   stream: null,

@@ -38,7 +38,7 @@ export function batchOf(entries: readonly ReadEntry[], madeAt: Date): Batch {
     }
     endCursor = entry.cursor
   }
-  if (endCursor === undefined) throw new Error('A batch was made of nothing.')
+  if (endCursor === undefined) throw new Error('A batch has no changes.')
   return { endCursor, changes: texts.length, body: bodyOf(changed, madeAt, texts) }
 }
 

@@ -17,8 +17,8 @@ async function cursorOf(db: Queryable, place: string): Promise<string | null> {
   if (!place.startsWith('msg_')) return place === 'start' ? null : place
   const cursor = await placeBefore(db, place)
   if (cursor !== undefined) return cursor
-  throw new BoatMirrorError('NOT_FOUND', `There is no call ${place} among the deliveries that are kept.`, {
-    remedy: `See which there are with: ${deliveriesCommand}`,
+  throw new BoatMirrorError('NOT_FOUND', `The kept deliveries have no call ${place}.`, {
+    remedy: `List them with: ${deliveriesCommand}`,
   })
 }
 
@@ -36,7 +36,7 @@ async function liesAhead(db: Queryable, cursor: string | null): Promise<boolean>
     [webhookConsumer, cursor],
   )
   if (rows[0] !== undefined) return rows[0].ahead === true
-  throw new BoatMirrorError('NOT_FOUND', 'The webhook has sent nothing yet.', {
+  throw new BoatMirrorError('NOT_FOUND', 'The webhook has not sent any calls yet.', {
     remedy: 'Set WEBHOOK_URL and WEBHOOK_SECRET, and start a worker.',
   })
 }
@@ -53,14 +53,14 @@ export async function replayFrom(database: Database, place: string): Promise<str
   try {
     await database.transaction(async (client) => {
       if (await liesAhead(client, cursor))
-        throw new BoatMirrorError('USAGE', `The webhook has not sent what comes after ${cursor} yet.`, {
-          remedy: `A replay only goes back. To leave changes out: select mirror.reset_consumer('${webhookConsumer}', '${cursor}')`,
+        throw new BoatMirrorError('USAGE', `The webhook has not sent the changes after ${cursor} yet.`, {
+          remedy: `A replay only goes back. To skip changes: select mirror.reset_consumer('${webhookConsumer}', '${cursor}')`,
         })
       await client.query('select mirror.reset_consumer($1, $2)', [webhookConsumer, cursor])
     })
   } catch (error) {
     if (sqlStateOf(error) !== '22023') throw error
-    throw new BoatMirrorError('USAGE', messageOf(error), { remedy: `See the calls with: ${deliveriesCommand}` })
+    throw new BoatMirrorError('USAGE', messageOf(error), { remedy: `List the calls with: ${deliveriesCommand}` })
   }
   await database.pool.query(`notify ${changesChannel}`)
   return cursor

@@ -62,7 +62,7 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
     if (lease.attempts === 0)
       log.warn(
         { event: 'webhook_failing', status, reason: error },
-        `the webhook is not taken: ${error} It is repeated until it is`,
+        `the receiver did not accept the webhook: ${error} Boat Mirror retries until it does`,
       )
     await noteFailure(database.pool, lease, { error, waitMs: waitMs(result, lease.attempts + 1, Math.random()) })
     return 'idle'
@@ -81,7 +81,7 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
     })
     if (result.kind === 'failed') return await failed(lease, batch, result)
     await acknowledge(database, lease, batch)
-    if (lease.attempts > 0) log.info({ event: 'webhook_taken' }, 'the webhook is taken again')
+    if (lease.attempts > 0) log.info({ event: 'webhook_taken' }, 'the receiver accepts the webhook again')
     most = Math.min(batchSize, most * 2)
     return 'more'
   }
@@ -94,7 +94,7 @@ export function startWebhook(options: WebhookOptions): { stop(): Promise<void> }
       if (next.kind === 'lost' && !isLost)
         log.error(
           { event: 'webhook_lost' },
-          'the webhook has lost changes to HISTORY_DAYS: boat-mirror status says how to begin again',
+          'the webhook lost changes that are older than HISTORY_DAYS: boat-mirror status shows how to restart it',
         )
       isLost = next.kind === 'lost'
       if (next.kind === 'batch') return await deliver(lease, next.batch, signal)

@@ -31,7 +31,7 @@ export const assignment: Kind = {
     if (write.body.some((field) => readValue(field, seen.record) !== null)) return asSent(write, body, seen, timeZone)
     const person = embeddedPerson(streamNamed(write.stream))
     if ((get(seen.record, person?.path ?? '') ?? null) === null) return notTaken
-    return { kind: 'unclear', why: 'the rental shows a user without an id.', candidates: [seen.record] }
+    return { kind: 'unclear', why: 'the rental has a user without an id.', candidates: [seen.record] }
   },
 
   async finish(delivery, sent, { seen, response }) {
@@ -48,7 +48,7 @@ export const assignment: Kind = {
     const rental = read ?? null
     const ignored = write.body.filter((field) => !sameValue(field, body[field.name], readValue(field, rental?.record)))
     const names = ignored.map(({ name }) => name).join(', ')
-    const warning = rental === null ? [unverified] : names === '' ? [] : [`Not taken by the API: ${names}.`]
+    const warning = rental === null ? [unverified] : names === '' ? [] : [`Not accepted by the API: ${names}.`]
     const row = mirrored(context, write.stream, rental, params)
     return {
       ...done(change, params),

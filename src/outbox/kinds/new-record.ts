@@ -81,22 +81,22 @@ export function theNewOne(found: readonly Seen[], sent: Sent, question: Question
   if (first !== undefined && best.length === 1) return first.claimedBy === undefined ? took(first) : claimed(first)
   if (first !== undefined) {
     const candidates = best.map(({ record }) => record)
-    const why = `${candidates.length} ${what} could be this one: ${idsIn(candidates)}.`
+    const why = `${candidates.length} ${what} could be the result: ${idsIn(candidates)}.`
     return { kind: 'unclear', why, candidates }
   }
   if (open.length > 0) {
     const candidates = open.map(({ record }) => record)
-    const why = `none of the ${what} is as it was sent, but the API may have rewritten it. It could be: ${idsIn(candidates)}.`
+    const why = `none of the ${what} matches what was sent, but the API may have rewritten it. Candidates: ${idsIn(candidates)}.`
     return { kind: 'unclear', why, candidates, mayClear: true }
   }
   if (showsAll) return notTaken
-  const why = `the API shows a part of its ${what} only, and it is not among them.`
+  const why = `the API shows only a part of its ${what}, and the result is not among them.`
   return { kind: 'unclear', why, candidates: [], mayClear: true }
 }
 
 const claimed = ({ record, claimedBy }: Seen): Verdict => ({
   kind: 'unclear',
-  why: `${idsIn([record])} could be this one, or that of change ${claimedBy}, whose fate is not known.`,
+  why: `${idsIn([record])} could be the result of this change, or of change ${claimedBy}, whose outcome is unknown.`,
   candidates: [record],
   mayClear: true,
 })

@@ -142,8 +142,8 @@ function differences(change: Change, { applied, evidence }: Sent, record: Json):
   const moved = shown.filter((field) => applied[field.name] === undefined && differs(field, before[field.name]))
   const leftOut = moved.filter((field) => change.leftOut.includes(field.name))
   return Object.entries({
-    'Not taken by the API': shown.filter((field) => differs(field, applied[field.name])),
-    'Changed meanwhile by others': moved.filter((field) => !leftOut.includes(field)),
+    'Not accepted by the API': shown.filter((field) => differs(field, applied[field.name])),
+    'Changed by others meanwhile': moved.filter((field) => !leftOut.includes(field)),
     'Reset by the API, which refused the value it had shown': leftOut,
   }).flatMap(([what, fields]) => (fields.length === 0 ? [] : [`${what}: ${namesOf(fields)}.`]))
 }
@@ -207,8 +207,8 @@ function droppedWarnings(
       !sameValue(field, apply[field.name], readValue(field, record)),
   )
   return [
-    ...(written.length === 0 ? [] : [`Sent over a value that the mirror does not hold: ${namesOf(written)}.`]),
-    ...(echoed.length === 0 ? [] : [`Left as it is, since the mirror does not hold it: ${echoed.join(', ')}.`]),
+    ...(written.length === 0 ? [] : [`Replaced a value that the mirror does not have: ${namesOf(written)}.`]),
+    ...(echoed.length === 0 ? [] : [`Left unchanged, because the mirror does not have it: ${echoed.join(', ')}.`]),
   ]
 }
 
@@ -240,7 +240,7 @@ export const update: Kind = {
     if (merged.kind === 'conflict') return merged
     const kept = [...change.keptRemote, ...merged.kept]
     const warnings = [
-      ...(kept.length === 0 ? [] : [`Kept as changed upstream, not sent: ${kept.join(', ')}.`]),
+      ...(kept.length === 0 ? [] : [`Kept the value that was changed in the API, not sent: ${kept.join(', ')}.`]),
       ...unseenWarnings(unseen, merged.apply),
       ...droppedWarnings(unknown, echoed, { apply: merged.apply, write, record: seen.record }),
     ]
@@ -272,7 +272,7 @@ export const update: Kind = {
     const rest = changing.filter((field) => !isAsSent(field))
     const foreign = rest.filter((field) => !isAsBefore(field))
     if (foreign.length > 0) {
-      const why = `${namesOf(foreign)}: neither what was sent nor what was there before.`
+      const why = `${namesOf(foreign)}: the value is neither what was sent nor what was there before.`
       return { kind: 'unclear', why, candidates: [seen.record] }
     }
     return changing.length > 0 && rest.length === changing.length ? notTaken : took(seen)

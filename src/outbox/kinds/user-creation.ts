@@ -46,7 +46,7 @@ export const userCreation: Kind = {
   },
 
   decide(write, sent, found, timeZone) {
-    const why = 'Neither e-mail nor name was given by which the user could be found.'
+    const why = 'The change has neither e-mail nor name, so the user cannot be found.'
     if (found === null) return { kind: 'unclear', why, candidates: [] }
     const showsAll = sent.evidence.partial !== true
     return theNewOne(found, sent, { ...byIdentity(write, sent, timeZone), what: 'users', showsAll })

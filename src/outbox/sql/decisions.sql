@@ -18,7 +18,7 @@ create or replace function outbox.check_access_again(change outbox.queue) return
 begin
   if not exists (select from pg_roles r where r.rolname = change.enqueued_by) then return; end if;
   if not has_function_privilege(change.enqueued_by, 'outbox.enqueue(text, jsonb, jsonb, jsonb)', 'execute') then
-    raise exception 'Change % was queued by role %, which may not queue changes any more.', change.id, quote_ident(change.enqueued_by)
+    raise exception 'Change % was queued by role %, which may no longer queue changes.', change.id, quote_ident(change.enqueued_by)
       using errcode = '42501';
   end if;
   perform outbox.check_company(change.operation, change.aggregate, change.body, change.enqueued_by,
@@ -68,14 +68,14 @@ begin
   end if;
 
   if what = 'local' and change.operation not in ({{replacing}}) then
-    raise exception 'Change %: % can''t replace what is there.', change_id, change.operation
+    raise exception 'Change %: % cannot replace the existing value.', change_id, change.operation
       using errcode = '55000', hint = 'Take remote, and queue an update or another user for another rental instead.';
   elsif result_id is not null and (what <> 'took_effect' or change.operation not in ({{making}})) then
-    perform outbox.refuse(format('Change %s (%s) makes no record that result_id could name.', change_id, change.operation));
+    perform outbox.refuse(format('Change %s (%s) creates no record that result_id could name.', change_id, change.operation));
   elsif what = 'took_effect' and result_id is null and change.operation in ({{making}}) and exists (
       select from outbox.dependencies d join outbox.queue w on w.id = d.change_id
       where d.depends_on = change_id and w.status in ({{waiting}})) then
-    raise exception 'Other changes wait for the id that change % made.', change_id using errcode = '22023', hint = format(
+    raise exception 'Other changes wait for the id of the record that change % created.', change_id using errcode = '22023', hint = format(
       'Name it: changes resolve %1$s --took-effect --id ID, or outbox.resolve(%1$s, ''took_effect'', ID). The response of the change lists the candidates.', change_id);
   end if;
   if what = 'retry' then
@@ -112,7 +112,7 @@ begin
       where q.id = change_id;
   else
     update outbox.queue q set status = 'canceled', settled_at = clock_timestamp(), blocked_by = null, proof = null,
-        error = 'Canceled by a person.'
+        error = 'Canceled by an operator.'
       where q.id = change_id;
     perform outbox.drop_implied(change_id);
     perform outbox.block_dependants(change_id);
@@ -140,7 +140,7 @@ create or replace function outbox.resolve(id bigint, choice text, result_id bigi
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if choice is null or choice not in ('local', 'remote', 'took_effect', 'did_not') then
-    perform outbox.refuse(format('outbox.resolve takes local, remote, took_effect or did_not, not %s.', quote_nullable(left(choice, 100))));
+    perform outbox.refuse(format('The choice is %s. It must be one of local, remote, took_effect, did_not.', quote_nullable(left(choice, 100))));
   end if;
   return outbox.decide(choice, id, expected, result_id, null, null);
 end $$;

@@ -19,15 +19,15 @@ begin
     perform outbox.refuse(format('%s: options.on_conflict is %s. It must be one of fail, local_wins, remote_wins.', operation, outbox.shown(options->'on_conflict')));
   end if;
   if options ? 'base' and (jsonb_typeof(options->'base') not in ('object', 'null') or spec.kind <> 'update') then
-    perform outbox.refuse(format('%s: options.base takes an object of the fields the editor saw, or null to write over whatever is there, for updates only.', operation));
+    perform outbox.refuse(format('%s: options.base must be an object of the fields that the editor saw, or null to overwrite any value. Only updates accept it.', operation));
   end if;
   if jsonb_typeof(options->'base') = 'object' then
     if jsonb_path_exists(options->'base', 'strict $.**{10}') then
-      perform outbox.refuse(format('%s: options.base is nested deeper than nine levels; no record of the API is.', operation));
+      perform outbox.refuse(format('%s: options.base is nested deeper than nine levels, which no record of the API is.', operation));
     end if;
     for given in select jsonb_object_keys(options->'base') loop
       if not spec.body @> jsonb_build_array(jsonb_build_object('name', given)) then
-        perform outbox.refuse(format('%s: options.base.%s can''t be written; allowed: %s.', operation, left(given, 100), outbox.names(spec.body)));
+        perform outbox.refuse(format('%s: options.base.%s cannot be written; allowed: %s.', operation, left(given, 100), outbox.names(spec.body)));
       end if;
     end loop;
   end if;
@@ -115,7 +115,7 @@ declare
 begin
   for member in select key from jsonb_each(given)
                 where jsonb_path_exists(value, 'strict $.** ? (@ starts with "{{hash_prefix}}")') loop
-    perform outbox.refuse(format('%s.%s holds a hash of the mirror (%s…), not a value; the API would get it as it is. Give the value, or leave the field out.',
+    perform outbox.refuse(format('%s.%s is a hash from the mirror (%s…), not a value, and would be sent as it is. Give the value, or omit the field.',
       place, left(member, 100), '{{hash_prefix}}'));
   end loop;
 end $$;
@@ -168,7 +168,7 @@ begin
   select count(*) into open_changes from outbox.queue q where q.enqueued_by = role and {{is_unsettled}};
   if open_changes >= allowed then
     raise exception using errcode = '53400', message = format(
-      '%s: role %s has %s open changes, and OUTBOX_LIMIT allows %s. Wait until some are done, or decide those that wait for a person: select id, operation, status, error from outbox.changes where settled_at is null;',
+      '%s: role %s has %s open changes, and OUTBOX_LIMIT allows %s. Wait until some are done, or decide those that need your decision: select id, operation, status, error from outbox.changes where settled_at is null;',
       operation, quote_ident(role), open_changes, allowed);
   end if;
 end $$;

@@ -51,20 +51,20 @@ declare
   allowed text;
 begin
   if coalesce(jsonb_array_length(results), 0) = 0 then
-    perform outbox.refuse(format('%s can''t be the result of another change.', place));
+    perform outbox.refuse(format('%s cannot be the result of another change.', place));
   end if;
   if (select count(*) from jsonb_object_keys(value)) <> 1 or jsonb_typeof(value->'change') <> 'number'
      or (value->>'change') !~ '^[0-9]{1,18}$' then
-    perform outbox.refuse(format('%s is %s; a reference is written {"change": 17}.', place, outbox.shown(value)));
+    perform outbox.refuse(format('%s is %s. A reference must be written as {"change": 17}.', place, outbox.shown(value)));
   end if;
   change_id := (value->>'change')::bigint;
   select q.operation, q.enqueued_by into earlier from outbox.queue q where q.id = change_id;
   if not found or not outbox.may_see(outbox.caller(), earlier.enqueued_by) then
-    perform outbox.refuse(format('%s refers to change %s, and there is no such change of %s.', place, change_id, outbox.caller()));
+    perform outbox.refuse(format('%s refers to change %s, which does not exist for %s.', place, change_id, outbox.caller()));
   end if;
   if not results ? earlier.operation then
     select string_agg(name, ', ') into allowed from jsonb_array_elements_text(results) as list (name);
-    perform outbox.refuse(format('%s refers to change %s, a %s; allowed is the result of %s.',
+    perform outbox.refuse(format('%s refers to change %s, a %s. It must refer to the result of %s.',
       place, change_id, earlier.operation, allowed));
   end if;
   return change_id;
@@ -105,7 +105,7 @@ declare
 begin
   if jsonb_typeof(value) = 'null' then
     if coalesce((spec->>'required')::boolean, false) or not coalesce((spec->>'clearable')::boolean, true) then
-      perform outbox.refuse(format('%s can''t be null. It must be %s.', place, outbox.expected(spec)));
+      perform outbox.refuse(format('%s cannot be null. It must be %s.', place, outbox.expected(spec)));
     end if;
     return array[]::bigint[];
   end if;
@@ -148,7 +148,7 @@ declare
 begin
   for given in select jsonb_object_keys(value) loop
     if not specs @> jsonb_build_array(jsonb_build_object('name', given)) then
-      perform outbox.refuse(format('%s.%s can''t be written; allowed: %s.', place, left(given, 100), outbox.names(specs)));
+      perform outbox.refuse(format('%s.%s cannot be written; allowed: %s.', place, left(given, 100), outbox.names(specs)));
     end if;
   end loop;
   for spec in select list.spec from jsonb_array_elements(specs) as list (spec) loop
