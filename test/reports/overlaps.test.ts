@@ -2,6 +2,7 @@
 
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Queryable } from '../../src/database/sql.ts'
 import { overlapsToCome } from '../../src/inspect/report-queries.ts'
 import { fleetsIn } from '../../src/sync/details/fleets.ts'
 import { rowOf, tableOf } from '../helpers/rows.ts'
@@ -158,4 +159,29 @@ it('a resource stands for several boats from the first slot on that shows more t
   const slots = [slot('a', '1', 1), slot('b', '2', 2), slot('b', '3', 1), slot('c', '4', null), slot('d', '5', 0)]
   expect(fleetsIn([tableOf('resource_slots', 1, slots)])).toEqual(['b'])
   expect(fleetsIn([tableOf('companies', 1, [rowOf('companies', { id: 5 })])])).toEqual([])
+})
+
+it('counts those to come again only after a change', async () => {
+  let counts = 0
+  const db: Queryable = {
+    query: ((text: string, values?: unknown[]) => {
+      if (text.includes('report.overlaps')) counts += 1
+      return reports.pool.query(text, values)
+    }) as Queryable['query'],
+  }
+  await rental(1, 'a', 0, 10)
+  await rental(2, 'b', 5, 15)
+  expect(await overlapsToCome(db)).toEqual({ rentals: 1, boats: 1 })
+  // A minute may end between two looks.
+  for (let look = 0; look < 5; look++) await overlapsToCome(db)
+  expect(counts).toBeLessThanOrEqual(2)
+  await rental(3, 'c', 0, 10)
+  await rental(4, 'c', 5, 15)
+  expect(await overlapsToCome(db)).toEqual({ rentals: 2, boats: 2 })
+  await reports.pool.query('delete from sync.fleets')
+  await rental(5, 'fleet', 0, 10)
+  await rental(6, 'fleet', 5, 15)
+  expect(await overlapsToCome(db)).toEqual({ rentals: 3, boats: 3 })
+  await reports.pool.query(`insert into sync.fleets (resource_id) values ('fleet')`)
+  expect(await overlapsToCome(db)).toEqual({ rentals: 2, boats: 2 })
 })
