@@ -55,7 +55,7 @@ describe('schema report', () => {
         "the one that a rental's payments agree on, else the deposit's, else null",
       )
     for (const name of ['rentals', 'revenue', 'departures', 'cancellations'])
-      expect(comments.get(name), name).toContain('the offset in the date-time itself, else of TIME_ZONE')
+      expect(comments.get(name), name).toContain('the offset in the date-time itself, else TIME_ZONE')
   })
 
   it('says nothing of a person but a number', async () => {
