@@ -46,7 +46,7 @@ function assertPrivate({ api }: DiscoveryOptions): void {
   if (api.token === null || protocol === 'https:' || isLoopback(origin)) return
   throw new BoatMirrorError(
     'CONFIG_INVALID',
-    'API_BASE_URL is an http address: whoever stands between could read the secret, so nothing is tried.',
+    'API_BASE_URL is an http address. The secret could be read in transit, so nothing is tried.',
     { remedy: 'Set API_BASE_URL to an https address, or set API_AUTH and API_PAGING yourself.' },
   )
 }
@@ -75,7 +75,7 @@ async function enter(options: DiscoveryOptions): Promise<Entry> {
     try {
       const opened = await firstList(inquiry, options.lists)
       const before = tried.slice(0, -1).map(authText)
-      const evidence = before.length === 0 ? 'was accepted' : `was accepted after ${before.join(', ')} had been refused`
+      const evidence = before.length === 0 ? 'was accepted' : `was accepted after the API refused ${before.join(', ')}`
       return { inquiry, auth, ...opened, evidence, [Symbol.asyncDispose]: () => inquiry.close() }
     } catch (error) {
       await inquiry.close()
@@ -119,8 +119,8 @@ function notLetIn(
   const remedy = isTried('none')
     ? 'Set API_TOKEN.'
     : wishes.some(({ kind }) => kind === 'basic') && !isTried('basic')
-      ? 'The API asks for Basic: API_TOKEN must be user:password.'
-      : 'Check API_TOKEN. If it is right, ask the API’s operator how it is sent and set API_AUTH; --try-query also tries it in the address.'
+      ? 'The API asks for Basic authentication. API_TOKEN must be user:password.'
+      : 'Check API_TOKEN. If it is right, ask the API’s operator how to send it and set API_AUTH; --try-query also tries it in the address.'
   return new ApiError(
     'API_UNAUTHORIZED',
     `${refusal?.message ?? 'The API answered 401.'} Tried: ${tried.map(authText).join(', ')}.`,
@@ -140,9 +140,9 @@ async function lookAround(entry: Entry, options: DiscoveryOptions, nothing: Disc
     const { list, whole, itemsPath } = await enoughRecords(entry, options)
     const at = itemsPath === null ? {} : { itemsPath }
     if (itemsPath !== null)
-      settings.push({ name: 'API_ITEMS_PATH', value: itemsPath, evidence: 'the longest list of objects stands there' })
+      settings.push({ name: 'API_ITEMS_PATH', value: itemsPath, evidence: 'the longest list of objects is there' })
     if (trialSize(whole.keys.length) === null)
-      return { ...nothing, auth, settings, note: `no list has three records: how they are paged cannot be told` }
+      return { ...nothing, auth, settings, note: `no list has three records, so their paging cannot be detected` }
     const paths: PagingSettings = { ...options.set.paging, ...at }
     const found = await findPaging(entry.inquiry.list(list, paths), whole, options.set)
     if (found !== null)
@@ -184,7 +184,7 @@ function seen(list: ListToRead, answer: Entry['answer'], { paging }: SetAlready)
 function onePage({ list, whole }: Pick<Seen, 'list' | 'whole'>, found: Discovery): Discovery {
   const records = whole.keys.length
   if (whole.total === records) {
-    const evidence = `${list.name} come as a whole: ${records} records, of which the answer says that they are all`
+    const evidence = `${list.name} come in one answer: ${records} records, which the answer says are all`
     return {
       ...found,
       paging: { style: 'link' },
@@ -195,7 +195,7 @@ function onePage({ list, whole }: Pick<Seen, 'list' | 'whole'>, found: Discovery
     ...found,
     problem: new BoatMirrorError(
       'PAGING_IGNORED',
-      `${list.endpoint} was answered with ${records} records, and nothing that was tried led to others.`,
+      `${list.endpoint} returned ${records} records, and nothing that was tried led to more.`,
       {
         remedy:
           'Ask the API’s operator how lists are paged and set API_PAGING, API_PAGE_PARAM and API_SIZE_PARAM; for a list without pages set lists.STREAM.paging: none in the configuration file.',

@@ -142,7 +142,7 @@ function cursorWay(
   const go = async (): Promise<Found | null> => {
     for (const param of names) {
       if (!isNext(look, await look.list.ask({ ...look.query, [param]: token }, paths))) continue
-      const evidence = `what the answer calls next, sent as ${param}, led to the records after the first page`
+      const evidence = `the next cursor of the answer, sent as ${param}, led to the records after the first page`
       return { style: 'cursor', param, evidence, ...paths }
     }
     return null
@@ -155,7 +155,7 @@ async function counting(look: Look, names: readonly string[]): Promise<Found | n
   for (const param of names) {
     const found = await countingBy(look, param)
     if (found === null) continue
-    const first = `${param}=2 began where it must if ${countingText(found)}`
+    const first = `${param}=2 started where it must if ${countingText(found)}`
     return { style: found.style, param, base: found.base, evidence: first }
   }
   return null
@@ -184,6 +184,6 @@ function settingsOf({ style, param, base, nextPath, evidence }: Found): readonly
       : [{ name: 'API_PAGE_BASE', value: String(base), evidence: countingText({ style, base }) }]),
     ...(nextPath === undefined
       ? []
-      : [{ name: 'API_NEXT_PATH', value: nextPath, evidence: 'the next cursor stands there' }]),
+      : [{ name: 'API_NEXT_PATH', value: nextPath, evidence: 'the next cursor is there' }]),
   ]
 }

@@ -32,7 +32,7 @@ export async function findSizes(
     const query = sizeQuery(name, trial)
     const first = await list.ask(query)
     if (first?.keys.length !== trial || placeOf(whole.keys, first.keys) !== 0) continue
-    const evidence = `${name}=${trial} was answered with ${trial} records, no size with ${whole.keys.length}`
+    const evidence = `${name}=${trial} returned ${trial} records, no size returned ${whole.keys.length}`
     const largest = await largestPage(list, name, set.pageSize)
     const total = totalIn(whole, first)
     return {
@@ -60,12 +60,12 @@ async function largestPage(list: AskedList, name: string, wanted: number): Promi
     const { length } = page.keys
     const goesOn = typeof page.next === 'string' || page.headerLink !== undefined || (page.total ?? 0) > length
     return length < wanted && length > 0 && goesOn
-      ? sized(length, `${name}=${wanted} was answered with ${length} records, and there are more`)
+      ? sized(length, `${name}=${wanted} returned ${length} records, and there are more`)
       : nothing
   }
   for (const size of smallerSizes.filter((each) => each < wanted))
     if ((await list.ask(sizeQuery(name, size))) !== null)
-      return sized(size, `${name}=${wanted} was refused, ${name}=${size} was answered`)
+      return sized(size, `${name}=${wanted} was refused, ${name}=${size} was accepted`)
   return nothing
 }
 

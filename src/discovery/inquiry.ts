@@ -25,7 +25,7 @@ export function createAllowance(limiter: Limiter = unlimited, requests = mostRea
     acquire: async (priority, signal) => {
       signal?.throwIfAborted()
       if (left === 0)
-        throw new BoatMirrorError('ABORTED', `${requests} requests were made, and no more are in one check.`)
+        throw new BoatMirrorError('ABORTED', `${requests} requests were made. One check makes no more than that.`)
       left -= 1
       return await limiter.acquire(priority, signal)
     },

@@ -34,7 +34,7 @@ function createServer(log: RequestLog): FastifyInstance {
   server.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
   server.setNotFoundHandler((request, reply) => {
     const { method, url } = request
-    const failure = new Failure(404, 'NO_SUCH_OPERATION', `${method} ${url} is no operation`)
+    const failure = new Failure(404, 'NO_SUCH_OPERATION', `${method} ${url} is not an operation of this API`)
     log.begin({ ...unknownOperation, time: new Date().toISOString(), method, path: url, status: 404 })
     reply.raw.once('close', () => log.end())
     reply.code(404).header('content-type', 'application/json; charset=utf-8').send(failure.body)

@@ -106,7 +106,7 @@ describe('a served write', () => {
     const got = await served.send({ method: 'POST', path: '/v3/users', body })
     expect([got.status, got.json]).toMatchObject([
       409,
-      { code: 'CONFLICT', message: expect.stringContaining('exists already') },
+      { code: 'CONFLICT', message: expect.stringContaining('already exists') },
     ])
     const slot = { resourceId: 'no such boat', slotId: 'x' }
     const wrong = await served.send({ method: 'POST', path: '/v3/rentals', body: slot })

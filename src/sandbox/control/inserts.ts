@@ -46,7 +46,7 @@ function newRentalPart(world: World, random: Random, rental: Rental, entities: r
   if (entities === rental.payments) return makePayment(world, random, random.int(20, 200), rental.resource.currency)
   const taken = new Set(rental.options.map(({ optionKey }) => optionKey))
   const option = rental.resource.options.find(({ key }) => !taken.has(key))
-  if (!option) throw new RangeError(`Rental ${rental.key} has every option of its boat already`)
+  if (!option) throw new RangeError(`Rental ${rental.key} already has every option of its boat`)
   return createRentalOption(world, 1, option, random.int(1, 3))
 }
 

@@ -102,7 +102,7 @@ function insert(world: World, random: Random, place: Place, change: Change): Ent
   const parent = change.parent === undefined ? undefined : String(change.parent)
   const made = makeFor(world, random, place, parent)
   const entity = change.id === undefined ? made : { ...made, key: String(change.id) }
-  if (place.find(entity.key)) throw new RangeError(`${change.record} ${entity.key} exists already`)
+  if (place.find(entity.key)) throw new RangeError(`${change.record} ${entity.key} already exists`)
   world.reserveId(entity.table, entity.key)
   edit(world, entity, change)
   place.add(entity)

@@ -99,7 +99,7 @@ export const equipments = [
 export const options = [
   ['Final cleaning', 'Cleaning of the boat after return', true, 'SERVICE', 'PURCHASE', 60, 1],
   ['Skipper', 'A professional skipper', false, 'CREW', 'DAY', 180, 1],
-  ['Fuel package', 'Fuel for some 30 nautical miles', false, 'SERVICE', 'PURCHASE', 90, 1],
+  ['Fuel package', 'Fuel for about 30 nautical miles', false, 'SERVICE', 'PURCHASE', 90, 1],
   ['Towed tube', 'Inflatable tube for two', false, 'EQUIPMENT', 'DAY', 45, 2],
   ['Wakeboard', 'Board, rope and vest', false, 'EQUIPMENT', 'DAY', 40, 2],
   ['Paddle board', 'Stand-up paddle board', false, 'EQUIPMENT', 'DAY', 35, 4],

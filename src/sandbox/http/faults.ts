@@ -62,7 +62,7 @@ export interface FaultRule {
 export function parseFaultRule(value: unknown): FaultRule {
   if (typeof value !== 'object' || value === null) throw new RangeError('a fault rule must be an object')
   const { op, respond, after, times, probability } = value as Partial<Record<keyof FaultRule, unknown>>
-  if (typeof op !== 'string') throw new RangeError('op must be a text such as "GET /v3/rentals"')
+  if (typeof op !== 'string') throw new RangeError('op must be a text, for example "GET /v3/rentals"')
   for (const [name, number] of Object.entries({ after, times, probability })) {
     if (number !== undefined && typeof number !== 'number') throw new RangeError(`${name} must be a number`)
   }

@@ -29,7 +29,7 @@ function optionToAdd(rental: Rental, body: Static<typeof RentalOptionBody>): Ent
   const id = String(body.optionId)
   const option = rental.resource.options.find(({ key }) => key === id)
   if (!option) throw badField('optionId', `resource ${rental.resource.key} has no option ${id}`)
-  if (rental.options.some(({ optionKey }) => optionKey === id)) throw conflict(`Option ${id} is on the rental already`)
+  if (rental.options.some(({ optionKey }) => optionKey === id)) throw conflict(`The rental already has option ${id}`)
   return option
 }
 
@@ -37,7 +37,7 @@ function optionToAdd(rental: Rental, body: Static<typeof RentalOptionBody>): Ent
 function newOptions({ world, body }: Call, rental: Rental): RentalOption[] {
   const wishes = (Array.isArray(body) ? body : [body]).map((item: unknown) => parseBody(RentalOptionBody, item))
   const options = wishes.map((wish) => optionToAdd(rental, wish))
-  if (new Set(options).size < options.length) throw conflict('The same option is asked for twice')
+  if (new Set(options).size < options.length) throw conflict('The same option is requested twice')
   return options.map((option, index) =>
     createRentalOption(world, rentalDays(rental), option, wishes[index]?.quantity ?? 1),
   )

@@ -25,7 +25,7 @@ function slotOf({ world }: Call, resourceId: string, slotId: string): Slot {
   if (!resource) throw badField('resourceId', `there is no resource ${resourceId}`)
   const slot = findSlot(resource, slotId)
   if (!slot) throw badField('slotId', `resource ${resourceId} has no such slot`)
-  if (!isBookableDate(world, slot)) throw badField('slotId', 'lies in the past or too far ahead')
+  if (!isBookableDate(world, slot)) throw badField('slotId', 'is in the past or too far ahead')
   if (freeBoats(world, resource, slot.span) === 0) throw conflict(`The slot ${slotId} is taken`)
   return slot
 }
@@ -66,7 +66,7 @@ function updateRental(call: Call): Answer {
   const body = parseBody(RentalUpdateBody, call.body)
   const status = body.status ?? rental.own.status
   const revived = !holdsSlot(rental) && !String(status).startsWith('CANCELED')
-  if (revived && !canHoldSlot(world, rental)) throw conflict('The slot was taken meanwhile')
+  if (revived && !canHoldSlot(world, rental)) throw conflict('The slot has been taken in the meantime')
   world.changeRental(rental, () => {
     rental.own.status = status
     rental.raw = null
@@ -101,7 +101,7 @@ function assignUser(call: Call): Answer {
   const { world } = call
   const rental = rentalOf(call)
   const { userId } = parseBody(RentalUserBody, call.body)
-  if (rental.links.user) throw conflict(`Rental ${rental.key} has a user already`)
+  if (rental.links.user) throw conflict(`Rental ${rental.key} already has a user`)
   const user = world.users.get(String(userId))
   if (!user) throw badField('userId', `there is no user ${userId}`)
   world.changeRental(rental, () => {

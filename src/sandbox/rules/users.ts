@@ -34,7 +34,7 @@ function checkUser({ world, rules }: Call, body: Body, except?: User): void {
     if (isOrganization && !body[field]) throw badField(field, `is needed for a ${body.organizationType}`)
   }
   if (rules.uniqueEmails && body.email && emailInUse(world, body.email, except)) {
-    throw conflict(`A user with the email ${body.email} exists already`)
+    throw conflict(`A user with the email ${body.email} already exists`)
   }
 }
 
@@ -144,7 +144,7 @@ function documentHandlers({ slot, table, fields }: Document): Handlers {
     [`POST ${path}`]: (call) => {
       const user = userOf(call)
       const own = fields(call)
-      if (user[slot]) throw conflict(`The ${slot} document of user ${user.key} exists already`)
+      if (user[slot]) throw conflict(`The ${slot} document of user ${user.key} already exists`)
       const document = createEntity(table, user.key, own)
       user[slot] = document
       call.world.changedBelow(user)

@@ -187,7 +187,7 @@ function entryOf(world: World, table: 'characteristics' | 'equipments', key: str
   for (const entity of world.references[table].records.values()) {
     if (entity.own.key === key) return { id: Number(entity.key), ...entity.own }
   }
-  throw new Error(`The sandbox's data name no ${table} with the key ${key}`)
+  throw new Error(`The sandbox's data has no ${table} with the key ${key}`)
 }
 
 function makePricings(world: World, durations: readonly string[], dayPrice: number, currency: string): Entity[] {

@@ -32,7 +32,7 @@ export function createRandom(seed: number, purpose: string): Random {
   const int = (min: number, max: number): number => min + Math.floor(next() * (max - min + 1))
   const pick = <T>(items: readonly T[]): T => {
     const item = items[int(0, items.length - 1)]
-    if (item === undefined) throw new RangeError('pick needs a list that is not empty')
+    if (item === undefined) throw new RangeError('pick needs a list with at least one item')
     return item
   }
   const shuffle = <T>(items: readonly T[]): T[] => {

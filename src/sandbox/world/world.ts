@@ -83,7 +83,7 @@ export class World {
   /** Looks a reference record up by its code or its `name`; throws when the data are inconsistent. */
   reference(table: ReferenceTable, name: string): Entity {
     const found = this.#findReference(table, name)
-    if (!found) throw new Error(`The sandbox's data name no ${table} called ${name}`)
+    if (!found) throw new Error(`The sandbox's data has no ${table} called ${name}`)
     return found
   }
 
