@@ -1,5 +1,6 @@
 // How many requests a second each token may send: a bucket of one second's requests for each, in this process. Pure, except for the
-// clock.
+// clock. rate-limiter-flexible, which counts wrong tokens, has fixed windows (at their edge a token could send twice as many) and answers
+// by a promise and a timer for each key: too much for what every request passes.
 
 type Bucket = { left: number; at: number }
 

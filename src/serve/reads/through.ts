@@ -42,7 +42,10 @@ const retryAfterS = 10
 /** A caller waits no longer than this for the API and its retries, in milliseconds. */
 const longestMs = 5_000
 
-/** So many a minute for each token, by a sliding minute. */
+/**
+ * So many a minute for each token, by a sliding minute. The fixed windows of rate-limiter-flexible would let twice as many pass within
+ * a minute, and these reach the API.
+ */
 function minuteLimit(limit: number, now: () => number): (token: string) => number | null {
   const taken = new Map<string, number[]>()
   return (token) => {

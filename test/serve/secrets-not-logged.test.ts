@@ -1,0 +1,86 @@
+// Secrets that requests carry, in paths, queries, headers and bodies, reach no line of the log, whatever its level.
+
+import pino from 'pino'
+import { expect, it } from 'vitest'
+import { createLogger } from '../../src/log.ts'
+import { startServe } from '../../src/serve/start.ts'
+import { createCalendarKey } from '../../src/state/access/calendar-keys.ts'
+import { createToken, revokeToken } from '../../src/state/access/tokens.ts'
+import { openTestMirror } from '../helpers/mirror.ts'
+import { sendRaw } from './raw-request.ts'
+
+/** The program's own logger at its lowest level, and what it writes. */
+function traced() {
+  const lines: string[] = []
+  const log = createLogger('trace', { pretty: false })
+  Object.assign(log, { [pino.symbols.streamSym]: { write: (line: string) => lines.push(line) } })
+  return { log, lines }
+}
+
+it('calendar keys and credentials are never logged', async () => {
+  const secret = 'the-secret-of-the-api'
+  await using mirror = await openTestMirror(
+    { size: 4, auth: 'query:key', token: secret },
+    { API_AUTH: 'query:key', API_TOKEN: secret },
+  )
+  const { app, config, sandbox } = mirror
+  await mirror.sync({ streams: ['resources', 'companies', 'rentals'] })
+  await mirror.stopWorker()
+  const { pool } = app.database
+  const [{ id: boat } = { id: '' }] = (await pool.query<{ id: string }>('select id from mirror.resources limit 1')).rows
+  const [{ id: rental } = { id: '' }] = (await pool.query<{ id: string }>('select id from mirror.rentals limit 1')).rows
+  const calendarKey = (await createCalendarKey(pool, boat)) ?? ''
+  const wishes = { name: 'shop', companies: null, personal: true, write: true, validMs: null, server: null }
+  const { id, token } = await app.database.transaction((client) => createToken(client, wishes))
+  const { log, lines } = traced()
+  const server = await startServe({
+    config: { ...config, serveListen: { host: '127.0.0.1', port: 0 }, serveWaitMs: 50 },
+    ...{ log, listenUrl: null, syncContext: { ...app.syncContext, log } },
+  })
+  const wrong = `${token}wrong`
+  const ask = (path: string, init: RequestInit = {}): Promise<number> =>
+    fetch(`${server.url}${path}`, init).then(({ status }) => status)
+  const body = JSON.stringify({ firstName: 'Hidden-Name', password: 'hidden-word' })
+  const json = { 'content-type': 'application/json' }
+  const statuses: number[] = []
+  /** What a request may look like, with the database and the API there or not. */
+  const drive = async (): Promise<void> => {
+    for (const credential of [token, wrong]) {
+      for (const path of ['/v3/companies', `/v3/rentals/${rental}`, '/v3/nowhere', '/changes/1', '/v3/rentals/abc'])
+        for (const query of [
+          `?key=${credential}`,
+          `?fresh=1&key=${credential}`,
+          `?key=${credential}&key=${credential}`,
+        ])
+          statuses.push(await ask(path + query))
+      const headers = { authorization: `Bearer ${credential}`, 'x-api-key': credential, ...json }
+      statuses.push(await ask('/v3/users', { method: 'POST', headers, body }))
+      statuses.push(await ask('/v3/users', { method: 'POST', headers, body: `{"${credential}` }))
+      statuses.push(await ask(`/v3/users?key=${credential}`, { method: 'PATCH' }))
+    }
+    for (const key of [calendarKey, `${calendarKey}wrong`])
+      for (const path of [`/calendars/${boat}.ics?key=${key}`, `/calendars/${key}`, `/calendars/%zz.ics?key=${key}`])
+        statuses.push(await ask(path))
+  }
+  try {
+    await drive()
+    sandbox.fault({ op: 'GET *', respond: { status: 401 } })
+    await drive()
+    sandbox.clearFaults()
+    await pool.query('alter table sync.streams rename to streams_away')
+    await drive()
+    await pool.query('alter table sync.streams_away rename to streams')
+    const { port } = new URL(server.url)
+    const head = `GET /v3/rentals?key=${token} HTTP/9.9\r\nauthorization: ${token}\r\n\r\n`
+    await sendRaw(Number(port), head, Buffer.from('')).catch(() => null) // no answer is one, too
+  } finally {
+    await server[Symbol.asyncDispose]()
+    await app.database.transaction((client) => revokeToken(client, id))
+  }
+  // Requests of every outcome were there, and some of them were logged.
+  expect([...new Set(statuses)]).toEqual(expect.arrayContaining([200, 400, 401, 404, 500]))
+  expect(lines.some((line) => line.includes('serve_failed'))).toBe(true)
+  expect(lines.some((line) => line.includes('read_through_failed'))).toBe(true)
+  const hidden = [token, token.slice(-20), calendarKey, secret, 'Hidden-Name', 'hidden-word']
+  expect(lines.filter((line) => hidden.some((each) => line.includes(each)))).toEqual([])
+}, 60_000)
