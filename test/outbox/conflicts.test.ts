@@ -68,7 +68,7 @@ describe('an update whose author looked at nothing (base: null)', () => {
   })
 
   it('is an update: nothing else takes it', async () => {
-    await expect(rig.queue('rental.delete', { rentalId }, {}, { base: null })).rejects.toThrow('for updates only')
+    await expect(rig.queue('rental.delete', { rentalId }, {}, { base: null })).rejects.toThrow('Only updates accept it')
   })
 })
 
@@ -249,7 +249,7 @@ describe('a second user on a rental', () => {
       conflict: { userId: { local: other?.key.id, remote: taken?.user } },
     })
     await expect(resolveChange(rig.database, { what: 'local', id: id }, rig.readBack)).rejects.toThrow(
-      "can't replace what is there",
+      'cannot replace the existing value',
     )
     await resolveChange(rig.database, { what: 'remote', id: id }, rig.readBack)
     expect(await rig.change(id)).toMatchObject({ status: 'done', warning: expect.stringContaining('userId') })

@@ -470,7 +470,7 @@ describe('a decision says why it is refused', () => {
       [{ what: 'cancel', id: unknown }, 'USAGE', 'is unknown; only queued'],
       [{ what: 'local', id: unknown }, 'USAGE', 'resolve it with took_effect or did_not.'],
       [{ what: 'did_not', id: conflict }, 'USAGE', 'resolve it with local or remote.'],
-      [{ what: 'local', id: conflict }, 'USAGE', "can't replace what is there"],
+      [{ what: 'local', id: conflict }, 'USAGE', 'cannot replace the existing value'],
       [{ what: 'took_effect', id: unknown, resultId: '5' }, 'USAGE', 'creates no record that result_id could name.'],
       [{ what: 'retry', id: '999999' }, 'NOT_FOUND', 'There is no change 999999.'],
     ] as const

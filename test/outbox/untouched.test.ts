@@ -196,7 +196,7 @@ describe('a lost answer', () => {
       api.loseNextAnswer()
       const change = await push(id)
       expect(change).toMatchObject({ status: 'done', attempts: 1 })
-      expect(change.warning).toBe('Replaced, though the mirror could not show all of it: addressCity.')
+      expect(change.warning).toBe('Replaced, although the mirror could not show all of it: addressCity.')
       expect(api.puts.length - puts).toBe(1)
       expect(api.member(place.path, 'lastName')).toBe(canonical(odd))
     },
@@ -229,7 +229,7 @@ describe('bytes that are none of the character set', () => {
     const id = await queue(place, { lastName: 'Marché' }, { base: { lastName: 'March\ufffd' } })
     expect(await push(id)).toMatchObject({
       status: 'done',
-      warning: 'Replaced, though the mirror could not show all of it: lastName.',
+      warning: 'Replaced, although the mirror could not show all of it: lastName.',
     })
     expect(api.member(place.path, 'lastName')).toBe('"Marché"')
   })

@@ -169,7 +169,7 @@ describe('an add', () => {
 
   it('is unclear where a new record may be what the API made of it, and shows that record', () => {
     const now = [{ id: 3, ...payment, reference: null }]
-    const why = 'none of the new records is as it was sent, but the API may have rewritten it. It could be: 3.'
+    const why = 'none of the new records matches what was sent, but the API may have rewritten it. Candidates: 3.'
     expect(verdictOf(add, payment, known, now)).toEqual({ kind: 'unclear', why, candidates: now, mayClear: true })
   })
 
