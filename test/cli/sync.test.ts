@@ -254,7 +254,7 @@ describe('sync', () => {
       expect((await json('runs', 'show', String(held?.id))).value).toMatchObject({ heldPlan: plan })
       const changed = await cli.run(['runs', 'release', String(held?.id), '--expected', 'another'])
       expect(changed.code).toBe(1)
-      expect(errorOf(changed)).toMatch(/the plan is no longer another\. \[PLAN_CHANGED\]\nSee .* runs show \d+/)
+      expect(errorOf(changed)).toMatch(/its plan is no longer another\. \[PLAN_CHANGED\]\nSee .* runs show \d+/)
       expect(
         (await database.pool.query('select from sync.decisions where target = $1', [`run:${held?.id}`])).rows,
       ).toEqual([])

@@ -232,7 +232,7 @@ for (const { name, settings, direct, polls } of chosen)
       expect(stdout).toMatch(/ok +queue/)
       if (direct)
         expect(stdout).toMatch(/ok +pooler +DATABASE_URL points to a transaction pooler; .*use DATABASE_DIRECT_URL/)
-      else if (polls) expect(stdout).toMatch(/warn +pooler +a transaction pooler: notifications do not pass it/)
+      else if (polls) expect(stdout).toMatch(/warn +pooler +a transaction pooler: notifications do not pass through it/)
       else expect(stdout).toMatch(/ok +pooler +a session pooler: everything works/)
     })
 
