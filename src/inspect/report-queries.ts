@@ -61,9 +61,9 @@ type Overlaps = { readonly rentals: number; readonly boats: number }
  * Changes when the double bookings may have: a row that they are made of, which resources are several boats, or the minute. Looked up
  * in a fortieth of the time: the ends of every unavailability are parsed to find what overlaps.
  */
-const overlapsVersion = `select concat_ws(' ', ${['rentals', 'resource_unavailabilities', 'resources']
-  .map((table) => `(select max(_changed_at) from mirror.${table})`)
-  .join(', ')}, (select count(*) from sync.fleets), date_trunc('minute', now())) as version`
+const overlapsVersion = `select concat_ws(' ', (select max(_changed_at) from mirror.rentals),
+  (select max(_changed_at) from mirror.resource_unavailabilities), (select max(_changed_at) from mirror.resources),
+  (select count(*) from sync.fleets), date_trunc('minute', now())) as version`
 
 const countedOverlaps = new WeakMap<Queryable, { readonly version: string; readonly overlaps: Overlaps }>()
 

@@ -55,7 +55,7 @@ describe('a user and password in API_BASE_URL', () => {
   for (const env of contradictions)
     it(`stop the start beside ${JSON.stringify(env)}`, () => {
       const wrong = () => read({ API_BASE_URL: 'https://me:secret@api.test', ...env })
-      expect(wrong).toThrow(/^API_BASE_URL holds a user and password, and API_TOKEN or API_AUTH says something else/)
+      expect(wrong).toThrow(/^API_BASE_URL has a user and password, but API_TOKEN or API_AUTH sets other credentials/)
       expect(wrong).not.toThrow(/secret/)
     })
 

@@ -81,7 +81,7 @@ it('when the quota is used, it asks nothing, ends with 1, and says until when an
     expect({ code, ok }).toEqual({ code: 1, ok: false })
     expect(api).toMatchObject({
       status: 'fail',
-      detail: expect.stringMatching(/API_QUOTA is used until about \d{4}-\d\d-\d\dT\d\d:\d\dZ\.$/),
+      detail: expect.stringMatching(/API_QUOTA is used up until about \d{4}-\d\d-\d\dT\d\d:\d\dZ\.$/),
       remedy: 'Wait, or raise API_QUOTA if the API allows more. `boat-mirror status` shows what is used.',
     })
   }

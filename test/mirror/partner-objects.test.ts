@@ -18,7 +18,7 @@ describe('Postgres in another language', () => {
   for (const [language, where] of contexts)
     it(`${language}: the trigger of a partner is named, a function of ours is not`, () => {
       const failure = answered('nein', { code: 'P0001', where })
-      expect(refusalByPartner(failure)?.reason).toContain('says partner.refuse() in a trigger')
+      expect(refusalByPartner(failure)?.reason).toContain('raised by partner.refuse() in a trigger')
       const ours = answered('nein', {
         code: 'P0001',
         where: where.replace('partner.refuse', 'outbox.forget_gone_user'),

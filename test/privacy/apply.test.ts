@@ -437,6 +437,7 @@ const holdNoPerson: Readonly<Record<string, readonly string[]>> = {
     'sync.senders',
     'sync.streams',
     'sync.webhook_deliveries',
+    'sync.servers',
     'sync.workers',
   ],
   'hashes of requests, tokens and keys': ['outbox.requests', 'sync.access_tokens', 'sync.calendar_keys', 'sync.fleets'],

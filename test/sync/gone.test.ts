@@ -57,7 +57,10 @@ describe('payments answered 404', () => {
   it('stay when their rental cannot be read, and the run is not done', async () => {
     mirror.sandbox.fault({ op: 'GET /v3/rentals/{rentalId}', match: { rentalId }, respond: 'forbidden' })
     const run = await readAgain()
-    expect(run).toMatchObject({ status: 'partial', error: expect.stringContaining('its rentals record could not be') })
+    expect(run).toMatchObject({
+      status: 'partial',
+      error: expect.stringContaining('the rentals record above it could not be'),
+    })
     expect(await livePayments()).toBeGreaterThan(0)
   })
 

@@ -129,7 +129,7 @@ describe('a price table', () => {
     await syncWith(stream, op, {}, JSON.stringify({ results: [prices] }))
     expect(await replay(stream)).toMatchObject({ kind: 'refused', reason: expect.stringContaining('base_price') })
     await repair(stream, '{"date": "2000-02-01", "duration": "DAYS,2", "base_price": 0}')
-    expect(await replay(stream)).toMatchObject({ kind: 'refused', reason: expect.stringContaining('Asked for') })
+    expect(await replay(stream)).toMatchObject({ kind: 'refused', reason: expect.stringContaining('Requested [') })
     await repair(stream, '{"date": "2000-02-01", "duration": "DAYS,1", "base_price": 0}')
     expect(await replay(stream)).toEqual({ kind: 'mirrored', rows: 1 })
     expect(await mirrored('2000-02')).toEqual([{ date: '2000-02-01', duration: 'DAYS,1', price: '0' }])
