@@ -19,7 +19,7 @@ import {
 } from './config/file.ts'
 import { misspeltNames, settingNames, unknownNames } from './config/names.ts'
 import { type SettingOptions, textsOf, withOptionNames } from './config/options.ts'
-import { BoatMirrorError } from './errors.ts'
+import { BoatMirrorError, unreadableFile } from './errors.ts'
 import { meant } from './near-names.ts'
 import { type PagingStyle, type Setting, settings, usualParams } from './settings.ts'
 import { shownAddress, shownReceiver } from './text.ts'
@@ -106,7 +106,7 @@ function readDotenv(path: string): Readonly<Record<string, string>> {
   try {
     return parseDotenv(readFileSync(path))
   } catch (cause) {
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be read.`, { cause })
+    throw unreadableFile(path, cause)
   }
 }
 

@@ -139,6 +139,14 @@ export function messageOf(error: unknown): string {
   return String(error)
 }
 
+/** A file of settings that exists and cannot be read. */
+export const unreadableFile = (path: string, cause: unknown): BoatMirrorError =>
+  new BoatMirrorError('CONFIG_INVALID', `${path} cannot be read: ${messageOf(cause)}.`, {
+    remedy:
+      'Run the command as the owner of the file. For a service, move its settings to the environment of the service.',
+    cause,
+  })
+
 /** The exit code a command ends with for an error: 2 for wrong usage or settings, 1 otherwise. */
 export function exitCodeOf(error: unknown): 1 | 2 {
   return error instanceof BoatMirrorError && (error.code === 'CONFIG_INVALID' || error.code === 'USAGE') ? 2 : 1

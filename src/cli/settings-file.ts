@@ -4,7 +4,7 @@ import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from 'n
 import { dirname, join } from 'node:path'
 import { parse } from 'dotenv'
 import type { FoundSetting } from '../discovery/types.ts'
-import { BoatMirrorError, messageOf } from '../errors.ts'
+import { BoatMirrorError, messageOf, unreadableFile } from '../errors.ts'
 import { oneLine } from '../text.ts'
 
 /** Only its owner may read what may also hold secrets. */
@@ -18,7 +18,7 @@ export async function readSettingsFile(path: string): Promise<string> {
     return await readFile(path, 'utf8')
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return ''
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be read: ${messageOf(cause)}`, { cause })
+    throw unreadableFile(path, cause)
   }
 }
 

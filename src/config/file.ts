@@ -4,7 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseDocument } from 'yaml'
-import { BoatMirrorError } from '../errors.ts'
+import { BoatMirrorError, unreadableFile } from '../errors.ts'
 import { meant } from '../near-names.ts'
 import { oneOf, type PagingStyle, pagingStyles, parseDuration, settings } from '../settings.ts'
 
@@ -51,7 +51,7 @@ export function readFile(env: Readonly<Record<string, string | undefined>>, cwd:
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new BoatMirrorError('CONFIG_INVALID', `${path} cannot be read.`, { cause })
+    throw unreadableFile(path, cause)
   }
   const parsed = parseYaml(text, path)
   if (parsed === null || parsed === '') return {}

@@ -77,7 +77,7 @@ describe('an unknown name in .env', () => {
     const unreadable = await mkdtemp(join(folder, 'unreadable-'))
     expect(refusal(() => readEnvironment(unreadable))).toBe('')
     await mkdir(join(unreadable, '.env'))
-    expect(refusal(() => readEnvironment(unreadable))).toMatch(/\.env cannot be read\.$/)
+    expect(refusal(() => readEnvironment(unreadable))).toMatch(/\.env cannot be read: EISDIR.*\.$/)
   })
 })
 
