@@ -59,6 +59,15 @@ function redactionOf(stream: StreamDef, { path, column, texts }: EmbeddedPerson)
     (select jsonb_object_agg(name, '[null, null]'::jsonb) from unnest(coalesce(nullif(filled, '{}'), '{_payload}')) name)
   from redacted where alive`,
     /**
+     * Records that belong to another person by now keep their texts, which redacting has taken from the log. An entry
+     * repeats them, for consumers that have not read the others.
+     */
+    passedOn: `insert into mirror.change_log (epoch, stream, key, operation, diff)
+  select (select mirror.feed_epoch()), '${stream.name}', jsonb_build_object('${id}', ${id}), 'update',
+    jsonb_build_object(${columns.map((name) => `${literal(name)}, jsonb_build_array(null, ${name})`).join(', ')})
+  from mirror.${stream.name} where ${id} in (select (key ->> '${id}')::bigint from unnest($1::jsonb[]) key)
+    and (${column} = any($2::bigint[])) is not true and _deleted_at is null`,
+    /**
      * Quarantined records lose only the person. A payload that jsonb could not hold is a text, and is removed whole.
      */
     quarantine: `update sync.quarantine set
@@ -82,12 +91,17 @@ export async function redactPersons(client: Queryable, userIds: readonly string[
   if (userIds.length === 0) return
   const ids = [...userIds]
   const keysOf = ({ key }: StreamDef, each: readonly string[]) => each.map((id) => `{"${key[0]}":${id}}`)
-  for (const { stream, columns, related, rows, quarantine } of redactions) {
+  for (const { stream, columns, related, rows, passedOn, quarantine } of redactions) {
     const found = await client.query<{ id: string }>(related, [ids, ids]) // a number's text is its JSON text
     const relatedIds = found.rows.map((row) => row.id)
     // The log first: what redacting the rows adds to it quotes nothing.
-    await client.query(redactLog, [stream.name, keysOf(stream, relatedIds), columns])
+    const redacted = await client.query<{ key: string }>(`${redactLog} returning key::text as key`, [
+      stream.name,
+      keysOf(stream, relatedIds),
+      columns,
+    ])
     await client.query(rows, [ids])
+    await client.query(passedOn, [[...new Set(redacted.rows.map(({ key }) => key))], ids])
     await client.query(quarantine, [relatedIds, ids])
   }
   for (const stream of ownStreams) {

@@ -243,3 +243,73 @@ it('is told whole, whatever came after it: changes, tombstones, revivals, delete
     { numRuns: 25, examples: [[passedOn, 3]] },
   )
 })
+
+type Copy = Map<string, Record<string, unknown>>
+
+const nameOf = (stream: string, key: object): string =>
+  JSON.stringify([stream, Object.entries(key).sort(([a], [b]) => (a < b ? -1 : 1))])
+
+/** Applies entries as a consumer does: the values after each change; a record that is deleted goes. */
+function follow(copy: Copy, entries: readonly Told[]): void {
+  for (const { stream, key, operation, diff } of entries) {
+    const name = nameOf(stream, key as object)
+    if (operation === 'delete') copy.delete(name)
+    else {
+      const after = Object.entries(diff).map(([column, pair]) => [column, pair[1]])
+      copy.set(name, { ...(operation === 'update' && copy.get(name)), ...Object.fromEntries(after) })
+    }
+  }
+}
+
+/** The live rows, as a copy has them: without what is null. */
+async function liveRows(): Promise<Copy> {
+  const copy: Copy = new Map()
+  for (const name of used) {
+    const { columns, key } = streamNamed(name)
+    const rows = await mirror.all<{ row: Record<string, unknown> }>(
+      `select to_jsonb(t) as row from mirror.${name} t where _deleted_at is null`,
+    )
+    for (const { row } of rows) {
+      const own = Object.fromEntries(key.map((column) => [column, row[column]]))
+      copy.set(nameOf(name, own), Object.fromEntries(columns.map((column) => [column.name, row[column.name]])))
+    }
+  }
+  return copy
+}
+
+const withoutNulls = (copy: Copy): unknown =>
+  Object.fromEntries(
+    [...copy].map(([name, row]) => [
+      name,
+      Object.fromEntries(Object.entries(row).filter(([column, value]) => value != null && !column.startsWith('_'))),
+    ]),
+  )
+
+it('leads to the rows of the mirror, however late it is read', async () => {
+  const kept = step.filter(({ kind }) => kind !== 'prune')
+  const example = passedOn.map((each, index): [Step, boolean] => [each, index === passedOn.length - 1])
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(kept, fc.boolean()), { minLength: 3, maxLength: 10 }), async (steps) => {
+      for (const table of ['mirror.change_log', 'model.inserted', ...used.map((name) => `mirror.${name}`)])
+        await mirror.all(`delete from ${table}`)
+      const copy: Copy = new Map()
+      let cursor: string | null = null
+      const drain = async (): Promise<void> => {
+        await feedSettled(mirror)
+        const entries: (Told & { cursor: string })[] = await mirror.all(
+          'select * from mirror.changes_since($1, 1000)',
+          [cursor],
+        )
+        follow(copy, entries)
+        cursor = entries.at(-1)?.cursor ?? cursor
+      }
+      for (const [index, [each, reads]] of steps.entries()) {
+        await mirror.write(writesOf(each, index + 1))
+        if (reads) await drain()
+      }
+      await drain()
+      expect(withoutNulls(copy)).toEqual(withoutNulls(await liveRows()))
+    }),
+    { numRuns: 25, examples: [[example]] },
+  )
+})

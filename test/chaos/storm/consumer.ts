@@ -80,6 +80,16 @@ export function startConsumer(databaseUrl: string): Consumer {
   }
   const polling = poll()
 
+  /** What the log holds of a record, to find the reason. */
+  const entriesOf = async (stream: string, key: string): Promise<readonly string[]> => {
+    const { rows } = await pool.query<{ entry: string }>(
+      `select format('  %s.%s %s %s %s', xid, seq, changed_at, operation, diff) as entry from mirror.change_log
+       where stream = $1 and key = $2::jsonb order by xid, seq`,
+      [stream, key],
+    )
+    return rows.map(({ entry }) => entry)
+  }
+
   const compare = async (): Promise<void> => {
     const { rows: missed } = await pool.query<{ seq: string }>('select seq from mirror.change_log order by seq')
     const missing = missed.filter(({ seq }) => !seen.has(seq))
@@ -106,7 +116,14 @@ export function startConsumer(databaseUrl: string): Consumer {
             : columns
                 .map((column) => column.name)
                 .filter((column) => canonical(row[column] ?? null) !== canonical(copied[column] ?? null))
-        if (wrong.length > 0) problems.push(`the consumer's copy of ${name} ${id} differs: ${wrong.join(', ')}`)
+        if (wrong.length > 0) {
+          problems.push(`the consumer's copy of ${name} ${id} differs: ${wrong.join(', ')}`)
+          for (const column of wrong)
+            problems.push(
+              `  ${column}: ${canonical(row[column] ?? null)} in the mirror, ${canonical(copied?.[column] ?? null)} in the copy`,
+            )
+          problems.push(...(await entriesOf(name, id)))
+        }
       }
       for (const id of own.keys())
         if (!live.has(id)) problems.push(`the consumer's copy of ${name} has ${id}, the mirror not`)
