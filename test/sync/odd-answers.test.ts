@@ -50,7 +50,11 @@ describe('a cache that answers the read of one element with another one', () => 
     const record = mirror.sandbox.truth({ only: ['rental_crew_members'] }).rental_crew_members?.[0]?.record
     mirror.sandbox.fault({ op: single, respond: { status: 200, body: JSON.stringify(record) } })
     const run = await readAgain('rental_crew_members')
-    expect(run).toMatchObject({ status: 'partial', deleted: '0', error: expect.stringContaining('returned something other than requested') })
+    expect(run).toMatchObject({
+      status: 'partial',
+      deleted: '0',
+      error: expect.stringContaining('returned something other than requested'),
+    })
     expect(await live('rental_crew_members')).toEqual(before)
     mirror.sandbox.clearFaults()
     const again = await readDue('rental_crew_members')
