@@ -1,6 +1,7 @@
 // One record, read on request outside of any run: its results are committed as a run would do it.
 
 import type { ReadEndpoint, StreamDef } from '../catalog/types.ts'
+import { BoatMirrorError } from '../errors.ts'
 import { applyWrites, DataRefused } from '../mirror/writer.ts'
 import { clearQuarantine, quarantineRecords } from '../state/quarantine.ts'
 import { insertNewRecords } from '../state/remembered/new-records.ts'
@@ -23,8 +24,15 @@ export type AskedRecord = {
   readonly key: string
 }
 
+/** Each read after the first needs another erasure within that read. */
+const mostReads = 3
+
+/** The list of erased persons has changed since the answer came. Nothing was written. */
+const isReadAgain = (error: unknown): boolean =>
+  error instanceof BoatMirrorError && error.code === 'PRIVACY_DIFFERS' && error.kind === 'abort'
+
 /**
- * Reads one record and writes the answer. Errors that concern only this record are outcomes.
+ * Reads one record and writes the answer. Reads it again where a person was erased meanwhile. Errors that concern only this record are outcomes.
  * @returns the answer, and whether the row equals it; a record that cannot be mirrored goes to quarantine
  * @throws ApiError when the API refuses all requests
  */
@@ -33,10 +41,16 @@ export async function readAlone(
   asked: AskedRecord,
   signal: AbortSignal,
 ): Promise<Answered<ReadValue>['outcome'] & { readonly stored: boolean }> {
-  const { outcome, found } = await ask(context, asked, signal)
-  if (outcome.kind !== 'there') return { ...outcome, stored: false }
-  const isGood = (found.bad ?? []).length === 0
-  return { ...outcome, stored: (await commitAlone(context, found)) && isGood }
+  for (let reads = 1; ; reads++) {
+    const { outcome, found } = await ask(context, asked, signal)
+    if (outcome.kind !== 'there') return { ...outcome, stored: false }
+    const isGood = (found.bad ?? []).length === 0
+    try {
+      return { ...outcome, stored: (await commitAlone(context, found)) && isGood }
+    } catch (error) {
+      if (reads === mostReads || !isReadAgain(error)) throw error
+    }
+  }
 }
 
 async function ask(context: SyncContext, asked: AskedRecord, signal: AbortSignal): Promise<Answered<ReadValue>> {

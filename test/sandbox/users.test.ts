@@ -172,3 +172,11 @@ describe('the documents of a user', () => {
     expect(still).toBe(same)
   })
 })
+
+it('takes each user and each license of a small world back as it shows them', async () => {
+  const { users = [], user_licenses: licenses = [] } = sandbox.truth({ only: ['users', 'user_licenses'] })
+  expect(Math.min(users.length, licenses.length)).toBeGreaterThan(2)
+  for (const { key, record } of users) expect((await send(sandbox, `PUT /v3/users/${key.id}`, record)).status).toBe(200)
+  for (const { key, record } of licenses)
+    expect((await send(sandbox, `PUT /v3/users/${key.user_id}/license`, record)).status).toBe(200)
+})

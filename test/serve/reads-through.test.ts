@@ -30,6 +30,15 @@ const firstRental = async (): Promise<string> =>
   (await all<{ id: string }>('select id from mirror.rentals where user_id is not null order by id limit 1'))[0]?.id ??
   ''
 
+/** Erases a user, and returns their id. */
+async function eraseSomebody(): Promise<string> {
+  const [{ id } = { id: '' }] = await all<{ id: string }>(
+    'select id from mirror.users where not deactivated order by id desc limit 1',
+  )
+  await rig.mirror.app.database.transaction((client) => erasePerson(client, id, false))
+  return id
+}
+
 const asked = (): readonly string[] => rig.mirror.sandbox.requests().map(({ method, path }) => `${method} ${path}`)
 
 const noCache = { 'cache-control': 'no-cache' }
@@ -137,12 +146,17 @@ describe('a fresh read', () => {
     expect(asked()).toEqual(['GET /v3/rentals/999999'])
   })
 
+  it('is read again where somebody was erased since the last one', async () => {
+    const path = `/v3/rentals/${await firstRental()}`
+    await eraseSomebody()
+    const { headers } = await get(path, noCache)
+    expect([headers.get('warning'), headers.get('age')]).toEqual([null, '0'])
+    expect(asked()).toEqual([`GET ${path}`, `GET ${path}`])
+  })
+
   it('is none of a list, nor of somebody who is erased', async () => {
     await get('/v3/rentals', noCache)
-    const [{ id } = { id: '' }] = await all<{ id: string }>(
-      'select id from mirror.users where not deactivated order by id desc limit 1',
-    )
-    await rig.mirror.app.database.transaction((client) => erasePerson(client, id, false))
+    const id = await eraseSomebody()
     expect((await get(`/v3/users/${id}`, noCache)).json).toEqual({ id: Number(id) })
     expect(asked()).toEqual([])
   })

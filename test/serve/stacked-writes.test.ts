@@ -2,9 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sleep } from '../../src/clock.ts'
+import { inGate } from '../helpers/gate.ts'
 import { newPerson, Planner } from '../outbox/plans.ts'
 import { type LossyFront, openLossyFront } from './lossy-front.ts'
-import { hops, losses, writeThroughLosses } from './lost-answers.ts'
+import { type Hop, hops, losses, writeThroughLosses } from './lost-answers.ts'
 import { openStack, type Stack } from './stack.ts'
 import { openWholeMirror, type WholeMirror } from './whole-mirror.ts'
 
@@ -96,11 +97,17 @@ describe('a mirror below that is older than the API', () => {
   })
 })
 
+// In the gate, for its time, each of the 22 writes has one of the four losses; elsewhere each has all four.
 describe('22 writes, the answer lost before and after the effect, on either hop', () => {
   it('end as done, and each takes effect once', async () => {
-    const cases = hops.flatMap((hop) =>
-      losses.flatMap((loss) => planner.plan().map((planned) => ({ planned, hop, loss }))),
+    const kinds = hops.flatMap((hop) => losses.map((loss) => ({ hop, loss })))
+    const cases = kinds.flatMap((kind, place) =>
+      planner
+        .plan()
+        .filter((_, index) => !inGate || index % kinds.length === place)
+        .map((planned) => ({ planned, ...kind })),
     )
+    const ofHop = (wanted: Hop): number => cases.filter(({ hop }) => hop === wanted).length
     const faultsBefore = stack.sandbox.requests().filter(({ fault }) => fault !== null).length
     const lostBefore = front.lost()
     const write = async ({ operation, target, body }: (typeof cases)[number]['planned']): Promise<string> => {
@@ -109,9 +116,9 @@ describe('22 writes, the answer lost before and after the effect, on either hop'
     }
     const fates = await writeThroughLosses({ sandbox: stack.sandbox, front }, cases, write)
     expect(fates.filter(({ ended, effects }) => ended !== 'done' || effects !== 1)).toEqual([])
-    expect(fates).toHaveLength(88)
+    expect(fates).toHaveLength(inGate ? 22 : 88)
     const faults = stack.sandbox.requests().filter(({ fault }) => fault !== null).length
-    expect([front.lost() - lostBefore, faults - faultsBefore]).toEqual([44, 44])
+    expect([front.lost() - lostBefore, faults - faultsBefore]).toEqual([ofHop('program'), ofHop('api')])
     const { rows } = await stack.database.lower.pool.query(
       `select operation, count(*) from outbox.queue where status <> 'done' group by operation`,
     )

@@ -7,6 +7,7 @@ import { dateIn } from '../../clock.ts'
 import { identifier, isStub, literal } from '../../database/sql.ts'
 import { keyText } from '../../state/remembered/records.ts'
 import type { ServeContext } from '../context.ts'
+import { Refusal } from '../problem.ts'
 import { bodyTag, present, presentArray } from '../rights.ts'
 import { hasKey, parentKeyOf } from './keys.ts'
 import { isUnsettled } from './own-changes.ts'
@@ -23,6 +24,8 @@ export type Below = {
   /** When all of it was last read; null: never, or not all of it can be mirrored. */
   readonly readAt: Date | null
   readonly bad: boolean
+  /** See {@link outdatedSql}. */
+  readonly outdated: boolean
   /** The list of the records above is complete as of then. */
   readonly parentAsOf: Date | null
   /** Null: the record above does not exist, or the caller may not see it. */
@@ -30,6 +33,28 @@ export type Below = {
   /** JSON text of the records, without brackets. */
   readonly items: string | null
 }
+
+/**
+ * Whether the list of the records above has shown a change since what hangs below `r` was read: between a list and its details, a
+ * sync takes its time. A Boat Mirror above, which reads both in between, would hold the old rows until they are read for their age.
+ */
+export const outdatedSql = (parent: StreamDef): string =>
+  parent.reads.kind === 'list'
+    ? `coalesce((select p.changed_at > r.detail_read_at from sync.records p where p.stream = ${literal(parent.name)} and p.key = $1), false)`
+    : 'false'
+
+/** The API's answer; null: it cannot be asked now. */
+export async function unlessAway(answer: Promise<Served>): Promise<Served | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof Refusal && [429, 503].includes(error.answer.status)) return null
+    throw error
+  }
+}
+
+/** With a record that is known to be outdated. */
+export const staleWarning = { warning: '110 - "Response is Stale"' }
 
 /** The first date of a record of which no more is known than that dates are written so. */
 const firstDate = `(select min(value) from jsonb_each_text(case jsonb_typeof(t._payload) when 'object' then t._payload else '{}' end)
@@ -66,7 +91,7 @@ export function belowStatement(
   const facts: Part = {
     text: `select case when r.detail_hash is distinct from '' then r.detail_read_at end as "readAt",
         (select as_of from sync.streams where stream = ${literal(parent.name)}) as "parentAsOf",
-        exists (select from sync.quarantine q where q.stream = s.stream and ${bad}) as bad
+        exists (select from sync.quarantine q where q.stream = s.stream and ${bad}) as bad, ${outdatedSql(parent)} as outdated
       from sync.streams s left join sync.records r on r.stream = s.stream and r.key = $1
       where s.stream = ${literal(stream.name)}`,
     values: [keyText(key), ...key],
@@ -139,11 +164,16 @@ export function collectionHandler(deps: Deps, stream: StreamDef, endpoint: ReadE
       throw refuse(dayParam, `the mirror holds what was answered for today, ${today}`)
     const below = await readRow<Below>(sync.database, caller, belowStatement(stream, parent, key))
     const fresh = request.fresh || (await isUnsettled(deps.context, caller, stream, key))
-    if (!isKnown(request, { stream, parent, key }, below) || fresh) {
+    const known = isKnown(request, { stream, parent, key }, below)
+    const ask = (): Promise<Served> => {
       const dated = dayParam === undefined || day === undefined ? {} : { [dayParam]: day }
-      return await askThrough(deps, request, { stream, endpoint, params, query: dated }, true)
+      return askThrough(deps, request, { stream, endpoint, params, query: dated }, true)
     }
+    if (!known || fresh) return await ask()
+    const now = below.outdated ? await unlessAway(ask()) : null
+    if (now !== null) return now
     const body = presentArray(caller, stream, `[${below.items}]`)
-    return { body, asOf: below.readAt, tag: bodyTag(caller, body) }
+    const headers = below.outdated ? staleWarning : {}
+    return { body, asOf: below.readAt, tag: bodyTag(caller, body), headers }
   }
 }

@@ -9,6 +9,7 @@ import type { ServeContext } from '../context.ts'
 import type { Refusal } from '../problem.ts'
 import { present, presentText, textTag } from '../rights.ts'
 import { pendingOf } from '../writes/pending.ts'
+import { outdatedSql, staleWarning, unlessAway } from './collections.ts'
 import { hasKey, parentKeyOf, recordKeyOf } from './keys.ts'
 import { isUnsettled } from './own-changes.ts'
 import { type ReadStatement, readRow } from './statements.ts'
@@ -26,6 +27,8 @@ type Row = {
   readonly readAt: Date | null
   readonly gone: boolean | null
   readonly stub: boolean | null
+  /** Of what hangs below a record: see {@link outdatedSql}. */
+  readonly outdated?: boolean
   /** Of what hangs below a record: that record. Null: there is none, or the caller does not see it. */
   readonly parentGone?: boolean | null
 }
@@ -65,7 +68,8 @@ function childStatement(stream: StreamDef, parent: StreamDef, key: readonly stri
   return {
     name: `serve:${stream.name}`,
     facts: {
-      text: `select ${read} as "asOf", exists (select from sync.quarantine q where q.stream = s.stream and q.key = $2) as quarantined
+      text: `select ${read} as "asOf", exists (select from sync.quarantine q where q.stream = s.stream and q.key = $2) as quarantined,
+        ${outdatedSql(parent)} as outdated
         from sync.streams s left join sync.records r on r.stream = s.stream and r.key = $1 where s.stream = ${literal(stream.name)}`,
       values: [keyText(parentKey), keyText(key)],
     },
@@ -169,10 +173,16 @@ export function recordHandler({ context, through }: Deps, stream: StreamDef, end
     const seen = row.payload !== null || (parent !== undefined && row.parentGone === false)
     if (!seen) assertSees(caller, stream, what)
     const fresh = request.fresh || (await isUnsettled(context, caller, stream, key))
-    const isErased = fresh && (await isErasedPerson(sync.database.pool, stream, key))
+    const outdated = row.outdated === true
+    const isErased = (fresh || outdated) && (await isErasedPerson(sync.database.pool, stream, key))
+    if (outdated && !fresh && !isErased) {
+      const now = await unlessAway(fromApi(request, key, row))
+      if (now !== null) return now
+    }
     if (isThere(row)) {
       if (fresh && !isErased) return await fromApi(request, key, row)
-      return servedRecord(request, stream, { payload: row.payload, asOf: later(row.readAt, row.asOf) ?? row.readAt })
+      const asOf = later(row.readAt, row.asOf) ?? row.readAt
+      return servedRecord(request, stream, { payload: row.payload, asOf, headers: outdated ? staleWarning : {} })
     }
     const absent = absence(row, what)
     if (absent === null) {
