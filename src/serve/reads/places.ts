@@ -36,8 +36,8 @@ type Asked = {
 
 export type Places = { start(asked: Asked): Promise<Start> }
 
-/** Rows from one remembered place to the next. */
-const step = 1_000
+/** Rows from one remembered place to the next: with 1,000, a page takes a tenth longer, because more rows are skipped. */
+const step = 200
 /** Places are remembered once so many rows would have to be counted. */
 const worthwhile = 2 * step
 /** They are looked for anew no sooner than this after the last time, and always after that, in milliseconds. */
@@ -51,15 +51,26 @@ const mostChanges = 1_000
 /** `rank`: the first value of the order as a whole number. */
 type Place = { readonly values: readonly string[]; readonly rank: string }
 
+/** Ranks that stand before all places. */
+const beforeAll = { ascending: String(-(2n ** 63n)), descending: String(2n ** 63n - 1n) } as const
+
 type Known = {
-  total: { readonly count: number; readonly snapshot: string } | null
-  places: { readonly rows: readonly Place[]; readonly snapshot: string; readonly at: number } | null
+  total: number | null
+  places: { readonly rows: readonly Place[]; readonly at: number } | null
+  /** The rank of the first place that a row came to or left since the places were looked up; null: none. */
+  first: string | null
+  /** The same since the look-up began that is running. */
+  firstSinceLooking: string | null
+  /** What the change log has gained up to here is in the other members; null: nothing is remembered. */
+  snapshot: string | null
+  /** How often it had gained anything. */
+  changes: number
   lookedAt: number
   isLooking: boolean
 }
 
-/** What the change log has gained of a stream since a moment. `first`: the rank of the first place that a row came to or left. */
-type Changes = { readonly any: boolean; readonly first: string | null; readonly now: string }
+/** What the change log has gained of a stream since a moment. `many`: so much that nothing holds. */
+type Changes = { readonly any: boolean; readonly first: string | null; readonly many: boolean; readonly now: string }
 
 /** Streams whose records stand in others: a row may be known from there first, and becomes listed by an update. */
 const embedded = new Set(streams.flatMap(({ embeds = [] }) => embeds.map(({ stream }) => stream)))
@@ -105,7 +116,10 @@ export function createPlaces(database: Database, log: Logger): Places {
   const lists = new Map<string, Known>()
 
   const knownOf = (id: string): Known => {
-    const known = lists.get(id) ?? { total: null, places: null, lookedAt: Number.NEGATIVE_INFINITY, isLooking: false }
+    const known = lists.get(id) ?? {
+      ...{ total: null, places: null, first: null, firstSinceLooking: null, snapshot: null, changes: 0 },
+      ...{ lookedAt: Number.NEGATIVE_INFINITY, isLooking: false },
+    }
     lists.delete(id)
     lists.set(id, known)
     const [oldest] = lists.keys()
@@ -113,21 +127,35 @@ export function createPlaces(database: Database, log: Logger): Places {
     return known
   }
 
-  /** Changes since a moment; null: so many that nothing holds. */
-  const changesSince = async (of: Asked, snapshot: string): Promise<Changes | null> => {
-    const { rows } = await database.pool.query<Changes & { readonly many: boolean }>(changesSql(of), [
-      snapshot,
-      of.stream.name,
-    ])
+  /** Brings what is remembered up to now. */
+  const refresh = async (of: Asked, known: Known): Promise<void> => {
+    const { snapshot } = known
+    const { rows } =
+      snapshot === null
+        ? await database.pool.query<Changes>(
+            'select false as any, null as first, false as many, pg_current_snapshot()::text as now',
+          )
+        : await database.pool.query<Changes>(changesSql(of), [snapshot, of.stream.name])
     const [changes] = rows
-    return changes === undefined || changes.many ? null : changes
+    if (changes === undefined) return
+    const { descending } = of.asked
+    const first = changes.many ? beforeAll[descending ? 'descending' : 'ascending'] : changes.first
+    const earlier = (a: string | null): string | null => {
+      if (a === null || first === null) return a ?? first
+      return BigInt(a) < BigInt(first) === descending ? first : a
+    }
+    known.first = earlier(known.first)
+    known.firstSinceLooking = earlier(known.firstSinceLooking)
+    known.snapshot = changes.now
+    if (!changes.any) return
+    known.changes += 1
+    known.total = null
   }
 
   const look = async ({ stream, caller: { role }, asked }: Asked, known: Known): Promise<void> => {
     const columns = asked.order.map((column) => `t.${identifier(column)}`)
     const order = orderSql(stream, asked)
-    const [moment, found] = await readTogether(database.pool, [
-      { name: null, text: 'select pg_current_snapshot()::text as now', values: [] },
+    const [found] = await readTogether(database.pool, [
       ...(role === null ? [] : [`set local role ${identifier(role)}`]),
       {
         name: null,
@@ -141,13 +169,15 @@ export function createPlaces(database: Database, log: Logger): Places {
     const rows: readonly (Place & { readonly unranked: boolean })[] = found?.rows ?? []
     // A row without a value stands behind all places, and would be found by none.
     const usable = rows.filter(({ unranked }) => !unranked)
-    known.places = { rows: usable, snapshot: String(moment?.rows[0]?.now), at: performance.now() }
+    known.places = { rows: usable, at: performance.now() }
+    known.first = known.firstSinceLooking
   }
 
   /** Looks for places in the background. */
   const lookSoon = (of: Asked, known: Known): void => {
     if (known.isLooking || performance.now() - known.lookedAt < againMs) return
     known.isLooking = true
+    known.firstSinceLooking = null
     look(of, known)
       .catch((error: unknown) =>
         log.warn(
@@ -162,18 +192,14 @@ export function createPlaces(database: Database, log: Logger): Places {
   }
 
   /** The last remembered place before an offset; null: none holds. */
-  const placeBefore = async (
-    of: Asked,
-    { places }: Known,
-  ): Promise<{ values: readonly string[]; index: number } | null> => {
-    if (places === null || places.rows.length === 0 || performance.now() - places.at > longestMs) return null
-    const changes = await changesSince(of, places.snapshot)
-    if (changes === null) return null
-    const { asked, offset } = of
+  const placeBefore = (
+    { asked, offset }: Asked,
+    { places, first }: Known,
+  ): { readonly values: readonly string[]; readonly index: number } | null => {
+    if (places === null || performance.now() - places.at > longestMs) return null
     const holds = (place: Place | undefined): boolean => {
-      if (place === undefined || changes.first === null) return true
-      const [rank, first] = [BigInt(place.rank), BigInt(changes.first)]
-      return asked.descending ? rank > first : rank < first
+      if (place === undefined || first === null) return true
+      return asked.descending ? BigInt(place.rank) > BigInt(first) : BigInt(place.rank) < BigInt(first)
     }
     let index = Math.min(Math.floor(offset / step), places.rows.length)
     while (index > 0 && !holds(places.rows[index - 1])) index -= 1
@@ -181,34 +207,21 @@ export function createPlaces(database: Database, log: Logger): Places {
     return place === undefined ? null : { values: place.values, index: index * step }
   }
 
-  const totalOf = async (of: Asked, known: Known): Promise<{ total: number | null; now: string | null }> => {
-    if (!of.counts) return { total: null, now: null }
-    if (known.total === null) {
-      const { rows } = await database.pool.query<{ now: string }>('select pg_current_snapshot()::text as now')
-      return { total: null, now: rows[0]?.now ?? null }
-    }
-    const changes = await changesSince(of, known.total.snapshot)
-    if (changes === null || changes.any) {
-      known.total = null
-      return { total: null, now: changes?.now ?? null }
-    }
-    // From here on it need not look as far back.
-    known.total = { ...known.total, snapshot: changes.now }
-    return { total: known.total.count, now: changes.now }
-  }
-
   return {
     start: async (of) => {
-      const { stream, caller, asked, offset } = of
+      const { stream, caller, asked, offset, counts } = of
       const id = JSON.stringify([stream.name, asked.where, asked.values, asked.order, asked.descending, caller.role])
       const known = knownOf(id)
-      const { total, now } = await totalOf(of, known)
+      if (counts || offset >= worthwhile) await refresh(of, known)
+      const { changes } = known
+      const total = counts ? known.total : null
+      // Not where a change came meanwhile: whether it is counted is not known.
       const learn = (count: number): void => {
-        if (total === null && now !== null) known.total = { count, snapshot: now }
+        if (counts && known.changes === changes) known.total = count
       }
       const afterSql = behind(stream, asked)
       if (offset < worthwhile) return { after: null, afterSql, skip: offset, total, learn }
-      const place = await placeBefore(of, known)
+      const place = placeBefore(of, known)
       if (place === null || offset - place.index > worthwhile) lookSoon(of, known)
       if (place === null) return { after: null, afterSql, skip: offset, total, learn }
       return { after: place.values, afterSql, skip: offset - place.index, total, learn }
