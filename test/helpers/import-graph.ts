@@ -29,6 +29,7 @@ const foundation = [
   'clock',
   'date-time',
   'lazy',
+  'memo',
   'near-names',
   'text',
   'format',
@@ -55,6 +56,7 @@ const apart: Readonly<Record<string, readonly string[]>> = {
   hints: [],
   hosts: [],
   lazy: [],
+  memo: [],
   'near-names': ['errors'],
   'process-name': [],
 }

@@ -2,6 +2,7 @@
 // joined, and without the key nothing can be tried against it. Pure.
 
 import { createHmac, createSecretKey } from 'node:crypto'
+import { memo } from '../../memo.ts'
 
 /** The prefix of every hash of a personal value; values written by partners may not start with it. */
 export const hashPrefix = 'bmh1:'
@@ -27,7 +28,7 @@ export function normalValue(name: string, value: string): string {
   return foldsCase(name) ? plain.toLowerCase() : plain
 }
 
-/** So many hashes are remembered, and as many before them: cities, countries and the user of several rentals come again. */
+/** Cities, countries and the user of several rentals come again. */
 const remembered = 50_000
 const longestRemembered = 100
 
@@ -42,24 +43,11 @@ export type Hasher = {
 
 /** Makes hashes with PERSONAL_DATA_KEY. */
 export function createHasher(key: string): Hasher {
-  let known = new Map<string, string>()
-  let older = new Map<string, string>()
   // Made once: a text as key is made one for each hash, which takes a fifth of its time.
   const secret = createSecretKey(key, 'utf8')
   const digest = (value: string): string => createHmac('sha256', secret).update(value).digest('base64url')
   return {
-    of: (text) => {
-      const before = known.get(text)
-      if (before !== undefined) return before
-      const made = older.get(text) ?? hashPrefix + digest(text)
-      if (text.length > longestRemembered) return made
-      if (known.size >= remembered) {
-        older = known
-        known = new Map()
-      }
-      known.set(text, made)
-      return made
-    },
+    of: memo((text) => hashPrefix + digest(text), { most: remembered, longest: longestRemembered }),
     ofHash: (plain) => digest(plain).slice(0, 24),
     fingerprint: digest('boat-mirror: fingerprint of PERSONAL_DATA_KEY').slice(0, 16),
   }

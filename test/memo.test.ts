@@ -1,0 +1,32 @@
+// What was made of the latest texts is remembered, and no more than that.
+
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { memo } from '../src/memo.ts'
+
+it('gives what the function makes, whatever was asked before', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ maxLength: 3 })), fc.integer({ min: 1, max: 5 }), (texts, most) => {
+      const remembered = memo((text) => `<${text}>`, { most, longest: 2 })
+      for (const text of texts) expect(remembered(text)).toBe(`<${text}>`)
+    }),
+  )
+})
+
+it('makes a text once while it is used, again after enough others, and long ones each time', () => {
+  const made: string[] = []
+  const remembered = memo(
+    (text) => {
+      made.push(text)
+      return text
+    },
+    { most: 2, longest: 3 },
+  )
+  for (const text of ['a', 'b', 'a', 'c', 'a', 'd', 'a']) remembered(text)
+  expect(made).toEqual(['a', 'b', 'c', 'd'])
+  for (const text of ['e', 'f', 'g', 'h', 'a']) remembered(text)
+  expect(made).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'a'])
+  remembered('long')
+  remembered('long')
+  expect(made.filter((text) => text === 'long')).toHaveLength(2)
+})
